@@ -1,0 +1,73 @@
+use core::time::Duration;
+
+use super::pace::{Pace, runs_on_pace};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// The generic cell rate algorithm: the token bucket seen in time.
+///
+/// Permits are due one emission interval apart; a caller may be early by a tolerance. From a quota
+/// it decides exactly as the [`TokenBucket`](crate::TokenBucket) does, with the same bound. From
+/// two durations, which need not be multiples of each other, `1 + floor(tolerance / interval)`
+/// permits are had at once, and in every interval `[a, b]` at most
+/// `1 + (tolerance + (b - a)) / interval`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Gcra, Limiter, ManualClock};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let clock = ManualClock::new();
+/// let spaced = Gcra::from_interval(Duration::from_millis(10), Duration::from_millis(25))?;
+/// let gate = Limiter::with_clock(spaced, clock.clone());
+/// assert_eq!(gate.available(), 3); // 1 + floor(25 / 10)
+/// assert!(gate.try_acquire_n(3).is_ok());
+/// clock.advance(Duration::from_millis(5)); // 5 ms of the tolerance were left
+/// assert!(gate.try_acquire().is_ok());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gcra {
+    pace: Pace,
+    quota: Quota,
+}
+
+impl Gcra {
+    /// From a quota: the interval is `period / n`, the tolerance `burst - 1` intervals.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
+    /// allowed.
+    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+        match Pace::from_quota(quota) {
+            Ok(pace) => Ok(Self { pace, quota }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// From an emission interval and a tolerance, in whole nanoseconds.
+    ///
+    /// Its [`quota`](crate::Requota::quota) is one permit an interval with the burst that is had at once, which says
+    /// less than the tolerance does if that is no multiple of the interval.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the interval is zero or above 365 days, or the tolerance does not fit.
+    pub const fn from_interval(
+        interval: Duration,
+        tolerance: Duration,
+    ) -> Result<Self, ConfigError> {
+        match Pace::from_interval(interval, tolerance) {
+            Ok(pace) => Ok(Self {
+                pace,
+                quota: Quota::per(1, interval).burst(pace.burst()),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+runs_on_pace!(Gcra);

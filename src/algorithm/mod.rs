@@ -1,0 +1,145 @@
+//! Algorithms: pure steps on one 64-bit word.
+//!
+//! A step reads no clock, touches no memory and has no side effect: it may be run several times
+//! for one decision. All time comes in as a [`Tick`], all state is the word, all parameters are
+//! `self`. Three rules hold for every algorithm, and the rest of the crate relies on them:
+//!
+//! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that nobody has used.
+//! - **An admission never lowers the word**; giving back may.
+//! - **The word of all ones is not used.** A [`Limiter`](crate::Limiter) keeps it for itself, as the
+//!   mark of one that has not started.
+//!
+//! [`Algorithm`] is what every algorithm can do. What only some can do are traits beside it, so
+//! that code can ask for just what it needs:
+//!
+//! | trait | what it adds | verbs |
+//! |---|---|---|
+//! | [`GiveBack`] | permits can be given back | `undo`, `refund` |
+//! | [`Debt`] | more can be taken than there is | `charge` |
+//! | [`Forecast`] | it knows when permits will be there | `time_until` |
+//! | [`Requota`] | it is made from a quota, which can change | `quota` |
+//! | [`Rebase`] | its word can move to another clock | |
+
+mod gcra;
+mod pace;
+mod token_bucket;
+
+pub use gcra::Gcra;
+pub use token_bucket::TokenBucket;
+
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// A pure step on one 64-bit word.
+///
+/// ```
+/// use tollgate::{Algorithm, Denied, Granted, Limiter, NoClock, Tick};
+///
+/// /// At most so many, ever.
+/// #[derive(Debug)]
+/// struct Total(u64);
+///
+/// impl Algorithm for Total {
+///     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+///         if n <= self.available(word, now) {
+///             Ok((word + n, Granted::new(n, now)))
+///         } else {
+///             Err(Denied::never(n, self.0))
+///         }
+///     }
+///     fn available(&self, word: u64, _now: Tick) -> u64 {
+///         self.0.saturating_sub(word)
+///     }
+///     fn is_idle(&self, word: u64, _now: Tick) -> bool {
+///         word == 0
+///     }
+/// }
+///
+/// let gate = Limiter::unstarted(Total(2), NoClock);
+/// assert!(gate.try_acquire_n_at(2, Tick::ZERO).is_ok());
+/// assert!(gate.try_acquire_at(Tick::MAX).is_err());
+/// ```
+pub trait Algorithm {
+    /// Decides on `n` permits at `now`: the next word and the grant, or why not.
+    ///
+    /// `n` = 0 succeeds unless the limiter is in debt, and returns the word it was given.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`], which says when it would succeed, or that it never will.
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied>;
+
+    /// How many permits a step would grant at `now`.
+    fn available(&self, word: u64, now: Tick) -> u64;
+
+    /// Whether the word can no longer be told from a fresh one.
+    fn is_idle(&self, word: u64, now: Tick) -> bool;
+
+    /// The word of a limiter that is made at `now`: 0 unless it starts with less than it can
+    /// hold.
+    #[inline]
+    fn initial_word(&self, now: Tick) -> u64 {
+        let _ = now;
+        0
+    }
+
+    /// Takes as many of `n` as there are, which may be none: the next word and the grant.
+    #[inline]
+    fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
+        let n = n.min(self.available(word, now));
+        match self.step(word, now, n) {
+            Ok(taken) => taken,
+            Err(_) => (word, Granted::new(0, now)),
+        }
+    }
+}
+
+/// An algorithm to which permits can be given back.
+pub trait GiveBack: Algorithm {
+    /// Gives back a grant, or as much of it as is still to be had: the next word, and how many
+    /// permits came back, a part of one counted whole.
+    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64);
+
+    /// Gives back `n` permits, never above what a fresh one has: the next word, and how many came
+    /// back, a part of one counted whole.
+    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64);
+}
+
+/// An algorithm that can take more than there is.
+pub trait Debt: Algorithm {
+    /// Takes `n` permits whether they are there or not: the next word, and what was recorded.
+    fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged);
+}
+
+/// An algorithm that knows when permits will be there.
+pub trait Forecast: Algorithm {
+    /// The first tick, `now` or later, at which a step would grant `n` if nobody else took any;
+    /// `None` if there is none.
+    fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick>;
+}
+
+/// An algorithm that is made from a quota, and whose word can be carried over to another one.
+pub trait Requota: Algorithm + Sized {
+    /// The quota it was made from.
+    fn quota(&self) -> Quota;
+
+    /// The same algorithm with another quota.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented.
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
+
+    /// The word with which `next` goes on at `now` where this left off: with as many permits, but
+    /// no more than it can hold, and with as much debt; a part of a permit is rounded to the
+    /// limiter's favour, not the caller's.
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64;
+}
+
+/// An algorithm whose word can be moved to another clock.
+pub trait Rebase: Algorithm {
+    /// The word that stands at tick `to` of another clock as `word` stands at tick `from` of the
+    /// old one.
+    fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
+}

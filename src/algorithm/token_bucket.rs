@@ -1,0 +1,54 @@
+use super::pace::{Pace, runs_on_pace};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// The token bucket: permits drop in at a steady rate, up to a burst, and are taken at will.
+///
+/// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, net
+/// of what was given back, for any number of threads, on the ticks at which they were counted
+/// ([`Granted::at`](crate::Granted::at)). A reset allows one burst more; a charge may exceed it, into debt.
+///
+/// **Exact.** After the bucket ran dry, permit `k` is due `k * period / n` later. It is never
+/// early. It is exactly then if the interval is a whole number of nanoseconds (or `n / period`,
+/// reduced and in nanoseconds, has a numerator of at most 11), and at most one nanosecond later
+/// elsewhere, after 50 years as in the first second.
+///
+/// Any rate from one permit in 365 days to 10 a nanosecond, any burst up to 2^40 that the word
+/// can hold at that rate: what does not fit is refused when the bucket is made.
+///
+/// ```
+/// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};
+///
+/// let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
+/// let gate = Limiter::new(bucket);
+/// assert_eq!(gate.available(), 20);
+///
+/// assert_eq!(
+///     TokenBucket::new(Quota::per_second(100).burst(0)),
+///     Err(ConfigError::ZeroBurst)
+/// );
+/// # Ok::<(), ConfigError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenBucket {
+    pace: Pace,
+    quota: Quota,
+}
+
+impl TokenBucket {
+    /// A bucket that fills at the quota's rate up to its burst.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
+    /// allowed.
+    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+        match Pace::from_quota(quota) {
+            Ok(pace) => Ok(Self { pace, quota }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+runs_on_pace!(TokenBucket);

@@ -1,0 +1,200 @@
+use core::fmt;
+use core::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::{Clock, Tick};
+use crate::primitive::{AtomicU64, Ordering, const_unless_loom};
+
+/// A clock whose reading is one relaxed load of what somebody else read.
+///
+/// That somebody is either the caller's own loop, which calls [`refresh`](Self::refresh) once a
+/// turn (or [`advance_to`](Self::advance_to) with a tick it has), or an [`Upkeep`] thread. It never
+/// goes back: the latest tick that anybody brought stays.
+///
+/// # How stale it may be
+///
+/// With a loop of your own: as old as the last refresh. With an upkeep thread: the interval it was
+/// started with ([`staleness`](Self::staleness) tells) and whatever the system lets the thread
+/// oversleep ([`age`](Self::age) measures it). A stale clock runs behind, so limits fill late by
+/// as much and never early.
+///
+/// ```
+/// use tollgate::{CoarseClock, Limiter, Quota, TokenBucket};
+///
+/// static CLOCK: CoarseClock = CoarseClock::new();
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(100))?, &CLOCK);
+/// for _turn in 0..3 {
+///     CLOCK.refresh(); // once a turn of the event loop
+///     assert!(gate.try_acquire().is_ok());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct CoarseClock {
+    /// Read by everybody, written rarely: it must not share its cache line with busy neighbours.
+    now_ns: CachePadded<AtomicU64>,
+    /// What the upkeep thread was started with; 0 while none runs.
+    interval_ns: CachePadded<AtomicU64>,
+}
+
+impl CoarseClock {
+    const_unless_loom! {
+        /// A clock at tick 0 that nobody has refreshed yet.
+        #[must_use]
+        pub fn new() -> Self {
+            Self {
+                now_ns: CachePadded::new(AtomicU64::new(0)),
+                interval_ns: CachePadded::new(AtomicU64::new(0)),
+            }
+        }
+    }
+
+    /// Brings a tick. The clock then stands at it, or at a later one that somebody else brought;
+    /// that is what it returns.
+    pub fn advance_to(&self, tick: Tick) -> Tick {
+        // ORDERING: Relaxed. The time publishes no other memory; fetch_max keeps the latest
+        // whatever the order. Model: loom-tests/tests/clock.rs::coarse_clock_never_goes_back
+        let before = self.now_ns.fetch_max(tick.as_nanos(), Ordering::Relaxed);
+        Tick::from_nanos(before).max(tick)
+    }
+
+    /// Reads the system clock and keeps what it said.
+    #[cfg(feature = "std")]
+    pub fn refresh(&self) -> Tick {
+        self.advance_to(super::SystemClock.now())
+    }
+
+    /// How long ago the clock was refreshed, by the system clock.
+    #[cfg(feature = "std")]
+    pub fn age(&self) -> Duration {
+        super::SystemClock.now().saturating_since(self.now())
+    }
+
+    /// The interval of the upkeep thread, `None` while none runs.
+    pub fn staleness(&self) -> Option<Duration> {
+        // ORDERING: Relaxed. It publishes no other memory.
+        match self.interval_ns.load(Ordering::Relaxed) {
+            0 => None,
+            nanos => Some(Duration::from_nanos(nanos)),
+        }
+    }
+}
+
+impl Clock for CoarseClock {
+    #[inline]
+    fn now(&self) -> Tick {
+        // ORDERING: Relaxed. The time publishes no other memory; a stale one is what this clock
+        // is for. Model: loom-tests/tests/clock.rs::coarse_clock_never_goes_back
+        Tick::from_nanos(self.now_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl Default for CoarseClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CoarseClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CoarseClock")
+            .field("now", &self.now())
+            .field("staleness", &self.staleness())
+            .finish()
+    }
+}
+
+#[cfg(feature = "std")]
+pub use upkeep::Upkeep;
+
+#[cfg(feature = "std")]
+mod upkeep {
+    use core::ops::Deref;
+    use core::time::Duration;
+    use std::io;
+    use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+    use std::thread::{Builder, JoinHandle};
+
+    use super::CoarseClock;
+    use crate::primitive::Ordering;
+
+    /// A thread that refreshes a [`CoarseClock`] until this is dropped.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{CoarseClock, Upkeep};
+    ///
+    /// # fn main() -> std::io::Result<()> {
+    /// let clock = Arc::new(CoarseClock::new());
+    /// let upkeep = Upkeep::start(Arc::clone(&clock), Duration::from_millis(1))?;
+    /// assert_eq!(clock.staleness(), Some(Duration::from_millis(1)));
+    /// drop(upkeep); // stops the thread and waits for it
+    /// assert_eq!(clock.staleness(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[derive(Debug)]
+    #[must_use = "the thread stops when this is dropped"]
+    pub struct Upkeep {
+        /// Dropping it is the signal to stop.
+        stop: Option<Sender<()>>,
+        thread: Option<JoinHandle<()>>,
+    }
+
+    impl Upkeep {
+        /// Starts a thread that refreshes `clock` (an `Arc` of one, or a `static`) every
+        /// `interval`, which is at least a microsecond. The clock has been refreshed once when
+        /// this returns.
+        ///
+        /// # Errors
+        ///
+        /// The system's, if it can't start a thread.
+        pub fn start<K>(clock: K, interval: Duration) -> io::Result<Self>
+        where
+            K: Deref<Target = CoarseClock> + Send + 'static,
+        {
+            let interval = interval.clamp(Duration::from_micros(1), Duration::from_secs(3600));
+            let nanos = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
+            let (stop, stopped) = channel::<()>();
+            clock.refresh();
+            // ORDERING: Relaxed, here and below. It publishes no other memory.
+            clock.interval_ns.swap(nanos, Ordering::Relaxed);
+            let shown = Shown(clock);
+            let thread = Builder::new()
+                .name("tollgate-upkeep".into())
+                .spawn(move || {
+                    while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(interval) {
+                        shown.0.refresh();
+                    }
+                })?;
+            Ok(Self {
+                stop: Some(stop),
+                thread: Some(thread),
+            })
+        }
+    }
+
+    /// Shows no interval any more once its thread is gone, however it went.
+    struct Shown<K: Deref<Target = CoarseClock>>(K);
+
+    impl<K: Deref<Target = CoarseClock>> Drop for Shown<K> {
+        fn drop(&mut self) {
+            // ORDERING: Relaxed. It publishes no other memory.
+            self.0.interval_ns.swap(0, Ordering::Relaxed);
+        }
+    }
+
+    impl Drop for Upkeep {
+        fn drop(&mut self) {
+            drop(self.stop.take());
+            if let Some(thread) = self.thread.take() {
+                // The thread has nothing to say, and if it panicked it is gone all the same.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Time: [`Tick`], the [`Clock`] trait and the clocks.
+//!
+//! | clock | a reading costs | for |
+//! |---|---|---|
+//! | [`SystemClock`] | the processor's counter and a multiplication | everything |
+//! | [`CoarseClock`] | one relaxed load | loops that read the time once a turn |
+//! | [`ManualClock`] | one relaxed load | tests and simulations |
+//! | [`NoClock`] | cannot be read | callers that always say what time it is |
+
+mod coarse;
+#[cfg(feature = "std")]
+mod manual;
+#[cfg(feature = "std")]
+mod system;
+mod tick;
+
+pub use coarse::CoarseClock;
+#[cfg(feature = "std")]
+pub use coarse::Upkeep;
+#[cfg(feature = "std")]
+pub use manual::ManualClock;
+#[cfg(feature = "std")]
+pub use system::SystemClock;
+pub use tick::Tick;
+
+/// Something that says what time it is.
+///
+/// A clock should not go back. If it does nothing breaks: a limiter that is asked with an older
+/// tick answers conservatively and never admits more than it promised.
+///
+/// ```
+/// use tollgate::{Clock, Tick};
+///
+/// /// Counts the frames of a game as milliseconds.
+/// #[derive(Debug)]
+/// struct Frames(u64);
+///
+/// impl Clock for Frames {
+///     fn now(&self) -> Tick {
+///         Tick::from_nanos(self.0 * 16_000_000)
+///     }
+/// }
+/// assert_eq!(Frames(2).now().as_nanos(), 32_000_000);
+/// ```
+pub trait Clock {
+    /// The time now, counted from this clock's start.
+    fn now(&self) -> Tick;
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    #[inline]
+    fn now(&self) -> Tick {
+        (**self).now()
+    }
+}
+
+#[cfg(feature = "std")]
+impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
+    #[inline]
+    fn now(&self) -> Tick {
+        (**self).now()
+    }
+}
+
+/// No clock: the limiter offers only the verbs that are told the time.
+///
+/// ```
+/// use tollgate::{Gcra, Limiter, NoClock, Quota, Tick};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Limiter::unstarted(Gcra::new(Quota::per_second(10))?, NoClock);
+/// assert!(gate.try_acquire_at(Tick::from_nanos(7)).is_ok());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NoClock;
+
+/// The clock a limiter has when its type names none.
+#[cfg(feature = "std")]
+pub type DefaultClock = SystemClock;
+
+/// The clock a limiter has when its type names none.
+#[cfg(not(feature = "std"))]
+pub type DefaultClock = NoClock;

@@ -1,0 +1,39 @@
+//! A lock-free rate limiter: each limit is one 64-bit word, each decision one compare-and-swap,
+//! each answer exact.
+//!
+//! ```
+//! use tollgate::{Denied, Limiter, Quota};
+//!
+//! # fn main() -> Result<(), tollgate::ConfigError> {
+//! let gate = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
+//! match gate.try_acquire() {
+//!     Ok(granted) => println!("go, {} left", granted.remaining()),
+//!     Err(Denied::Later { retry_after, .. }) => println!("come back in {retry_after:?}"),
+//!     Err(denied) => println!("{denied}"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Start with [`Limiter`] and its verbs; [`Quota`] is what to limit to, [`TokenBucket`] and
+//! [`Gcra`] decide, and [`ManualClock`] makes time stand still in your tests. To write an algorithm
+//! of your own, see [`algorithm`]; to keep words in memory of your own, see [`cell`].
+
+#![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod algorithm;
+pub mod cell;
+pub mod clock;
+mod limiter;
+mod outcome;
+pub mod primitive;
+mod quota;
+
+pub use algorithm::{Algorithm, Debt, Forecast, Gcra, GiveBack, Rebase, Requota, TokenBucket};
+pub use clock::{Clock, CoarseClock, NoClock, Tick};
+#[cfg(feature = "std")]
+pub use clock::{ManualClock, SystemClock, Upkeep};
+pub use limiter::{At, Limiter};
+pub use outcome::{Charged, Denied, Granted};
+pub use quota::{ConfigError, ParseQuotaError, Quota};

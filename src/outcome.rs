@@ -1,0 +1,330 @@
+//! What a decision says: [`Granted`], [`Denied`], and [`Charged`] for what was taken into debt.
+
+use core::error::Error;
+use core::fmt;
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use crate::clock::Tick;
+
+/// Permits were there, and are taken.
+///
+/// It holds what was known at the decision; what is not read is not computed.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let granted = gate.try_acquire_n(3)?;
+/// assert_eq!(granted.n(), 3);
+/// assert_eq!(granted.remaining(), 7);
+/// assert_eq!(granted.reset_after(), Duration::from_millis(300));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[must_use = "a grant that is not used should be given back with `undo`"]
+pub struct Granted {
+    n: u64,
+    at: Tick,
+    mark: u64,
+    /// What is left, in the algorithm's own unit, and how much of that a permit is: the division
+    /// waits until somebody asks.
+    room: u64,
+    unit: NonZeroU64,
+    /// When the limiter is as good as new, on a scale of `speed / 2^60` units a nanosecond.
+    reset: u64,
+    speed: NonZeroU64,
+}
+
+/// One unit a nanosecond.
+const NANOSECONDS: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 60) - 1);
+
+impl Granted {
+    /// A grant of `n` permits, counted at `at`: what an [`Algorithm`](crate::Algorithm)'s step
+    /// returns. Nothing remains and nothing is to be reset unless the following say so.
+    #[inline]
+    pub const fn new(n: u64, at: Tick) -> Self {
+        Self {
+            n,
+            at,
+            mark: 0,
+            room: 0,
+            unit: NonZeroU64::MIN,
+            reset: 0,
+            speed: NANOSECONDS,
+        }
+    }
+
+    /// Says that `room` units remain, of which a permit takes `unit`.
+    #[inline]
+    pub const fn with_room(self, room: u64, unit: NonZeroU64) -> Self {
+        Self { room, unit, ..self }
+    }
+
+    /// Says when the limiter will be as good as new.
+    #[inline]
+    pub const fn with_reset_at(self, tick: Tick) -> Self {
+        Self {
+            reset: tick.as_nanos(),
+            speed: NANOSECONDS,
+            ..self
+        }
+    }
+
+    /// Says the same in units of which the clock makes `speed / 2^60` a nanosecond.
+    #[inline]
+    pub(crate) const fn with_reset_units(self, reset: u64, speed: NonZeroU64) -> Self {
+        Self {
+            reset,
+            speed,
+            ..self
+        }
+    }
+
+    /// Leaves a mark by which the algorithm knows the grant again when it is to be undone; the
+    /// word after the grant, as a rule.
+    #[inline]
+    pub const fn with_mark(self, mark: u64) -> Self {
+        Self { mark, ..self }
+    }
+
+    /// How many permits were taken.
+    #[inline]
+    pub const fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The tick at which the limiter counted them: the caller's own, or a later one if the
+    /// limiter has seen a later one and its algorithm counts by it.
+    #[inline]
+    pub const fn at(&self) -> Tick {
+        self.at
+    }
+
+    /// How many more there were at that tick.
+    #[inline]
+    pub const fn remaining(&self) -> u64 {
+        self.room / self.unit.get()
+    }
+
+    /// How long after that tick the limiter is as good as new, if nobody takes more.
+    #[inline]
+    pub const fn reset_after(&self) -> Duration {
+        let units = (self.reset as u128) << 60;
+        let tick = units.div_ceil(self.speed.get() as u128);
+        // The speed is at least 2^60, so the tick fits.
+        Tick::from_nanos(tick as u64).saturating_since(self.at)
+    }
+
+    /// The mark that the algorithm left: see [`with_mark`](Self::with_mark).
+    #[inline]
+    pub const fn mark(&self) -> u64 {
+        self.mark
+    }
+}
+
+impl fmt::Debug for Granted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Granted")
+            .field("n", &self.n)
+            .field("at", &self.at)
+            .field("remaining", &self.remaining())
+            .field("reset_after", &self.reset_after())
+            .finish()
+    }
+}
+
+/// Permits were not there, and nothing was taken.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Denied, Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let never = gate.try_acquire_n(11).unwrap_err();
+/// assert!(never.is_permanent());
+/// assert!(gate.try_acquire_n(10).is_ok());
+/// match gate.try_acquire() {
+///     Err(Denied::Later { retry_after, .. }) => assert_eq!(retry_after, Duration::from_millis(100)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+#[non_exhaustive]
+pub enum Denied {
+    /// There will be enough later.
+    #[non_exhaustive]
+    Later {
+        /// How many were asked for.
+        requested: u64,
+        /// How long until there are as many, if nobody else takes any.
+        retry_after: Duration,
+    },
+    /// More was asked for than there can ever be at once.
+    #[non_exhaustive]
+    Never {
+        /// How many were asked for.
+        requested: u64,
+        /// The most that can be asked for.
+        limit: u64,
+    },
+    /// The limiter's word stands so far in the future that its clock will not get there: somebody
+    /// brought a tick from the end of time, or charged decades of debt. Only a reset heals it.
+    #[non_exhaustive]
+    Stuck {
+        /// How many were asked for.
+        requested: u64,
+    },
+}
+
+impl Denied {
+    /// A denial that ends after a wait. For algorithms of your own.
+    #[inline]
+    pub const fn later(requested: u64, retry_after: Duration) -> Self {
+        Self::Later {
+            requested,
+            retry_after,
+        }
+    }
+
+    /// A denial for good. For algorithms of your own.
+    #[inline]
+    pub const fn never(requested: u64, limit: u64) -> Self {
+        Self::Never { requested, limit }
+    }
+
+    /// A denial until somebody resets the limiter. For algorithms of your own.
+    #[inline]
+    pub const fn stuck(requested: u64) -> Self {
+        Self::Stuck { requested }
+    }
+
+    /// How long until there will be enough, if nobody else takes any; `None` if waiting does not
+    /// help.
+    #[inline]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Later { retry_after, .. } => Some(*retry_after),
+            Self::Never { .. } | Self::Stuck { .. } => None,
+        }
+    }
+
+    /// Whether the same request can never be granted, however long one waits.
+    #[inline]
+    pub const fn is_permanent(&self) -> bool {
+        match self {
+            Self::Later { .. } => false,
+            Self::Never { .. } | Self::Stuck { .. } => true,
+        }
+    }
+
+    /// How many permits were asked for.
+    #[inline]
+    pub const fn requested(&self) -> u64 {
+        match self {
+            Self::Later { requested, .. }
+            | Self::Never { requested, .. }
+            | Self::Stuck { requested } => *requested,
+        }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Later {
+                requested,
+                retry_after,
+            } => write!(f, "rate limit reached: {requested} more in {retry_after:?}"),
+            Self::Never { requested, limit } => write!(
+                f,
+                "rate limit can never grant {requested} at once: the most is {limit}"
+            ),
+            Self::Stuck { requested } => write!(
+                f,
+                "rate limit is set beyond the end of its clock and can't grant {requested} until it is reset"
+            ),
+        }
+    }
+}
+
+impl Error for Denied {}
+
+/// Permits were taken, whether they were there or not.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let charged = gate.charge(25);
+/// assert_eq!(charged.n(), 25);
+/// assert_eq!(charged.debt(), 15);
+/// assert_eq!(charged.clear_after(), Duration::from_millis(1500));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Charged {
+    n: u64,
+    at: Tick,
+    debt: u64,
+    clear_ns: u64,
+}
+
+impl Charged {
+    /// A charge of `n` permits, counted at `at`, that left no debt.
+    #[inline]
+    pub const fn new(n: u64, at: Tick) -> Self {
+        Self {
+            n,
+            at,
+            debt: 0,
+            clear_ns: 0,
+        }
+    }
+
+    /// Says how many permits are owed, and when they will have been paid.
+    #[inline]
+    #[must_use]
+    pub const fn with_debt(self, debt: u64, clear_at: Tick) -> Self {
+        Self {
+            debt,
+            clear_ns: clear_at.as_nanos().saturating_sub(self.at.as_nanos()),
+            ..self
+        }
+    }
+
+    /// How many permits were recorded: all that were charged, unless the word could not hold
+    /// that much debt (decades of it).
+    #[inline]
+    pub const fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The tick at which they were counted.
+    #[inline]
+    pub const fn at(&self) -> Tick {
+        self.at
+    }
+
+    /// How many permits the limiter owes now, a started one counted whole; 0 if it is not in debt.
+    #[inline]
+    pub const fn debt(&self) -> u64 {
+        self.debt
+    }
+
+    /// How long until the debt is paid, if nobody takes or charges more.
+    #[inline]
+    pub const fn clear_after(&self) -> Duration {
+        Duration::from_nanos(self.clear_ns)
+    }
+}

@@ -1,0 +1,134 @@
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
+
+/// Why an algorithm could not be made. Each variant names a field, what it was, and what is
+/// allowed.
+///
+/// ```
+/// use tollgate::{ConfigError, Quota, TokenBucket};
+///
+/// let error = TokenBucket::new(Quota::per_second(10).initial(30)).unwrap_err();
+/// assert_eq!(error, ConfigError::InitialAboveBurst { initial: 30, burst: 10 });
+/// assert_eq!(error.field(), "initial");
+/// assert_eq!(error.to_string(), "initial is 30, but must be at most the burst, which is 10");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// No permits at all.
+    ZeroPermits,
+    /// A period of nothing.
+    ZeroPeriod,
+    /// A period that 64 bits of nanoseconds don't hold.
+    PeriodTooLong {
+        /// What was asked for.
+        period: Duration,
+    },
+    /// More than 10 permits a nanosecond.
+    RateTooHigh {
+        /// The permits that were asked for.
+        n: u64,
+        /// The period that was asked for.
+        period: Duration,
+    },
+    /// Less than one permit in 365 days.
+    RateTooLow {
+        /// The permits that were asked for.
+        n: u64,
+        /// The period that was asked for.
+        period: Duration,
+    },
+    /// A burst of nothing: nothing could ever be granted.
+    ZeroBurst,
+    /// A burst that the word does not hold at this rate, for 50 years and with a burst of debt.
+    BurstTooLarge {
+        /// What was asked for.
+        burst: u64,
+        /// The largest that fits at this rate.
+        max: u64,
+    },
+    /// A start with more than the bucket can hold.
+    InitialAboveBurst {
+        /// What was asked for.
+        initial: u64,
+        /// What the bucket holds.
+        burst: u64,
+    },
+    /// An emission interval of nothing.
+    ZeroInterval,
+    /// An emission interval above 365 days.
+    IntervalTooLong {
+        /// What was asked for.
+        interval: Duration,
+    },
+    /// A tolerance that the word does not hold at this interval, for 50 years and with a burst of
+    /// debt.
+    ToleranceTooLong {
+        /// What was asked for.
+        tolerance: Duration,
+        /// The longest that fits at this interval.
+        max: Duration,
+    },
+}
+
+impl ConfigError {
+    /// The field that is wrong.
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::ZeroPermits | Self::RateTooHigh { .. } | Self::RateTooLow { .. } => "n",
+            Self::ZeroPeriod | Self::PeriodTooLong { .. } => "period",
+            Self::ZeroBurst | Self::BurstTooLarge { .. } => "burst",
+            Self::InitialAboveBurst { .. } => "initial",
+            Self::ZeroInterval | Self::IntervalTooLong { .. } => "interval",
+            Self::ToleranceTooLong { .. } => "tolerance",
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = self.field();
+        let days = MAX_INTERVAL_NS / 86_400_000_000_000;
+        match self {
+            Self::ZeroPermits => write!(f, "{field} is 0, but must be at least 1 permit"),
+            Self::ZeroPeriod | Self::ZeroInterval => {
+                write!(f, "{field} is 0, but must be at least 1ns")
+            }
+            Self::PeriodTooLong { period } => write!(
+                f,
+                "{field} is {period:?}, but must be at most {:?}",
+                Duration::from_nanos(u64::MAX)
+            ),
+            Self::RateTooHigh { n, period } => write!(
+                f,
+                "{field} is {n} every {period:?}, but must be at most {MAX_PER_NS} every 1ns"
+            ),
+            Self::RateTooLow { n, period } => write!(
+                f,
+                "{field} is {n} every {period:?}, but must be at least 1 every {days} days"
+            ),
+            Self::ZeroBurst => write!(f, "{field} is 0, but must be from 1 to {MAX_BURST}"),
+            Self::BurstTooLarge { burst, max } => write!(
+                f,
+                "{field} is {burst}, but must be from 1 to {max} at this rate"
+            ),
+            Self::InitialAboveBurst { initial, burst } => write!(
+                f,
+                "{field} is {initial}, but must be at most the burst, which is {burst}"
+            ),
+            Self::IntervalTooLong { interval } => write!(
+                f,
+                "{field} is {interval:?}, but must be at most {days} days"
+            ),
+            Self::ToleranceTooLong { tolerance, max } => write!(
+                f,
+                "{field} is {tolerance:?}, but must be at most {max:?} at this interval"
+            ),
+        }
+    }
+}
+
+impl Error for ConfigError {}

@@ -1,0 +1,203 @@
+//! What a user wants: so many permits every so often, with a burst.
+
+mod error;
+mod text;
+
+use core::time::Duration;
+
+pub use error::ConfigError;
+pub use text::ParseQuotaError;
+
+/// No quota may take longer from one permit to the next: 365 days.
+pub(crate) const MAX_INTERVAL_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
+
+/// No quota may have more permits a nanosecond.
+pub(crate) const MAX_PER_NS: u64 = 10;
+
+/// No quota may have a larger burst.
+pub(crate) const MAX_BURST: u64 = 1 << 40;
+
+/// `n` permits every `period`, with a burst.
+///
+/// The rate is kept as it was given and never rounded. A quota is a wish: whether it can be
+/// represented is checked when an algorithm is made from it.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Quota;
+///
+/// const API: Quota = Quota::per_second(100).burst(20);
+/// assert_eq!(API.permits(), 100);
+/// assert_eq!(API.burst_size(), 20);
+///
+/// // As text, in both directions:
+/// assert_eq!("100/s burst 20".parse(), Ok(API));
+/// assert_eq!(API.to_string(), "100/s burst 20");
+/// assert_eq!(Quota::per(10, Duration::from_millis(250)).to_string(), "10/250ms");
+/// assert_eq!(Quota::per_minute(1).initial(0).to_string(), "1/min initial 0");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Quota {
+    n: u64,
+    period: Duration,
+    burst: Option<u64>,
+    initial: Option<u64>,
+}
+
+impl Quota {
+    /// `n` permits every `period`, and a burst of `n`.
+    #[must_use]
+    pub const fn per(n: u64, period: Duration) -> Self {
+        Self {
+            n,
+            period,
+            burst: None,
+            initial: None,
+        }
+    }
+
+    /// `n` permits a second, and a burst of `n`.
+    #[must_use]
+    pub const fn per_second(n: u64) -> Self {
+        Self::per(n, Duration::from_secs(1))
+    }
+
+    /// `n` permits a minute, and a burst of `n`.
+    #[must_use]
+    pub const fn per_minute(n: u64) -> Self {
+        Self::per(n, Duration::from_secs(60))
+    }
+
+    /// `n` permits an hour, and a burst of `n`.
+    #[must_use]
+    pub const fn per_hour(n: u64) -> Self {
+        Self::per(n, Duration::from_secs(3600))
+    }
+
+    /// `n` permits every 24 hours, and a burst of `n`.
+    #[must_use]
+    pub const fn per_day(n: u64) -> Self {
+        Self::per(n, Duration::from_secs(86_400))
+    }
+
+    /// At most this many at once.
+    #[must_use]
+    pub const fn burst(self, n: u64) -> Self {
+        Self {
+            burst: Some(n),
+            ..self
+        }
+    }
+
+    /// Starts with this many, and not with a full burst.
+    #[must_use]
+    pub const fn initial(self, n: u64) -> Self {
+        Self {
+            initial: Some(n),
+            ..self
+        }
+    }
+
+    /// How many permits there are every period.
+    pub const fn permits(&self) -> u64 {
+        self.n
+    }
+
+    /// How long the period is.
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// The most permits at once.
+    pub const fn burst_size(&self) -> u64 {
+        match self.burst {
+            Some(burst) => burst,
+            None => self.n,
+        }
+    }
+
+    /// How many permits there are at first.
+    pub const fn initial_permits(&self) -> u64 {
+        match self.initial {
+            Some(initial) => initial,
+            None => self.burst_size(),
+        }
+    }
+
+    /// The period in nanoseconds, if it and the rate are within bounds.
+    pub(crate) const fn valid_period_ns(&self) -> Result<u64, ConfigError> {
+        let (n, period) = (self.n, self.period.as_nanos());
+        if n == 0 {
+            return Err(ConfigError::ZeroPermits);
+        }
+        if period == 0 {
+            return Err(ConfigError::ZeroPeriod);
+        }
+        if period > u64::MAX as u128 {
+            return Err(ConfigError::PeriodTooLong {
+                period: self.period,
+            });
+        }
+        if n as u128 > period * MAX_PER_NS as u128 {
+            return Err(ConfigError::RateTooHigh {
+                n,
+                period: self.period,
+            });
+        }
+        if period > n as u128 * MAX_INTERVAL_NS as u128 {
+            return Err(ConfigError::RateTooLow {
+                n,
+                period: self.period,
+            });
+        }
+        Ok(period as u64)
+    }
+}
+
+/// Two quotas are equal if they mean the same, whether or not the defaults were spelled out.
+impl PartialEq for Quota {
+    fn eq(&self, other: &Self) -> bool {
+        self.n == other.n
+            && self.period == other.period
+            && self.burst_size() == other.burst_size()
+            && self.initial_permits() == other.initial_permits()
+    }
+}
+
+impl Eq for Quota {}
+
+#[cfg(feature = "serde")]
+mod as_text {
+    use core::fmt;
+
+    use serde::de::{Deserialize, Deserializer, Error, Visitor};
+    use serde::ser::{Serialize, Serializer};
+
+    use super::Quota;
+
+    impl Serialize for Quota {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_str(self)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Quota {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Text;
+
+            impl Visitor<'_> for Text {
+                type Value = Quota;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("a quota such as \"100/s burst 20\"")
+                }
+
+                fn visit_str<E: Error>(self, text: &str) -> Result<Quota, E> {
+                    text.parse().map_err(E::custom)
+                }
+            }
+
+            deserializer.deserialize_str(Text)
+        }
+    }
+}

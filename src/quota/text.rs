@@ -1,0 +1,273 @@
+//! Quotas as text.
+//!
+//! ```text
+//! quota   = number "/" period [ "burst" number ] [ "initial" number ]
+//! period  = [ number ] unit
+//! unit    = "ns" | "us" | "µs" | "ms" | "s" | "sec" | "m" | "min" | "h" | "hour" | "d" | "day"
+//! number  = digits, with "_" between them where one likes
+//! ```
+//!
+//! White space may stand between any two of these.
+
+use core::error::Error;
+use core::fmt;
+use core::ops::Range;
+use core::str::FromStr;
+use core::time::Duration;
+
+use super::Quota;
+
+/// The units, as they are read and, first of each length, as they are written.
+const UNITS: [(&str, u64); 13] = [
+    ("d", 86_400_000_000_000),
+    ("day", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("hour", 3_600_000_000_000),
+    ("min", 60_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("sec", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ns", 1),
+];
+
+/// Why a text is no quota, and where.
+///
+/// ```
+/// use tollgate::Quota;
+///
+/// let text = "100/fortnight";
+/// let error = text.parse::<Quota>().unwrap_err();
+/// assert_eq!(&text[error.span()], "fortnight");
+/// assert_eq!(
+///     error.to_string(),
+///     "at byte 4: `fortnight` is no unit of time: write ns, us, ms, s, min, h or d"
+/// );
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseQuotaError {
+    why: Why,
+    start: usize,
+    end: usize,
+    excerpt: Excerpt,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    NoNumber,
+    TooLarge,
+    NoSlash,
+    NoUnit,
+    UnknownUnit,
+    PeriodTooLong,
+    UnknownWord,
+    Twice,
+}
+
+impl ParseQuotaError {
+    /// The bytes of the text that are wrong; empty at the place where something is missing.
+    pub const fn span(&self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+impl fmt::Display for ParseQuotaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: ", self.start)?;
+        if self.start == self.end {
+            f.write_str("the text ends")?;
+        } else {
+            write!(f, "`{}`", self.excerpt)?;
+        }
+        f.write_str(match self.why {
+            Why::NoNumber => " where a number must stand, as in `100/s burst 20`",
+            Why::TooLarge => " is too large: numbers go up to 18446744073709551615",
+            Why::NoSlash => " where a `/` must stand, as in `100/s`",
+            Why::NoUnit => " where a unit of time must stand: write ns, us, ms, s, min, h or d",
+            Why::UnknownUnit => " is no unit of time: write ns, us, ms, s, min, h or d",
+            Why::PeriodTooLong => " is too long: periods go up to 584 years",
+            Why::UnknownWord => {
+                " is not known here: after the rate may stand `burst 20` and `initial 5`"
+            }
+            Why::Twice => " stands here for the second time",
+        })
+    }
+}
+
+impl Error for ParseQuotaError {}
+
+/// The beginning of the offending part, so that the message can show it without allocating.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Excerpt {
+    bytes: [u8; 24],
+    len: u8,
+    cut: bool,
+}
+
+impl Excerpt {
+    fn of(text: &str) -> Self {
+        let mut bytes = [0; 24];
+        let mut len = 0;
+        for c in text.chars() {
+            let Some(room) = bytes.get_mut(len..len + c.len_utf8()) else {
+                break;
+            };
+            c.encode_utf8(room);
+            len += c.len_utf8();
+        }
+        Self {
+            bytes,
+            len: len as u8,
+            cut: len < text.len(),
+        }
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
+        f.write_str(core::str::from_utf8(bytes).unwrap_or(""))?;
+        if self.cut { f.write_str("...") } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or("")
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    /// Takes the longest beginning of the rest whose characters all are `such`.
+    fn take(&mut self, such: impl Fn(char) -> bool) -> (usize, &'t str) {
+        let (start, rest) = (self.at, self.rest());
+        let len = rest.find(|c| !such(c)).unwrap_or(rest.len());
+        self.at += len;
+        (start, rest.get(..len).unwrap_or(""))
+    }
+
+    fn error(&self, why: Why, start: usize, part: &str) -> ParseQuotaError {
+        ParseQuotaError {
+            why,
+            start,
+            end: start + part.len(),
+            excerpt: Excerpt::of(part),
+        }
+    }
+
+    /// The error that the next word, whatever it is, is not what must stand there.
+    fn unexpected(&mut self, why: Why) -> ParseQuotaError {
+        let (start, word) = self.take(|c| !c.is_whitespace());
+        self.error(why, start, word)
+    }
+
+    fn number(&mut self) -> Result<u64, ParseQuotaError> {
+        self.skip_space();
+        if !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(self.unexpected(Why::NoNumber));
+        }
+        let (start, digits) = self.take(|c| c.is_ascii_digit() || c == '_');
+        let mut number = 0_u64;
+        for digit in digits.bytes().filter(u8::is_ascii_digit) {
+            number = number
+                .checked_mul(10)
+                .and_then(|n| n.checked_add(u64::from(digit - b'0')))
+                .ok_or_else(|| self.error(Why::TooLarge, start, digits))?;
+        }
+        Ok(number)
+    }
+
+    fn period(&mut self) -> Result<Duration, ParseQuotaError> {
+        self.skip_space();
+        let start = self.at;
+        let count = match self.rest().chars().next() {
+            Some(c) if c.is_ascii_digit() => self.number()?,
+            _ => 1,
+        };
+        self.skip_space();
+        let (at, unit) = self.take(char::is_alphabetic);
+        if unit.is_empty() {
+            return Err(self.unexpected(Why::NoUnit));
+        }
+        let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Err(self.error(Why::UnknownUnit, at, unit));
+        };
+        let part = self.text.get(start..self.at).unwrap_or("");
+        count
+            .checked_mul(*nanos)
+            .map(Duration::from_nanos)
+            .ok_or_else(|| self.error(Why::PeriodTooLong, start, part))
+    }
+}
+
+impl FromStr for Quota {
+    type Err = ParseQuotaError;
+
+    fn from_str(text: &str) -> Result<Self, ParseQuotaError> {
+        let mut reader = Reader { text, at: 0 };
+        let n = reader.number()?;
+        reader.skip_space();
+        if !reader.rest().starts_with('/') {
+            return Err(reader.unexpected(Why::NoSlash));
+        }
+        reader.at += 1;
+        let mut quota = Quota::per(n, reader.period()?);
+        loop {
+            reader.skip_space();
+            let (start, word) = reader.take(char::is_alphabetic);
+            let field = match word {
+                "burst" => &mut quota.burst,
+                "initial" => &mut quota.initial,
+                "" if reader.rest().is_empty() => return Ok(quota),
+                _ => {
+                    reader.at = start;
+                    return Err(reader.unexpected(Why::UnknownWord));
+                }
+            };
+            if field.is_some() {
+                return Err(reader.error(Why::Twice, start, word));
+            }
+            *field = Some(reader.number()?);
+        }
+    }
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let period = self.period.as_nanos();
+        write!(f, "{}/", self.n)?;
+        // A period of nothing is no quota, but it has a text.
+        let (name, unit) = UNITS
+            .iter()
+            .find(|(_, unit)| period % u128::from(*unit) == 0 && period > 0)
+            .unwrap_or(&("ns", 1));
+        match period / u128::from(*unit) {
+            1 => write!(f, "{name}")?,
+            count => write!(f, "{count}{name}")?,
+        }
+        if self.burst_size() != self.n {
+            write!(f, " burst {}", self.burst_size())?;
+        }
+        if self.initial_permits() != self.burst_size() {
+            write!(f, " initial {}", self.initial_permits())?;
+        }
+        Ok(())
+    }
+}
