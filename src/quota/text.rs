@@ -256,7 +256,7 @@ impl fmt::Display for Quota {
         // A period of nothing is no quota, but it has a text.
         let (name, unit) = UNITS
             .iter()
-            .find(|(_, unit)| period % u128::from(*unit) == 0 && period > 0)
+            .find(|(_, unit)| period > 0 && period.is_multiple_of(u128::from(*unit)))
             .unwrap_or(&("ns", 1));
         match period / u128::from(*unit) {
             1 => write!(f, "{name}")?,
