@@ -25,6 +25,8 @@
 pub mod algorithm;
 pub mod cell;
 pub mod clock;
+#[cfg(feature = "history")]
+pub mod history;
 mod limiter;
 mod outcome;
 pub mod primitive;

@@ -1,0 +1,179 @@
+use core::time::Duration;
+
+use super::*;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Grant,
+    Charge,
+    GiveBack,
+    Reset,
+}
+
+/// A tick, what happened, how many permits, and when it began and ended.
+type Event = (u64, Kind, u64, [u64; 2]);
+
+fn history(events: &[Event]) -> History {
+    let mut log = Log::new();
+    for &(tick, kind, n, [begun, done]) in events {
+        let tick = Tick::from_nanos(tick);
+        let entry = match kind {
+            Kind::Grant => log.grant(tick, n),
+            Kind::Charge => log.take(tick, n, true),
+            Kind::GiveBack => log.gave_back(tick, n),
+            Kind::Reset => log.reset(tick),
+        };
+        entry.during(Tick::from_nanos(begun), Tick::from_nanos(done));
+    }
+    [log].into_iter().collect()
+}
+
+fn instant(tick: u64, kind: Kind, n: u64) -> Event {
+    (tick, kind, n, [tick; 2])
+}
+
+/// One permit every 10 ns, a burst of 3.
+fn bound() -> Bound {
+    let quota = Quota::per(1, Duration::from_nanos(10)).burst(3);
+    Bound::of_quota(quota).expect("a quota")
+}
+
+/// The definition, interval by interval.
+fn brute_force(events: &[Event], bound: &Bound) -> bool {
+    let of = |kind| events.iter().filter(move |event| event.1 == kind);
+    let worth = |reset: &Event| {
+        let before = of(Kind::Grant).filter(|e| e.3[0] <= reset.3[1]);
+        let after = of(Kind::Grant).filter(|e| e.3[1] >= reset.3[0]);
+        let (before, after) = (before.map(|e| e.0).max(), after.map(|e| e.0).min());
+        let overlap = before.map_or(0, |tick| tick.saturating_sub(after.unwrap_or(tick)));
+        bound.burst as i128 + i128::from(overlap) * i128::from(bound.rate)
+    };
+    let holds = |from: u64, to: u64| {
+        let begun = of(Kind::Grant)
+            .filter(|e| e.0 >= from)
+            .map(|e| e.3[0])
+            .min();
+        let done = of(Kind::Grant).filter(|e| e.0 <= to).map(|e| e.3[1]).max();
+        let inside = of(Kind::Grant).filter(|e| (from..=to).contains(&e.0));
+        let granted: u64 = inside.map(|event| event.2).sum();
+        let overlaps = |e: &&Event| Some(e.3[0]) <= done && Some(e.3[1]) >= begun;
+        let gave_back: u64 = of(Kind::GiveBack).filter(overlaps).map(|e| e.2).sum();
+        let resets = of(Kind::Reset).filter(overlaps).map(worth).sum::<i128>();
+        let units = i128::from(granted) * i128::from(bound.permit)
+            - i128::from(gave_back) * i128::from(bound.permit)
+            - resets
+            - i128::from(to - from) * i128::from(bound.rate);
+        units <= bound.burst as i128
+    };
+    let ticks = || of(Kind::Grant).map(|event| event.0);
+    ticks().all(|from| ticks().filter(|to| *to >= from).all(|to| holds(from, to)))
+}
+
+#[test]
+fn one_permit_too_many_is_found_with_its_interval() {
+    let grants = |ticks: [u64; 3]| {
+        let [a, b, c] = ticks;
+        [(a, 3), (b, 1), (c, 1)].map(|(tick, n)| instant(tick, Kind::Grant, n))
+    };
+    let kept = history(&grants([0, 10, 20]));
+    assert_eq!(kept.check(&bound()).map(|s| s.granted), Ok(5));
+    let excess = history(&grants([7, 17, 26]))
+        .check(&bound())
+        .expect_err("a nanosecond early");
+    assert_eq!(
+        (excess.from, excess.to),
+        (Tick::from_nanos(7), Tick::from_nanos(26))
+    );
+    assert_eq!((excess.granted, excess.allowed), (5, 4));
+    assert_eq!(
+        excess.to_string(),
+        "5 permits were granted from 7 ns to 26 ns, where at most 4 may be"
+    );
+}
+
+#[test]
+fn a_charge_may_exceed_but_no_grant_may_follow_it() {
+    let (grant, charge) = (instant(0, Kind::Grant, 2), instant(0, Kind::Charge, 9));
+    assert!(history(&[grant, charge]).check(&bound()).is_ok());
+    let with = |tick| history(&[grant, charge, instant(tick, Kind::Grant, 1)]);
+    assert!(with(90).check(&bound()).is_ok());
+    let excess = with(89).check(&bound()).expect_err("out of the debt");
+    assert_eq!((excess.granted, excess.allowed), (12, 11));
+}
+
+#[test]
+fn a_reset_forgives_the_debt_and_allows_one_burst() {
+    let debt = [instant(0, Kind::Grant, 3), instant(0, Kind::Charge, 9)];
+    let after = |n| {
+        let more = [instant(20, Kind::Reset, 1), instant(20, Kind::Grant, n)];
+        history(&[debt, more].concat())
+    };
+    // Three of the reset, and two that were made since tick 0.
+    assert!(after(5).check(&bound()).is_ok());
+    assert!(after(6).check(&bound()).is_err());
+}
+
+#[test]
+fn what_a_stopped_thread_gave_back_counts_when_it_came_back() {
+    let burst = |tick| instant(tick, Kind::Grant, 3);
+    let late = (0, Kind::GiveBack, 3, [0, 100]);
+    assert!(
+        history(&[burst(50), late, burst(51)])
+            .check(&bound())
+            .is_ok()
+    );
+    let early = (0, Kind::GiveBack, 3, [0, 49]);
+    assert!(
+        history(&[burst(50), early, burst(51)])
+            .check(&bound())
+            .is_err()
+    );
+}
+
+#[test]
+fn extremes_saturate_to_an_excess() {
+    let all = [0, u64::MAX].map(|tick| instant(tick, Kind::Grant, u64::MAX));
+    let year = Quota::per(1, Duration::from_secs(365 * 86_400));
+    let bound = Bound::of_quota(year).expect("a quota");
+    assert!(history(&all).check(&bound).is_err());
+}
+
+#[test]
+fn the_check_agrees_with_the_definition() {
+    let (mut kept, mut broken) = (0, 0);
+    let mut seed = 0x5eed_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % below
+    };
+    for _ in 0..40_000 {
+        let kinds = [
+            Kind::Grant,
+            Kind::Grant,
+            Kind::Grant,
+            Kind::GiveBack,
+            Kind::Reset,
+        ];
+        let events: Vec<Event> = (0..random(8) + 1)
+            .map(|_| {
+                let kind = kinds[random(5) as usize];
+                let n = if kind == Kind::Reset {
+                    1
+                } else {
+                    random(3) + 1
+                };
+                let (tick, begun) = (random(60), random(60));
+                let took = [[begun, begun + random(20)], [tick, tick]];
+                (tick, kind, n, took[random(2) as usize])
+            })
+            .collect();
+        let right = brute_force(&events, &bound());
+        assert_eq!(
+            history(&events).check(&bound()).is_ok(),
+            right,
+            "{events:?}"
+        );
+        *(if right { &mut kept } else { &mut broken }) += 1;
+    }
+    assert!(kept > 1000 && broken > 1000, "{kept} kept, {broken} broken");
+}
