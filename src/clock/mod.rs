@@ -80,6 +80,12 @@ pub struct NoClock;
 #[cfg(feature = "std")]
 pub type DefaultClock = SystemClock;
 
+#[cfg(feature = "std")]
+pub(crate) const DEFAULT_CLOCK: DefaultClock = SystemClock;
+
 /// The clock a limiter has when its type names none.
 #[cfg(not(feature = "std"))]
 pub type DefaultClock = NoClock;
+
+#[cfg(not(feature = "std"))]
+pub(crate) const DEFAULT_CLOCK: DefaultClock = NoClock;

@@ -8,7 +8,7 @@
 //! granted - given back in [a, b]  <=  burst + rate * (b - a)        for all a <= b
 //! ```
 //!
-//! Grants count at [`Granted::at`]. What came back counts in the intervals in which it came back,
+//! Grants count at [`Granted::at`](crate::Granted::at). What came back counts in the intervals in which it came back,
 //! and a reset allows one burst more in every interval that holds it. A charge counts, but only
 //! grants are judged: it may go into debt, and no grant may come out of that debt until it is paid
 //! or a reset forgives it.

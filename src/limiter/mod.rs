@@ -8,9 +8,7 @@ pub use at::At;
 
 use crate::algorithm::{Algorithm, Debt, Forecast, Gcra, GiveBack, Requota, TokenBucket};
 use crate::cell::{Cell, UNSTARTED};
-#[cfg(feature = "std")]
-use crate::clock::SystemClock;
-use crate::clock::{Clock, DefaultClock, Tick};
+use crate::clock::{Clock, DEFAULT_CLOCK, DefaultClock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::primitive::const_unless_loom;
 use crate::quota::{ConfigError, Quota};
@@ -64,18 +62,16 @@ pub struct Limiter<A, C = DefaultClock> {
     clock: C,
 }
 
-#[cfg(feature = "std")]
 impl<A> Limiter<A> {
     const_unless_loom! {
-        /// A limiter on the system's clock.
+        /// A limiter on the system's clock; without the feature `std`, on none.
         #[must_use]
         pub fn new(algorithm: A) -> Self {
-            Self::unstarted(algorithm, SystemClock)
+            Self::unstarted(algorithm, DEFAULT_CLOCK)
         }
     }
 }
 
-#[cfg(feature = "std")]
 impl Limiter<TokenBucket> {
     const_unless_loom! {
         /// A token bucket on the system's clock.
@@ -92,7 +88,6 @@ impl Limiter<TokenBucket> {
     }
 }
 
-#[cfg(feature = "std")]
 impl Limiter<Gcra> {
     const_unless_loom! {
         /// GCRA on the system's clock.

@@ -1,0 +1,128 @@
+//! Each layer uses its own level and lower ones only (docs/DESIGN.md), the shim alone names
+//! atomics, and no decision's file says `unsafe`, `unwrap` or `panic`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The modules of the crate and their levels.
+const LEVELS: [(&str, u8); 8] = [
+    ("primitive", 0),
+    ("clock", 0),
+    ("quota", 0),
+    ("algorithm", 1),
+    ("outcome", 1),
+    ("cell", 1),
+    ("limiter", 2),
+    ("history", 2),
+];
+
+fn level(module: &str) -> u8 {
+    let known = LEVELS.iter().find(|(name, _)| *name == module);
+    known.unwrap_or_else(|| panic!("{module} has no level")).1
+}
+
+/// All sources but lib.rs, each with the module it belongs to.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    walk(&root, &mut paths);
+    let read = paths.into_iter().map(|path| {
+        let text = fs::read_to_string(&path).expect("text");
+        let inner = path.strip_prefix(&root).expect("inside");
+        let first = inner.components().next().expect("a name");
+        let module = first.as_os_str().to_string_lossy().replace(".rs", "");
+        (module, path, text)
+    });
+    read.filter(|(module, ..)| module != "lib").collect()
+}
+
+/// The code of a file: no comments, and nothing from its tests on.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
+    lines.filter(|line| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn a_layer_uses_lower_ones_only() {
+    let mut seen = BTreeSet::new();
+    for (module, path, text) in sources() {
+        let own = level(&module);
+        for line in code(&text) {
+            for used in line.split("crate::").skip(1) {
+                let used: String = used
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
+                if used.is_empty() {
+                    // `crate::{...}` would hide what it names from this test.
+                    panic!("{}: name one module a line: {line}", path.display());
+                }
+                let used_level = level(&used);
+                assert!(
+                    used_level <= own,
+                    "{}: level {own} uses {used}, level {used_level}",
+                    path.display()
+                );
+                seen.insert((module.clone(), used));
+            }
+        }
+    }
+    let (limiter, cell) = ("limiter".to_owned(), "cell".to_owned());
+    assert!(seen.contains(&(limiter, cell)), "{seen:?}");
+    assert!(seen.len() >= 12, "{seen:?}");
+}
+
+#[test]
+fn atomics_come_from_the_shim() {
+    let mut shim = 0;
+    for (module, path, text) in sources() {
+        let raw = code(&text).filter(|line| {
+            line.contains("sync::atomic")
+                || line.contains("loom::")
+                || line.contains("portable_atomic::")
+        });
+        let count = raw.count();
+        if module == "primitive" {
+            shim += count;
+        } else {
+            assert_eq!(count, 0, "{}", path.display());
+        }
+    }
+    assert!(shim >= 3);
+}
+
+#[test]
+fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
+    let path_of_a_decision = ["algorithm", "cell", "limiter", "outcome", "clock", "quota"];
+    let forbidden = [
+        "unsafe ",
+        ".unwrap()",
+        ".expect(",
+        "panic!",
+        "unreachable!",
+        "assert!",
+    ];
+    let mut files = 0;
+    for (module, path, text) in sources() {
+        if !path_of_a_decision.contains(&module.as_str()) {
+            continue;
+        }
+        files += 1;
+        for line in code(&text) {
+            let found = forbidden.iter().find(|word| line.contains(**word));
+            assert_eq!(found, None, "{}: {line}", path.display());
+        }
+    }
+    assert!(files >= 15, "{files}");
+}
