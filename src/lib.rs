@@ -39,3 +39,8 @@ pub use clock::{ManualClock, SystemClock, Upkeep};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};
+
+/// The examples of the README are run with those of the documentation.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
