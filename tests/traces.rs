@@ -1,0 +1,148 @@
+//! Shows that tollgate decides as recorded limiters did, call by call, and names each difference.
+//!
+//! It runs every trace in tests/traces, or in the folder that the environment variable
+//! `TOLLGATE_TRACES` names, and prints what it compared. tests/traces/README.md describes the
+//! files, traces_support/ is the runner, and docs/TRACES.md says how to add a source.
+
+mod traces_support;
+
+use std::env;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use traces_support::comparison::Direction::{self, OtherValue, TheyAdmitLess, TheyAdmitMore};
+use traces_support::own_copy;
+use traces_support::report::Report;
+use traces_support::runner::run_folder;
+use traces_support::sources;
+
+static OWN_COPY: LazyLock<Report> =
+    LazyLock::new(|| run_folder(&own_copy(), sources::all()).expect("tests/traces"));
+
+#[test]
+fn recorded_decisions_are_made_again() {
+    let other;
+    let report = match env::var_os("TOLLGATE_TRACES") {
+        None => &*OWN_COPY,
+        Some(folder) => {
+            other = run_folder(&PathBuf::from(folder), sources::all()).expect("TOLLGATE_TRACES");
+            &other
+        }
+    };
+    // Not by println, which the harness keeps to itself when a test passes.
+    write!(std::io::stdout().lock(), "\n{report}").expect("standard output");
+    let failures = report.failures();
+    assert!(
+        failures.is_empty(),
+        "{} failures, see above",
+        failures.len()
+    );
+}
+
+/// A file: traces, operations, and its classes of differences.
+type Expected = (
+    &'static str,
+    usize,
+    usize,
+    &'static [(&'static str, Direction, usize)],
+);
+
+const TIE: &str = "doubles at a tie";
+const WENT_BACK: &str = "time went back: the seconds since are credited twice";
+const FAILS_OPEN: &str = "an expiry of 0: the script fails and admits everything";
+const UNLIMITED: &str = "an expiry of 0: never limited there, limited here";
+const NO_CAPACITY: &str = "a capacity of 0: refused when it is built here";
+const ABOVE_CAPACITY: &str = "asked above the capacity, it reports a full limiter";
+
+/// Exactly these, so that no new difference hides in a class that is there already.
+const EXPECTED: [Expected; 6] = [
+    (
+        "go_throttled_gcra.jsonl.gz",
+        11,
+        3300,
+        &[(ABOVE_CAPACITY, OtherValue, 125)],
+    ),
+    ("pyrate_gcra.jsonl.gz", 7, 2100, &[]),
+    (
+        "redis_shenyu_token_bucket.jsonl.gz",
+        25,
+        5250,
+        &[
+            (FAILS_OPEN, TheyAdmitMore, 268),
+            (FAILS_OPEN, OtherValue, 152),
+            (TIE, TheyAdmitLess, 42),
+            (TIE, OtherValue, 26),
+            (WENT_BACK, TheyAdmitMore, 1),
+            (WENT_BACK, OtherValue, 11),
+        ],
+    ),
+    (
+        "redis_spring_gateway_token_bucket.jsonl.gz",
+        30,
+        6900,
+        &[
+            (NO_CAPACITY, OtherValue, 460),
+            (UNLIMITED, TheyAdmitMore, 255),
+            (UNLIMITED, OtherValue, 77),
+            (WENT_BACK, TheyAdmitMore, 13),
+            (WENT_BACK, OtherValue, 7),
+        ],
+    ),
+    ("rust_governor_gcra.jsonl.gz", 13, 3640, &[]),
+    (
+        "token_bucket_pypi.jsonl.gz",
+        7,
+        2100,
+        &[(TIE, TheyAdmitMore, 1), (TIE, TheyAdmitLess, 60)],
+    ),
+];
+
+#[test]
+fn the_differences_are_exactly_these() {
+    let covered = OWN_COPY.files.iter().filter(|f| f.covered_traces() > 0);
+    let found = covered.map(|f| {
+        let classes = f.divergences.iter();
+        let classes = classes.map(|(&(class, direction), &count)| (class, direction, count));
+        let classes: Vec<_> = classes.collect();
+        (f.file.as_str(), f.traces, f.ops, classes)
+    });
+    let expected =
+        EXPECTED.map(|(file, traces, ops, classes)| (file, traces, ops, classes.to_vec()));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
+/// The project has all the recorded files, and none of them is half known.
+#[test]
+fn every_file_is_run_or_listed() {
+    assert_eq!(OWN_COPY.files.len(), 23);
+    let traces: usize = OWN_COPY.files.iter().map(|file| file.traces).sum();
+    assert_eq!(traces, 446);
+    for file in &OWN_COPY.files {
+        let covered = file.covered_traces();
+        assert!(covered == 0 || covered == file.traces, "{}", file.file);
+        assert_eq!(covered == 0, file.ops == 0, "{}", file.file);
+    }
+}
+
+/// What was compared is what the headers declare.
+#[test]
+fn no_operation_is_skipped() {
+    for file in OWN_COPY.files.iter().filter(|f| f.covered_traces() > 0) {
+        let text = traces_support::format::read_text(&own_copy().join(&file.file));
+        let text = text.expect("a recorded file");
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a recorded line"));
+        let (headers, ops): (Vec<_>, Vec<_>) = lines.partition(|l| l.get("source").is_some());
+        let declared: u64 = headers
+            .iter()
+            .filter_map(|header| header["ops"].as_u64())
+            .sum();
+        assert_eq!(file.traces, headers.len());
+        assert_eq!(file.ops as u64, declared);
+        assert_eq!(file.ops, ops.len());
+        // At least the decision and one value beside it.
+        assert!(file.fields >= 2 * file.ops);
+    }
+}

@@ -1,0 +1,136 @@
+//! Our limiter as the adapters use it: the ordinary verbs on a manual clock.
+
+use std::time::Duration;
+
+use tollgate::{Algorithm, Debt, Denied, Forecast, Granted, Limiter, ManualClock, Tick};
+
+use super::format::Malformed;
+
+/// A limiter whose clock is set to the recorded time before each call.
+#[derive(Debug)]
+pub(crate) struct Gate<A> {
+    limiter: Limiter<A, ManualClock>,
+    capacity: u64,
+}
+
+/// What a call was answered, and what the limiter says right after it.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) decision: Result<Granted, Denied>,
+    /// The permits that are left.
+    pub(crate) remaining: u64,
+    /// How long until the limiter is full, in nanoseconds.
+    pub(crate) reset_ns: u64,
+}
+
+impl Answer {
+    pub(crate) fn ok(&self) -> bool {
+        self.decision.is_ok()
+    }
+
+    /// The wait of a call that will be granted later; nothing if it was or never will be.
+    pub(crate) fn retry_ns(&self) -> Option<u64> {
+        let denied = self.decision.err()?;
+        denied.retry_after().map(in_nanos)
+    }
+}
+
+impl<A: Algorithm + Forecast> Gate<A> {
+    /// Fresh, of an algorithm that was made or could not be.
+    pub(crate) fn new<E: std::fmt::Display>(made: Result<A, E>) -> Result<Self, Malformed> {
+        let algorithm = made.map_err(|error| Malformed(format!("can't be built: {error}")))?;
+        let limiter = Limiter::with_clock(algorithm, ManualClock::new());
+        Ok(Self {
+            capacity: limiter.available(),
+            limiter,
+        })
+    }
+
+    /// The most that can be had at once.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Asks for `n` permits at `t_ns`. The verbs must not contradict each other.
+    pub(crate) fn ask(&self, n: u64, t_ns: u64) -> Answer {
+        let gate = &self.limiter;
+        self.set_time(t_ns);
+        let foretold = gate.time_until(n);
+        let decision = gate.try_acquire_n(n);
+        let wait = match decision {
+            Ok(_) => Some(Duration::ZERO),
+            Err(denied) => denied.retry_after(),
+        };
+        assert_eq!(foretold, wait, "time_until({n}) and try_acquire_n({n})");
+        let after = self.now();
+        if let Ok(granted) = decision {
+            assert_eq!(granted.n(), n);
+            assert_eq!(granted.at(), gate.now());
+            assert_eq!(granted.remaining(), after.0, "remaining() and available()");
+            assert_eq!(in_nanos(granted.reset_after()), after.1, "reset_after()");
+        }
+        Answer {
+            decision,
+            remaining: after.0,
+            reset_ns: after.1,
+        }
+    }
+
+    /// Moves the clock without asking for anything.
+    pub(crate) fn set_time(&self, t_ns: u64) {
+        self.limiter.clock().set(Tick::from_nanos(t_ns));
+    }
+
+    /// What is left, and in how many nanoseconds it is full, at the time of the last call.
+    fn now(&self) -> (u64, u64) {
+        let full = self.limiter.time_until(self.capacity);
+        (self.limiter.available(), full.map_or(u64::MAX, in_nanos))
+    }
+
+    /// How long until it is full at the time of the last call, in nanoseconds.
+    pub(crate) fn reset_ns(&self) -> u64 {
+        self.now().1
+    }
+
+    /// The permits there are at the time of the last call, parts of one too, at `rate` permits a
+    /// second. Below zero in debt.
+    pub(crate) fn level(&self, rate: f64) -> f64 {
+        let whole = self.limiter.available();
+        match self.limiter.time_until(whole + 1) {
+            Some(next) => (whole + 1) as f64 - next.as_secs_f64() * rate,
+            None => whole as f64,
+        }
+    }
+}
+
+impl<A: Algorithm + Forecast + Debt> Gate<A> {
+    /// Makes it hold `level` permits, parts of one too, at `t_ns`, to the nanosecond: what is
+    /// missing is taken in whole permits, so much earlier that the clock has made the part since.
+    pub(crate) fn hold(&self, level: f64, rate: f64, t_ns: u64) -> Result<(), Malformed> {
+        let missing = self.capacity as f64 - level;
+        if !(0.0..=self.capacity as f64).contains(&level) {
+            let capacity = self.capacity;
+            return Err(Malformed(format!("a level of {level} in {capacity}")));
+        }
+        let whole = missing.ceil();
+        let since = ((whole - missing) / rate * 1e9).round() as u64;
+        let then =
+            Tick::from_nanos(t_ns.checked_sub(since).ok_or_else(|| {
+                Malformed(format!("a level of {level} before the limiter was made"))
+            })?);
+        self.limiter.reset();
+        let _ = self.limiter.at(then).charge(whole as u64);
+        Ok(())
+    }
+}
+
+impl<A: Algorithm + tollgate::GiveBack> Gate<A> {
+    /// Gives a grant back.
+    pub(crate) fn undo(&self, granted: Granted) {
+        self.limiter.undo(granted);
+    }
+}
+
+pub(crate) fn in_nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,126 @@
+//! What a run compared, what it could not, and where it failed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::comparison::Direction;
+
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) files: Vec<FileReport>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FileReport {
+    pub(crate) file: String,
+    /// All traces, also those that nobody knows.
+    pub(crate) traces: usize,
+    /// The ops that were compared.
+    pub(crate) ops: usize,
+    /// The pairs that were compared: every op has several.
+    pub(crate) fields: usize,
+    /// Ops that differ on purpose, by class and direction.
+    pub(crate) divergences: BTreeMap<(&'static str, Direction), usize>,
+    /// After how many of those the recorded state was taken over.
+    pub(crate) taken_over: usize,
+    /// Sources that nobody knows, and how many traces they have here.
+    pub(crate) not_covered: BTreeMap<String, usize>,
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// A difference without a name, or something that can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) file: String,
+    pub(crate) trace: String,
+    /// From 1; 0 is the header or what comes before it.
+    pub(crate) op: u64,
+    pub(crate) what: String,
+}
+
+impl FileReport {
+    pub(crate) fn new(file: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            traces: 0,
+            ops: 0,
+            fields: 0,
+            divergences: BTreeMap::new(),
+            taken_over: 0,
+            not_covered: BTreeMap::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
+        let mut report = Self::new(file);
+        report.failures.push(Failure {
+            file: file.to_owned(),
+            trace: String::new(),
+            op: 0,
+            what: format!("can't be read: {error}"),
+        });
+        report
+    }
+
+    /// The traces that were replayed.
+    pub(crate) fn covered_traces(&self) -> usize {
+        self.traces - self.not_covered.values().sum::<usize>()
+    }
+}
+
+impl Report {
+    pub(crate) fn failures(&self) -> Vec<Failure> {
+        self.files.iter().flat_map(|f| f.failures.clone()).collect()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            file,
+            trace,
+            op,
+            what,
+        } = self;
+        write!(f, "{file}, trace {trace:?}, op {op}: {what}")
+    }
+}
+
+impl fmt::Display for FileReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let covered = self.covered_traces();
+        if covered > 0 {
+            writeln!(
+                f,
+                "{}: {covered} traces, {} operations, {} answers compared",
+                self.file, self.ops, self.fields
+            )?;
+        }
+        for ((class, direction), count) in &self.divergences {
+            writeln!(f, "    {count:>5} differ: {class} ({direction})")?;
+        }
+        if self.taken_over > 0 {
+            writeln!(
+                f,
+                "    {:>5} times the recorded state was taken over",
+                self.taken_over
+            )?;
+        }
+        for (source, traces) in &self.not_covered {
+            writeln!(f, "{}: not covered: {source}, {traces} traces", self.file)?;
+        }
+        self.failures
+            .iter()
+            .try_for_each(|failure| writeln!(f, "FAILED {failure}"))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.files.iter().try_for_each(|file| file.fmt(f))?;
+        let traces: usize = self.files.iter().map(FileReport::covered_traces).sum();
+        let ops: usize = self.files.iter().map(|file| file.ops).sum();
+        writeln!(f, "in all: {traces} traces, {ops} operations compared")
+    }
+}

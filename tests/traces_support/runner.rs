@@ -1,0 +1,218 @@
+//! Replays recorded calls, compares every answer, and lets no difference pass that has no name.
+//!
+//! A [`Source`] knows one kind of trace and makes a [`Replay`] of each: our limiter in the
+//! recorded one's units. The runner gives it the ops in order. Of each it gets a [`Comparison`]: pairs of what
+//! was recorded and what we answered. Where a pair differs the replay may name the [`Class`] of
+//! the difference; a difference without a class, or in a direction that its class does not have, is
+//! a failure. So are a line that can't be read, a result that nobody compared, and a trace with
+//! fewer or more ops than its header says.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::comparison::{Class, Comparison};
+use super::format::{Header, Line, Malformed, Op, is_trace_file, read_text};
+use super::report::{Failure, FileReport, Report};
+
+/// One kind of recorded limiter.
+pub(crate) trait Source {
+    /// Whether this is the source of the trace.
+    fn knows(&self, header: &Header) -> bool;
+
+    /// Our limiter, fresh, configured as the header says.
+    fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed>;
+}
+
+/// One trace on our limiter.
+pub(crate) trait Replay {
+    /// Makes the recorded call, and pairs all of its recorded results with our answers.
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed>;
+
+    /// The class to which a field's difference belongs, if we differ on purpose: it must be told
+    /// from what the trace and the answers say, so that nothing else hides in it.
+    fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        let _ = (op, comparison, field);
+        None
+    }
+
+    /// After a difference on purpose: takes over the state that the trace prints. False if it
+    /// prints none, or none is needed.
+    fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
+        let _ = op;
+        Ok(false)
+    }
+}
+
+/// Runs every trace file in a folder (not in folders below it), in the order of their names.
+pub(crate) fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if is_trace_file(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        let message = format!("no .jsonl and no .jsonl.gz in {}", folder.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, message));
+    }
+    names.sort();
+    let files = names.into_iter().map(|name| {
+        // A file that can't be read fails, and the others are run all the same.
+        match read_text(&folder.join(&name)) {
+            Ok(text) => run_text(&name, &text, sources),
+            Err(error) => FileReport::unreadable(&name, &error),
+        }
+    });
+    Ok(Report {
+        files: files.collect(),
+    })
+}
+
+/// Runs the traces in the text of one file.
+pub(crate) fn run_text(file: &str, text: &str, sources: &[&dyn Source]) -> FileReport {
+    let mut run = Run {
+        sources,
+        report: FileReport::new(file),
+        trace: None,
+    };
+    for (index, text) in text.lines().enumerate() {
+        run.line(index + 1, text);
+    }
+    run.end_trace();
+    if run.report.traces == 0 && run.report.failures.is_empty() {
+        run.fail("no trace in the file");
+    }
+    run.report
+}
+
+struct Run<'a> {
+    sources: &'a [&'a dyn Source],
+    report: FileReport,
+    trace: Option<Trace>,
+}
+
+struct Trace {
+    name: String,
+    declared_ops: u64,
+    ops: u64,
+    /// None for a trace that nobody knows.
+    replay: Option<Box<dyn Replay>>,
+    /// After a failure the limiters may be in different states: the rest says nothing.
+    failed: bool,
+}
+
+impl Run<'_> {
+    fn line(&mut self, number: usize, text: &str) {
+        match Line::parse(text) {
+            Ok(Line::Header(header)) => self.begin_trace(number, &header),
+            Ok(Line::Op(op)) => self.op(&op),
+            Err(malformed) => {
+                // It was meant to be an op, and the failure names it by its number.
+                if let Some(trace) = &mut self.trace {
+                    trace.ops += 1;
+                }
+                self.fail(format!("line {number} is malformed: {malformed}"));
+            }
+        }
+    }
+
+    fn begin_trace(&mut self, line: usize, header: &Header) {
+        self.end_trace();
+        self.report.traces += 1;
+        let source = self.sources.iter().find(|source| source.knows(header));
+        let begun = source.map(|source| source.begin(header)).transpose();
+        let (replay, error) = match begun {
+            Ok(replay) => (replay, None),
+            Err(malformed) => (None, Some(malformed)),
+        };
+        if source.is_none() {
+            let name = format!("{} ({})", header.source, header.algorithm);
+            *self.report.not_covered.entry(name).or_default() += 1;
+        }
+        self.trace = Some(Trace {
+            name: header.trace.clone(),
+            declared_ops: header.ops,
+            ops: 0,
+            replay,
+            failed: false,
+        });
+        if let Some(malformed) = error {
+            self.fail(format!("line {line}, the header: {malformed}"));
+        }
+    }
+
+    fn end_trace(&mut self) {
+        let Some(trace) = &self.trace else { return };
+        // After a failure it would only be said twice.
+        if !trace.failed && trace.ops != trace.declared_ops {
+            let (found, declared) = (trace.ops, trace.declared_ops);
+            self.fail(format!("{found} ops, but its header says {declared}"));
+        }
+        self.trace = None;
+    }
+
+    fn op(&mut self, op: &Op) {
+        let Some(trace) = &mut self.trace else {
+            return self.fail("an op before the first header");
+        };
+        trace.ops += 1;
+        let Some(replay) = trace.replay.as_mut().filter(|_| !trace.failed) else {
+            return;
+        };
+        self.report.ops += 1;
+        if let Err(what) = compare(replay.as_mut(), op, &mut self.report) {
+            self.fail(what);
+        }
+    }
+
+    fn fail(&mut self, what: impl Into<String>) {
+        let (trace, op) = match &mut self.trace {
+            Some(trace) => {
+                trace.failed = true;
+                (trace.name.clone(), trace.ops)
+            }
+            None => (String::new(), 0),
+        };
+        self.report.failures.push(Failure {
+            file: self.report.file.clone(),
+            trace,
+            op,
+            what: what.into(),
+        });
+    }
+}
+
+/// Makes one call and judges its answer.
+fn compare(replay: &mut dyn Replay, op: &Op, report: &mut FileReport) -> Result<(), String> {
+    let malformed = |malformed| format!("malformed: {malformed}");
+    let comparison = replay.call(op).map_err(malformed)?;
+    let mut unread = op.result.unread();
+    unread.extend(op.args.unread());
+    if !unread.is_empty() {
+        return Err(format!("recorded, but not compared: {unread:?}"));
+    }
+    report.fields += comparison.len();
+    let direction = comparison.direction();
+    let mut classes: Vec<&'static Class> = Vec::new();
+    for pair in comparison.differing() {
+        let class = replay.class(op, &comparison, pair.field);
+        let class = class.filter(|class| class.directions.contains(&direction));
+        match class {
+            Some(class) if classes.contains(&class) => {}
+            Some(class) => classes.push(class),
+            None => return Err(format!("`{}` differs: {comparison}", pair.field)),
+        }
+    }
+    for class in &classes {
+        *report
+            .divergences
+            .entry((class.name, direction))
+            .or_default() += 1;
+    }
+    if !classes.is_empty() && replay.take_over(op).map_err(malformed)? {
+        report.taken_over += 1;
+    }
+    Ok(())
+}
