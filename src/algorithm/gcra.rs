@@ -29,6 +29,7 @@ use crate::quota::{ConfigError, Quota};
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Gcra {
     pace: Pace,
     quota: Quota,

@@ -61,22 +61,24 @@ const MIN_HORIZON_NS: u64 = 50 * 36525 * 24 * 36 * 1_000_000_000;
 /// The largest word; the one above it belongs to the limiter.
 const MAX_WORD: u64 = u64::MAX - 1;
 
+/// What every decision reads comes first, so that it shares a cache line with the word before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Pace {
     /// Units a nanosecond, times 2^60.
     speed: NonZeroU64,
-    /// 2^124 / speed, to divide by it: see [`Pace::tick_of`].
-    inverse: u64,
-    /// What the base of an idle bucket is rounded up by.
-    round: u64,
+    /// The last tick at which nothing can wrap.
+    horizon: u64,
     /// Units a permit.
     unit: NonZeroU64,
     /// Units a full bucket.
     reach: u64,
+    /// What the base of an idle bucket is rounded up by.
+    round: u64,
     /// The most permits at once: `reach / unit`.
     burst: NonZeroU64,
-    /// The last tick at which nothing can wrap.
-    horizon: u64,
+    /// 2^124 / speed, to divide by it: see [`Pace::tick_of`].
+    inverse: u64,
     /// What a fresh limiter lacks, in permits.
     missing: u64,
 }
@@ -311,11 +313,12 @@ impl Pace {
         (due <= self.horizon).then(|| now.max(Tick::from_nanos(due)))
     }
 
-    /// Lowers the word by `units`, but not below the clock: the next word, and the permits that
-    /// came back, a part of one counted whole.
+    /// Lowers the word by `units`, but not below the base of an idle bucket: the next word, and
+    /// the permits that came back, a part of one counted whole. The clock itself may be a part of
+    /// a unit further than it has `made`, so down to there would bring a permit forward.
     #[inline]
-    fn give_back(&self, word: u64, made: u64, units: u64) -> (u64, u64) {
-        let units = units.min(word.saturating_sub(made));
+    fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
+        let units = units.min(word.saturating_sub(base));
         (word - units, units.div_ceil(self.unit.get()))
     }
 
@@ -323,16 +326,16 @@ impl Pace {
     /// passed is refilled already, and is not given back a second time.
     #[inline]
     pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
-        let made = self.made(now);
+        let base = self.made(now) + self.round;
         let units = granted.n().saturating_mul(self.unit.get());
-        let ahead = granted.mark().saturating_sub(made);
-        self.give_back(word, made, units.min(ahead))
+        let ahead = granted.mark().saturating_sub(base);
+        self.give_back(word, base, units.min(ahead))
     }
 
     #[inline]
     pub(crate) fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
         let units = n.saturating_mul(self.unit.get());
-        self.give_back(word, self.made(now), units)
+        self.give_back(word, self.made(now) + self.round, units)
     }
 
     #[inline]

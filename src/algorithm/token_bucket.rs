@@ -31,6 +31,7 @@ use crate::quota::{ConfigError, Quota};
 /// # Ok::<(), ConfigError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct TokenBucket {
     pace: Pace,
     quota: Quota,

@@ -56,7 +56,7 @@ use core::time::Duration;
 /// the middle of one stops nobody else. A verb that is refused writes nothing.
 #[repr(C)]
 pub struct Limiter<A, C = DefaultClock> {
-    // The word first: it then shares its cache line with the parameters that the step reads.
+    // The word first, and next to it the parameters that every decision reads.
     cell: Cell,
     algorithm: A,
     clock: C,

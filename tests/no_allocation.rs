@@ -1,0 +1,198 @@
+//! No decision allocates: every verb, granted and denied, on every clock, and the reading and
+//! writing of what it says into memory that is there.
+
+#![allow(unsafe_code)] // A global allocator can't be had without; it only counts and passes on.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::hint::black_box;
+use std::time::Duration;
+
+use tollgate::{
+    Clock, CoarseClock, Gcra, Limiter, ManualClock, NoClock, Quota, SystemClock, Tick, TokenBucket,
+};
+
+thread_local! {
+    /// How often this thread has allocated. Tests run beside each other, each in its own.
+    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+impl Counting {
+    fn count() {
+        // A thread that is ending has no counter any more, and makes no decisions either.
+        let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + 1));
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came, and counting touches
+// nothing but a constant-initialised, thread-local integer, which never allocates.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Self::count();
+        // SAFETY: the caller's promises about `layout` are those that `System` asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: `ptr` came from `System` with this `layout`, since all of ours do.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        Self::count();
+        // SAFETY: as above, and `size` is the caller's promise.
+        unsafe { System.realloc(ptr, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How often `work` allocates.
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATED.with(Cell::get);
+    work();
+    ALLOCATED.with(Cell::get) - before
+}
+
+/// Memory that is there, to write into.
+struct Page {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Write for Page {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.len + text.len();
+        let room = self.bytes.get_mut(self.len..end).ok_or(std::fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+/// Every verb on a bucket of five an hour, granted and denied, and all that can be asked of the
+/// answers. How many were granted, how many denied.
+macro_rules! every_verb {
+    ($gate:expr) => {{
+        let gate = $gate;
+        let (mut granted, mut denied) = (0, 0);
+        for n in [0, 1, 2, 2, 1, 0, 6, u64::MAX] {
+            match gate.try_acquire_n(n) {
+                Ok(grant) => {
+                    black_box((grant.n(), grant.at(), grant.mark()));
+                    black_box((grant.remaining(), grant.reset_after()));
+                    granted += 1;
+                }
+                Err(no) => {
+                    let mut page = Page {
+                        bytes: [0; 256],
+                        len: 0,
+                    };
+                    write!(page, "{no}, {no:?}").expect("it fits");
+                    black_box((no.retry_after(), no.is_permanent(), no.requested()));
+                    denied += 1;
+                }
+            }
+            black_box((gate.available(), gate.time_until(n)));
+        }
+        assert_eq!(gate.refund(2), 2);
+        let last = gate.try_acquire().expect("it was refunded");
+        assert_eq!(gate.undo(last), 1);
+        assert_eq!(gate.take_up_to(9).n(), 2);
+        assert_eq!(gate.take_up_to(9).n(), 0);
+        let charged = gate.charge(7);
+        assert_eq!(charged.debt(), 7);
+        black_box((charged.clear_after(), charged.n(), charged.at()));
+        assert!(gate.try_acquire_n(0).is_err());
+        gate.reset();
+        assert!(gate.try_acquire().is_ok());
+        (granted, denied)
+    }};
+}
+
+/// Runs every verb on the limiter and on its view at the clock's tick.
+macro_rules! assert_none_allocates {
+    ($gate:expr) => {{
+        let gate = &$gate;
+        let allocated = allocations(|| {
+            assert_eq!(every_verb!(gate), (5, 3));
+            let now = Tick::from_nanos(77);
+            gate.reset();
+            assert_eq!(every_verb!(gate.at(now)), (5, 3));
+            black_box((gate.at(now).is_idle(), gate.at(now).now()));
+            gate.at(now).start();
+            black_box((
+                gate.try_acquire_at(now).is_ok(),
+                gate.try_acquire_n_at(2, now).is_ok(),
+            ));
+        });
+        assert_eq!(allocated, 0);
+    }};
+}
+
+const FIVE: Quota = Quota::per_hour(5);
+
+fn bucket() -> TokenBucket {
+    TokenBucket::new(FIVE).expect("a bucket")
+}
+
+#[test]
+fn the_allocator_counts() {
+    assert_eq!(allocations(|| drop(black_box(Box::new(7)))), 1);
+    assert_eq!(allocations(|| drop(black_box(vec![1, 2]))), 1);
+    assert!(allocations(|| drop(black_box(format!("{:?}", bucket())))) > 0);
+}
+
+#[test]
+fn nothing_on_the_systems_clock() {
+    // The first reading calibrates the clock.
+    SystemClock.now();
+    assert_none_allocates!(Limiter::new(bucket()));
+    assert_none_allocates!(Limiter::gcra(FIVE).expect("a gcra"));
+}
+
+#[test]
+fn nothing_on_a_coarse_clock() {
+    static CLOCK: CoarseClock = CoarseClock::new();
+    CLOCK.refresh();
+    assert_none_allocates!(Limiter::with_clock(bucket(), &CLOCK));
+    let allocated = allocations(|| {
+        CLOCK.refresh();
+        CLOCK.advance_to(Tick::from_nanos(1));
+        black_box((CLOCK.age(), CLOCK.staleness(), CLOCK.now()));
+    });
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn nothing_on_a_manual_clock() {
+    let clock = ManualClock::new();
+    assert_none_allocates!(Limiter::with_clock(bucket(), clock.clone()));
+    let gcra = Gcra::from_interval(Duration::from_secs(720), Duration::from_secs(4 * 720));
+    assert_none_allocates!(Limiter::with_clock(gcra.expect("a gcra"), clock.clone()));
+    let allocated = allocations(|| {
+        clock.advance(Duration::from_secs(1));
+        clock.set(Tick::ZERO);
+    });
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn nothing_when_a_limiter_is_made_and_started() {
+    SystemClock.now();
+    let allocated = allocations(|| {
+        let bucket = TokenBucket::new(FIVE.initial(0)).expect("a bucket");
+        let gate = Limiter::unstarted(bucket, NoClock);
+        assert!(gate.try_acquire_at(Tick::ZERO).is_err());
+        let gate = Limiter::with_clock(bucket, SystemClock);
+        assert!(gate.try_acquire().is_err());
+        assert!(TokenBucket::new(FIVE.burst(0)).is_err());
+        assert!("5/h burst many".parse::<Quota>().is_err());
+        assert_eq!("5/h".parse(), Ok(FIVE));
+    });
+    assert_eq!(allocated, 0);
+}

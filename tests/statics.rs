@@ -1,0 +1,172 @@
+//! A limiter lives in a `static`, whatever its algorithm and clock; one that is to start with less
+//! than a full bucket starts when it is first used, or told to. Everything public can be shared
+//! between threads and shown in a log.
+
+use std::fmt::Debug;
+use std::mem::size_of;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::cell::{Cell, UNSTARTED};
+use tollgate::{
+    At, Charged, CoarseClock, ConfigError, Denied, Gcra, Granted, Limiter, ManualClock, NoClock,
+    Quota, SystemClock, Tick, TokenBucket, Upkeep,
+};
+
+/// `?` does not work where constants are made, `match` does.
+const fn bucket(quota: Quota) -> TokenBucket {
+    match TokenBucket::new(quota) {
+        Ok(bucket) => bucket,
+        Err(_) => panic!("no quota"),
+    }
+}
+
+const fn gcra(interval: Duration, tolerance: Duration) -> Gcra {
+    match Gcra::from_interval(interval, tolerance) {
+        Ok(gcra) => gcra,
+        Err(_) => panic!("no interval"),
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+const FIVE: Quota = Quota::per_hour(5);
+
+#[test]
+fn on_the_systems_clock() {
+    static SHORT: Limiter<TokenBucket> = match Limiter::token_bucket(FIVE) {
+        Ok(gate) => gate,
+        Err(_) => panic!("no quota"),
+    };
+    static BUCKET: Limiter<TokenBucket> = Limiter::new(bucket(FIVE));
+    static GCRA: Limiter<Gcra> = Limiter::new(gcra(HOUR, Duration::from_secs(4 * 3600)));
+
+    for gate in [&SHORT, &BUCKET] {
+        assert_eq!(gate.take_up_to(9).n(), 5);
+        assert!(gate.try_acquire().is_err());
+    }
+    assert_eq!(GCRA.take_up_to(9).n(), 5);
+    assert!(GCRA.try_acquire().is_err());
+    assert_eq!(SHORT.quota(), FIVE);
+}
+
+#[test]
+fn on_a_coarse_clock_that_is_a_static_itself() {
+    static CLOCK: CoarseClock = CoarseClock::new();
+    static GATE: Limiter<Gcra, &CoarseClock> =
+        Limiter::unstarted(gcra(HOUR, Duration::ZERO), &CLOCK);
+
+    CLOCK.advance_to(Tick::from_nanos(7));
+    assert_eq!(GATE.now(), Tick::from_nanos(7));
+    assert_eq!(
+        GATE.try_acquire().map(|granted| granted.at()),
+        Ok(Tick::from_nanos(7))
+    );
+    assert_eq!(GATE.time_until(1), Some(HOUR));
+    CLOCK.advance_to(Tick::from_nanos(7).saturating_add(HOUR));
+    assert!(GATE.try_acquire().is_ok());
+}
+
+#[test]
+fn threads_share_a_static() {
+    static GATE: Limiter<TokenBucket, NoClock> = Limiter::unstarted(bucket(FIVE), NoClock);
+
+    let threads = [0, 1, 2, 3]
+        .map(|id| thread::spawn(move || GATE.at(Tick::from_nanos(id)).take_up_to(3).n()));
+    let taken: u64 = threads
+        .into_iter()
+        .map(|t| t.join().expect("no panic"))
+        .sum();
+    assert_eq!(taken, 5);
+}
+
+#[test]
+fn an_empty_start_counts_from_the_first_verb() {
+    static CLOCK: CoarseClock = CoarseClock::new();
+    static GATE: Limiter<TokenBucket, &CoarseClock> =
+        Limiter::unstarted(bucket(FIVE.initial(0)), &CLOCK);
+    let hours = |n: u32| Tick::ZERO.saturating_add(n * HOUR);
+
+    CLOCK.advance_to(hours(100));
+    // It has stood there for a hundred hours, and is empty all the same.
+    assert_eq!(GATE.available(), 0);
+    CLOCK.advance_to(hours(101));
+    assert_eq!(GATE.available(), 5);
+}
+
+#[test]
+fn an_empty_start_counts_from_where_it_is_told_to() {
+    static CLOCK: CoarseClock = CoarseClock::new();
+    static GATE: Limiter<TokenBucket, &CoarseClock> =
+        Limiter::unstarted(bucket(FIVE.initial(1)), &CLOCK);
+    let minutes = |n: u32| Tick::ZERO.saturating_add(n * HOUR / 60);
+
+    GATE.start();
+    CLOCK.advance_to(minutes(12));
+    assert_eq!(GATE.available(), 2);
+    // Starting is done once.
+    GATE.start();
+    GATE.at(minutes(24)).start();
+    assert_eq!(GATE.at(minutes(24)).available(), 3);
+    // A reset is a fresh limiter, and fresh is full.
+    GATE.reset();
+    assert_eq!(GATE.available(), 5);
+}
+
+#[test]
+fn with_a_clock_of_its_own_it_starts_when_it_is_made() {
+    let clock = ManualClock::at(Tick::from_nanos(1 << 50));
+    let gate = Limiter::with_clock(bucket(FIVE.initial(0)), clock.clone());
+    clock.advance(HOUR / 5);
+    assert_eq!(gate.available(), 1);
+}
+
+#[test]
+fn a_limiter_without_a_start_to_wait_for_is_full_at_once() {
+    let gate = Limiter::unstarted(bucket(FIVE.initial(5)), NoClock);
+    assert_eq!(gate.at(Tick::MAX).available(), 5);
+}
+
+/// What is asked of everything public.
+fn is_shared<T: Send + Sync + Debug + 'static>() {}
+
+#[test]
+fn everything_public_is_send_and_sync_and_debug() {
+    is_shared::<Limiter<TokenBucket>>();
+    is_shared::<Limiter<Gcra, ManualClock>>();
+    is_shared::<Limiter<Gcra, &'static CoarseClock>>();
+    is_shared::<Limiter<Gcra, NoClock>>();
+    is_shared::<At<'static, TokenBucket>>();
+    is_shared::<(TokenBucket, Gcra, Quota, Cell)>();
+    is_shared::<(SystemClock, CoarseClock, ManualClock, NoClock)>();
+    is_shared::<(Tick, Upkeep)>();
+    is_shared::<(Granted, Denied, Charged)>();
+    is_shared::<(ConfigError, tollgate::ParseQuotaError)>();
+    #[cfg(feature = "history")]
+    is_shared::<(tollgate::history::History, tollgate::history::Log)>();
+}
+
+#[test]
+fn what_is_small_stays_small() {
+    assert_eq!(size_of::<SystemClock>(), 0);
+    assert_eq!(size_of::<NoClock>(), 0);
+    assert_eq!(size_of::<Cell>(), 8);
+    assert_eq!(size_of::<Tick>(), 8);
+    let gate = size_of::<Limiter<TokenBucket>>();
+    assert_eq!(gate, size_of::<Limiter<TokenBucket, NoClock>>());
+    assert_eq!(gate, size_of::<Cell>() + size_of::<TokenBucket>());
+}
+
+#[test]
+fn a_limiter_shows_what_it_is() {
+    let gate = Limiter::unstarted(bucket(FIVE), NoClock);
+    assert!(format!("{gate:?}").starts_with("Limiter { cell: Cell(unstarted), algorithm: "));
+    assert_eq!(format!("{:?}", Cell::new(UNSTARTED)), "Cell(unstarted)");
+    gate.at(Tick::ZERO).start();
+    assert!(format!("{gate:?}").starts_with("Limiter { cell: Cell(0), algorithm: "));
+    let second = Tick::ZERO.saturating_add(Duration::from_secs(1));
+    assert_eq!(format!("{second:?}"), "Tick(1s)");
+    assert_eq!(
+        format!("{:?}", ManualClock::at(second)),
+        "ManualClock(Tick(1s))"
+    );
+}
