@@ -132,7 +132,7 @@ pub(crate) fn update<P: Place, S: Step>(
     mut step: S,
 ) -> Result<S::Answer, S::Refusal> {
     let mut word = place.load();
-    while word != UNSTARTED {
+    if word != UNSTARTED {
         let (next, answer) = step.run(word)?;
         if step.leaves(word, next) {
             return Ok(answer);
@@ -142,21 +142,33 @@ pub(crate) fn update<P: Place, S: Step>(
             Err(seen) => word = seen,
         }
     }
-    start_and_update(place, starter, step)
+    go_round(place, word, starter, step)
 }
 
-/// The first verb on an unstarted place. Out of line, and in tail position, so that the loop above
+/// The turns after the first one, and the first verb on an unstarted place. Out of line, so that
+/// the turn that nearly every decision takes has no loop round it, and in tail position, so that it
 /// needs no register saved.
 #[cold]
 #[inline(never)]
-fn start_and_update<P: Place, S: Step>(
+fn go_round<P: Place, S: Step>(
     place: &P,
+    mut word: u64,
     starter: impl Starter,
-    step: S,
+    mut step: S,
 ) -> Result<S::Answer, S::Refusal> {
-    start(place, starter);
-    // Nothing puts UNSTARTED back, so this goes one deep.
-    update(place, starter, step)
+    loop {
+        if word == UNSTARTED {
+            word = start(place, starter);
+        }
+        let (next, answer) = step.run(word)?;
+        if step.leaves(word, next) {
+            return Ok(answer);
+        }
+        match place.exchange(word, next) {
+            Ok(()) => return Ok(answer),
+            Err(seen) => word = seen,
+        }
+    }
 }
 
 /// Knows the first word of an unstarted place.

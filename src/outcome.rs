@@ -277,7 +277,7 @@ pub struct Charged {
     n: u64,
     at: Tick,
     debt: u64,
-    clear_ns: u64,
+    clear_after: Duration,
 }
 
 impl Charged {
@@ -288,17 +288,18 @@ impl Charged {
             n,
             at,
             debt: 0,
-            clear_ns: 0,
+            clear_after: Duration::ZERO,
         }
     }
 
-    /// Says how many permits are owed, and when they will have been paid.
+    /// Says how many permits are owed, and how long it takes until they will have been paid:
+    /// [`Duration::MAX`] if they never will.
     #[inline]
     #[must_use]
-    pub const fn with_debt(self, debt: u64, clear_at: Tick) -> Self {
+    pub const fn with_debt(self, debt: u64, clear_after: Duration) -> Self {
         Self {
             debt,
-            clear_ns: clear_at.as_nanos().saturating_sub(self.at.as_nanos()),
+            clear_after,
             ..self
         }
     }
@@ -322,9 +323,10 @@ impl Charged {
         self.debt
     }
 
-    /// How long until the debt is paid, if nobody takes or charges more.
+    /// How long until the debt is paid, if nobody takes or charges more; [`Duration::MAX`] if the
+    /// clock will not get there.
     #[inline]
     pub const fn clear_after(&self) -> Duration {
-        Duration::from_nanos(self.clear_ns)
+        self.clear_after
     }
 }

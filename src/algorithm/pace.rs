@@ -27,7 +27,8 @@
 //! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
 //!   `speed = n`, `unit = period`, `round = 0`. Clock, permits and full buckets are then whole
 //!   numbers of units, and every decision is the rational bucket's own. This covers all intervals
-//!   of whole nanoseconds (`n = 1`, and the unit is the nanosecond).
+//!   of whole nanoseconds (`n = 1`, and the unit is the nanosecond). A burst that does not fit the
+//!   word so, but does with coarser units, gets those.
 //! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
 //!   `speed = unit * n / period`, rounded down to a multiple of 2^-60. `made` then loses a part of
 //!   a unit, and `round = 1` moves the base of an idle bucket up past it: no permit is early. The
@@ -358,8 +359,11 @@ impl Pace {
         };
         let clear = next.saturating_sub(self.slack(0));
         let debt = clear.saturating_sub(made).div_ceil(self.unit.get());
-        let clear = Tick::from_nanos(self.tick_of(clear));
-        (next, Charged::new(n, now).with_debt(debt, clear))
+        let clear_after = match self.tick_of(clear) {
+            tick if tick > self.horizon && debt > 0 => Duration::MAX,
+            tick => Tick::from_nanos(tick).saturating_since(now),
+        };
+        (next, Charged::new(n, now).with_debt(debt, clear_after))
     }
 
     #[inline]

@@ -10,9 +10,11 @@ use crate::quota::{ConfigError, Quota};
 /// ([`Granted::at`](crate::Granted::at)). A reset allows one burst more; a charge may exceed it, into debt.
 ///
 /// **Exact.** After the bucket ran dry, permit `k` is due `k * period / n` later. It is never
-/// early. It is exactly then if the interval is a whole number of nanoseconds (or `n / period`,
-/// reduced and in nanoseconds, has a numerator of at most 11), and at most one nanosecond later
-/// elsewhere, after 50 years as in the first second.
+/// early. It is exactly then if the interval is a whole number of nanoseconds, and wherever
+/// `n / period`, reduced and in nanoseconds, has a numerator of at most 11 and the burst fits so.
+/// Elsewhere it is at most one nanosecond late, after 50 years as in the first second: at one
+/// standing tick the last permit of a burst that is taken in parts may then be had a nanosecond
+/// later, and what is told of the bucket at that tick may be one permit short.
 ///
 /// Any rate from one permit in 365 days to 10 a nanosecond, any burst up to 2^40 that the word
 /// can hold at that rate: what does not fit is refused when the bucket is made.

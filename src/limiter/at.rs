@@ -79,7 +79,8 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
     /// [`Limiter::take_up_to`](crate::Limiter::take_up_to) at this tick.
     #[inline]
     pub fn take_up_to(&self, n: u64) -> Granted {
-        self.change(|word| self.algorithm.take_up_to(word, self.now, n))
+        let (algorithm, now) = (self.algorithm, self.now);
+        self.change(move |word| algorithm.take_up_to(word, now, n))
     }
 
     /// [`Limiter::available`](crate::Limiter::available) at this tick.
@@ -121,7 +122,7 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
     }
 
     /// Runs a step that can't refuse.
-    #[inline]
+    #[inline(always)]
     fn change<T>(&self, step: impl FnMut(u64) -> (u64, T)) -> T {
         let Ok(answer) = self.update(Change(step));
         answer
@@ -194,13 +195,15 @@ impl<A: GiveBack, P: Place> At<'_, A, P> {
     /// [`Limiter::undo`](crate::Limiter::undo) at this tick.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
-        self.change(|word| self.algorithm.undo(word, self.now, &granted))
+        let (algorithm, now) = (self.algorithm, self.now);
+        self.change(move |word| algorithm.undo(word, now, &granted))
     }
 
     /// [`Limiter::refund`](crate::Limiter::refund) at this tick.
     #[inline]
     pub fn refund(&self, n: u64) -> u64 {
-        self.change(|word| self.algorithm.refund(word, self.now, n))
+        let (algorithm, now) = (self.algorithm, self.now);
+        self.change(move |word| algorithm.refund(word, now, n))
     }
 }
 
@@ -208,7 +211,8 @@ impl<A: Debt, P: Place> At<'_, A, P> {
     /// [`Limiter::charge`](crate::Limiter::charge) at this tick.
     #[inline]
     pub fn charge(&self, n: u64) -> Charged {
-        self.change(|word| self.algorithm.charge(word, self.now, n))
+        let (algorithm, now) = (self.algorithm, self.now);
+        self.change(move |word| algorithm.charge(word, now, n))
     }
 }
 

@@ -287,7 +287,8 @@ impl<A: GiveBack, C: Clock> Limiter<A, C> {
     /// than was promised: what the clock has refilled of it already does not come back a second
     /// time. Returns how many permits came back, a part of one counted whole.
     ///
-    /// Give a grant back once, and to the limiter that made it. A reset has given back
+    /// The bound holds net of what came back, counted when it came back: a bucket is never more
+    /// than full, whatever is undone in whatever order. Give a grant back once, and to the limiter that made it. A reset has given back
     /// everything that was granted before it.
     ///
     /// ```

@@ -41,10 +41,7 @@ fn centuries_of_debt_are_recorded_as_far_as_the_word_goes_and_reset_forgives_the
     let charged = now.charge(u64::MAX);
     let hours = (u64::MAX - 1) / 3_600_000_000_000;
     assert_eq!((charged.n(), charged.debt()), (hours, hours - 1));
-    assert_eq!(
-        charged.clear_after(),
-        Duration::from_secs((hours - 1) * 3600)
-    );
+    assert_eq!(charged.clear_after(), Duration::MAX, "its clock ends first");
     assert_eq!(now.charge(u64::MAX).n(), 0, "no more fits");
     assert_eq!(now.try_acquire(), Err(Denied::stuck(1)));
     assert_eq!(now.try_acquire_n(0), Err(Denied::stuck(0)));

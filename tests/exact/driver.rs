@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use tollgate::{
     Algorithm, At, Debt, Denied, Forecast, GiveBack, Granted, Limiter, ManualClock, Tick,
@@ -323,7 +324,14 @@ impl<'l, A: Algorithm + GiveBack + Debt + Forecast + Debug> Run<'l, A> {
         let debt = self.model.debt(self.now);
         self.within("debt", charged.debt(), debt);
         let clear = self.model.wait(self.now, 0);
-        self.within("clear_after", charged.clear_after().as_nanos(), clear);
+        if charged.clear_after() == Duration::MAX {
+            // Never, it says, as may be said of what is paid past 50 years.
+            let beyond = i128::from(FIFTY_YEARS) < i128::from(self.now) + clear.hi;
+            self.check(beyond, "clear_after", charged, clear);
+            self.seen.note("never cleared");
+        } else {
+            self.within("clear_after", charged.clear_after().as_nanos(), clear);
+        }
         let owes = charged.debt() > 0;
         let free = self.at(self.now).try_acquire_n(0);
         self.check(free.is_ok() != owes, "n = 0", free, charged);

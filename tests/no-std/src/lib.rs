@@ -1,0 +1,107 @@
+//! Limiters without the standard library, as firmware would link them.
+//!
+//! This library has a panic handler of its own. The standard library has one too, so as soon as it
+//! is linked in, by tollgate or by anything that tollgate brings, this does not build any more.
+
+#![no_std]
+#![allow(
+    unsafe_code,
+    reason = "names for C to link, and a pointer that comes from it"
+)]
+
+use core::panic::PanicInfo;
+use core::time::Duration;
+
+use tollgate::{Clock, CoarseClock, Gcra, Limiter, NoClock, Quota, Tick, TokenBucket};
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+/// Advanced by the timer's interrupt.
+static CLOCK: CoarseClock = CoarseClock::new();
+
+static BUCKET: Limiter<TokenBucket, &CoarseClock> =
+    match TokenBucket::new(Quota::per_second(100).burst(20)) {
+        Ok(bucket) => Limiter::unstarted(bucket, &CLOCK),
+        Err(_) => panic!("100 a second is no quota"),
+    };
+
+static SPACED: Limiter<Gcra, NoClock> =
+    match Gcra::from_interval(Duration::from_millis(10), Duration::from_millis(25)) {
+        Ok(gcra) => Limiter::new(gcra),
+        Err(_) => panic!("10 ms is no interval"),
+    };
+
+/// A clock of one's own: the same one, in whole milliseconds.
+struct Milliseconds;
+
+impl Clock for Milliseconds {
+    fn now(&self) -> Tick {
+        let nanos = CLOCK.now().as_nanos();
+        Tick::from_nanos(nanos - nanos % 1_000_000)
+    }
+}
+
+static COARSER: Limiter<TokenBucket, Milliseconds> =
+    match TokenBucket::new(Quota::per_second(13).initial(0)) {
+        Ok(bucket) => Limiter::unstarted(bucket, Milliseconds),
+        Err(_) => panic!("13 a second is no quota"),
+    };
+
+/// From the timer.
+#[unsafe(no_mangle)]
+pub extern "C" fn tollgate_tick(nanos: u64) {
+    CLOCK.advance_to(Tick::from_nanos(nanos));
+}
+
+/// 0 if granted, else the nanoseconds to wait, all ones for never.
+#[unsafe(no_mangle)]
+pub extern "C" fn tollgate_try_acquire(n: u64) -> u64 {
+    match BUCKET.try_acquire_n(n) {
+        Ok(_) => 0,
+        Err(denied) => denied.retry_after().map_or(u64::MAX, nanos),
+    }
+}
+
+/// Every other verb, once; what is left of the bucket.
+#[unsafe(no_mangle)]
+pub extern "C" fn tollgate_verbs(n: u64) -> u64 {
+    let taken = BUCKET.take_up_to(n);
+    BUCKET.undo(taken);
+    let owed = BUCKET.charge(n).debt();
+    BUCKET.refund(owed);
+    let wait = BUCKET.time_until(n).map_or(0, nanos);
+    BUCKET.available() ^ wait ^ COARSER.available() ^ BUCKET.quota().permits()
+}
+
+/// A limiter without a clock, at the caller's tick.
+#[unsafe(no_mangle)]
+pub extern "C" fn tollgate_at(nanos: u64) -> bool {
+    let at = SPACED.at(Tick::from_nanos(nanos));
+    if at.is_idle() {
+        SPACED.reset();
+    }
+    at.try_acquire().is_ok()
+}
+
+/// A quota from text, which allocates nothing: its burst, 0 if the text is none.
+///
+/// # Safety
+///
+/// `text` points at `length` bytes that nobody changes meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tollgate_quota(text: *const u8, length: usize) -> u64 {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::slice::from_raw_parts(text, length) };
+    let quota = core::str::from_utf8(bytes).ok().map(str::parse::<Quota>);
+    match quota {
+        Some(Ok(quota)) => quota.burst_size(),
+        _ => 0,
+    }
+}
+
+fn nanos(wait: Duration) -> u64 {
+    u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)
+}
