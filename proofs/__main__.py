@@ -1,0 +1,45 @@
+"""Proves src/algorithm/pace.rs: see scripts/prove."""
+
+import sys
+import time
+
+import constructors
+import exact
+import source
+import theorems
+import wrong
+from pace import Pace
+from prover import Prover
+
+
+def same_source(prover):
+    """The model is of this source."""
+    started = time.monotonic()
+    changed = source.changed()
+    for name in changed:
+        print(f"     {name} is not the text that the model transcribes: compare, then python3 proofs --record")
+    outcome = "changed" if changed else "same"
+    prover.report(f"source: the {len(source.fingerprints())} functions that are modelled", not changed, outcome, started)
+
+
+def main():
+    if sys.argv[1:] == ["--record"]:
+        return source.record()
+    prover = Prover()
+    same_source(prover)
+    products = theorems.Products(prover)
+    constructors.constructors(prover, products)
+    facts = theorems.Facts(prover, products, Pace())
+    step = theorems.decisions(facts)
+    theorems.waiting(facts, step)
+    theorems.verbs(facts)
+    exact.in_64_bits(prover)
+    exact.punctual(prover, products, facts.pace)
+    exact.bound(prover, facts)
+    wrong.an_example(prover)
+    wrong.mistakes(prover)
+    print(f"{prover.passed} passed, {prover.failed} failed")
+    return prover.failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,139 @@
+"""That the constructors establish what Pace.established says, for all quotas they accept."""
+
+import z3
+
+from machine import Machine, smaller
+from pace import (EXACT_N, MAX_BURST, MAX_INTERVAL, MAX_PER_NS, MAX_WORD, MIN_HORIZON, ONE, SPEED_BITS, U64,
+                  Pace, is_floor, is_u64)
+from theorems import variables
+
+N, PERIOD, DIVISOR, WHOLE, REST = z3.Ints("permits period divisor reduced_n reduced_period")
+SPEED, UNIT, ROUND, BURST, REACH = z3.Ints("speed unit round burst reach")
+INITIAL, EXCESS = z3.Ints("initial excess")
+
+# What valid_period_ns lets through.
+VALID = [is_u64(N, PERIOD), N >= 1, PERIOD >= 1, N <= PERIOD * MAX_PER_NS, PERIOD <= N * MAX_INTERVAL]
+# What both ways of from_quota, and from_interval, hand on to `fitted` or `reaching`.
+HANDED_ON = [is_u64(SPEED, UNIT, ROUND), SPEED >= ONE, SPEED <= EXACT_N * ONE, UNIT >= 1,
+             z3.Or(ROUND == 0, ROUND == 1), z3.Implies(ROUND == 0, SPEED % ONE == 0)]
+
+
+def made_in_50_years(m):
+    return m.fits(m.shr(m.mul(z3.IntVal(MIN_HORIZON), SPEED, 128), SPEED_BITS, "made"))
+
+
+def from_quota(prover, q):
+    reduced = [N == DIVISOR * WHOLE, PERIOD == DIVISOR * REST, DIVISOR >= 1, WHOLE >= 1, REST >= 1]
+    m = Machine()
+    m.fits(N), m.fits(PERIOD * MAX_PER_NS, 128), m.fits(N * MAX_INTERVAL, 128)
+    speed = m.mul(WHOLE, z3.IntVal(ONE))
+    prover.theorem(
+        "from_quota, exact: nothing wraps, what it hands on is right, unit * n = period * speed",
+        [*VALID, *reduced, WHOLE <= EXACT_N],
+        z3.And(m.nothing_wraps(), *handed_on(speed, 0, REST), REST <= PERIOD, REST * N == PERIOD * WHOLE),
+        [q.grows(z3.IntVal(1), DIVISOR, REST), q.grows(N, DIVISOR * WHOLE, REST), q.grows(DIVISOR * WHOLE, N, REST),
+         q.grows(PERIOD, DIVISOR * REST, WHOLE), q.grows(DIVISOR * REST, PERIOD, WHOLE)],
+    )
+    m = Machine()
+    unit = m.div_ceil(m.mul(z3.IntVal(4), PERIOD, 128), N, 128, "unit")
+    (floor,) = variables(m, "unit_")
+    product = m.mul(unit, N, 128)
+    speed = m.div(m.mul(product, z3.IntVal(ONE), 128), PERIOD, "speed")
+    cast = z3.And(is_u64(unit), is_u64(speed))
+    known = [
+        q.grows(z3.IntVal(1), N, floor), q.grows(N, 4 * PERIOD, 1), q.grows(floor, 0, N), q.grows(floor + 1, 1, N),
+        q.grows(unit, 0, N), q.grows(2, unit, N), q.grows(4 * MAX_INTERVAL + 1, unit, N),
+        q.grows(speed, 4 * ONE - 1, PERIOD), q.grows(MAX_PER_NS * ONE + 1, speed, PERIOD),
+    ]
+    prover.theorem(
+        "from_quota, inexact: nothing wraps, no cast cuts off, 4 to 10 units a nanosecond",
+        [*VALID, *m.facts],
+        z3.And(m.nothing_wraps(), cast, unit >= 1, speed >= 4 * ONE, speed <= MAX_PER_NS * ONE,
+               *handed_on(speed, 1, unit)),
+        known,
+    )
+    prover.theorem(
+        "from_quota, inexact: unit * n >= 4 * period, speed = floor(unit * n / period)",
+        [*VALID, *m.facts],
+        z3.And(unit * N >= 4 * PERIOD, is_floor(speed, unit * N * ONE, PERIOD)),
+        known,
+    )
+
+
+def handed_on(speed, round_up, unit):
+    pairs = [(SPEED, speed), (ROUND, round_up), (UNIT, unit)]
+    pairs = [(a, z3.IntVal(b) if isinstance(b, int) else b) for a, b in pairs]
+    return [z3.substitute(part, *pairs) for part in HANDED_ON]
+
+
+def fitted(prover, q):
+    m = Machine()
+    made = made_in_50_years(m)
+    room = m.sub(m.sub(z3.IntVal(MAX_WORD), ROUND), made)
+    most = smaller(m.div(m.div(room, z3.IntVal(2), "half"), UNIT, "most"), MAX_BURST)
+    (floor,) = variables(m, "most_")
+    accepted = m.when(BURST <= most, lambda: m.mul(BURST, UNIT))
+    given = [*HANDED_ON, is_u64(BURST), BURST >= 1, *m.facts]
+    by = [q.grows(BURST, floor, UNIT), q.grows(z3.IntVal(1), BURST, UNIT), q.grows(z3.IntVal(1), UNIT, BURST)]
+    prover.theorem("fitted: nothing wraps", given, m.nothing_wraps(), by)
+    prover.theorem(
+        "fitted: an accepted burst leaves room for 50 years and two bursts",
+        [*given, BURST <= most],
+        z3.And(accepted >= UNIT, made + ROUND + 2 * accepted <= MAX_WORD, BURST <= MAX_BURST),
+        by,
+    )
+
+
+def reaching(prover, q):
+    """Given room for 50 years and two bursts, it establishes everything."""
+    m, before, p = Machine(), Machine(), Pace()
+    fifty = made_in_50_years(before)
+    burst = m.div(REACH, UNIT, "burst")
+    room = m.sub(m.sub(z3.IntVal(MAX_WORD), ROUND), m.mul(z3.IntVal(2), REACH))
+    horizon = m.div(m.mul(room, z3.IntVal(ONE), 128), SPEED, "horizon")
+    inverse = m.div(m.fits(z3.IntVal(1 << 124), 128), SPEED, "inverse")
+    given = [*HANDED_ON, is_u64(REACH), REACH >= UNIT, fifty + ROUND + 2 * REACH <= MAX_WORD,
+             *before.facts, *m.facts]
+    whole, top = z3.Ints("whole_speed top")
+    fields = {"speed": SPEED, "round": ROUND, "unit": UNIT, "reach": REACH, "burst": burst,
+              "horizon": smaller(horizon, U64), "inverse": smaller(inverse, U64), "missing": z3.IntVal(0)}
+    established = [z3.substitute(part, *[(getattr(p, name), term) for name, term in fields.items()])
+                   for part in p.established()]
+    tops = is_floor(top, smaller(horizon, U64) * SPEED, ONE)
+    by = [q.grows(ONE, SPEED, burst), q.grows(z3.IntVal(1), UNIT, burst), q.grows(burst, 0, UNIT),
+          q.grows(ONE, SPEED, horizon), q.grows(z3.IntVal(ONE), SPEED, inverse), q.grows(inverse, 0, SPEED),
+          q.grows(ONE + 1, SPEED, inverse), q.grows(horizon + 1, MIN_HORIZON - 1, SPEED), q.grows(ONE, SPEED, U64),
+          q.grows(0, horizon, SPEED), q.grows(U64 + 1, inverse, SPEED), q.grows(U64 + 1, horizon, SPEED)]
+    prover.theorem("reaching: nothing wraps, and it is never None", given, z3.And(m.nothing_wraps(), burst >= 1), by)
+    chosen = [*given, tops, z3.Implies(ROUND == 0, SPEED == whole * ONE)]
+    prover.theorem("reaching: establishes what the other theorems take as given", chosen, z3.And(*established), by)
+    exact = z3.Int("exact_burst")
+    prover.theorem("reaching: of burst * unit it makes the burst again; burst - initial fits",
+                   [*given, REACH == exact * UNIT, exact >= 1, is_u64(exact, INITIAL), INITIAL <= exact],
+                   z3.And(burst == exact, burst - INITIAL >= 0, burst - INITIAL <= burst),
+                   [q.grows(exact + 1, burst, UNIT), q.grows(burst + 1, exact, UNIT)])
+
+
+def from_interval(prover, q):
+    m = Machine()
+    most = m.div(m.sub(z3.IntVal(MAX_WORD), z3.IntVal(MIN_HORIZON)), z3.IntVal(2), "most")
+    cap = m.add(m.mul(z3.IntVal(MAX_BURST), UNIT, 128), m.sub(UNIT, z3.IntVal(1)), 128)
+    reach_most = smaller(most, cap)
+    excess_most = m.fits(m.sub(reach_most, UNIT, 128))
+    accepted = EXCESS <= excess_most
+    reach = m.when(accepted, lambda: m.add(UNIT, EXCESS))
+    given = [UNIT >= 1, UNIT <= MAX_INTERVAL, EXCESS >= 0, *m.facts]
+    prover.theorem(
+        "from_interval: nothing wraps, and what it hands on is right",
+        given,
+        z3.And(m.nothing_wraps(), *handed_on(z3.IntVal(ONE), 0, UNIT),
+               z3.Implies(accepted, z3.And(reach >= UNIT, MIN_HORIZON + 2 * reach <= MAX_WORD,
+                                           reach < (MAX_BURST + 1) * UNIT))),
+    )
+
+
+def constructors(prover, products):
+    from_quota(prover, products)
+    fitted(prover, products)
+    reaching(prover, products)
+    from_interval(prover, products)

@@ -1,0 +1,150 @@
+"""src/algorithm/pace.rs, transcribed function by function onto machine.Machine."""
+
+import z3
+
+import source
+from machine import fresh, larger, smaller
+
+CONSTANTS = source.constants()
+SPEED_BITS = CONSTANTS["SPEED_BITS"]
+ONE = 1 << SPEED_BITS
+EXACT_N = CONSTANTS["EXACT_N"]
+MIN_HORIZON = CONSTANTS["MIN_HORIZON_NS"]
+MAX_INTERVAL = CONSTANTS["MAX_INTERVAL_NS"]
+MAX_PER_NS = CONSTANTS["MAX_PER_NS"]
+MAX_BURST = CONSTANTS["MAX_BURST"]
+U64 = (1 << 64) - 1
+MAX_WORD = U64 - 1
+
+
+def is_u64(*values):
+    return z3.And(*[z3.And(value >= 0, value <= U64) for value in values])
+
+
+def is_floor(quotient, a, b):
+    return z3.And(quotient * b <= a, a < quotient * b + b)
+
+
+class Pace:
+    """The fields, as unknowns, and what the constructors establish of them (constructors.py shows
+    that they do)."""
+
+    def __init__(self, name=""):
+        fields = "speed inverse round unit reach burst horizon missing"
+        for field in fields.split():
+            setattr(self, field, z3.Int(name + field))
+        # made(horizon), and the whole speed of an exact pace.
+        self.top = z3.Int(name + "top")
+        self.whole_speed = z3.Int(name + "whole_speed")
+
+    def established(self):
+        p = self
+        return [
+            is_u64(p.speed, p.inverse, p.round, p.unit, p.reach, p.burst, p.horizon, p.missing),
+            p.speed >= ONE,
+            z3.Or(p.round == 0, p.round == 1),
+            p.unit >= 1,
+            p.burst >= 1,
+            is_floor(p.burst, p.reach, p.unit),
+            p.missing <= p.burst,
+            p.inverse * p.speed <= 1 << 124,
+            (p.inverse + 1) * p.speed >= 1 << 124,
+            is_floor(p.top, p.horizon * p.speed, ONE),
+            p.top >= 0,
+            p.top + p.round + 2 * p.reach <= MAX_WORD,
+            p.horizon >= MIN_HORIZON - 1,
+            z3.Implies(p.round == 0, p.speed == p.whole_speed * ONE),
+        ]
+
+    def made(self, m, now, clamped=True):
+        ticks = smaller(now, self.horizon) if clamped else now
+        return m.fits(m.shr(m.mul(ticks, self.speed, 128), SPEED_BITS, "made"))
+
+    def is_short(self, m, tick, units):
+        return m.mul(tick, self.speed, 128) < m.mul(units, ONE, 128)
+
+    def tick_of(self, m, units, corrections=2):
+        tick = m.fits(m.shr(m.mul(units, self.inverse, 128), 64, "estimate"))
+        for _ in range(corrections):
+            tick = m.add(tick, z3.If(self.is_short(m, tick, units), 1, 0))
+        return tick
+
+    def slack(self, m, n):
+        none = m.when(n == 0, lambda: m.add(self.reach, self.round))
+        some = m.when(n != 0, lambda: m.sub(self.reach, m.mul(n, self.unit)))
+        return z3.If(n == 0, none, some)
+
+    def taken(self, m, word, made, n):
+        """The next word of step and take_up_to."""
+        run = lambda: m.add(larger(word, m.add(made, self.round)), m.mul(n, self.unit))
+        return z3.If(n == 0, word, m.when(n != 0, run))
+
+    def step(self, m, word, now, n):
+        """Of a request that is at most the burst: whether it is granted, the next word, and what
+        the clock must have made if it is not."""
+        made = self.made(m, now)
+        slack = self.slack(m, n)
+        denied = word > m.add(made, slack)
+        units = m.when(denied, lambda: m.sub(word, slack))
+        after = m.when(z3.Not(denied), lambda: self.taken(m, word, made, n))
+        return z3.Not(denied), after, units, made
+
+    def room(self, m, word, made):
+        return m.saturating_sub(self.reach, m.saturating_sub(word, made))
+
+    def available(self, m, word, made):
+        return m.div(self.room(m, word, made), self.unit, "available")
+
+    def take_up_to(self, m, word, now, n):
+        made = self.made(m, now)
+        available = self.available(m, word, made)
+        n = smaller(n, available)
+        return self.taken(m, word, made, n), n, available, made
+
+    def initial_word(self, m, now):
+        missing = self.missing
+        made = self.made(m, now)
+        run = lambda: m.add(m.add(made, self.round), m.mul(missing, self.unit))
+        return z3.If(missing == 0, 0, m.when(missing != 0, run)), made
+
+    def give_back(self, m, word, base, units):
+        units = smaller(units, m.saturating_sub(word, base))
+        return m.sub(word, units), m.div_ceil(units, self.unit, name="back"), units
+
+    def undo(self, m, word, now, n, mark):
+        base = m.add(self.made(m, now), self.round)
+        units = m.saturating(n * self.unit)
+        ahead = m.saturating_sub(mark, base)
+        return *self.give_back(m, word, base, smaller(units, ahead)), base
+
+    def refund(self, m, word, now, n):
+        base = m.add(self.made(m, now), self.round)
+        return *self.give_back(m, word, base, m.saturating(n * self.unit)), base
+
+    def charge(self, m, word, now, n):
+        made = self.made(m, now)
+        base = smaller(larger(word, m.add(made, self.round)), MAX_WORD)
+        fit = m.div(m.sub(MAX_WORD, base), self.unit, "fit")
+        n = z3.If(n == 0, 0, smaller(n, fit))
+        run = lambda: m.add(base, m.mul(n, self.unit))
+        after = z3.If(n == 0, word, m.when(n != 0, run))
+        clear = m.saturating_sub(after, self.slack(m, z3.IntVal(0)))
+        debt = m.div_ceil(m.saturating_sub(clear, made), self.unit, name="debt")
+        return after, n, clear, debt, base, fit, made
+
+    def rebase(self, m, word, made_from, to):
+        ahead = m.saturating_sub(word, made_from)
+        base = m.add(self.made(m, to), self.round)
+        return z3.If(ahead == 0, 0, smaller(m.saturating(base + ahead), MAX_WORD))
+
+    def carry_over(self, m, word, now, other):
+        made, then = self.made(m, now), other.made(m, now)
+        have = self.room(m, word, made)
+        owe = m.saturating_sub(m.saturating_sub(word, made), self.reach)
+        converted = m.div(m.mul(have, other.unit, 128), self.unit, "have")
+        owed = m.div_ceil(m.mul(owe, other.unit, 128), self.unit, 128, "owe")
+        lack = m.add(m.saturating_sub(other.reach, converted), owed, 128)
+        place = m.saturating(m.add(then, other.round) + lack, 128)
+        after = z3.If(lack == 0, 0, smaller(place, MAX_WORD))
+        fresh_one = z3.And(word <= made, other.burst <= self.burst)
+        return z3.If(fresh_one, 0, after), have, owe

@@ -1,0 +1,303 @@
+"""What is true of the step and the other verbs, for every representable quota, word and tick."""
+
+import z3
+
+from machine import Machine, larger, smaller
+from pace import MAX_WORD, ONE, U64, Pace, is_floor, is_u64
+
+A, B, C = z3.Ints("a b c")
+WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n made units up")
+
+
+class Products:
+    """What the theorems need to know about products, for all integers."""
+
+    def __init__(self, prover):
+        self._grows = prover.theorem(
+            "a <= b and 0 <= c: a*c <= b*c", [A <= B, C >= 0], A * C <= B * C, products=True
+        )
+        self._strictly = prover.theorem(
+            "a < b and 0 < c: a*c < b*c", [A < B, C > 0], A * C < B * C, products=True
+        )
+
+    def grows(self, a, b, c):
+        """The first at a, b, c."""
+        return self._grows.at((A, a), (B, b), (C, c))
+
+    def strictly(self, a, b, c):
+        """The second at a, b, c."""
+        return self._strictly.at((A, a), (B, b), (C, c))
+
+    def fits(self, a, b, a_max=U64, b_max=U64):
+        """0 <= a <= a_max and 0 <= b <= b_max: 0 <= a*b <= a_max*b_max."""
+        zero = z3.IntVal(0)
+        return [self.grows(a, a_max, b), self.grows(b, b_max, z3.IntVal(a_max)), self.grows(zero, a, b)]
+
+
+class Facts:
+    """Theorems that others use, of one pace."""
+
+    def __init__(self, prover, products, pace):
+        self.prover, self.products, self.pace = prover, products, pace
+        p, q = pace, products
+        ticks = smaller(NOW, p.horizon)
+        self.is_made = is_floor(MADE, ticks * p.speed, ONE)
+        self.made = prover.theorem(
+            "made: at most made(horizon), so with round and two bursts it fits a word",
+            [*p.established(), is_u64(NOW), self.is_made],
+            z3.And(MADE >= 0, MADE <= p.top, MADE + p.round + 2 * p.reach <= MAX_WORD),
+            [q.grows(ticks, p.horizon, p.speed), q.grows(z3.IntVal(0), ticks, p.speed)],
+        )
+        self._loss(ticks)
+        self.burst = prover.theorem(
+            "n <= burst: n * unit <= reach",
+            [*p.established(), N >= 0, N <= p.burst],
+            z3.And(N * p.unit >= 0, N * p.unit <= p.reach),
+            [q.grows(N, p.burst, p.unit), q.grows(z3.IntVal(0), N, p.unit)],
+        )
+        self.ceiling = self._tick_of()
+
+    def _loss(self, ticks):
+        """What rounding costs the clock; with no more given than that needs, which is little."""
+        p, q, t, whole = self.pace, self.products, z3.Int("ticks"), z3.Int("whole")
+        none = self.prover.theorem(
+            "made: loses nothing where it divides",
+            [MADE * ONE <= whole * ONE, whole * ONE < MADE * ONE + ONE],
+            MADE == whole,
+        )
+        self.loss = self.prover.theorem(
+            "made: loses less than a unit, which round makes good, and nothing at an exact rate",
+            [t >= 0, is_floor(MADE, t * p.speed, ONE), z3.Or(p.round == 0, p.round == 1),
+             z3.Implies(p.round == 0, p.speed == p.whole_speed * ONE)],
+            (MADE + p.round) * ONE >= t * p.speed,
+            [q.grows(p.speed, p.whole_speed * ONE, t), q.grows(p.whole_speed * ONE, p.speed, t),
+             none.at((whole, t * p.whole_speed))],
+        )
+
+    def made_at(self, now, made):
+        return self.made.at((NOW, now), (MADE, made))
+
+    def burst_at(self, n):
+        return self.burst.at((N, n))
+
+    def is_up(self, units, up):
+        """`up` is the first tick at which the clock, without the horizon, has made `units`."""
+        speed = self.pace.speed
+        return z3.And(up * speed >= units * ONE, (up - 1) * speed < units * ONE)
+
+    def _tick_of(self):
+        """tick_of is the ceiling of units * 2^60 / speed, in five parts."""
+        theorem, q, p = self.prover.theorem, self.products, self.pace
+        estimate, tick = z3.Ints("estimate tick")
+        given = [*p.established(), is_u64(UNITS), self.is_up(UNITS, UP)]
+        guess = is_floor(estimate, UNITS * p.inverse, 1 << 64)
+        small = theorem(
+            "tick_of: the ceiling is at most the units",
+            given,
+            z3.And(UP >= 0, UP <= UNITS),
+            [q.grows(ONE, p.speed, UP - 1), q.grows(UP, 0, p.speed), q.grows(UP + 1, 0, p.speed)],
+        )
+        above = theorem(
+            "tick_of: the estimate is not above the ceiling",
+            [*given, guess],
+            estimate <= UP,
+            [
+                q.grows(p.inverse * p.speed, 1 << 124, UNITS),
+                q.grows(estimate * (1 << 64), UNITS * p.inverse, p.speed),
+                q.grows(UP + 1, estimate, p.speed),
+            ],
+        )
+        below = theorem(
+            "tick_of: the estimate is at most two below the ceiling",
+            [*given, guess],
+            UP - 2 <= estimate,
+            [
+                q.grows(1 << 124, (p.inverse + 1) * p.speed, UNITS),
+                q.strictly(UNITS * p.inverse, (estimate + 1) * (1 << 64), p.speed),
+                q.grows(UNITS, U64, p.speed),
+                q.grows(estimate + 2, UP - 1, p.speed),
+            ],
+        )
+        short = theorem(
+            "tick_of: is_short tells exactly the ticks below the ceiling",
+            given,
+            (tick * p.speed < UNITS * ONE) == (tick < UP),
+            [q.grows(tick, UP - 1, p.speed), q.grows(UP, tick, p.speed)],
+        )
+        m = Machine()
+        result = p.tick_of(m, UNITS)
+        (first,) = variables(m, "estimate_")
+        tries = [first, first + 1, first + 2]
+        return theorem(
+            "tick_of: with its two corrections it is the ceiling, and nothing wraps",
+            [*given, *m.facts],
+            z3.And(result == UP, result <= UNITS, m.nothing_wraps()),
+            [
+                small.at(),
+                above.at((estimate, first)),
+                below.at((estimate, first)),
+                *(short.at((tick, t)) for t in tries),
+                *q.fits(UNITS, p.inverse),
+                *(fit for t in tries for fit in q.fits(t, p.speed)),
+            ],
+        )
+
+
+def variables(m, prefix="made_"):
+    """The unknowns that the machine's divisions were named for, in their order."""
+    found, todo = {}, [*m.facts]
+    while todo:
+        term = todo.pop()
+        if z3.is_const(term) and term.decl().name().startswith(prefix):
+            found[int(term.decl().name().rsplit("_", 1)[1])] = term
+        todo.extend(term.children())
+    return [found[number] for number in sorted(found)]
+
+
+def decisions(facts):
+    """The step: what it decides, and that it does so in 64 bits."""
+    prover, q, p = facts.prover, facts.products, facts.pace
+    m = Machine()
+    granted, after, units, made = p.step(m, WORD, NOW, N)
+    ticks = smaller(NOW, p.horizon)
+    given = [*p.established(), is_u64(WORD, NOW, N), N <= p.burst, *m.facts]
+    by = [facts.made_at(NOW, made), facts.burst_at(N), *q.fits(ticks, p.speed)]
+    specified = z3.If(
+        N == 0, WORD <= made + p.round + p.reach, WORD + N * p.unit <= made + p.reach
+    )
+    base = larger(WORD, made + p.round)
+    prover.theorem("step: nothing wraps", given, m.nothing_wraps(), by)
+    prover.theorem("step: grants exactly what the specification grants", given, granted == specified, by)
+    prover.theorem(
+        "step: the next word is the specification's",
+        [*given, granted],
+        after == z3.If(N == 0, WORD, base + N * p.unit),
+        by,
+    )
+    prover.theorem("step: an admission never lowers the word", [*given, granted], after >= WORD, by)
+    prover.theorem("step: n = 0 leaves the word", [*given, granted, N == 0], after == WORD, by)
+    prover.theorem("step: more than 0 raises the word", [*given, granted, N > 0], after > WORD,
+                   [*by, q.grows(z3.IntVal(1), N, p.unit)])
+    prover.theorem("step: the word of all ones is never written", [*given, granted], after <= MAX_WORD, by)
+    prover.theorem("step: the word of all ones is always denied", [*given, WORD == U64], z3.Not(granted), by)
+    prover.theorem("step: word 0 has a full burst at every tick", [*given, WORD == 0], granted, by)
+    return given, granted, units, made, by
+
+
+def waiting(facts, step):
+    """retry_after and due: the first tick that helps."""
+    prover, q, p = facts.prover, facts.products, facts.pace
+    given, granted, units, made = step[:4]
+    ticks, then, made_then = smaller(NOW, p.horizon), z3.Int("then"), z3.Int("made_then")
+    denied = [*given, z3.Not(granted), facts.is_up(units, UP)]
+    slack = z3.If(N == 0, p.reach + p.round, p.reach - N * p.unit)
+    admits = WORD <= made_then + slack
+    later = smaller(then, p.horizon)
+    at_then = [is_u64(then), is_floor(made_then, later * p.speed, ONE)]
+    by = step[4]
+    prover.theorem("denied: the due tick of a Later is after now", [*denied, UP <= p.horizon], UP > NOW,
+                   [*by, q.grows(UP, ticks, p.speed)])
+    prover.theorem("denied: at now + retry_after it is granted", [*denied, *at_then, UP <= p.horizon, then == UP],
+                   admits, [*by, q.grows(UP, later, p.speed)])
+    prover.theorem("denied: and at every later tick", [*denied, *at_then, UP <= p.horizon, then >= UP],
+                   admits, [*by, q.grows(UP, later, p.speed)])
+    prover.theorem("denied: one nanosecond earlier it is not", [*denied, *at_then, UP <= p.horizon, then == UP - 1],
+                   z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
+    prover.theorem("denied: a Stuck is never granted at any tick", [*denied, *at_then, UP > p.horizon],
+                   z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
+    first = z3.If(WORD >= slack, WORD - slack, 0)
+    due = [*given, *at_then, facts.is_up(first, UP)]
+    prover.theorem("due: from the tick it names on it is granted", [*due, UP <= p.horizon, then >= UP, then >= NOW],
+                   admits, [*by, q.grows(UP, later, p.speed)])
+    prover.theorem("due: before it, and where it names none, it is not",
+                   [*due, z3.Or(then < UP, UP > p.horizon), WORD > slack],
+                   z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
+
+
+def verbs(facts):
+    """The other verbs."""
+    prover, q, p = facts.prover, facts.products, facts.pace
+    ticks = smaller(NOW, p.horizon)
+    given = [*p.established(), is_u64(WORD, NOW, N), WORD <= MAX_WORD]
+    clock = [*q.fits(ticks, p.speed)]
+
+    m = Machine()
+    after, n, available, made = p.take_up_to(m, WORD, NOW, N)
+    by = [*clock, facts.made_at(NOW, made), q.grows(n, available, p.unit), q.grows(z3.IntVal(0), n, p.unit),
+          q.grows(z3.IntVal(1), n, p.unit), facts.burst_at(available), q.grows(p.burst + 1, available, p.unit)]
+    here = [*given, *m.facts]
+    prover.theorem("take_up_to, available: nothing wraps", here, m.nothing_wraps(), by)
+    prover.theorem("available: at most the burst", here, available <= p.burst, by)
+    one = z3.If(n == 0, WORD <= U64, WORD + n * p.unit <= made + p.reach)
+    prover.theorem("take_up_to: what it takes the step would grant", here, one, by)
+    more = available + 1
+    prover.theorem("available: one more the step would deny", here,
+                   z3.Or(more > p.burst, WORD + more * p.unit > made + p.reach),
+                   [*by, q.grows(p.burst + 1, more, p.unit)])
+    prover.theorem("take_up_to: never lowers the word, none leaves it, never writes all ones", here,
+                   z3.And(after >= WORD, z3.Implies(n == 0, after == WORD), after <= MAX_WORD), by)
+
+    m = Machine()
+    after, made = p.initial_word(m, NOW)
+    by = [*clock, facts.made_at(NOW, made), facts.burst_at(p.missing)]
+    prover.theorem("initial_word: nothing wraps, never all ones", [*given, *m.facts],
+                   z3.And(m.nothing_wraps(), after <= MAX_WORD), by)
+
+    mark = z3.Int("mark")
+    for name, run in (("refund", lambda m: p.refund(m, WORD, NOW, N)),
+                      ("undo", lambda m: p.undo(m, WORD, NOW, N, mark))):
+        m = Machine()
+        after, back, units, base = run(m)
+        made = base - p.round
+        (floor,) = variables(m, "back_")
+        by = [*clock, facts.made_at(NOW, made), q.grows(z3.IntVal(0), N, p.unit), q.grows(z3.IntVal(2), p.unit, floor),
+              q.grows(z3.IntVal(1), p.unit, floor), q.grows(N, floor, p.unit)]
+        here = [*given, is_u64(mark), *m.facts]
+        prover.theorem(f"{name}: nothing wraps", here, m.nothing_wraps(), by)
+        prover.theorem(f"{name}: never raises the word, nor lowers it below an idle base or by more than n", here,
+                       z3.And(after <= WORD, after >= smaller(WORD, base), WORD - after <= N * p.unit), by)
+        prover.theorem(f"{name}: never says that more came back than was given", here, back <= N, by)
+        if name == "undo":
+            prover.theorem("undo: never gives back what the clock has passed", here,
+                           z3.Implies(mark <= base, after == WORD), by)
+
+    m = Machine()
+    after, n, clear, debt, base, fit, made = p.charge(m, WORD, NOW, N)
+    (owed,) = variables(m, "debt_")
+    by = [*clock, facts.made_at(NOW, made), q.grows(n, fit, p.unit), q.grows(z3.IntVal(0), n, p.unit),
+          q.grows(z3.IntVal(2), p.unit, owed), facts.burst_at(z3.IntVal(0))]
+    here = [*given, *m.facts]
+    prover.theorem("charge: nothing wraps", here, m.nothing_wraps(), by)
+    prover.theorem("charge: never lowers the word, never writes all ones, records at most n", here,
+                   z3.And(after >= WORD, after <= MAX_WORD, n <= N), by)
+    prover.theorem("charge: a full bucket's worth of debt is always recorded whole",
+                   [*here, WORD <= made + p.round + p.reach, N <= p.burst], n == N,
+                   [*by, facts.burst_at(N), q.grows(fit + 1, N, p.unit), facts.burst_at(fit + 1)])
+
+    m, reference = Machine(), z3.Int("from")
+    made = p.made(m, reference)
+    after = p.rebase(m, WORD, made, NOW)
+    made_to = variables(m)[1]
+    earlier = smaller(reference, p.horizon)
+    by = [*clock, *q.fits(earlier, p.speed), facts.made_at(NOW, made_to), facts.made_at(reference, made)]
+    prover.theorem("rebase: nothing wraps, never all ones", [*given, is_u64(reference), *m.facts],
+                   z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
+
+    m, other = Machine(), Pace("next_")
+    after, have, owe = p.carry_over(m, WORD, NOW, other)
+    made, then = variables(m)
+    (had,), (owed,) = variables(m, "have_"), variables(m, "owe_")
+    names = "speed inverse round unit reach burst horizon missing top whole_speed".split()
+    renamed = [(getattr(p, name), getattr(other, name)) for name in names]
+    by = [*clock, *q.fits(smaller(NOW, other.horizon), other.speed), facts.made_at(NOW, made),
+          facts.made.at(*renamed, (NOW, NOW), (MADE, then)), *q.fits(have, other.unit), *q.fits(owe, other.unit),
+          q.grows(z3.IntVal(1), p.unit, had), q.grows(z3.IntVal(1), p.unit, owed), q.grows(z3.IntVal(2), p.unit, owed)]
+    prover.theorem("carry_over: nothing wraps, never all ones", [*given, *other.established(), *m.facts],
+                   z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
+
+    m = Machine()
+    ceiling = m.fits(m.div_ceil(m.mul(WORD, ONE, 128), p.speed, 128, "reset"))
+    (floor,) = variables(m, "reset_")
+    prover.theorem("reset_after: nothing wraps", [*given, *m.facts], m.nothing_wraps(),
+                   [q.grows(z3.IntVal(ONE), p.speed, floor), q.grows(WORD + 1, floor, p.speed),
+                    q.grows(p.speed, z3.IntVal(ONE), floor)])

@@ -1,0 +1,90 @@
+"""Seeded mistakes. Each must be refuted, with the values that show it."""
+
+import z3
+
+from exact import bit_step, bits_given, specification
+from machine import Machine
+from pace import MAX_WORD, MIN_HORIZON, ONE, SPEED_BITS, U64, Pace, is_floor, is_u64
+
+
+def from_quota(n, period, burst, round_up=1):
+    """A concrete inexact pace, computed as the constructors do."""
+    unit = -(-4 * period // n)
+    speed = unit * n * ONE // period
+    return concrete(speed, round_up, unit, burst * unit)
+
+
+def concrete(speed, round_up, unit, reach):
+    pace = Pace()
+    horizon = min(((MAX_WORD - round_up - 2 * reach) << SPEED_BITS) // speed, U64)
+    values = {
+        "speed": speed, "round": round_up, "unit": unit, "reach": reach, "burst": reach // unit,
+        "horizon": horizon, "inverse": min((1 << 124) // speed, U64), "missing": 0,
+        "top": horizon * speed >> SPEED_BITS, "whole_speed": speed >> SPEED_BITS,
+    }
+    for name, value in values.items():
+        setattr(pace, name, z3.IntVal(value))
+    return pace
+
+
+def an_example(prover):
+    """Before anything is refuted: the theorems' assumptions hold of real quotas."""
+    for name, pace in (("13 every 1000 ns, burst 5", from_quota(13, 1000, 5)),
+                       ("10 a nanosecond, burst 2^40", from_quota(10, 1, 1 << 40)),
+                       ("one a year", concrete(ONE, 0, 365 * 86_400 * 10**9, 365 * 86_400 * 10**9))):
+        prover.theorem(f"example: {name} is as established", [], z3.And(*pace.established()))
+
+
+def mistakes(prover):
+    word, made, reach, cost, round_up = z3.BitVecs("word made reach cost round", 64)
+    none = z3.Bool("n_is_0")
+    bits = (word, made, reach, cost, round_up, none)
+    wide = lambda x: z3.ZeroExt(64, x)
+    given = bits_given(*bits)
+    wrapping = z3.If(none, bit_step(*bits)[0], z3.ULE(word + cost, made + reach))
+    prover.refuted("mistake: word + n * unit <= made + reach, in 64 bits that wrap", given,
+                   wrapping == specification(*bits)[0], products="bits")
+    strict = z3.ULT(word, made + z3.If(none, reach + round_up, reach - cost))
+    prover.refuted("mistake: < for <=", given, strict == specification(*bits)[0], products="bits")
+    forgets = z3.If(none, word, z3.If(z3.UGT(word, made + round_up), word, made) + cost)
+    prover.refuted("mistake: the rounding is not added to an idle bucket's base",
+                   [*given, bit_step(*bits)[0]], wide(forgets) == specification(*bits)[1], products="bits")
+    missing_correction(prover)
+    no_rounding(prover)
+    no_horizon(prover)
+    refund_below_the_clock(prover)
+
+
+def missing_correction(prover):
+    pace, m, units, up = from_quota(13, 1000, 5), Machine(), z3.Int("units"), z3.Int("first_tick")
+    for corrections in (1, 0):
+        m = Machine()
+        tick = pace.tick_of(m, units, corrections)
+        given = [*m.facts, is_u64(units), up * pace.speed >= units * ONE, (up - 1) * pace.speed < units * ONE]
+        prover.refuted(f"mistake: tick_of with {corrections} corrections, at 13 every 1000 ns", given, tick == up,
+                       show={"units": units, "tick_of": tick, "first tick": up})
+
+
+def no_rounding(prover):
+    """The bucket runs dry at `dry`; `d` later permit k is granted, before its time."""
+    n, period = 13, 1000
+    pace = from_quota(n, period, 5, round_up=0)
+    dry, d, k, made_dry, made = z3.Ints("dry d k made_dry made")
+    given = [dry >= 0, d >= 0, k >= 1, dry + d <= MIN_HORIZON, is_floor(made_dry, dry * pace.speed, ONE),
+             is_floor(made, (dry + d) * pace.speed, ONE), made_dry + k * pace.unit <= made]
+    prover.refuted("mistake: round = 0 at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
+
+
+def no_horizon(prover):
+    pace, m, now = from_quota(10, 1, 1), Machine(), z3.Int("now")
+    made = pace.made(m, now, clamped=False)
+    prover.refuted("mistake: made without the horizon, at 10 a nanosecond", [is_u64(now), *m.facts],
+                   m.nothing_wraps(), show={"now": now, "made": made})
+
+
+def refund_below_the_clock(prover):
+    pace = from_quota(13, 1000, 5)
+    word, made, n = z3.Ints("word made n")
+    after = z3.If(word >= n * pace.unit, word - n * pace.unit, 0)
+    prover.refuted("mistake: a refund that goes below the clock", [is_u64(word, made, n), made <= word], after >= made,
+                   show={"word": word, "made": made, "n": n, "next": after})
