@@ -1,0 +1,59 @@
+//! tollgate's token bucket, with each way to know the time.
+
+use std::io;
+use std::time::Duration;
+
+use tollgate::{
+    Clock, CoarseClock, ConfigError, Limiter, NoClock, Quota, Tick, TokenBucket, Upkeep,
+};
+
+use super::timing::{Contestant, Kind};
+
+/// What the coarse contestants read.
+pub(crate) static COARSE: CoarseClock = CoarseClock::new();
+
+/// Keeps [`COARSE`] going, as a service would.
+pub(crate) fn keep_coarse() -> io::Result<Upkeep> {
+    Upkeep::start(&COARSE, Duration::from_millis(1))
+}
+
+/// A bucket that never runs dry while it is measured, or one that has nothing for an hour once its
+/// only permit is taken.
+pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
+    TokenBucket::new(match kind {
+        Kind::Allowed => Quota::per_second(1_000_000_000).burst(1 << 40),
+        Kind::Denied => Quota::per_hour(1).initial(0),
+    })
+}
+
+/// A limiter that reads its clock.
+pub(crate) struct Gate<K>(Limiter<TokenBucket, K>);
+
+impl<K: Clock> Gate<K> {
+    pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, ConfigError> {
+        Ok(Self(Limiter::with_clock(bucket(kind)?, clock)))
+    }
+}
+
+impl<K: Clock + Sync> Contestant for Gate<K> {
+    #[inline(always)]
+    fn decide(&self, _turn: u64) -> bool {
+        self.0.try_acquire().is_ok()
+    }
+}
+
+/// A limiter that is told the time: turn after turn, a nanosecond each.
+pub(crate) struct ToldGate(Limiter<TokenBucket, NoClock>);
+
+impl ToldGate {
+    pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
+        Ok(Self(Limiter::unstarted(bucket(kind)?, NoClock)))
+    }
+}
+
+impl Contestant for ToldGate {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+    }
+}

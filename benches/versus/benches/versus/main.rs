@@ -1,0 +1,61 @@
+//! tollgate beside governor, ratelimit and leaky-bucket: the same loop, each with a limit that
+//! means the same, on the clock it comes with. `scripts/bench-check` computes the ratios.
+
+#[path = "../../../contestants/bucket.rs"]
+mod bucket;
+mod others;
+#[path = "../../../contestants/timing.rs"]
+mod timing;
+
+use std::time::Duration;
+
+use bucket::{COARSE, Gate, ToldGate, keep_coarse};
+use criterion::{Criterion, SamplingMode};
+use others::{Governor, LeakyBucket, Ratelimit};
+use timing::{Aligned, Contestant, Kind, Runner, time};
+use tollgate::{ConfigError, SystemClock};
+
+fn main() {
+    let upkeep = keep_coarse().expect("a thread can be started");
+    let mut criterion = Criterion::default()
+        .measurement_time(Duration::from_secs(2))
+        .warm_up_time(Duration::from_millis(500))
+        .configure_from_args();
+    for kind in Kind::BOTH {
+        let contestants = contestants(kind).expect("quotas that can be represented");
+        for threads in [1, 2] {
+            let name = format!("versus_{}_{threads}", kind.name());
+            let mut group = criterion.benchmark_group(name);
+            group.sampling_mode(SamplingMode::Flat);
+            for (name, contestant) in &contestants {
+                group.bench_function(*name, |bencher| {
+                    bencher.iter_custom(|turns| {
+                        time(&**contestant, kind, threads, turns)
+                            .unwrap_or_else(|error| panic!("{name}: {error}"))
+                    });
+                });
+            }
+            group.finish();
+        }
+    }
+    criterion.final_summary();
+    drop(upkeep);
+}
+
+type Named = (&'static str, Box<dyn Runner>);
+
+fn contestants(kind: Kind) -> Result<Vec<Named>, ConfigError> {
+    Ok(vec![
+        ("tollgate_system", boxed(Gate::new(kind, SystemClock)?)),
+        ("governor_system", boxed(Governor::system(kind))),
+        ("tollgate_coarse", boxed(Gate::new(kind, &COARSE)?)),
+        ("governor_coarse", boxed(Governor::coarse(kind))),
+        ("tollgate_tick", boxed(ToldGate::new(kind)?)),
+        ("ratelimit", boxed(Ratelimit::new(kind))),
+        ("leaky_bucket", boxed(LeakyBucket::new(kind))),
+    ])
+}
+
+fn boxed<C: Contestant + 'static>(contestant: C) -> Box<dyn Runner> {
+    Box::new(Aligned(contestant))
+}

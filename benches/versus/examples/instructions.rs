@@ -1,0 +1,236 @@
+//! What `scripts/instructions` counts: one way of asking a limiter, as often as it is told.
+//!
+//! Each row is a wrapper that is not inlined and asks once. callgrind counts from its entry to its
+//! return and nothing else, so start-up, calibration and the loop round it cost nothing. A row
+//! checks what it was answered: a row that says "denied" and is granted counts for nothing.
+//!
+//! ```text
+//! instructions                  lists the rows
+//! instructions bucket-allowed 1000
+//! ```
+
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tollgate::{
+    Algorithm, Clock, CoarseClock, Debt, Gcra, GiveBack, Granted, Limiter, NoClock, Quota, Tick,
+    TokenBucket,
+};
+
+type Governor = governor::DefaultDirectRateLimiter;
+
+/// So many permits that none of the rows runs dry by itself.
+const PLENTY: u64 = 1 << 40;
+
+/// The wrappers: their names hold `counted_`, by which callgrind knows them.
+mod counted {
+    use super::*;
+
+    #[inline(never)]
+    pub(super) fn counted_acquire<A: Algorithm, C: Clock>(gate: &Limiter<A, C>) -> bool {
+        gate.try_acquire().is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_acquire_n<A: Algorithm, C: Clock>(gate: &Limiter<A, C>, n: u64) -> bool {
+        gate.try_acquire_n(n).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_acquire_at<A: Algorithm, C>(gate: &Limiter<A, C>, now: Tick) -> bool {
+        gate.try_acquire_at(now).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_remaining_at<A: Algorithm, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
+        gate.try_acquire_at(now)
+            .map_or(u64::MAX, |granted| granted.remaining())
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_retry_at<A: Algorithm, C>(
+        gate: &Limiter<A, C>,
+        now: Tick,
+    ) -> Option<Duration> {
+        gate.try_acquire_at(now).err()?.retry_after()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_take_at<A: Algorithm, C>(gate: &Limiter<A, C>, n: u64, now: Tick) -> u64 {
+        gate.at(now).take_up_to(n).n()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_undo_at<A: GiveBack, C>(
+        gate: &Limiter<A, C>,
+        granted: Granted,
+        now: Tick,
+    ) -> u64 {
+        gate.at(now).undo(granted)
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_charge_at<A: Debt, C>(gate: &Limiter<A, C>, n: u64, now: Tick) -> u64 {
+        gate.at(now).charge(n).n()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_governor(gate: &Governor) -> bool {
+        gate.check().is_ok()
+    }
+}
+use counted::*;
+
+/// Never dry within the run.
+fn wide() -> Quota {
+    Quota::per_second(1_000_000).burst(PLENTY)
+}
+
+/// Dry for a year.
+fn dry() -> Quota {
+    Quota::per(1, Duration::from_secs(365 * 86_400)).burst(1)
+}
+
+/// The widest and the driest governor: it holds no more than 32 bits.
+fn governors() -> (Governor, Governor) {
+    let wide = governor::Quota::per_second(NonZeroU32::MAX);
+    let dry = governor::Quota::with_period(Duration::from_secs(365 * 86_400));
+    (
+        Governor::direct(wide),
+        Governor::direct(dry.expect("a period").allow_burst(NonZeroU32::MIN)),
+    )
+}
+
+/// Asks `count` times, and says how often the answer was the one the row is named for.
+fn times(count: u64, mut asked: impl FnMut() -> bool) -> u64 {
+    (0..count).filter(|_| black_box(asked())).count() as u64
+}
+
+fn with_clock<A: Algorithm, C: Clock>(algorithm: A, clock: C, allowed: bool, count: u64) -> u64 {
+    let gate = black_box(Limiter::with_clock(algorithm, clock));
+    if !allowed {
+        assert!(gate.try_acquire().is_ok());
+    }
+    times(count, || counted_acquire(&gate) == allowed)
+}
+
+fn at_tick<A: Algorithm>(algorithm: A, allowed: bool, count: u64) -> u64 {
+    let (gate, now) = (started(algorithm), black_box(Tick::from_nanos(1)));
+    if !allowed {
+        assert!(gate.try_acquire_at(now).is_ok());
+    }
+    times(count, || counted_acquire_at(&gate, now) == allowed)
+}
+
+/// A limiter whose word is there, as it is after its first use.
+fn started<A: Algorithm>(algorithm: A) -> Limiter<A, NoClock> {
+    let gate = Limiter::unstarted(algorithm, NoClock);
+    gate.at(Tick::ZERO).start();
+    black_box(gate)
+}
+
+fn coarse(allowed: bool, count: u64) -> u64 {
+    static CLOCK: CoarseClock = CoarseClock::new();
+    CLOCK.refresh();
+    let quota = if allowed { wide() } else { dry() };
+    with_clock(bucket(quota), &CLOCK, allowed, count)
+}
+
+fn bucket(quota: Quota) -> TokenBucket {
+    TokenBucket::new(quota).expect("a quota that fits")
+}
+
+fn gcra(quota: Quota) -> Gcra {
+    Gcra::new(quota).expect("a quota that fits")
+}
+
+type Row = (&'static str, fn(u64) -> u64);
+
+const ROWS: [Row; 18] = [
+    ("bucket-allowed", |count| {
+        with_clock(bucket(wide()), tollgate::SystemClock, true, count)
+    }),
+    ("bucket-denied", |count| {
+        with_clock(bucket(dry()), tollgate::SystemClock, false, count)
+    }),
+    ("gcra-allowed", |count| {
+        with_clock(gcra(wide()), tollgate::SystemClock, true, count)
+    }),
+    ("gcra-denied", |count| {
+        with_clock(gcra(dry()), tollgate::SystemClock, false, count)
+    }),
+    ("bucket-n-allowed", |count| {
+        let gate = Limiter::with_clock(bucket(wide()), tollgate::SystemClock);
+        let n = black_box(3);
+        times(count, || counted_acquire_n(&gate, n))
+    }),
+    ("bucket-at-allowed", |count| {
+        at_tick(bucket(wide()), true, count)
+    }),
+    ("bucket-at-denied", |count| {
+        at_tick(bucket(dry()), false, count)
+    }),
+    ("gcra-at-allowed", |count| {
+        at_tick(gcra(wide()), true, count)
+    }),
+    ("gcra-at-denied", |count| at_tick(gcra(dry()), false, count)),
+    ("coarse-allowed", |count| coarse(true, count)),
+    ("coarse-denied", |count| coarse(false, count)),
+    ("at-allowed-remaining", |count| {
+        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || counted_remaining_at(&gate, now) < PLENTY)
+    }),
+    ("at-denied-retry-after", |count| {
+        let (gate, now) = (started(bucket(dry())), black_box(Tick::from_nanos(1)));
+        assert!(gate.try_acquire_at(now).is_ok());
+        let year = Some(Duration::from_secs(365 * 86_400));
+        times(count, || counted_retry_at(&gate, now) == year)
+    }),
+    ("take-up-to", |count| {
+        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || counted_take_at(&gate, 3, now) == 3)
+    }),
+    ("undo", |count| {
+        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || match gate.try_acquire_at(now) {
+            Ok(granted) => counted_undo_at(&gate, granted, now) == 1,
+            Err(_) => false,
+        })
+    }),
+    ("charge", |count| {
+        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || counted_charge_at(&gate, 3, now) == 3)
+    }),
+    ("governor-allowed", |count| {
+        let (gate, _) = governors();
+        times(count, || counted_governor(&gate))
+    }),
+    ("governor-denied", |count| {
+        let (_, gate) = governors();
+        assert!(gate.check().is_ok());
+        times(count, || !counted_governor(&gate))
+    }),
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(wanted) = arguments.next() else {
+        for (name, _) in ROWS {
+            println!("{name}");
+        }
+        return ExitCode::SUCCESS;
+    };
+    let count = arguments.next().map_or(Ok(1000), |text| text.parse());
+    let (Ok(count), Some((_, row))) = (count, ROWS.iter().find(|(name, _)| *name == wanted)) else {
+        eprintln!("no such row, or no such number");
+        return ExitCode::FAILURE;
+    };
+    let right = row(count);
+    if right != count {
+        eprintln!("{wanted}: {right} of {count} answers were the ones it is named for");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,86 @@
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+
+/// More threads than this show nothing new.
+const MAX_THREADS: usize = 64;
+
+/// Without `--threads` no more than this many are tried.
+const USUAL_THREADS: usize = 8;
+
+const MAX_SECONDS: f64 = 3600.0;
+
+/// Measure what a decision costs on this machine.
+///
+/// Every contestant decides in a loop, allowed or denied each time, and is timed in short slices
+/// that take turns with all the others, so that a disturbance hits them alike. The figures are
+/// medians over the slices.
+///
+///   ns      what a decision costs the thread that makes it
+///   M/s     million decisions a second, of all threads together
+///   floor   ns, divided by the floor's: a raw reading of the clock and one exchange of a word
+///           (denied: one load), with as many threads. Lower is better. Below 1 is what need not
+///           read that clock
+///   mutex   how many times the decisions that the same bucket behind a std::sync::Mutex makes in
+///           the same time, with the same clock and as many threads. Higher is better
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Arguments {
+    /// How many threads share one limiter: 1,2 measures with one and with two [default: 1, 2, 4
+    /// and so on, up to the processors and at most 8]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = threads)]
+    threads: Option<Vec<usize>>,
+
+    /// How long to measure, in seconds
+    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+    seconds: f64,
+
+    /// Print an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex"} and
+    /// nothing else
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Arguments {
+    /// The numbers of threads, each once, in the order given.
+    pub(crate) fn threads(&self) -> Vec<usize> {
+        let Some(given) = &self.threads else {
+            return usual_threads();
+        };
+        let mut threads = Vec::new();
+        for &n in given {
+            if !threads.contains(&n) {
+                threads.push(n);
+            }
+        }
+        threads
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+}
+
+fn usual_threads() -> Vec<usize> {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let most = processors.min(USUAL_THREADS);
+    (0..).map(|i| 1 << i).take_while(|&n| n <= most).collect()
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(n) if (1..=MAX_THREADS).contains(&n) => Ok(n),
+        _ => Err(format!("must be a number from 1 to {MAX_THREADS}")),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.trim().parse() {
+        Ok(seconds) if seconds > 0.0 && seconds <= MAX_SECONDS => Ok(seconds),
+        _ => Err(format!(
+            "must be a number above 0 and at most {MAX_SECONDS}"
+        )),
+    }
+}

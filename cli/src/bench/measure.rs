@@ -1,0 +1,111 @@
+//! Rounds in which all contestants take turns, and their medians.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::contestants::timing::{Kind, time};
+use super::contestants::{Entry, entries};
+
+/// How long a contestant is timed in a round, about. Far shorter than the time a system lets a thread
+/// run, so that most slices are undisturbed even where other programs want the processors.
+const SLICE: Duration = Duration::from_micros(500);
+
+/// With less time than this many rounds need, the slices are shorter.
+const MIN_ROUNDS: u32 = 3;
+
+/// Turns of the slice from which the length of the others is reckoned.
+const FIRST_TURNS: u64 = 2_000;
+
+/// What a contestant needs for a decision, with so many threads.
+pub(crate) struct Measured {
+    pub(crate) entry: Entry,
+    pub(crate) threads: usize,
+    pub(crate) ns: f64,
+}
+
+/// Measures every contestant with each of these numbers of threads, in about `total`.
+pub(crate) fn measure(threads: &[usize], total: Duration) -> Result<Vec<Measured>, Box<dyn Error>> {
+    let mut cells = cells(threads)?;
+    let each = total / u32::try_from(cells.len())?;
+    let rounds = each.div_duration_f64(SLICE) as u32;
+    // Odd, so that the median is one of the slices.
+    let rounds = rounds.max(MIN_ROUNDS) | 1;
+    let slice = each / rounds;
+    let bar = progress(u64::from(rounds) * cells.len() as u64);
+    let start = Instant::now();
+    for cell in &mut cells {
+        cell.turns = turns_of(slice, cell.time(FIRST_TURNS)?);
+    }
+    for round in 0..rounds {
+        // What starting threads and the system's scheduling cost is seen as one goes.
+        if round >= MIN_ROUNDS && start.elapsed() > total {
+            break;
+        }
+        for cell in &mut cells {
+            bar.set_message(cell.entry.label);
+            let ns = cell.time(cell.turns)?;
+            cell.samples.push(ns);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(cells.into_iter().map(Cell::finish).collect())
+}
+
+struct Cell {
+    entry: Entry,
+    threads: usize,
+    turns: u64,
+    samples: Vec<f64>,
+}
+
+impl Cell {
+    /// Nanoseconds a decision.
+    fn time(&self, turns: u64) -> Result<f64, String> {
+        let entry = &self.entry;
+        let taken = time(&*entry.runner, entry.kind, self.threads, turns)
+            .map_err(|error| format!("{}: {error}", entry.label))?;
+        Ok(taken.as_nanos().max(1) as f64 / turns as f64)
+    }
+
+    fn finish(mut self) -> Measured {
+        self.samples.sort_by(f64::total_cmp);
+        let median = self.samples.get(self.samples.len() / 2);
+        Measured {
+            entry: self.entry,
+            threads: self.threads,
+            ns: median.copied().unwrap_or(f64::NAN),
+        }
+    }
+}
+
+/// Each number of threads has limiters of its own.
+fn cells(threads: &[usize]) -> Result<Vec<Cell>, Box<dyn Error>> {
+    let mut cells = Vec::new();
+    for &threads in threads {
+        for kind in Kind::BOTH {
+            cells.extend(entries(kind)?.into_iter().map(|entry| Cell {
+                entry,
+                threads,
+                turns: FIRST_TURNS,
+                samples: Vec::new(),
+            }));
+        }
+    }
+    Ok(cells)
+}
+
+/// How many turns of so many nanoseconds fill a slice.
+fn turns_of(slice: Duration, ns: f64) -> u64 {
+    let turns = slice.as_nanos() as f64 / ns;
+    (turns as u64).max(FIRST_TURNS / 10)
+}
+
+/// A bar on the error output, which shows nothing unless that is a terminal.
+fn progress(length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar:.green} {percent:>3}%  {msg:25}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(length).with_style(style.progress_chars("━╸─"))
+}
