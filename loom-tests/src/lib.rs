@@ -1,1 +1,39 @@
-//! What the models share.
+//! Models of tollgate's protocols, and the harness that any algorithm gets them from.
+//!
+//! A `Subject` is an algorithm with its verbs. `suite` puts them on threads, against each
+//! other, under loom: whatever the threads did, their answers and the last word must be those of
+//! *some* order of the same verbs, one after the other, and each of these orders must have been
+//! seen. `tests/exact.rs` of the crate shows that the verbs are right one after the other; the
+//! models show that threads make no difference.
+//!
+//! ```text
+//!  Subject ──► suite ──► Scene (who does what, when) ──► loom, in every Layout ──► Outcome
+//!                          └──► orders (the same, one after the other) ──► allowed ──┘ compared
+//! ```
+//!
+//! Nothing is here without `--cfg tollgate_loom`; `scripts/loom` sets it.
+
+#![cfg(tollgate_loom)]
+// They hold closures and places, and nobody prints them.
+#![allow(missing_debug_implementations)]
+
+mod expected;
+mod hand;
+mod layout;
+mod orders;
+pub mod places;
+mod rules;
+mod run;
+pub mod samples;
+mod scene;
+mod subject;
+pub mod suite;
+mod verb;
+
+pub use expected::Expected;
+pub use hand::{Hand, Home};
+pub use layout::{Actor, Layout, actor};
+pub use run::{Run, broken, model};
+pub use scene::{Outcome, Scene, Turn};
+pub use subject::Subject;
+pub use verb::{Answer, Kind, Scope, Verb};

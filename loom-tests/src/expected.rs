@@ -1,0 +1,75 @@
+//! Outcomes that a model may have, and those that it must have had at its end.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Collects what was reached, over all executions of a model. It is outside of the model: loom does
+/// not see it.
+#[derive(Debug, Clone)]
+pub struct Expected<T> {
+    allowed: Arc<Vec<T>>,
+    /// The first so many of the allowed ones must be reached.
+    required: usize,
+    reached: Arc<Mutex<Vec<bool>>>,
+}
+
+impl<T: PartialEq + Debug> Expected<T> {
+    /// Each of these must be reached, and no other one.
+    pub fn all(required: Vec<T>) -> Self {
+        Self::some(required, Vec::new())
+    }
+
+    /// Each of the first must be reached, and the others may be.
+    pub fn some(required: Vec<T>, others: Vec<T>) -> Self {
+        let mut allowed = Vec::new();
+        keep_new(&mut allowed, required);
+        let required = allowed.len();
+        keep_new(&mut allowed, others);
+        Self {
+            reached: Arc::new(Mutex::new(vec![false; allowed.len()])),
+            required,
+            allowed: Arc::new(allowed),
+        }
+    }
+
+    /// Notes the outcome of one execution.
+    ///
+    /// # Panics
+    ///
+    /// If it is none of the allowed ones.
+    pub fn note(&self, outcome: &T) {
+        match self.allowed.iter().position(|allowed| allowed == outcome) {
+            Some(place) => {
+                let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+                reached[place] = true;
+            }
+            None => panic!("no order of the verbs gives {outcome:?}"),
+        }
+    }
+
+    /// Checks, after the last execution, that what must be reached was.
+    ///
+    /// # Panics
+    ///
+    /// If it was not.
+    pub fn assert_reached(&self) {
+        let missed = self.missed();
+        assert!(missed.is_empty(), "never reached: {missed:#?}");
+    }
+
+    /// What must be reached and was not yet.
+    pub fn missed(&self) -> Vec<&T> {
+        let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        let required = self.allowed.iter().zip(reached.iter()).take(self.required);
+        let missed = required.filter(|(_, reached)| !**reached);
+        missed.map(|(outcome, _)| outcome).collect()
+    }
+}
+
+fn keep_new<T: PartialEq>(kept: &mut Vec<T>, outcomes: Vec<T>) {
+    for outcome in outcomes {
+        if !kept.contains(&outcome) {
+            kept.push(outcome);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What must hold whatever the algorithm: what a verb of each kind may write, what lost exchanges
+//! mean, the balance of permits, and the bound.
+
+use tollgate::Tick;
+use tollgate::cell::UNSTARTED;
+use tollgate::history::Bound;
+
+use crate::hand::Hand;
+use crate::verb::{Answer, Kind};
+
+/// Checks what one verb wrote. Starting the place is free.
+pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
+    let wrote: Vec<_> = changes
+        .iter()
+        .filter(|(from, _)| *from != UNSTARTED)
+        .collect();
+    assert!(wrote.len() <= 1, "one verb wrote twice: {wrote:?}");
+    let took_nothing = match answer {
+        Answer::Denied(_) => true,
+        Answer::Granted(granted) => granted.n() == 0,
+        _ => false,
+    };
+    match kind {
+        Kind::Takes if took_nothing => assert!(wrote.is_empty(), "a refusal wrote {wrote:?}"),
+        Kind::Takes | Kind::Charges => assert!(
+            wrote.iter().all(|(from, to)| from <= to),
+            "an admission lowered the word: {wrote:?}"
+        ),
+        Kind::Looks => assert!(wrote.is_empty(), "a look wrote {wrote:?}"),
+        Kind::Resets => assert!(
+            changes.len() == 1 && changes[0].1 == 0,
+            "a reset wrote {changes:?}"
+        ),
+        Kind::GivesBack => {}
+    }
+}
+
+/// A lost exchange means that somebody else won one: so no thread can go round for ever.
+pub(crate) fn check_losses(hands: &[Hand]) {
+    let writes: usize = hands.iter().map(Hand::writes).sum();
+    for hand in hands {
+        let others = (writes - hand.writes()) as u64;
+        assert!(
+            hand.lost() <= others,
+            "{} exchanges were lost where others won {others}",
+            hand.lost()
+        );
+    }
+}
+
+/// At one standing tick, what is there at the end is what was there, less what was taken, plus what
+/// came back. (Not where somebody resets or charges.)
+pub(crate) fn check_balance(had: u64, answers: &[Vec<Answer>], has: u64) {
+    let (mut taken, mut back) = (0, 0);
+    for answer in answers.iter().flatten() {
+        match answer {
+            Answer::Granted(granted) => taken += granted.n(),
+            Answer::CameBack(n) => back += n,
+            _ => {}
+        }
+    }
+    let all = format!("{had} were there, {taken} taken, {back} came back, {has} are there");
+    assert!(had + back <= has + taken, "permits were lost: {all}");
+    assert!(
+        had + back >= has + taken,
+        "permits were granted twice: {all}"
+    );
+}
+
+/// Every interval between two grants holds no more than was promised. (Not where permits come
+/// back.)
+pub(crate) fn check_bound(bound: &Bound, answers: &[Vec<Answer>]) {
+    let grants: Vec<(Tick, u64)> = answers
+        .iter()
+        .flatten()
+        .filter_map(|answer| match answer {
+            Answer::Granted(granted) => Some((granted.at(), granted.n())),
+            _ => None,
+        })
+        .collect();
+    for &(from, _) in &grants {
+        for &(to, _) in grants.iter().filter(|(to, _)| *to >= from) {
+            let inside = grants.iter().filter(|(at, _)| (from..=to).contains(at));
+            let granted: u64 = inside.map(|(_, n)| n).sum();
+            let allowed = bound.allows(to.saturating_since(from));
+            assert!(
+                u128::from(granted) <= allowed,
+                "more than was promised: {granted} from {from:?} to {to:?}, not {allowed}"
+            );
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Runs models, counts their executions, and prints a line for each layout.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use crate::layout::Layout;
+
+/// One model, in some layouts.
+#[derive(Debug)]
+pub struct Run {
+    bound: Option<usize>,
+    /// With the executions in each.
+    layouts: Vec<(Layout, u64)>,
+    cases: u64,
+}
+
+impl Run {
+    fn new(bound: Option<usize>, layouts: &[Layout]) -> Self {
+        Self {
+            bound,
+            layouts: layouts.iter().map(|layout| (*layout, 0)).collect(),
+            cases: 0,
+        }
+    }
+
+    /// Lets loom execute a case in each layout, in every way that the preemption bound allows and
+    /// loom knows of. What the case should reach is to be asserted afterwards, over all layouts:
+    /// in each of them loom misses some interleavings.
+    ///
+    /// # Panics
+    ///
+    /// If one of the executions does.
+    pub fn explore(&mut self, execution: impl Fn(Layout) + Send + Sync + 'static) {
+        let execution = Arc::new(execution);
+        self.cases += 1;
+        for (layout, executions) in &mut self.layouts {
+            let count = Arc::new(Mutex::new(0));
+            let (counted, execution) = (Arc::clone(&count), Arc::clone(&execution));
+            let layout = *layout;
+            let mut builder = loom::model::Builder::new();
+            // Nothing comes from the environment: what is printed is what ran.
+            builder.preemption_bound = self.bound;
+            builder.max_permutations = None;
+            builder.max_duration = None;
+            builder.check(move || {
+                *counted.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+                execution(layout);
+            });
+            *executions += *count.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Runs a model in every layout. `bound` is loom's bound on preemptions, `None` for none.
+///
+/// # Panics
+///
+/// If the model does, or ran nothing.
+pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
+    let mut run = Run::new(bound, &Layout::ALL);
+    body(&mut run);
+    let bound = bound.map_or("none".into(), |bound| bound.to_string());
+    for (layout, executions) in run.layouts {
+        assert!(executions > 0, "{name} ran nothing");
+        println!(
+            "model   {name:<66} | {:<19} | bound {bound:<4} | cases {:>4} | executions {executions:>7}",
+            layout.name(),
+            run.cases,
+        );
+    }
+}
+
+/// Runs a model on something broken: in every layout it must fail, and say why.
+///
+/// # Panics
+///
+/// If it does not.
+pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
+    for layout in Layout::ALL {
+        let mut run = Run::new(bound, &[layout]);
+        match quietly(|| body(&mut run)) {
+            Ok(()) => panic!("{name} found nothing in {run:?}"),
+            Err(message) => assert!(
+                message.contains(why),
+                "{name} should have said {why:?}, and said {message:?}"
+            ),
+        }
+        println!("broken  {name:<66} | {:<19} | found: {why}", layout.name());
+    }
+}
+
+thread_local! {
+    /// Whether panics of this thread are expected. Loom runs all threads of a model on one thread
+    /// of the system.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether panics are expected here.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.get()
+}
+
+/// Catches a panic, prints nothing, and returns its message.
+fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let loud = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !is_quiet() {
+                loud(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    outcome.map_err(|panic| match panic.downcast::<String>() {
+        Ok(message) => *message,
+        Err(panic) => (*panic.downcast::<&str>().unwrap_or(Box::new("no message"))).into(),
+    })
+}

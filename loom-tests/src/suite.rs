@@ -1,0 +1,123 @@
+//! The models that every algorithm gets. Each is for [`model`](crate::model), or for
+//! [`broken`](crate::broken) if the subject is.
+
+use std::sync::Arc;
+
+use tollgate::{Algorithm, Tick};
+
+use crate::run::Run;
+use crate::scene::Scene;
+use crate::subject::Subject;
+use crate::verb::Verb;
+
+/// What a suite asks of an algorithm besides being one.
+pub trait Subjected: Algorithm + Send + Sync + 'static {}
+
+impl<A: Algorithm + Send + Sync + 'static> Subjected for A {}
+
+/// Two threads, one verb each: every verb against every other, from every state, at one tick and at
+/// two.
+pub fn each_verb_against_each_other<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
+    for state in &subject.states {
+        let before: Vec<_> = state
+            .0
+            .iter()
+            .map(|verb| (verb.clone(), subject.now))
+            .collect();
+        for (i, one) in subject.verbs.iter().enumerate() {
+            for (j, other) in subject.verbs.iter().enumerate() {
+                let one = [(one.clone(), subject.now)];
+                if i <= j {
+                    let other = [(other.clone(), subject.now)];
+                    subject.scene(&before, &[&one, &other]).explore(run);
+                }
+                let other = [(other.clone(), subject.later)];
+                subject.scene(&before, &[&one, &other]).explore(run);
+            }
+        }
+    }
+}
+
+/// Two threads, two verbs each: one takes and then does anything, the other does anything and then
+/// takes.
+pub fn each_verb_after_a_grant<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
+    let (now, later) = (subject.now, subject.later);
+    for one in &subject.verbs {
+        for other in &subject.verbs {
+            let first = [(Verb::acquire(1), now), (one.clone(), later)];
+            let second = [(other.clone(), later), (Verb::acquire(1), now)];
+            subject.scene(&[], &[&first, &second]).explore(run);
+        }
+    }
+}
+
+/// Three threads, one verb each: two take, the third does anything.
+pub fn each_verb_among_three<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
+    let now = subject.now;
+    for third in &subject.verbs {
+        let first = [(Verb::acquire(1), now)];
+        let second = [(Verb::take_up_to(subject.burst), now)];
+        let third = [(third.clone(), now)];
+        subject.scene(&[], &[&first, &second, &third]).explore(run);
+    }
+}
+
+/// Two threads and a limiter that nobody has started: every verb against every other, at one tick
+/// and at two.
+pub fn each_verb_starts<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
+    for one in &subject.verbs {
+        for other in &subject.verbs {
+            for then in [subject.now, subject.later] {
+                let (one, other) = ([(one.clone(), subject.now)], [(other.clone(), then)]);
+                subject.unstarted_scene(&[&one, &other]).explore(run);
+            }
+        }
+    }
+}
+
+/// At one standing tick exactly `min(burst, requests)` permits are granted, however many threads
+/// ask, one at a time or for as many as there are.
+pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
+    let one = || (Verb::acquire(1), subject.now);
+    let all = || (Verb::take_up_to(subject.burst), subject.now);
+    let crowds: [(&[&[_]], u64); 5] = [
+        (&[&[one()], &[one()]], 2),
+        (&[&[one(), one()], &[one(), one()]], 4),
+        (&[&[one()], &[one()], &[one()]], 3),
+        (&[&[all()], &[one()], &[all()]], 2 * subject.burst + 1),
+        (&[&[one(), all()], &[all(), one()]], 2 * subject.burst + 2),
+    ];
+    for (actors, requests) in crowds {
+        let due = requests.min(subject.burst);
+        also(subject.scene(&[], actors), move |granted| {
+            assert_eq!(granted, due, "not exactly the burst was granted");
+        })
+        .explore(run);
+    }
+}
+
+/// Threads whose ticks differ, or go back, keep the promised bound together.
+pub fn the_bound_at_different_ticks<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
+    let one = |tick: Tick| (Verb::acquire(1), tick);
+    let all = |tick: Tick| (Verb::take_up_to(subject.burst), tick);
+    let (now, later) = (subject.now, subject.later);
+    let latest = later.saturating_add(later.saturating_since(now));
+    let before = [all(now)];
+    let crowds: [&[&[_]]; 4] = [
+        &[&[one(now)], &[one(later)], &[one(latest)]],
+        &[&[all(latest)], &[all(now)], &[one(later)]],
+        &[&[one(now), one(latest)], &[one(later), all(latest)]],
+        &[&[all(latest), one(now)], &[all(later), one(latest)]],
+    ];
+    for actors in crowds {
+        subject.scene(&[], actors).explore(run);
+        subject.scene(&before, actors).explore(run);
+    }
+}
+
+fn also<A>(scene: Scene<A>, judge: impl Fn(u64) + Send + Sync + 'static) -> Scene<A> {
+    Scene {
+        also: Some(Arc::new(move |outcome| judge(outcome.granted()))),
+        ..scene
+    }
+}

@@ -1,0 +1,190 @@
+//! Verbs as values, so that a model can put any of them on any thread, and what they answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::{Algorithm, At, Charged, Debt, Denied, Forecast, GiveBack, Granted, Tick};
+
+use crate::hand::Hand;
+
+/// What a verb answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Permits were taken, or none by `take_up_to`.
+    Granted(Granted),
+    /// They were not there.
+    Denied(Denied),
+    /// Permits were taken into debt.
+    Charged(Charged),
+    /// So many came back.
+    CameBack(u64),
+    /// So many are there.
+    Count(u64),
+    /// So long must be waited.
+    Wait(Option<Duration>),
+    /// A plain question's answer.
+    Is(bool),
+    /// The verb answers nothing, or had nothing to do.
+    Done,
+}
+
+/// What a verb may do to the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It takes what is there: it may raise the word, and writes nothing if it takes nothing.
+    Takes,
+    /// It takes what is not there: it may raise the word.
+    Charges,
+    /// It may change the word as it likes, once.
+    GivesBack,
+    /// It makes the word 0, once.
+    Resets,
+    /// It writes nothing.
+    Looks,
+}
+
+/// What a verb works on: one thread's view of the limiter, and the last grant it had.
+pub struct Scope<'a, A> {
+    /// The algorithm.
+    pub algorithm: &'a A,
+    /// The thread's access to the word.
+    pub hand: &'a Hand,
+    /// The thread's time.
+    pub now: Tick,
+    /// The last grant of this thread, or of the scene's beginning.
+    pub granted: &'a mut Option<Granted>,
+}
+
+impl<A: Algorithm> Scope<'_, A> {
+    /// The real verbs.
+    pub fn at(&self) -> At<'_, A, Hand> {
+        At::new(self.algorithm, self.hand, self.now)
+    }
+}
+
+type Act<A> = dyn Fn(&mut Scope<'_, A>) -> Answer + Send + Sync;
+
+/// A verb with its arguments.
+pub struct Verb<A> {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) act: Arc<Act<A>>,
+}
+
+impl<A> Clone for Verb<A> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            kind: self.kind,
+            act: Arc::clone(&self.act),
+        }
+    }
+}
+
+impl<A> Verb<A> {
+    /// A verb of one's own.
+    pub fn new(
+        name: impl Into<String>,
+        kind: Kind,
+        act: impl Fn(&mut Scope<'_, A>) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            act: Arc::new(act),
+        }
+    }
+}
+
+impl<A: Algorithm> Verb<A> {
+    /// `try_acquire_n`.
+    pub fn acquire(n: u64) -> Self {
+        Self::new(
+            format!("acquire {n}"),
+            Kind::Takes,
+            move |scope| match scope.at().try_acquire_n(n) {
+                Ok(granted) => {
+                    *scope.granted = Some(granted);
+                    Answer::Granted(granted)
+                }
+                Err(denied) => Answer::Denied(denied),
+            },
+        )
+    }
+
+    /// `take_up_to`.
+    pub fn take_up_to(n: u64) -> Self {
+        Self::new(format!("take up to {n}"), Kind::Takes, move |scope| {
+            let granted = scope.at().take_up_to(n);
+            *scope.granted = Some(granted);
+            Answer::Granted(granted)
+        })
+    }
+
+    /// `available`.
+    pub fn available() -> Self {
+        Self::new("available", Kind::Looks, |scope| {
+            Answer::Count(scope.at().available())
+        })
+    }
+
+    /// `is_idle`.
+    pub fn is_idle() -> Self {
+        Self::new("is idle", Kind::Looks, |scope| {
+            Answer::Is(scope.at().is_idle())
+        })
+    }
+
+    /// `start`.
+    pub fn start() -> Self {
+        Self::new("start", Kind::Looks, |scope| {
+            scope.at().start();
+            Answer::Done
+        })
+    }
+
+    /// `reset`.
+    pub fn reset() -> Self {
+        Self::new("reset", Kind::Resets, |scope| {
+            scope.at().reset();
+            Answer::Done
+        })
+    }
+}
+
+impl<A: Forecast> Verb<A> {
+    /// `time_until`.
+    pub fn time_until(n: u64) -> Self {
+        Self::new(format!("time until {n}"), Kind::Looks, move |scope| {
+            Answer::Wait(scope.at().time_until(n))
+        })
+    }
+}
+
+impl<A: GiveBack> Verb<A> {
+    /// `undo` of the thread's last grant, if it has one.
+    pub fn undo() -> Self {
+        Self::new("undo", Kind::GivesBack, |scope| {
+            match scope.granted.take() {
+                Some(granted) => Answer::CameBack(scope.at().undo(granted)),
+                None => Answer::Done,
+            }
+        })
+    }
+
+    /// `refund`.
+    pub fn refund(n: u64) -> Self {
+        Self::new(format!("refund {n}"), Kind::GivesBack, move |scope| {
+            Answer::CameBack(scope.at().refund(n))
+        })
+    }
+}
+
+impl<A: Debt> Verb<A> {
+    /// `charge`.
+    pub fn charge(n: u64) -> Self {
+        Self::new(format!("charge {n}"), Kind::Charges, move |scope| {
+            Answer::Charged(scope.at().charge(n))
+        })
+    }
+}
