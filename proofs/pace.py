@@ -140,7 +140,7 @@ class Pace:
     def carry_over(self, m, word, now, other):
         made, then = self.made(m, now), other.made(m, now)
         have = self.room(m, word, made)
-        owe = m.saturating_sub(m.saturating_sub(word, made), self.reach)
+        owe = m.saturating_sub(m.saturating_sub(word, made), self.slack(m, z3.IntVal(0)))
         converted = m.div(m.mul(have, other.unit, 128), self.unit, "have")
         owed = m.div_ceil(m.mul(owe, other.unit, 128), self.unit, 128, "owe")
         lack = m.add(m.saturating_sub(other.reach, converted), owed, 128)

@@ -33,9 +33,9 @@ pub mod primitive;
 mod quota;
 
 pub use algorithm::{Algorithm, Debt, Forecast, Gcra, GiveBack, Rebase, Requota, TokenBucket};
-pub use clock::{Clock, CoarseClock, NoClock, Tick};
+pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
 #[cfg(feature = "std")]
-pub use clock::{ManualClock, SystemClock, Upkeep};
+pub use clock::{ManualClock, Upkeep};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};

@@ -24,7 +24,7 @@ use crate::clock::Tick;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use = "a grant that is not used should be given back with `undo`"]
 pub struct Granted {
     n: u64,
@@ -155,7 +155,7 @@ impl fmt::Debug for Granted {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 #[non_exhaustive]
 pub enum Denied {
@@ -176,7 +176,8 @@ pub enum Denied {
         limit: u64,
     },
     /// The limiter's word stands so far in the future that its clock will not get there: somebody
-    /// brought a tick from the end of time, or charged decades of debt. Only a reset heals it.
+    /// brought a tick from the end of time, or charged decades of debt. Waiting does not help; a
+    /// reset does, or giving as much back.
     #[non_exhaustive]
     Stuck {
         /// How many were asked for.
@@ -272,7 +273,7 @@ impl Error for Denied {}
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Charged {
     n: u64,
     at: Tick,

@@ -34,6 +34,9 @@ mod source {
 
 /// The 64-bit atomic that every word of this crate lives in.
 ///
+/// Which type that is depends on the processor and on the build, so name it by this name only: what
+/// stands behind it is not covered by the crate's version.
+///
 /// ```
 /// use tollgate::primitive::{AtomicU64, Ordering};
 ///

@@ -28,7 +28,7 @@ use crate::quota::{ConfigError, Quota};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Gcra {
     pace: Pace,
@@ -52,7 +52,8 @@ impl Gcra {
     /// From an emission interval and a tolerance, in whole nanoseconds.
     ///
     /// Its [`quota`](crate::Requota::quota) is one permit an interval with the burst that is had at once, which says
-    /// less than the tolerance does if that is no multiple of the interval.
+    /// less than the tolerance does if that is no multiple of the interval: the bound is that of
+    /// the two durations.
     ///
     /// # Errors
     ///

@@ -38,18 +38,18 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// /// At most so many, ever.
 /// #[derive(Debug)]
-/// struct Total(u64);
+/// struct Total(u32);
 ///
 /// impl Algorithm for Total {
 ///     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
 ///         if n <= self.available(word, now) {
 ///             Ok((word + n, Granted::new(n, now)))
 ///         } else {
-///             Err(Denied::never(n, self.0))
+///             Err(Denied::never(n, self.0.into()))
 ///         }
 ///     }
 ///     fn available(&self, word: u64, _now: Tick) -> u64 {
-///         self.0.saturating_sub(word)
+///         u64::from(self.0).saturating_sub(word)
 ///     }
 ///     fn is_idle(&self, word: u64, _now: Tick) -> bool {
 ///         word == 0

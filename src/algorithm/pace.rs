@@ -33,8 +33,8 @@
 //!   `speed = unit * n / period`, rounded down to a multiple of 2^-60. `made` then loses a part of
 //!   a unit, and `round = 1` moves the base of an idle bucket up past it: no permit is early. The
 //!   price is that unit (at most 1/4 ns) and the rounded speed (2^60.5 ns * 2^-62, about 0.35 ns
-//!   after 50 years of uninterrupted work): no permit is due more than one nanosecond late, and
-//!   since nothing accumulates, not ever.
+//!   after 50 years of uninterrupted work): no permit is due more than one nanosecond late. Nothing
+//!   accumulates from one permit to the next.
 //!
 //! # Why nothing wraps
 //!
@@ -63,7 +63,7 @@ const MIN_HORIZON_NS: u64 = 50 * 36525 * 24 * 36 * 1_000_000_000;
 const MAX_WORD: u64 = u64::MAX - 1;
 
 /// What every decision reads comes first, so that it shares a cache line with the word before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Pace {
     /// Units a nanosecond, times 2^60.
@@ -369,13 +369,17 @@ impl Pace {
     #[inline]
     pub(crate) fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         let (made, then) = (self.made(now), next.made(now));
-        if word <= made && next.burst <= self.burst {
+        if self == next {
+            return word;
+        }
+        let of_permits = |reach: u64, unit: NonZeroU64| u128::from(reach) * u128::from(unit.get());
+        if word <= made && of_permits(next.reach, self.unit) <= of_permits(self.reach, next.unit) {
             return 0;
         }
         // Permits are exchanged unit for unit, rounded down; debt likewise, rounded up.
         let (have, owe) = (
             self.room(word, made),
-            (word.saturating_sub(made)).saturating_sub(self.reach),
+            word.saturating_sub(made).saturating_sub(self.slack(0)),
         );
         let convert = |units: u64| u128::from(units) * u128::from(next.unit.get());
         let have = convert(have) / u128::from(self.unit.get());
@@ -391,6 +395,9 @@ impl Pace {
 
     #[inline]
     pub(crate) fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
+        if from == to {
+            return word;
+        }
         let ahead = word.saturating_sub(self.made(from));
         if ahead == 0 {
             return 0;

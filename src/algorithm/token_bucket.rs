@@ -32,7 +32,7 @@ use crate::quota::{ConfigError, Quota};
 /// );
 /// # Ok::<(), ConfigError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct TokenBucket {
     pace: Pace,

@@ -10,7 +10,6 @@
 mod coarse;
 #[cfg(feature = "std")]
 mod manual;
-#[cfg(feature = "std")]
 mod system;
 mod tick;
 
@@ -19,7 +18,6 @@ pub use coarse::CoarseClock;
 pub use coarse::Upkeep;
 #[cfg(feature = "std")]
 pub use manual::ManualClock;
-#[cfg(feature = "std")]
 pub use system::SystemClock;
 pub use tick::Tick;
 
@@ -55,6 +53,14 @@ impl<C: Clock + ?Sized> Clock for &C {
 }
 
 #[cfg(feature = "std")]
+impl<C: Clock + ?Sized> Clock for std::boxed::Box<C> {
+    #[inline]
+    fn now(&self) -> Tick {
+        (**self).now()
+    }
+}
+
+#[cfg(feature = "std")]
 impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
     #[inline]
     fn now(&self) -> Tick {
@@ -75,17 +81,3 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NoClock;
-
-/// The clock a limiter has when its type names none.
-#[cfg(feature = "std")]
-pub type DefaultClock = SystemClock;
-
-#[cfg(feature = "std")]
-pub(crate) const DEFAULT_CLOCK: DefaultClock = SystemClock;
-
-/// The clock a limiter has when its type names none.
-#[cfg(not(feature = "std"))]
-pub type DefaultClock = NoClock;
-
-#[cfg(not(feature = "std"))]
-pub(crate) const DEFAULT_CLOCK: DefaultClock = NoClock;

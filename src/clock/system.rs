@@ -1,3 +1,4 @@
+#[cfg(feature = "std")]
 use super::{Clock, Tick};
 
 /// The process's clock: monotonic, with one origin for all limiters of the process.
@@ -6,10 +7,19 @@ use super::{Clock, Tick};
 /// tick 0 is the first reading that anything in the process takes.
 ///
 /// With the default feature `quanta` a reading is one read of the processor's time-stamp counter
-/// and a multiplication, where the counter is known to be constant and the same on all cores;
-/// elsewhere, and without the feature, it is the system's monotonic clock. The first reading
-/// calibrates the counter against the system's clock, which takes up to 200 ms, once; call
-/// `SystemClock.now()` at start-up if the first decision must not wait for that.
+/// and a multiplication, where the processor says that the counter is constant; elsewhere, and
+/// without the feature, it is the system's monotonic clock. The first reading calibrates the counter
+/// against the system's clock, which takes up to 200 ms, once; call `SystemClock.now()` at start-up
+/// if the first decision must not wait for that. The calibration may be off by some tens of millionths,
+/// and all rates with it.
+///
+/// On one thread it never goes back. Between threads the readings of the counter are not ordered
+/// with other memory, and may disagree by up to a microsecond: limits bear that, but who needs to
+/// know which of two threads was first must not ask this clock.
+///
+/// Without the feature `std` the type is there, so that `Limiter<TokenBucket>` is the same type with
+/// every set of features, but it is no [`Clock`](super::Clock): only the verbs that are told the time
+/// can be used.
 ///
 /// # Suspend
 ///
@@ -33,6 +43,7 @@ use super::{Clock, Tick};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SystemClock;
 
+#[cfg(feature = "std")]
 impl Clock for SystemClock {
     #[inline]
     fn now(&self) -> Tick {
@@ -84,7 +95,7 @@ mod timebase {
     }
 }
 
-#[cfg(not(feature = "quanta"))]
+#[cfg(all(feature = "std", not(feature = "quanta")))]
 mod timebase {
     use std::sync::OnceLock;
     use std::time::Instant;

@@ -179,7 +179,7 @@ struct Sweep<'h> {
     /// When the last reset so far ended: a charge that began earlier may have been forgiven.
     forgiven: Option<Tick>,
     /// When the last of the grants so far ended.
-    last_done: Tick,
+    last_done: Option<Tick>,
 }
 
 impl<'h> Sweep<'h> {
@@ -197,7 +197,7 @@ impl<'h> Sweep<'h> {
             owed: BinaryHeap::new(),
             charged: 0,
             forgiven: None,
-            last_done: Tick::ZERO,
+            last_done: None,
         }
     }
 
@@ -207,7 +207,7 @@ impl<'h> Sweep<'h> {
         let made = u128::from(passed) * u128::from(self.bound.rate);
         self.over = self.over.saturating_sub_unsigned(made);
         self.now = tick;
-        self.last_done = self.last_done.max(done.unwrap_or(tick));
+        self.last_done = self.last_done.max(done);
     }
 
     /// Begins a new interval here if that gives more. `begun` is when the first of all takings
@@ -245,7 +245,10 @@ impl<'h> Sweep<'h> {
 
     /// Counts what may have come back before the last grant so far.
     fn receive(&mut self) {
-        while let Some(credit) = self.coming.next_if(|c| c.took.begun <= self.last_done) {
+        while let Some(credit) = self
+            .coming
+            .next_if(|c| Some(c.took.begun) <= self.last_done)
+        {
             let (units, permits) = (credit.units, credit.permits);
             if credit.is_reset {
                 self.forgiven = self.forgiven.max(Some(credit.took.done));

@@ -22,6 +22,13 @@
 //! allows, besides its burst, what the rate makes in the time by which the threads' ticks overlapped
 //! at it: ticks of before it may be later than ticks of after it.
 //!
+//! That clock must order its readings with the verbs: `Instant`, or a counter that all increment. The
+//! [`SystemClock`](crate::SystemClock) does not between threads, since the processor may read its
+//! counter a little early or late. It need not be the clock of the ticks.
+//!
+//! What came back is recorded in whole permits, a part of one counted whole, so the check is looser by
+//! as much for each.
+//!
 //! # How it is checked
 //!
 //! The check sorts the events and then looks at each tick once. If `over(b)` is the most by which

@@ -114,6 +114,19 @@ fn a_reset_forgives_the_debt_and_allows_one_burst() {
 }
 
 #[test]
+fn a_tick_with_charges_alone_says_nothing_of_the_clock_of_the_verbs() {
+    let grants = [
+        (1_000_000, Kind::Grant, 3, [1, 1]),
+        (1_000_002, Kind::Grant, 1, [3, 3]),
+    ];
+    let late = (1_000_003, Kind::GiveBack, 1, [6, 6]);
+    let charge = (1_000_001, Kind::Charge, 1, [5, 5]);
+    let [a, b] = grants;
+    assert!(history(&[a, b, late]).check(&bound()).is_err());
+    assert!(history(&[a, b, late, charge]).check(&bound()).is_err());
+}
+
+#[test]
 fn what_a_stopped_thread_gave_back_counts_when_it_came_back() {
     let burst = |tick| instant(tick, Kind::Grant, 3);
     let late = (0, Kind::GiveBack, 3, [0, 100]);

@@ -8,7 +8,7 @@ pub use at::At;
 
 use crate::algorithm::{Algorithm, Debt, Forecast, Gcra, GiveBack, Requota, TokenBucket};
 use crate::cell::{Cell, UNSTARTED};
-use crate::clock::{Clock, DEFAULT_CLOCK, DefaultClock, Tick};
+use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::primitive::const_unless_loom;
 use crate::quota::{ConfigError, Quota};
@@ -53,9 +53,11 @@ use core::time::Duration;
 /// # Many threads
 ///
 /// Every verb takes `&self` and is one atomic step; none blocks, and a thread that is stopped in
-/// the middle of one stops nobody else. A verb that is refused writes nothing.
+/// the middle of one stops nobody else. A verb that is refused writes nothing, but that the very
+/// first verb on a limiter from a `const` constructor starts it. (The very first reading of the system
+/// clock in a process calibrates it, and may make others wait: see [`SystemClock`].)
 #[repr(C)]
-pub struct Limiter<A, C = DefaultClock> {
+pub struct Limiter<A, C = SystemClock> {
     // The word first, and next to it the parameters that every decision reads.
     cell: Cell,
     algorithm: A,
@@ -64,10 +66,10 @@ pub struct Limiter<A, C = DefaultClock> {
 
 impl<A> Limiter<A> {
     const_unless_loom! {
-        /// A limiter on the system's clock; without the feature `std`, on none.
+        /// A limiter on the system's clock.
         #[must_use]
         pub fn new(algorithm: A) -> Self {
-            Self::unstarted(algorithm, DEFAULT_CLOCK)
+            Self::unstarted(algorithm, SystemClock)
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 /// assert_eq!(error.field(), "initial");
 /// assert_eq!(error.to_string(), "initial is 30, but must be at most the burst, which is 10");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// No permits at all.

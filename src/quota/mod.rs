@@ -3,6 +3,7 @@
 mod error;
 mod text;
 
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 pub use error::ConfigError;
@@ -166,6 +167,13 @@ impl PartialEq for Quota {
 }
 
 impl Eq for Quota {}
+
+impl Hash for Quota {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.n, self.period).hash(state);
+        (self.burst_size(), self.initial_permits()).hash(state);
+    }
+}
 
 #[cfg(feature = "serde")]
 mod as_text {

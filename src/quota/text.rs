@@ -1,7 +1,7 @@
 //! Quotas as text.
 //!
 //! ```text
-//! quota   = number "/" period [ "burst" number ] [ "initial" number ]
+//! quota   = number "/" period { "burst" number | "initial" number }     each at most once
 //! period  = [ number ] unit
 //! unit    = "ns" | "us" | "µs" | "ms" | "s" | "sec" | "m" | "min" | "h" | "hour" | "d" | "day"
 //! number  = digits, with "_" between them where one likes
@@ -10,7 +10,7 @@
 //! White space may stand between any two of these.
 
 use core::error::Error;
-use core::fmt;
+use core::fmt::{self, Write};
 use core::ops::Range;
 use core::str::FromStr;
 use core::time::Duration;
@@ -47,7 +47,7 @@ const UNITS: [(&str, u64); 13] = [
 ///     "at byte 4: `fortnight` is no unit of time: write ns, us, ms, s, min, h or d"
 /// );
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParseQuotaError {
     why: Why,
     start: usize,
@@ -55,7 +55,7 @@ pub struct ParseQuotaError {
     excerpt: Excerpt,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Why {
     NoNumber,
     TooLarge,
@@ -100,7 +100,7 @@ impl fmt::Display for ParseQuotaError {
 impl Error for ParseQuotaError {}
 
 /// The beginning of the offending part, so that the message can show it without allocating.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Excerpt {
     bytes: [u8; 24],
     len: u8,
@@ -129,7 +129,10 @@ impl Excerpt {
 impl fmt::Display for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
-        f.write_str(core::str::from_utf8(bytes).unwrap_or(""))?;
+        for c in core::str::from_utf8(bytes).unwrap_or("").chars() {
+            // No control characters in a message that may end in a log.
+            f.write_char(if c.is_control() { '\u{fffd}' } else { c })?;
+        }
         if self.cut { f.write_str("...") } else { Ok(()) }
     }
 }

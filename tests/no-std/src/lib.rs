@@ -30,7 +30,7 @@ static BUCKET: Limiter<TokenBucket, &CoarseClock> =
 
 static SPACED: Limiter<Gcra, NoClock> =
     match Gcra::from_interval(Duration::from_millis(10), Duration::from_millis(25)) {
-        Ok(gcra) => Limiter::new(gcra),
+        Ok(gcra) => Limiter::unstarted(gcra, NoClock),
         Err(_) => panic!("10 ms is no interval"),
     };
 
