@@ -1,4 +1,4 @@
-"""Proves src/algorithm/pace.rs: see scripts/prove."""
+"""Proves src/algorithm/pace: see scripts/prove."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""src/algorithm/pace.rs, transcribed function by function onto machine.Machine."""
+"""src/algorithm/pace, transcribed function by function onto machine.Machine."""
 
 import z3
 

@@ -13,18 +13,20 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = pathlib.Path(__file__).with_name("source.json")
 
 MODELLED = {
-    "src/algorithm/pace.rs": [
-        "from_quota", "from_interval", "fitted", "reaching", "starting_with", "made", "tick_of",
-        "is_short", "slack", "step", "take_up_to", "room", "granted", "denied", "available",
-        "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge", "carry_over",
-        "rebase", "scale", "gcd", "min",
+    "src/algorithm/pace/mod.rs": [
+        "from_quota", "from_interval", "fitted", "reaching", "starting_with", "scale", "gcd", "min",
+    ],
+    "src/algorithm/pace/verbs.rs": [
+        "made", "tick_of", "is_short", "slack", "step", "take_up_to", "room", "granted", "denied",
+        "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
+        "carry_over", "rebase",
     ],
     "src/quota/mod.rs": ["valid_period_ns"],
     "src/outcome.rs": ["reset_after", "with_debt"],
 }
 
 CONSTANTS = {
-    "src/algorithm/pace.rs": ["SPEED_BITS", "EXACT_N", "MIN_HORIZON_NS"],
+    "src/algorithm/pace/mod.rs": ["SPEED_BITS", "EXACT_N", "MIN_HORIZON_NS"],
     "src/quota/mod.rs": ["MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
 }
 
@@ -45,8 +47,7 @@ def functions(path):
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             if depth == 0:
                 break
-        # The macro's one-line forwards have the same names and come later: the first one counts.
-        found.setdefault(match[1], re.sub(r"\s+", "", text[match.start() : end + 1]))
+        found[match[1]] = re.sub(r"\s+", "", text[match.start() : end + 1])
     return found
 
 

@@ -1,0 +1,218 @@
+//! The arithmetic that the token bucket and GCRA share.
+//!
+//! # The word
+//!
+//! ```text
+//!  63                                                              0
+//! ┌─────────────────────────────────────────────────────────────────┐
+//! │ the unit count at which the bucket will be full again (0: it is) │
+//! └─────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Everything is counted in units of the limiter's own. The clock makes `speed` units a
+//! nanosecond, `made(now)` of them until now; one permit is `unit` of them, a full bucket `reach`.
+//! The word stands `word - made(now)` units above the clock: that is what the bucket lacks. GCRA
+//! calls the word the theoretical arrival time.
+//!
+//! ```text
+//! made(now) = floor(min(now, horizon) * speed / 2^60)
+//! base      = max(word, made + round)
+//! admitted iff n <= burst and word <= made + reach - n * unit;  the word becomes base + n * unit
+//! ```
+//!
+//! # Why it is exact
+//!
+//! Let the quota be `n` permits in `period` nanoseconds, reduced by their greatest common divisor.
+//!
+//! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
+//!   `speed = n`, `unit = period`, `round = 0`. Clock, permits and full buckets are then whole
+//!   numbers of units, and every decision is the rational bucket's own. This covers all intervals
+//!   of whole nanoseconds (`n = 1`, and the unit is the nanosecond). A burst that does not fit the
+//!   word so, but does with coarser units, gets those.
+//! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
+//!   `speed = unit * n / period`, rounded down to a multiple of 2^-60. `made` then loses a part of
+//!   a unit, and `round = 1` moves the base of an idle bucket up past it: no permit is early. The
+//!   price is that unit (at most 1/4 ns) and the rounded speed (2^60.5 ns * 2^-62, about 0.35 ns
+//!   after 50 years of uninterrupted work): no permit is due more than one nanosecond late. Nothing
+//!   accumulates from one permit to the next.
+//!
+//! # Why nothing wraps
+//!
+//! `horizon` is the last tick at which `made + round + 2 * reach` fits the word, so that a full
+//! burst and a burst of debt always do. It is at least 50 years, else the quota is refused. Later
+//! ticks count as the horizon: the limiter then stands still and denies. `scripts/prove` shows both
+//! for all words, ticks and quotas.
+
+mod delegate;
+mod verbs;
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+pub(super) use delegate::runs_on_pace;
+
+use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, Quota};
+
+/// `speed` counts in parts of a unit of this many bits.
+const SPEED_BITS: u32 = 60;
+
+/// The largest reduced numerator whose clock lasts 50 years: 11 * 50 years is below 2^64 ns.
+const EXACT_N: u64 = 11;
+
+/// Every limiter works at least so long: 50 years.
+const MIN_HORIZON_NS: u64 = 50 * 36525 * 24 * 36 * 1_000_000_000;
+
+/// The largest word; the one above it belongs to the limiter.
+const MAX_WORD: u64 = u64::MAX - 1;
+
+/// What every decision reads comes first, so that it shares a cache line with the word before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(crate) struct Pace {
+    /// Units a nanosecond, times 2^60.
+    speed: NonZeroU64,
+    /// The last tick at which nothing can wrap.
+    horizon: u64,
+    /// Units a permit.
+    unit: NonZeroU64,
+    /// Units a full bucket.
+    reach: u64,
+    /// What the base of an idle bucket is rounded up by.
+    round: u64,
+    /// The most permits at once: `reach / unit`.
+    burst: NonZeroU64,
+    /// 2^124 / speed, to divide by it: see [`Pace::tick_of`].
+    inverse: u64,
+    /// What a fresh limiter lacks, in permits.
+    missing: u64,
+}
+
+impl Pace {
+    /// The arithmetic of a quota.
+    pub(crate) const fn from_quota(quota: Quota) -> Result<Self, ConfigError> {
+        let (n, burst, initial) = (quota.permits(), quota.burst_size(), quota.initial_permits());
+        let period = match quota.valid_period_ns() {
+            Ok(period) => period,
+            Err(error) => return Err(error),
+        };
+        if burst == 0 {
+            return Err(ConfigError::ZeroBurst);
+        }
+        if initial > burst {
+            return Err(ConfigError::InitialAboveBurst { initial, burst });
+        }
+        let divisor = gcd(n, period);
+        let mut max = 0;
+        if n / divisor <= EXACT_N {
+            let speed = (n / divisor) << SPEED_BITS;
+            match Self::fitted(speed, 0, period / divisor, burst) {
+                Ok(pace) => return Ok(pace.starting_with(initial)),
+                Err(fits) => max = fits,
+            }
+        }
+        if n / divisor > 1 {
+            let unit = (4 * period as u128).div_ceil(n as u128);
+            let speed = ((unit * n as u128) << SPEED_BITS) / period as u128;
+            // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed below 10 units a
+            // nanosecond.
+            match Self::fitted(speed as u64, 1, unit as u64, burst) {
+                Ok(pace) => return Ok(pace.starting_with(initial)),
+                Err(fits) if fits > max => max = fits,
+                Err(_) => {}
+            }
+        }
+        Err(ConfigError::BurstTooLarge { burst, max })
+    }
+
+    /// The arithmetic of an emission interval and a tolerance.
+    pub(crate) const fn from_interval(
+        interval: Duration,
+        tolerance: Duration,
+    ) -> Result<Self, ConfigError> {
+        let (unit, excess) = (interval.as_nanos(), tolerance.as_nanos());
+        if unit == 0 {
+            return Err(ConfigError::ZeroInterval);
+        }
+        if unit > MAX_INTERVAL_NS as u128 {
+            return Err(ConfigError::IntervalTooLong { interval });
+        }
+        let max_reach = (MAX_WORD - MIN_HORIZON_NS) as u128 / 2;
+        let max_reach = min(max_reach, MAX_BURST as u128 * unit + (unit - 1));
+        // The interval is at most a year, and a year's reach always fits.
+        let max = max_reach - unit;
+        if excess > max {
+            let max = Duration::from_nanos(max as u64);
+            return Err(ConfigError::ToleranceTooLong { tolerance, max });
+        }
+        match Self::reaching(1 << SPEED_BITS, 0, unit as u64, (unit + excess) as u64) {
+            Some(pace) => Ok(pace),
+            None => Err(ConfigError::ZeroInterval),
+        }
+    }
+
+    /// With this burst, or the largest that fits.
+    const fn fitted(speed: u64, round: u64, unit: u64, burst: u64) -> Result<Self, u64> {
+        let made = scale(MIN_HORIZON_NS, speed);
+        let max = (MAX_WORD - round - made) / 2 / unit;
+        let max = if max > MAX_BURST { MAX_BURST } else { max };
+        if burst > max {
+            return Err(max);
+        }
+        match Self::reaching(speed, round, unit, burst * unit) {
+            Some(pace) => Ok(pace),
+            None => Err(0),
+        }
+    }
+
+    /// With this reach, of which the caller knows that it fits. `None` if the unit is 0 or above
+    /// the reach.
+    const fn reaching(speed: u64, round: u64, unit: u64, reach: u64) -> Option<Self> {
+        let (Some(unit), Some(speed)) = (NonZeroU64::new(unit), NonZeroU64::new(speed)) else {
+            return None;
+        };
+        let Some(burst) = NonZeroU64::new(reach / unit.get()) else {
+            return None;
+        };
+        let room = MAX_WORD - round - 2 * reach;
+        let horizon = ((room as u128) << SPEED_BITS) / speed.get() as u128;
+        let inverse = (1_u128 << (64 + SPEED_BITS)) / speed.get() as u128;
+        Some(Self {
+            speed,
+            inverse: min(inverse, u64::MAX as u128) as u64,
+            round,
+            unit,
+            reach,
+            burst,
+            horizon: min(horizon, u64::MAX as u128) as u64,
+            missing: 0,
+        })
+    }
+
+    const fn starting_with(self, initial: u64) -> Self {
+        Self {
+            missing: self.burst.get() - initial,
+            ..self
+        }
+    }
+
+    pub(crate) const fn burst(&self) -> u64 {
+        self.burst.get()
+    }
+}
+
+/// `ticks` nanoseconds at `speed`, in whole units. The caller knows that it fits.
+#[inline]
+const fn scale(ticks: u64, speed: u64) -> u64 {
+    ((ticks as u128 * speed as u128) >> SPEED_BITS) as u64
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+const fn min(a: u128, b: u128) -> u128 {
+    if a < b { a } else { b }
+}

@@ -1,0 +1,220 @@
+//! What a pace does with a word.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::{MAX_WORD, Pace, SPEED_BITS, min, scale};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+
+impl Pace {
+    /// How many units the clock has made until `now`.
+    #[inline]
+    fn made(&self, now: Tick) -> u64 {
+        scale(now.as_nanos().min(self.horizon), self.speed.get())
+    }
+
+    /// The first tick at which the clock has made `units`; [`made`](Self::made) without the
+    /// horizon, turned round.
+    #[inline]
+    fn tick_of(&self, units: u64) -> u64 {
+        // What is cut off here is less than two: the product loses less than one because the
+        // inverse is rounded down, and less than one by the shift.
+        let mut tick = ((u128::from(units) * u128::from(self.inverse)) >> 64) as u64;
+        tick += u64::from(self.is_short(tick, units));
+        tick += u64::from(self.is_short(tick, units));
+        tick
+    }
+
+    /// Whether the clock has made fewer than `units` at `tick`.
+    #[inline]
+    fn is_short(&self, tick: u64, units: u64) -> bool {
+        u128::from(tick) * u128::from(self.speed.get()) < u128::from(units) << SPEED_BITS
+    }
+
+    /// How far the word may stand above the clock for `n` permits to be granted; at most a burst.
+    #[inline]
+    fn slack(&self, n: u64) -> u64 {
+        if n == 0 {
+            // Not in debt: a full burst from idle leaves the word at made + round + reach.
+            self.reach + self.round
+        } else {
+            self.reach - n * self.unit.get()
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        if n > self.burst.get() {
+            return Err(Denied::never(n, self.burst.get()));
+        }
+        let made = self.made(now);
+        let slack = self.slack(n);
+        if word > made + slack {
+            return Err(self.denied(word - slack, now, n));
+        }
+        let next = if n == 0 {
+            word
+        } else {
+            word.max(made + self.round) + n * self.unit.get()
+        };
+        Ok((next, self.granted(next, made, now, n)))
+    }
+
+    #[inline]
+    pub(crate) fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
+        let made = self.made(now);
+        let n = n.min(self.room(word, made) / self.unit.get());
+        let next = if n == 0 {
+            word
+        } else {
+            word.max(made + self.round) + n * self.unit.get()
+        };
+        (next, self.granted(next, made, now, n))
+    }
+
+    /// What is left of a full bucket, in units.
+    #[inline]
+    fn room(&self, word: u64, made: u64) -> u64 {
+        self.reach.saturating_sub(word.saturating_sub(made))
+    }
+
+    #[inline(always)]
+    fn granted(&self, next: u64, made: u64, now: Tick, n: u64) -> Granted {
+        Granted::new(n, now)
+            .with_room(self.room(next, made), self.unit)
+            .with_reset_units(next, self.speed)
+            .with_mark(next)
+    }
+
+    /// The denial of a request that can be granted once the clock has made `units`.
+    #[inline(always)]
+    fn denied(&self, units: u64, now: Tick, n: u64) -> Denied {
+        let due = self.tick_of(units);
+        if due > self.horizon {
+            Denied::stuck(n)
+        } else {
+            Denied::later(n, Tick::from_nanos(due).saturating_since(now))
+        }
+    }
+
+    #[inline]
+    pub(crate) fn available(&self, word: u64, now: Tick) -> u64 {
+        self.room(word, self.made(now)) / self.unit.get()
+    }
+
+    #[inline]
+    pub(crate) fn is_idle(&self, word: u64, now: Tick) -> bool {
+        word <= self.made(now)
+    }
+
+    #[inline]
+    pub(crate) fn initial_word(&self, now: Tick) -> u64 {
+        if self.missing == 0 {
+            0
+        } else {
+            self.made(now) + self.round + self.missing * self.unit.get()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick> {
+        if n > self.burst.get() {
+            return None;
+        }
+        let due = self.tick_of(word.saturating_sub(self.slack(n)));
+        (due <= self.horizon).then(|| now.max(Tick::from_nanos(due)))
+    }
+
+    /// Lowers the word by `units`, but not below the base of an idle bucket: the next word, and
+    /// the permits that came back, a part of one counted whole. The clock itself may be a part of
+    /// a unit further than it has `made`, so down to there would bring a permit forward.
+    #[inline]
+    fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
+        let units = units.min(word.saturating_sub(base));
+        (word - units, units.div_ceil(self.unit.get()))
+    }
+
+    /// The grant stands in the word from `mark - n * unit` to `mark`; what of that the clock has
+    /// passed is refilled already, and is not given back a second time.
+    #[inline]
+    pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let base = self.made(now) + self.round;
+        let units = granted.n().saturating_mul(self.unit.get());
+        let ahead = granted.mark().saturating_sub(base);
+        self.give_back(word, base, units.min(ahead))
+    }
+
+    #[inline]
+    pub(crate) fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+        let units = n.saturating_mul(self.unit.get());
+        self.give_back(word, self.made(now) + self.round, units)
+    }
+
+    #[inline]
+    pub(crate) fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
+        let made = self.made(now);
+        let (next, n) = if n == 0 {
+            (word, 0)
+        } else {
+            let base = word.max(made + self.round).min(MAX_WORD);
+            let n = n.min((MAX_WORD - base) / self.unit.get());
+            // Where nothing fits any more, nothing changes.
+            (
+                if n == 0 {
+                    word
+                } else {
+                    base + n * self.unit.get()
+                },
+                n,
+            )
+        };
+        let clear = next.saturating_sub(self.slack(0));
+        let debt = clear.saturating_sub(made).div_ceil(self.unit.get());
+        let clear_after = match self.tick_of(clear) {
+            tick if tick > self.horizon && debt > 0 => Duration::MAX,
+            tick => Tick::from_nanos(tick).saturating_since(now),
+        };
+        (next, Charged::new(n, now).with_debt(debt, clear_after))
+    }
+
+    #[inline]
+    pub(crate) fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        let (made, then) = (self.made(now), next.made(now));
+        if self == next {
+            return word;
+        }
+        let of_permits = |reach: u64, unit: NonZeroU64| u128::from(reach) * u128::from(unit.get());
+        if word <= made && of_permits(next.reach, self.unit) <= of_permits(self.reach, next.unit) {
+            return 0;
+        }
+        // Permits are exchanged unit for unit, rounded down; debt likewise, rounded up.
+        let (have, owe) = (
+            self.room(word, made),
+            word.saturating_sub(made).saturating_sub(self.slack(0)),
+        );
+        let convert = |units: u64| u128::from(units) * u128::from(next.unit.get());
+        let have = convert(have) / u128::from(self.unit.get());
+        let owe = convert(owe).div_ceil(u128::from(self.unit.get()));
+        let lack = u128::from(next.reach).saturating_sub(have) + owe;
+        let word = u128::from(then + next.round).saturating_add(lack);
+        if lack == 0 {
+            0
+        } else {
+            min(word, MAX_WORD as u128) as u64
+        }
+    }
+
+    #[inline]
+    pub(crate) fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
+        if from == to {
+            return word;
+        }
+        let ahead = word.saturating_sub(self.made(from));
+        if ahead == 0 {
+            return 0;
+        }
+        let base = self.made(to) + self.round;
+        base.saturating_add(ahead).min(MAX_WORD)
+    }
+}
