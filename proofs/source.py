@@ -16,18 +16,19 @@ MODELLED = {
     "src/algorithm/pace/mod.rs": [
         "from_quota", "from_interval", "fitted", "reaching", "starting_with", "scale", "gcd", "min",
     ],
+    "src/algorithm/pace/meter.rs": ["made", "tick_of", "is_short", "horizon", "resets"],
     "src/algorithm/pace/verbs.rs": [
-        "made", "tick_of", "is_short", "slack", "step", "take_up_to", "room", "granted", "denied",
+        "made", "base", "slack", "step", "take_up_to", "room", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
         "carry_over", "rebase",
     ],
     "src/quota/mod.rs": ["valid_period_ns"],
-    "src/outcome.rs": ["reset_after", "with_debt"],
+    "src/outcome.rs": ["reset_after", "tick_of", "with_reset_units", "with_debt"],
 }
 
 CONSTANTS = {
-    "src/algorithm/pace/mod.rs": ["SPEED_BITS", "EXACT_N", "MIN_HORIZON_NS"],
-    "src/quota/mod.rs": ["MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
+    "src/algorithm/pace/mod.rs": ["SPEED_BITS", "EXACT_N"],
+    "src/quota/mod.rs": ["MIN_HORIZON_NS", "MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
 }
 
 

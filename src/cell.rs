@@ -101,14 +101,23 @@ impl fmt::Debug for Cell {
     }
 }
 
+/// What a step says of a word: the next word and the answer, or why not.
+pub(crate) type Turn<S> = Result<(u64, <S as Step>::Answer), <S as Step>::Refusal>;
+
 /// What is to be done with a word. A trait and not a closure, so that the step is inlined by
 /// force and what the caller does not read of its answer is never computed.
 pub(crate) trait Step {
     type Answer;
     type Refusal;
 
-    /// The next word and the answer, or why not. Pure: it may be run again.
-    fn run(&mut self, word: u64) -> Result<(u64, Self::Answer), Self::Refusal>;
+    /// Pure: it may be run again.
+    fn run(&mut self, word: u64) -> Turn<Self>;
+
+    /// The same, if that is short; else it is run out of line.
+    #[inline(always)]
+    fn run_short(&mut self, word: u64) -> Option<Turn<Self>> {
+        Some(self.run(word))
+    }
 
     /// Whether it wants nothing written.
     #[inline(always)]
@@ -132,8 +141,10 @@ pub(crate) fn update<P: Place, S: Step>(
     mut step: S,
 ) -> Result<S::Answer, S::Refusal> {
     let mut word = place.load();
-    if word != UNSTARTED {
-        let (next, answer) = step.run(word)?;
+    if word != UNSTARTED
+        && let Some(outcome) = step.run_short(word)
+    {
+        let (next, answer) = outcome?;
         if step.leaves(word, next) {
             return Ok(answer);
         }
@@ -145,8 +156,8 @@ pub(crate) fn update<P: Place, S: Step>(
     go_round(place, word, starter, step)
 }
 
-/// The turns after the first one, and the first verb on an unstarted place. Out of line, so that
-/// the turn that nearly every decision takes has no loop round it, and in tail position, so that it
+/// The turns after the first one, long steps, and the first verb on an unstarted place. Out of line,
+/// so that the turn that nearly every decision takes has no loop round it, and in tail position, so that it
 /// needs no register saved.
 #[cold]
 #[inline(never)]

@@ -15,9 +15,20 @@
 //! # }
 //! ```
 //!
-//! Start with [`Limiter`] and its verbs; [`Quota`] is what to limit to, [`TokenBucket`] and
-//! [`Gcra`] decide, and [`ManualClock`] makes time stand still in your tests. To write an algorithm
-//! of your own, see [`algorithm`]; to keep words in memory of your own, see [`cell`].
+//! Start with [`Limiter`] and its verbs; [`Quota`] is what to limit to, and [`ManualClock`] makes
+//! time stand still in your tests. One of these decides:
+//!
+//! | | for |
+//! |---|---|
+//! | [`TokenBucket`], [`Gcra`] | a rate with a burst; the first choice |
+//! | [`LeakyBucket`] | the same with a level that can be read, or a queue that says how long to wait |
+//! | [`SlidingWindow`] | so many in the last minute, without a burst at the minute's edge |
+//! | [`FixedWindow`] | so many a calendar day |
+//! | [`Intervals`] | a bucket that is refilled all at once |
+//! | [`AnyAlgorithm`] | any of them, known at run time: `"sliding-window 1000/min"` |
+//!
+//! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
+//! [`cell`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -32,7 +43,10 @@ mod outcome;
 pub mod primitive;
 mod quota;
 
-pub use algorithm::{Algorithm, Debt, Forecast, Gcra, GiveBack, Rebase, Requota, TokenBucket};
+pub use algorithm::{
+    Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
+    LeakyBucket, Level, ParseAlgorithmError, Rebase, Requota, Rounding, SlidingWindow, TokenBucket,
+};
 pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
 #[cfg(feature = "std")]
 pub use clock::{ManualClock, Upkeep};

@@ -34,8 +34,10 @@ pub struct Granted {
     /// waits until somebody asks.
     room: u64,
     unit: NonZeroU64,
-    /// When the limiter is as good as new, on a scale of `speed / 2^60` units a nanosecond.
+    /// When the limiter is as good as new, and when the caller may go, on a scale of `speed / 2^60`
+    /// units a nanosecond.
     reset: u64,
+    ready: u64,
     speed: NonZeroU64,
 }
 
@@ -54,6 +56,7 @@ impl Granted {
             room: 0,
             unit: NonZeroU64::MIN,
             reset: 0,
+            ready: 0,
             speed: NANOSECONDS,
         }
     }
@@ -69,6 +72,18 @@ impl Granted {
     pub const fn with_reset_at(self, tick: Tick) -> Self {
         Self {
             reset: tick.as_nanos(),
+            ready: self.tick_of(self.ready).as_nanos(),
+            speed: NANOSECONDS,
+            ..self
+        }
+    }
+
+    /// Says from when on the caller may go; at once, if nothing is said.
+    #[inline]
+    pub const fn with_ready_at(self, tick: Tick) -> Self {
+        Self {
+            reset: self.tick_of(self.reset).as_nanos(),
+            ready: tick.as_nanos(),
             speed: NANOSECONDS,
             ..self
         }
@@ -79,9 +94,17 @@ impl Granted {
     pub(crate) const fn with_reset_units(self, reset: u64, speed: NonZeroU64) -> Self {
         Self {
             reset,
+            ready: 0,
             speed,
             ..self
         }
+    }
+
+    /// Says from when on the caller may go, in the units of
+    /// [`with_reset_units`](Self::with_reset_units), which came before.
+    #[inline]
+    pub(crate) const fn with_ready_units(self, ready: u64) -> Self {
+        Self { ready, ..self }
     }
 
     /// Leaves a mark by which the algorithm knows the grant again when it is to be undone; the
@@ -98,7 +121,9 @@ impl Granted {
     }
 
     /// The tick at which the limiter counted them: the caller's own, or a later one if the
-    /// limiter has seen a later one and its algorithm counts by it.
+    /// limiter has seen a later one and its algorithm counts by it. (Where a period begins with the
+    /// first permit, its beginning is rounded up to a quantum, and who comes within that is counted at
+    /// the beginning.)
     #[inline]
     pub const fn at(&self) -> Tick {
         self.at
@@ -113,10 +138,37 @@ impl Granted {
     /// How long after that tick the limiter is as good as new, if nobody takes more.
     #[inline]
     pub const fn reset_after(&self) -> Duration {
-        let units = (self.reset as u128) << 60;
-        let tick = units.div_ceil(self.speed.get() as u128);
+        self.tick_of(self.reset).saturating_since(self.at)
+    }
+
+    /// How long the caller must wait before it uses them: nothing, unless the algorithm shapes as a
+    /// [`LeakyBucket::queue`](crate::LeakyBucket::queue) does. A rate is kept only by those who wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{LeakyBucket, Limiter, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let queue = LeakyBucket::queue(Quota::per_second(10).burst(3))?;
+    /// let gate = Limiter::with_clock(queue, ManualClock::new());
+    /// assert_eq!(gate.try_acquire()?.delay(), Duration::ZERO);
+    /// assert_eq!(gate.try_acquire()?.delay(), Duration::from_millis(100));
+    /// assert_eq!(gate.try_acquire()?.delay(), Duration::from_millis(200));
+    /// assert!(gate.try_acquire().is_err()); // the queue is full
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub const fn delay(&self) -> Duration {
+        self.tick_of(self.ready).saturating_since(self.at)
+    }
+
+    /// The first tick at which the clock has made so many units.
+    #[inline]
+    const fn tick_of(&self, units: u64) -> Tick {
+        let tick = ((units as u128) << 60).div_ceil(self.speed.get() as u128);
         // The speed is at least 2^60, so the tick fits.
-        Tick::from_nanos(tick as u64).saturating_since(self.at)
+        Tick::from_nanos(tick as u64)
     }
 
     /// The mark that the algorithm left: see [`with_mark`](Self::with_mark).
@@ -177,7 +229,7 @@ pub enum Denied {
     },
     /// The limiter's word stands so far in the future that its clock will not get there: somebody
     /// brought a tick from the end of time, or charged decades of debt. Waiting does not help; a
-    /// reset does, or giving as much back.
+    /// reset does, or giving as much back where there is something to give back.
     #[non_exhaustive]
     Stuck {
         /// How many were asked for.

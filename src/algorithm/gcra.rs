@@ -1,6 +1,8 @@
 use core::time::Duration;
 
-use super::pace::{Pace, runs_on_pace};
+use super::Level;
+use super::delegate::{its_pace, requota_by_pace, runs_on};
+use super::pace::Pace;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -70,6 +72,18 @@ impl Gcra {
             Err(error) => Err(error),
         }
     }
+
+    /// The tolerance, if no quota says it: it is no multiple of the interval then.
+    pub(crate) const fn uneven_tolerance(&self) -> Option<Duration> {
+        let excess = self.pace.excess();
+        if excess.is_multiple_of(self.pace.unit()) {
+            None
+        } else {
+            // Only an interval of whole nanoseconds has one, and its unit is the nanosecond.
+            Some(Duration::from_nanos(excess))
+        }
+    }
 }
 
-runs_on_pace!(Gcra);
+runs_on!(Gcra, its_pace);
+requota_by_pace!(Gcra);

@@ -19,12 +19,33 @@
 //! | [`Forecast`] | it knows when permits will be there | `time_until` |
 //! | [`Requota`] | it is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | its word can move to another clock | |
+//! | [`Gauge`] | it can say how much it has counted | `level` |
+//!
+//! All algorithms of this crate have all of them. [`AnyAlgorithm`] is any of them, chosen at run time.
 
+mod alignment;
+mod any;
+mod carry;
+mod delegate;
+mod division;
+mod fixed_window;
+mod gauge;
 mod gcra;
+mod grid;
+mod hourglass;
+mod intervals;
+mod leaky_bucket;
 mod pace;
+mod sliding_window;
 mod token_bucket;
 
+pub use any::{AnyAlgorithm, ParseAlgorithmError};
+pub use fixed_window::FixedWindow;
+pub use gauge::{Gauge, Level};
 pub use gcra::Gcra;
+pub use intervals::Intervals;
+pub use leaky_bucket::LeakyBucket;
+pub use sliding_window::{Rounding, SlidingWindow};
 pub use token_bucket::TokenBucket;
 
 use crate::clock::Tick;
@@ -75,6 +96,14 @@ pub trait Algorithm {
 
     /// Whether the word can no longer be told from a fresh one.
     fn is_idle(&self, word: u64, now: Tick) -> bool;
+
+    /// The same as [`step`](Self::step), if that is short here, such as in the window that the word is
+    /// in already. A limiter tries this first, in line, and makes the other steps out of line, which
+    /// keeps the short ones short. Leave it as it is if all steps are alike.
+    #[inline(always)]
+    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
+        Some(self.step(word, now, n))
+    }
 
     /// The word of a limiter that is made at `now`: 0 unless it starts with less than it can
     /// hold.
@@ -132,14 +161,17 @@ pub trait Requota: Algorithm + Sized {
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
 
     /// The word with which `next` goes on at `now` where this left off: with as many permits, but
-    /// no more than it can hold, and with as much debt; a part of a permit is rounded to the
-    /// limiter's favour, not the caller's.
+    /// no more than it can hold, and with as much debt, as far as it can hold that; a part of a permit
+    /// is rounded to the limiter's favour, not the caller's. `now` should be no older than what the word
+    /// has seen: a bucket that is carried over to windows by a caller whose clock is behind may find a
+    /// new window when the clock catches up.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64;
 }
 
 /// An algorithm whose word can be moved to another clock.
 pub trait Rebase: Algorithm {
     /// The word that stands at tick `to` of another clock as `word` stands at tick `from` of the
-    /// old one.
+    /// old one: with as many permits, and no more for the bound's sake. Where periods lie on the clock,
+    /// those of the other clock go on from there, which may end earlier than the old ones.
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }

@@ -1,4 +1,6 @@
-use super::pace::{Pace, runs_on_pace};
+use super::Level;
+use super::delegate::{its_pace, requota_by_pace, runs_on};
+use super::pace::Pace;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -54,4 +56,5 @@ impl TokenBucket {
     }
 }
 
-runs_on_pace!(TokenBucket);
+runs_on!(TokenBucket, its_pace);
+requota_by_pace!(TokenBucket);

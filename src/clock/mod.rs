@@ -19,6 +19,8 @@ pub use coarse::Upkeep;
 #[cfg(feature = "std")]
 pub use manual::ManualClock;
 pub use system::SystemClock;
+#[cfg(feature = "std")]
+pub(crate) use system::unix_origin;
 pub use tick::Tick;
 
 /// Something that says what time it is.

@@ -108,3 +108,20 @@ mod timebase {
         u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
+
+/// How long after 1970-01-01, 00:00 UTC tick 0 of the [`SystemClock`] was. The two clocks are
+/// compared once, so that all limits of a process agree on when a day begins.
+#[cfg(feature = "std")]
+pub(crate) fn unix_origin() -> core::time::Duration {
+    use std::sync::OnceLock;
+    use std::time::{Duration, SystemTime};
+
+    static ORIGIN: OnceLock<Duration> = OnceLock::new();
+
+    *ORIGIN.get_or_init(|| {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        // A system whose time is before 1970 has no midnight worth keeping.
+        let since = since.unwrap_or_default();
+        since.saturating_sub(Duration::from_nanos(timebase::nanos()))
+    })
+}

@@ -2,7 +2,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 
-use crate::algorithm::{Algorithm, Debt, Forecast, GiveBack};
+use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level};
 use crate::cell::{self, Cell, Place, Starter, Step, UNSTARTED};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -162,6 +162,11 @@ impl<A: Algorithm> Step for Acquire<'_, A> {
         self.algorithm.step(word, self.now, self.n)
     }
 
+    #[inline(always)]
+    fn run_short(&mut self, word: u64) -> Option<Result<(u64, Granted), Denied>> {
+        self.algorithm.short_step(word, self.now, self.n)
+    }
+
     /// Known before the step is run, and for one permit when it is compiled.
     #[inline(always)]
     fn leaves(&self, _word: u64, _next: u64) -> bool {
@@ -188,6 +193,14 @@ impl<A: Forecast, P: Place> At<'_, A, P> {
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         let due = self.algorithm.due(self.word(), self.now, n)?;
         Some(due.saturating_since(self.now))
+    }
+}
+
+impl<A: Gauge, P: Place> At<'_, A, P> {
+    /// [`Limiter::level`](crate::Limiter::level) at this tick.
+    #[inline]
+    pub fn level(&self) -> Level {
+        self.algorithm.level(self.word(), self.now)
     }
 }
 

@@ -6,7 +6,9 @@ use core::fmt;
 
 pub use at::At;
 
-use crate::algorithm::{Algorithm, Debt, Forecast, Gcra, GiveBack, Requota, TokenBucket};
+use crate::algorithm::{
+    Algorithm, Debt, Forecast, Gauge, Gcra, GiveBack, Level, Requota, TokenBucket,
+};
 use crate::cell::{Cell, UNSTARTED};
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
@@ -281,6 +283,24 @@ impl<A: Forecast, C: Clock> Limiter<A, C> {
     #[inline]
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         self.at(self.now()).time_until(n)
+    }
+}
+
+impl<A: Gauge, C: Clock> Limiter<A, C> {
+    /// How many permits are counted: what is in the bucket, or in the window. Takes none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let window = tollgate::FixedWindow::new(tollgate::Quota::per_day(5))?;
+    /// let gate = tollgate::Limiter::new(window);
+    /// gate.charge(7);
+    /// assert_eq!(gate.level().ceil(), 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn level(&self) -> Level {
+        self.at(self.now()).level()
     }
 }
 

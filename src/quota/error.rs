@@ -72,17 +72,61 @@ pub enum ConfigError {
         /// The longest that fits at this interval.
         max: Duration,
     },
+    /// A rate whose interval is no whole number of nanoseconds, beside a tolerance that is.
+    IntervalNotWhole {
+        /// The permits that were asked for.
+        n: u64,
+        /// The period that was asked for.
+        period: Duration,
+    },
+    /// A burst for a window: it has none beside its `n` permits.
+    BurstInWindow {
+        /// What was asked for.
+        burst: u64,
+        /// The window's permits.
+        n: u64,
+    },
+    /// A start with other permits than a window has: each begins with `n`.
+    InitialInWindow {
+        /// What was asked for.
+        initial: u64,
+        /// The window's permits.
+        n: u64,
+    },
+    /// A window longer than 50 years.
+    WindowTooLong {
+        /// What was asked for.
+        period: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// More permits in a window than the word can count, and tell the windows of 50 years.
+    LimitTooLarge {
+        /// What was asked for.
+        n: u64,
+        /// The most that fit a window of this length.
+        max: u64,
+        /// The window that was asked for.
+        period: Duration,
+        /// The shortest window that as many permits fit, if there is one.
+        min_period: Option<Duration>,
+    },
 }
 
 impl ConfigError {
     /// The field that is wrong.
     pub const fn field(&self) -> &'static str {
         match self {
-            Self::ZeroPermits | Self::RateTooHigh { .. } | Self::RateTooLow { .. } => "n",
-            Self::ZeroPeriod | Self::PeriodTooLong { .. } => "period",
-            Self::ZeroBurst | Self::BurstTooLarge { .. } => "burst",
-            Self::InitialAboveBurst { .. } => "initial",
-            Self::ZeroInterval | Self::IntervalTooLong { .. } => "interval",
+            Self::ZeroPermits
+            | Self::RateTooHigh { .. }
+            | Self::RateTooLow { .. }
+            | Self::LimitTooLarge { .. } => "n",
+            Self::ZeroPeriod | Self::PeriodTooLong { .. } | Self::WindowTooLong { .. } => "period",
+            Self::ZeroBurst | Self::BurstTooLarge { .. } | Self::BurstInWindow { .. } => "burst",
+            Self::InitialAboveBurst { .. } | Self::InitialInWindow { .. } => "initial",
+            Self::ZeroInterval | Self::IntervalTooLong { .. } | Self::IntervalNotWhole { .. } => {
+                "interval"
+            }
             Self::ToleranceTooLong { .. } => "tolerance",
         }
     }
@@ -127,6 +171,38 @@ impl fmt::Display for ConfigError {
                 f,
                 "{field} is {tolerance:?}, but must be at most {max:?} at this interval"
             ),
+            Self::IntervalNotWhole { n, period } => write!(
+                f,
+                "{field} is {period:?} / {n}, but must be whole nanoseconds beside a tolerance"
+            ),
+            Self::BurstInWindow { burst, n } => write!(
+                f,
+                "{field} is {burst}, but a window of {n} permits has no other burst: leave it out"
+            ),
+            Self::InitialInWindow { initial, n } => write!(
+                f,
+                "{field} is {initial}, but a window begins with its {n} permits: leave it out"
+            ),
+            Self::WindowTooLong { period, max } => write!(
+                f,
+                "{field} is {period:?}, but a window must be at most {max:?} long"
+            ),
+            Self::LimitTooLarge {
+                n,
+                max,
+                period,
+                min_period,
+            } => {
+                write!(f, "{field} is {n}, but must be ")?;
+                match max {
+                    0 => f.write_str("in a longer window")?,
+                    max => write!(f, "at most {max} in a window of {period:?}")?,
+                }
+                match min_period {
+                    Some(least) => write!(f, ", or the window at least {least:?} long"),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

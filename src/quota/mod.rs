@@ -8,6 +8,10 @@ use core::time::Duration;
 
 pub use error::ConfigError;
 pub use text::ParseQuotaError;
+pub(crate) use text::{Reader, Why, write_period};
+
+/// Every limiter works at least so long: 50 years.
+pub(crate) const MIN_HORIZON_NS: u64 = 50 * 36525 * 24 * 36 * 1_000_000_000;
 
 /// No quota may take longer from one permit to the next: 365 days.
 pub(crate) const MAX_INTERVAL_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
@@ -126,6 +130,24 @@ impl Quota {
         }
     }
 
+    /// Whether it says neither burst nor initial.
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.burst.is_none() && self.initial.is_none()
+    }
+
+    /// Whether it says nothing that a window does not have: one whose permits are all there at its
+    /// beginning, and no more than those.
+    pub(crate) const fn check_is_window(&self) -> Result<(), ConfigError> {
+        let (n, burst, initial) = (self.n, self.burst_size(), self.initial_permits());
+        if burst != n {
+            Err(ConfigError::BurstInWindow { burst, n })
+        } else if initial != n {
+            Err(ConfigError::InitialInWindow { initial, n })
+        } else {
+            Ok(())
+        }
+    }
+
     /// The period in nanoseconds, if it and the rate are within bounds.
     pub(crate) const fn valid_period_ns(&self) -> Result<u64, ConfigError> {
         let (n, period) = (self.n, self.period.as_nanos());
@@ -175,38 +197,46 @@ impl Hash for Quota {
     }
 }
 
+/// Implements serde's traits by the type's text.
 #[cfg(feature = "serde")]
-mod as_text {
-    use core::fmt;
+macro_rules! serde_as_text {
+    ($type:ty, $expected:literal) => {
+        const _: () = {
+            use core::fmt;
 
-    use serde::de::{Deserialize, Deserializer, Error, Visitor};
-    use serde::ser::{Serialize, Serializer};
+            use serde::de::{Deserialize, Deserializer, Error, Visitor};
+            use serde::ser::{Serialize, Serializer};
 
-    use super::Quota;
-
-    impl Serialize for Quota {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            serializer.collect_str(self)
-        }
-    }
-
-    impl<'de> Deserialize<'de> for Quota {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Text;
-
-            impl Visitor<'_> for Text {
-                type Value = Quota;
-
-                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.write_str("a quota such as \"100/s burst 20\"")
-                }
-
-                fn visit_str<E: Error>(self, text: &str) -> Result<Quota, E> {
-                    text.parse().map_err(E::custom)
+            impl Serialize for $type {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.collect_str(self)
                 }
             }
 
-            deserializer.deserialize_str(Text)
-        }
-    }
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    struct Text;
+
+                    impl Visitor<'_> for Text {
+                        type Value = $type;
+
+                        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                            f.write_str($expected)
+                        }
+
+                        fn visit_str<E: Error>(self, text: &str) -> Result<$type, E> {
+                            text.parse().map_err(E::custom)
+                        }
+                    }
+
+                    deserializer.deserialize_str(Text)
+                }
+            }
+        };
+    };
 }
+#[cfg(feature = "serde")]
+pub(crate) use serde_as_text;
+
+#[cfg(feature = "serde")]
+serde_as_text!(Quota, "a quota such as \"100/s burst 20\"");

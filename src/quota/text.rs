@@ -56,15 +56,21 @@ pub struct ParseQuotaError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Why {
+pub(crate) enum Why {
     NoNumber,
     TooLarge,
     NoSlash,
     NoUnit,
     UnknownUnit,
     PeriodTooLong,
-    UnknownWord,
     Twice,
+    UnknownAlgorithm,
+    /// A word that is none of the options there are.
+    UnknownOption(&'static str),
+    /// A word that is not one of those that an option has.
+    UnknownChoice(&'static str),
+    /// An option that another one makes meaningless.
+    NotWith(&'static str),
 }
 
 impl ParseQuotaError {
@@ -83,15 +89,34 @@ impl fmt::Display for ParseQuotaError {
             write!(f, "`{}`", self.excerpt)?;
         }
         f.write_str(match self.why {
+            Why::UnknownAlgorithm if self.start == self.end => {
+                " where an algorithm must stand, as in `gcra 100/s burst 20`"
+            }
+            Why::UnknownAlgorithm => {
+                " is no algorithm: write token-bucket, gcra, leaky-meter, leaky-queue, \
+                 fixed-window, sliding-window or intervals"
+            }
+            Why::UnknownOption("") => {
+                " is not known here: after the rate may stand `burst 20` and `initial 5`"
+            }
+            Why::UnknownOption(known) => {
+                return write!(
+                    f,
+                    " is not known here: after the quota, burst and all, may stand {known}"
+                );
+            }
+            Why::UnknownChoice(known) => {
+                return write!(f, " is not known here: write {known}");
+            }
+            Why::NotWith(other) => {
+                return write!(f, " has no meaning here: it does not go with `{other}`");
+            }
             Why::NoNumber => " where a number must stand, as in `100/s burst 20`",
             Why::TooLarge => " is too large: numbers go up to 18446744073709551615",
             Why::NoSlash => " where a `/` must stand, as in `100/s`",
             Why::NoUnit => " where a unit of time must stand: write ns, us, ms, s, min, h or d",
             Why::UnknownUnit => " is no unit of time: write ns, us, ms, s, min, h or d",
             Why::PeriodTooLong => " is too long: periods go up to 584 years",
-            Why::UnknownWord => {
-                " is not known here: after the rate may stand `burst 20` and `initial 5`"
-            }
             Why::Twice => " stands here for the second time",
         })
     }
@@ -110,13 +135,11 @@ struct Excerpt {
 impl Excerpt {
     fn of(text: &str) -> Self {
         let mut bytes = [0; 24];
-        let mut len = 0;
-        for c in text.chars() {
-            let Some(room) = bytes.get_mut(len..len + c.len_utf8()) else {
-                break;
-            };
-            c.encode_utf8(room);
-            len += c.len_utf8();
+        let ends = text.char_indices().map(|(start, c)| start + c.len_utf8());
+        let len = ends.take_while(|end| *end <= bytes.len()).last();
+        let len = len.unwrap_or(0);
+        for (to, from) in bytes.iter_mut().zip(text.bytes().take(len)) {
+            *to = from;
         }
         Self {
             bytes,
@@ -143,12 +166,17 @@ impl fmt::Debug for Excerpt {
     }
 }
 
-struct Reader<'t> {
+/// Reads the parts of a text, and knows where each stood.
+pub(crate) struct Reader<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl<'t> Reader<'t> {
+    pub(crate) const fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or("")
     }
@@ -166,7 +194,20 @@ impl<'t> Reader<'t> {
         (start, rest.get(..len).unwrap_or(""))
     }
 
-    fn error(&self, why: Why, start: usize, part: &str) -> ParseQuotaError {
+    /// Takes the next word of letters and hyphens, and says where it began; an empty one if
+    /// something else comes.
+    pub(crate) fn word(&mut self) -> (usize, &'t str) {
+        self.skip_space();
+        self.take(|c| c.is_alphabetic() || c == '-')
+    }
+
+    /// Whether the text ends here.
+    pub(crate) fn is_at_end(&mut self) -> bool {
+        self.skip_space();
+        self.rest().is_empty()
+    }
+
+    pub(crate) fn error(&self, why: Why, start: usize, part: &str) -> ParseQuotaError {
         ParseQuotaError {
             why,
             start,
@@ -175,13 +216,19 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The error that what begins there, up to white space, is not what must stand there.
+    pub(crate) fn unexpected_at(&mut self, start: usize, why: Why) -> ParseQuotaError {
+        self.at = start;
+        self.unexpected(why)
+    }
+
     /// The error that the next word, whatever it is, is not what must stand there.
     fn unexpected(&mut self, why: Why) -> ParseQuotaError {
         let (start, word) = self.take(|c| !c.is_whitespace());
         self.error(why, start, word)
     }
 
-    fn number(&mut self) -> Result<u64, ParseQuotaError> {
+    pub(crate) fn number(&mut self) -> Result<u64, ParseQuotaError> {
         self.skip_space();
         if !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
             return Err(self.unexpected(Why::NoNumber));
@@ -197,7 +244,8 @@ impl<'t> Reader<'t> {
         Ok(number)
     }
 
-    fn period(&mut self) -> Result<Duration, ParseQuotaError> {
+    /// A length of time: `5s`, or `s` for one of them.
+    pub(crate) fn period(&mut self) -> Result<Duration, ParseQuotaError> {
         self.skip_space();
         let start = self.at;
         let count = match self.rest().chars().next() {
@@ -218,53 +266,71 @@ impl<'t> Reader<'t> {
             .map(Duration::from_nanos)
             .ok_or_else(|| self.error(Why::PeriodTooLong, start, part))
     }
+
+    /// A quota, up to the first word that does not belong to it.
+    pub(crate) fn quota(&mut self) -> Result<Quota, ParseQuotaError> {
+        let n = self.number()?;
+        self.skip_space();
+        if !self.rest().starts_with('/') {
+            return Err(self.unexpected(Why::NoSlash));
+        }
+        self.at += 1;
+        let mut quota = Quota::per(n, self.period()?);
+        loop {
+            let (start, word) = self.word();
+            let field = match word {
+                "burst" => &mut quota.burst,
+                "initial" => &mut quota.initial,
+                _ => {
+                    self.at = start;
+                    return Ok(quota);
+                }
+            };
+            if field.is_some() {
+                return Err(self.error(Why::Twice, start, word));
+            }
+            *field = Some(self.number()?);
+        }
+    }
 }
 
 impl FromStr for Quota {
     type Err = ParseQuotaError;
 
     fn from_str(text: &str) -> Result<Self, ParseQuotaError> {
-        let mut reader = Reader { text, at: 0 };
-        let n = reader.number()?;
-        reader.skip_space();
-        if !reader.rest().starts_with('/') {
-            return Err(reader.unexpected(Why::NoSlash));
+        let mut reader = Reader::new(text);
+        let quota = reader.quota()?;
+        if reader.is_at_end() {
+            Ok(quota)
+        } else {
+            Err(reader.unexpected(Why::UnknownOption("")))
         }
-        reader.at += 1;
-        let mut quota = Quota::per(n, reader.period()?);
-        loop {
-            reader.skip_space();
-            let (start, word) = reader.take(char::is_alphabetic);
-            let field = match word {
-                "burst" => &mut quota.burst,
-                "initial" => &mut quota.initial,
-                "" if reader.rest().is_empty() => return Ok(quota),
-                _ => {
-                    reader.at = start;
-                    return Err(reader.unexpected(Why::UnknownWord));
-                }
-            };
-            if field.is_some() {
-                return Err(reader.error(Why::Twice, start, word));
-            }
-            *field = Some(reader.number()?);
-        }
+    }
+}
+
+/// Writes a length of time in the largest unit of which it is a multiple; the number 1 only if it is
+/// wanted.
+pub(crate) fn write_period(
+    f: &mut fmt::Formatter<'_>,
+    period: Duration,
+    spell_one: bool,
+) -> fmt::Result {
+    let period = period.as_nanos();
+    // A period of nothing is no quota, but it has a text.
+    let (name, unit) = UNITS
+        .iter()
+        .find(|(_, unit)| period > 0 && period.is_multiple_of(u128::from(*unit)))
+        .unwrap_or(&("ns", 1));
+    match period / u128::from(*unit) {
+        1 if !spell_one => f.write_str(name),
+        count => write!(f, "{count}{name}"),
     }
 }
 
 impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let period = self.period.as_nanos();
         write!(f, "{}/", self.n)?;
-        // A period of nothing is no quota, but it has a text.
-        let (name, unit) = UNITS
-            .iter()
-            .find(|(_, unit)| period > 0 && period.is_multiple_of(u128::from(*unit)))
-            .unwrap_or(&("ns", 1));
-        match period / u128::from(*unit) {
-            1 => write!(f, "{name}")?,
-            count => write!(f, "{count}{name}")?,
-        }
+        write_period(f, self.period, false)?;
         if self.burst_size() != self.n {
             write!(f, " burst {}", self.burst_size())?;
         }

@@ -1,4 +1,4 @@
-//! The arithmetic that the token bucket and GCRA share.
+//! The arithmetic that the buckets share: token bucket, GCRA, leaky bucket, and the aligned intervals.
 //!
 //! # The word
 //!
@@ -13,6 +13,9 @@
 //! nanosecond, `made(now)` of them until now; one permit is `unit` of them, a full bucket `reach`.
 //! The word stands `word - made(now)` units above the clock: that is what the bucket lacks. GCRA
 //! calls the word the theoretical arrival time.
+//!
+//! How units come is the [`Meter`]'s affair. They come steadily ([`Steady`]), as below, or many at once
+//! ([`Stairs`](super::grid::Stairs)).
 //!
 //! ```text
 //! made(now) = floor(min(now, horizon) * speed / 2^60)
@@ -43,15 +46,15 @@
 //! ticks count as the horizon: the limiter then stands still and denies. `scripts/prove` shows both
 //! for all words, ticks and quotas.
 
-mod delegate;
+mod meter;
 mod verbs;
 
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-pub(super) use delegate::runs_on_pace;
+pub(crate) use meter::{Meter, Steady};
 
-use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, Quota};
+use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota};
 
 /// `speed` counts in parts of a unit of this many bits.
 const SPEED_BITS: u32 = 60;
@@ -59,20 +62,15 @@ const SPEED_BITS: u32 = 60;
 /// The largest reduced numerator whose clock lasts 50 years: 11 * 50 years is below 2^64 ns.
 const EXACT_N: u64 = 11;
 
-/// Every limiter works at least so long: 50 years.
-const MIN_HORIZON_NS: u64 = 50 * 36525 * 24 * 36 * 1_000_000_000;
-
 /// The largest word; the one above it belongs to the limiter.
-const MAX_WORD: u64 = u64::MAX - 1;
+pub(super) const MAX_WORD: u64 = u64::MAX - 1;
 
 /// What every decision reads comes first, so that it shares a cache line with the word before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(crate) struct Pace {
-    /// Units a nanosecond, times 2^60.
-    speed: NonZeroU64,
-    /// The last tick at which nothing can wrap.
-    horizon: u64,
+pub(crate) struct Pace<M = Steady> {
+    /// How the clock makes units.
+    meter: M,
     /// Units a permit.
     unit: NonZeroU64,
     /// Units a full bucket.
@@ -81,8 +79,6 @@ pub(crate) struct Pace {
     round: u64,
     /// The most permits at once: `reach / unit`.
     burst: NonZeroU64,
-    /// 2^124 / speed, to divide by it: see [`Pace::tick_of`].
-    inverse: u64,
     /// What a fresh limiter lacks, in permits.
     missing: u64,
 }
@@ -102,6 +98,10 @@ impl Pace {
             return Err(ConfigError::InitialAboveBurst { initial, burst });
         }
         let divisor = gcd(n, period);
+        if divisor == 0 {
+            // It is not, and the compiler is to know it.
+            return Err(ConfigError::ZeroPermits);
+        }
         let mut max = 0;
         if n / divisor <= EXACT_N {
             let speed = (n / divisor) << SPEED_BITS;
@@ -152,6 +152,10 @@ impl Pace {
 
     /// With this burst, or the largest that fits.
     const fn fitted(speed: u64, round: u64, unit: u64, burst: u64) -> Result<Self, u64> {
+        if unit == 0 {
+            // It is not, and the compiler is to know it.
+            return Err(0);
+        }
         let made = scale(MIN_HORIZON_NS, speed);
         let max = (MAX_WORD - round - made) / 2 / unit;
         let max = if max > MAX_BURST { MAX_BURST } else { max };
@@ -177,13 +181,15 @@ impl Pace {
         let horizon = ((room as u128) << SPEED_BITS) / speed.get() as u128;
         let inverse = (1_u128 << (64 + SPEED_BITS)) / speed.get() as u128;
         Some(Self {
-            speed,
-            inverse: min(inverse, u64::MAX as u128) as u64,
+            meter: Steady {
+                speed,
+                inverse: min(inverse, u64::MAX as u128) as u64,
+                horizon: min(horizon, u64::MAX as u128) as u64,
+            },
             round,
             unit,
             reach,
             burst,
-            horizon: min(horizon, u64::MAX as u128) as u64,
             missing: 0,
         })
     }
@@ -194,9 +200,44 @@ impl Pace {
             ..self
         }
     }
+}
 
+impl<M: Copy> Pace<M> {
+    /// In whole permits, of which this meter makes some.
+    pub(super) const fn of_permits(meter: M, burst: NonZeroU64, initial: u64) -> Self {
+        Self {
+            meter,
+            unit: NonZeroU64::MIN,
+            reach: burst.get(),
+            round: 0,
+            burst,
+            missing: burst.get().saturating_sub(initial),
+        }
+    }
+
+    /// The same on another meter.
+    pub(super) const fn on(self, meter: M) -> Self {
+        Self { meter, ..self }
+    }
+
+    pub(super) const fn meter(&self) -> &M {
+        &self.meter
+    }
+}
+
+impl<M> Pace<M> {
     pub(crate) const fn burst(&self) -> u64 {
         self.burst.get()
+    }
+
+    /// Units a permit.
+    pub(super) const fn unit(&self) -> u64 {
+        self.unit.get()
+    }
+
+    /// What a full bucket has beyond the first permit, in units.
+    pub(super) const fn excess(&self) -> u64 {
+        self.reach - self.unit.get()
     }
 }
 

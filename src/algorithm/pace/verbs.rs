@@ -3,33 +3,22 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::{MAX_WORD, Pace, SPEED_BITS, min, scale};
+use super::{MAX_WORD, Meter, Pace, min};
+use crate::algorithm::Level;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
-impl Pace {
+impl<M: Meter + PartialEq> Pace<M> {
     /// How many units the clock has made until `now`.
-    #[inline]
-    fn made(&self, now: Tick) -> u64 {
-        scale(now.as_nanos().min(self.horizon), self.speed.get())
+    #[inline(always)]
+    pub(crate) fn made(&self, now: Tick) -> u64 {
+        self.meter.made(now)
     }
 
-    /// The first tick at which the clock has made `units`; [`made`](Self::made) without the
-    /// horizon, turned round.
-    #[inline]
-    fn tick_of(&self, units: u64) -> u64 {
-        // What is cut off here is less than two: the product loses less than one because the
-        // inverse is rounded down, and less than one by the shift.
-        let mut tick = ((u128::from(units) * u128::from(self.inverse)) >> 64) as u64;
-        tick += u64::from(self.is_short(tick, units));
-        tick += u64::from(self.is_short(tick, units));
-        tick
-    }
-
-    /// Whether the clock has made fewer than `units` at `tick`.
-    #[inline]
-    fn is_short(&self, tick: u64, units: u64) -> bool {
-        u128::from(tick) * u128::from(self.speed.get()) < u128::from(units) << SPEED_BITS
+    /// Where the word of an idle bucket would begin to count.
+    #[inline(always)]
+    pub(crate) fn base(&self, now: Tick) -> u64 {
+        self.made(now) + self.round
     }
 
     /// How far the word may stand above the clock for `n` permits to be granted; at most a burst.
@@ -61,6 +50,17 @@ impl Pace {
         Ok((next, self.granted(next, made, now, n)))
     }
 
+    /// All are short.
+    #[inline(always)]
+    pub(crate) fn short_step(
+        &self,
+        word: u64,
+        now: Tick,
+        n: u64,
+    ) -> Option<Result<(u64, Granted), Denied>> {
+        Some(self.step(word, now, n))
+    }
+
     #[inline]
     pub(crate) fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let made = self.made(now);
@@ -81,17 +81,17 @@ impl Pace {
 
     #[inline(always)]
     fn granted(&self, next: u64, made: u64, now: Tick, n: u64) -> Granted {
-        Granted::new(n, now)
+        let granted = Granted::new(n, now)
             .with_room(self.room(next, made), self.unit)
-            .with_reset_units(next, self.speed)
-            .with_mark(next)
+            .with_mark(next);
+        self.meter.resets(granted, next)
     }
 
     /// The denial of a request that can be granted once the clock has made `units`.
     #[inline(always)]
     fn denied(&self, units: u64, now: Tick, n: u64) -> Denied {
-        let due = self.tick_of(units);
-        if due > self.horizon {
+        let due = self.meter.tick_of(units);
+        if due > self.meter.horizon() {
             Denied::stuck(n)
         } else {
             Denied::later(n, Tick::from_nanos(due).saturating_since(now))
@@ -122,8 +122,8 @@ impl Pace {
         if n > self.burst.get() {
             return None;
         }
-        let due = self.tick_of(word.saturating_sub(self.slack(n)));
-        (due <= self.horizon).then(|| now.max(Tick::from_nanos(due)))
+        let due = self.meter.tick_of(word.saturating_sub(self.slack(n)));
+        (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 
     /// Lowers the word by `units`, but not below the base of an idle bucket: the next word, and
@@ -171,8 +171,8 @@ impl Pace {
         };
         let clear = next.saturating_sub(self.slack(0));
         let debt = clear.saturating_sub(made).div_ceil(self.unit.get());
-        let clear_after = match self.tick_of(clear) {
-            tick if tick > self.horizon && debt > 0 => Duration::MAX,
+        let clear_after = match self.meter.tick_of(clear) {
+            tick if tick > self.meter.horizon() && debt > 0 => Duration::MAX,
             tick => Tick::from_nanos(tick).saturating_since(now),
         };
         (next, Charged::new(n, now).with_debt(debt, clear_after))
@@ -216,5 +216,11 @@ impl Pace {
         }
         let base = self.made(to) + self.round;
         base.saturating_add(ahead).min(MAX_WORD)
+    }
+
+    #[inline]
+    pub(crate) fn level(&self, word: u64, now: Tick) -> Level {
+        let units = word.saturating_sub(self.base(now));
+        Level::of_units(units.into(), self.unit)
     }
 }

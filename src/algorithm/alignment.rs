@@ -1,0 +1,153 @@
+//! When windows begin.
+
+use core::time::Duration;
+
+/// What the windows' beginnings are counted from, and how much later they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Alignment {
+    pub(super) epoch: Epoch,
+    pub(super) offset: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Epoch {
+    /// The clock's tick 0.
+    Clock,
+    /// 1970-01-01 in UTC, on a clock whose tick 0 is so much after it.
+    Unix(Duration),
+    /// The same, on the system's clock.
+    #[cfg_attr(
+        not(feature = "std"),
+        allow(dead_code, reason = "there is no such clock then")
+    )]
+    Utc(Duration),
+}
+
+impl Alignment {
+    /// To the clock's tick 0.
+    pub(super) const CLOCK: Self = Self {
+        epoch: Epoch::Clock,
+        offset: Duration::ZERO,
+    };
+
+    pub(super) const fn to(self, epoch: Epoch) -> Self {
+        Self { epoch, ..self }
+    }
+
+    /// A sum that has no text is told as what is left of it beside whole periods.
+    pub(super) const fn later(self, offset: Duration, period: u64) -> Self {
+        let sum = self.offset.as_nanos() + offset.as_nanos();
+        let sum = if sum > u64::MAX as u128 {
+            sum % period as u128
+        } else {
+            sum
+        };
+        Self {
+            offset: Duration::from_nanos(sum as u64),
+            ..self
+        }
+    }
+
+    /// To a clock whose tick 0 is so much after 1970, as far as that has a text.
+    pub(super) const fn to_unix(self, origin: Duration, period: u64) -> Self {
+        let nanos = origin.as_nanos();
+        let origin = if nanos > u64::MAX as u128 {
+            Duration::from_nanos((nanos % period as u128) as u64)
+        } else {
+            origin
+        };
+        self.to(Epoch::Unix(origin))
+    }
+
+    /// How long before tick 0 the window began in which tick 0 is.
+    pub(super) const fn lead(self, period: u64) -> u64 {
+        let since_epoch = match self.epoch {
+            Epoch::Clock => 0,
+            Epoch::Unix(origin) | Epoch::Utc(origin) => origin.as_nanos() % period as u128,
+        };
+        let offset = self.offset.as_nanos() % period as u128;
+        ((since_epoch + period as u128 - offset) % period as u128) as u64
+    }
+}
+
+/// The methods that say when windows begin, for an algorithm with an `alignment` and a const
+/// `fn aligned(self, Alignment) -> Self`.
+macro_rules! alignable {
+    ($algorithm:ident) => {
+        impl $algorithm {
+            /// How long before tick 0 the window began in which tick 0 is.
+            #[cfg(feature = "history")]
+            pub(crate) const fn lead(&self) -> u64 {
+                // The period was checked when the algorithm was made: it fits.
+                self.alignment.lead(self.quota.period().as_nanos() as u64)
+            }
+
+            /// All windows begin so much later than they else would.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, NoClock, Quota, Tick};")]
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            #[doc = concat!("let windows = ", stringify!($algorithm), "::new(Quota::per_second(2))?;")]
+            /// let gate = Limiter::unstarted(windows.offset(Duration::from_millis(300)), NoClock);
+            /// let now = Tick::from_nanos(200_000_000);
+            /// gate.try_acquire_n_at(2, now)?;
+            /// // The window ends at 300 ms.
+            /// assert!(gate.at(now).time_until(1) >= Some(Duration::from_millis(100)));
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[must_use]
+            pub const fn offset(self, offset: core::time::Duration) -> Self {
+                let period = self.quota.period().as_nanos() as u64;
+                self.aligned(self.alignment.later(offset, period))
+            }
+
+            /// Windows begin at the multiples of the period since 1970-01-01, 00:00 UTC, on a clock
+            /// whose tick 0 is `origin` after that moment; an [`offset`](Self::offset) is added.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Quota};")]
+            ///
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// // The clock was started at a quarter to midnight.
+            /// let origin = Duration::from_secs(20_000 * 86_400 - 900);
+            #[doc = concat!("let daily = ", stringify!($algorithm), "::new(Quota::per_day(1000))?.aligned_to_unix(origin);")]
+            /// # let _ = daily;
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[must_use]
+            pub const fn aligned_to_unix(self, origin: core::time::Duration) -> Self {
+                let period = self.quota.period().as_nanos() as u64;
+                self.aligned(self.alignment.to_unix(origin, period))
+            }
+
+            /// Windows begin at the multiples of the period in UTC, on the
+            /// [`SystemClock`](crate::SystemClock): a quota per day starts anew at midnight. Add an
+            /// [`offset`](Self::offset) for midnight elsewhere.
+            ///
+            /// The system's clocks are compared once in a process. What the time of day is set to
+            /// afterwards is not followed: limits keep to the clock that can't be set.
+            ///
+            /// ```
+            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, Quota};")]
+            ///
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            #[doc = concat!("let daily = ", stringify!($algorithm), "::new(Quota::per_day(1000))?.aligned_to_utc();")]
+            /// let gate = Limiter::new(daily);
+            /// assert!(gate.try_acquire().is_ok());
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[cfg(feature = "std")]
+            #[must_use]
+            pub fn aligned_to_utc(self) -> Self {
+                self.aligned(self.alignment.to(Epoch::Utc(crate::clock::unix_origin())))
+            }
+        }
+    };
+}
+pub(super) use alignable;

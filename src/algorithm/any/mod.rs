@@ -1,0 +1,116 @@
+//! One of the crate's algorithms, chosen at run time.
+
+mod text;
+
+pub use text::ParseAlgorithmError;
+
+use super::delegate::runs_on;
+use super::{
+    FixedWindow, Gcra, Intervals, LeakyBucket, Level, Requota, SlidingWindow, TokenBucket, carry,
+};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// Any algorithm of this crate, for code that learns at run time which one it is to be.
+///
+/// It has all the verbs, and costs one predictable branch more than the algorithm itself. It is read
+/// from text and written as text (and so by `serde`, with that feature):
+///
+/// ```text
+/// token-bucket    QUOTA
+/// gcra            QUOTA                          or  gcra 1/10ms tolerance 25ms
+/// leaky-meter     QUOTA
+/// leaky-queue     QUOTA [free NUMBER]
+/// fixed-window    QUOTA [utc | origin TIME] [offset TIME]   or  QUOTA first-hit
+/// sliding-window  QUOTA [utc | origin TIME] [offset TIME] [rounding down]
+/// intervals       QUOTA [utc | origin TIME] [offset TIME]   or  QUOTA greedy
+/// ```
+///
+/// A quota is written as [`Quota`] says: `100/s burst 20 initial 5`. Windows have no burst and no
+/// initial.
+///
+/// ```
+/// use tollgate::{AnyAlgorithm, FixedWindow, Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = Limiter::new("gcra 100/s burst 20".parse::<AnyAlgorithm>()?);
+/// assert_eq!(gate.available(), 20);
+///
+/// let window: AnyAlgorithm = FixedWindow::new(Quota::per_minute(1000))?.into();
+/// assert_eq!(window.to_string(), "fixed-window 1000/min");
+/// assert_eq!("fixed-window 1000 / 60 s".parse(), Ok(window));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AnyAlgorithm {
+    /// Permits drop in at a steady rate.
+    TokenBucket(TokenBucket),
+    /// The same, seen in time.
+    Gcra(Gcra),
+    /// Requests run out at a steady rate.
+    LeakyBucket(LeakyBucket),
+    /// So many in each period.
+    FixedWindow(FixedWindow),
+    /// So many in the last period.
+    SlidingWindow(SlidingWindow),
+    /// Permits come all at once.
+    Intervals(Intervals),
+}
+
+macro_rules! any_of {
+    ($this:ident, $core:ident => $call:expr) => {
+        match $this {
+            AnyAlgorithm::TokenBucket($core) => $call,
+            AnyAlgorithm::Gcra($core) => $call,
+            AnyAlgorithm::LeakyBucket($core) => $call,
+            AnyAlgorithm::FixedWindow($core) => $call,
+            AnyAlgorithm::SlidingWindow($core) => $call,
+            AnyAlgorithm::Intervals($core) => $call,
+        }
+    };
+}
+
+runs_on!(AnyAlgorithm, any_of);
+
+impl Requota for AnyAlgorithm {
+    fn quota(&self) -> Quota {
+        any_of!(self, core => core.quota())
+    }
+
+    /// The same algorithm, with all that was said besides the quota; but for a tolerance, which goes
+    /// with its interval.
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        any_of!(self, core => core.with_quota(quota).map(Self::from))
+    }
+
+    /// Also from one algorithm to another: then whole permits are carried over.
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        match (self, next) {
+            (Self::TokenBucket(this), Self::TokenBucket(next)) => this.carry_over(word, now, next),
+            (Self::Gcra(this), Self::Gcra(next)) => this.carry_over(word, now, next),
+            (Self::LeakyBucket(this), Self::LeakyBucket(next)) => this.carry_over(word, now, next),
+            (Self::FixedWindow(this), Self::FixedWindow(next)) => this.carry_over(word, now, next),
+            (Self::SlidingWindow(this), Self::SlidingWindow(next)) => {
+                this.carry_over(word, now, next)
+            }
+            (Self::Intervals(this), Self::Intervals(next)) => this.carry_over(word, now, next),
+            (this, next) => carry::by_permits(this, word, now, next),
+        }
+    }
+}
+
+macro_rules! from_each {
+    ($($algorithm:ident)*) => {$(
+        impl From<$algorithm> for AnyAlgorithm {
+            #[inline]
+            fn from(algorithm: $algorithm) -> Self {
+                Self::$algorithm(algorithm)
+            }
+        }
+    )*};
+}
+
+from_each!(TokenBucket Gcra LeakyBucket FixedWindow SlidingWindow Intervals);

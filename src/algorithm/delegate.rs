@@ -1,0 +1,119 @@
+/// Implements what every algorithm of this crate can do by handing each call to what does the work.
+/// `$core!(self, core => call)` must evaluate the call with `core` bound to that.
+macro_rules! runs_on {
+    ($algorithm:ty, $core:ident) => {
+        impl crate::algorithm::Algorithm for $algorithm {
+            #[inline(always)]
+            fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+                $core!(self, core => core.step(word, now, n))
+            }
+
+            #[inline(always)]
+            fn short_step(
+                &self,
+                word: u64,
+                now: Tick,
+                n: u64,
+            ) -> Option<Result<(u64, Granted), Denied>> {
+                $core!(self, core => core.short_step(word, now, n))
+            }
+
+            #[inline]
+            fn available(&self, word: u64, now: Tick) -> u64 {
+                $core!(self, core => core.available(word, now))
+            }
+
+            #[inline]
+            fn is_idle(&self, word: u64, now: Tick) -> bool {
+                $core!(self, core => core.is_idle(word, now))
+            }
+
+            #[inline]
+            fn initial_word(&self, now: Tick) -> u64 {
+                $core!(self, core => core.initial_word(now))
+            }
+
+            #[inline]
+            fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
+                $core!(self, core => core.take_up_to(word, now, n))
+            }
+        }
+
+        impl crate::algorithm::GiveBack for $algorithm {
+            #[inline]
+            fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+                $core!(self, core => core.undo(word, now, granted))
+            }
+
+            #[inline]
+            fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+                $core!(self, core => core.refund(word, now, n))
+            }
+        }
+
+        impl crate::algorithm::Debt for $algorithm {
+            #[inline]
+            fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
+                $core!(self, core => core.charge(word, now, n))
+            }
+        }
+
+        impl crate::algorithm::Forecast for $algorithm {
+            #[inline]
+            fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick> {
+                $core!(self, core => core.due(word, now, n))
+            }
+        }
+
+        impl crate::algorithm::Rebase for $algorithm {
+            #[inline]
+            fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
+                $core!(self, core => core.rebase(word, from, to))
+            }
+        }
+
+        impl crate::algorithm::Gauge for $algorithm {
+            #[inline]
+            fn level(&self, word: u64, now: Tick) -> Level {
+                $core!(self, core => core.level(word, now))
+            }
+        }
+    };
+}
+pub(super) use runs_on;
+
+/// What does the work is the field `pace`.
+macro_rules! its_pace {
+    ($this:ident, $core:ident => $call:expr) => {{
+        let $core = &$this.pace;
+        $call
+    }};
+}
+pub(super) use its_pace;
+
+/// Implements [`Requota`](crate::algorithm::Requota) for a bucket that keeps a `pace` and was made
+/// from a quota.
+macro_rules! requota_by_pace {
+    ($algorithm:ty) => {
+        impl crate::algorithm::Requota for $algorithm {
+            #[inline]
+            fn quota(&self) -> Quota {
+                self.quota
+            }
+
+            fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+                if quota == self.quota {
+                    // Also what no quota says, such as an uneven tolerance.
+                    return Ok(*self);
+                }
+                Self::new(quota)
+            }
+
+            #[inline]
+            fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+                self.pace.carry_over(word, now, &next.pace)
+            }
+        }
+    };
+}
+pub(super) use requota_by_pace;

@@ -1,0 +1,213 @@
+//! The fixed window: [`Aligned`] to the clock, or opened by the first hit, which is an
+//! [`Hourglass`] in which everything comes back.
+
+mod aligned;
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use self::aligned::Aligned;
+use super::alignment::{Alignment, Epoch, alignable};
+use super::delegate::runs_on;
+use super::grid::period_of;
+use super::hourglass::Hourglass;
+use super::{Level, Requota, carry};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// The fixed window: so many permits in each period, all of them forgotten at its end.
+///
+/// The windows begin at tick 0 of the clock and follow each other, unless one of the methods says
+/// otherwise.
+///
+/// **Bound.** At most `n` permits in each window, and exactly `n` if enough are asked for. So in an
+/// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: who asks right before a window's end and
+/// right after it gets `2 * n` at once. (Opened by the first hit, at most
+/// `n * (2 + floor((b - a) / period)) - 1`, where the interval is longer by the [`quantum`](Self::quantum) if
+/// threads' clocks differ.) Where that matters take a
+/// [`SlidingWindow`](crate::SlidingWindow) or a [`TokenBucket`](crate::TokenBucket).
+///
+/// A caller with an older tick than the window that the word is in is counted in that window, at its
+/// beginning ([`Granted::at`]); so clocks that differ never admit more. A permit that is
+/// [undone](crate::Limiter::undo) after its window is over gives nothing back. A
+/// [charge](crate::Limiter::charge) counts in the current window and is forgotten with it.
+///
+/// A window has no burst and no permits of its own to start with: a quota in which these differ from
+/// `n` is refused. Windows are from a nanosecond to 50 years long, with at least one permit in 365 days;
+/// how large `n` may be depends on their length: up to 8 589 934 591 a second.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{FixedWindow, Limiter, ManualClock, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let gate = Limiter::with_clock(FixedWindow::new(Quota::per_minute(3))?, clock.clone());
+/// clock.advance(Duration::from_secs(50));
+/// let granted = gate.try_acquire_n(2)?;
+/// assert_eq!(granted.remaining(), 1);
+/// assert_eq!(granted.reset_after(), Duration::from_secs(10));
+/// clock.advance(Duration::from_secs(10));
+/// assert_eq!(gate.available(), 3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct FixedWindow {
+    opening: Opening,
+    alignment: Alignment,
+    quota: Quota,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Opening {
+    Aligned(Aligned),
+    FirstHit(Hourglass),
+}
+
+impl FixedWindow {
+    /// Windows that begin at the clock's tick 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
+    /// allowed.
+    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+        match Aligned::new(quota) {
+            Ok(aligned) => Ok(Self {
+                opening: Opening::Aligned(aligned),
+                alignment: Alignment::CLOCK,
+                quota,
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) const fn aligned(self, alignment: Alignment) -> Self {
+        match self.opening {
+            Opening::Aligned(aligned) => Self {
+                opening: Opening::Aligned(aligned.aligned(alignment)),
+                alignment,
+                quota: self.quota,
+            },
+            // It begins when it is opened.
+            Opening::FirstHit(_) => self,
+        }
+    }
+
+    /// A window opens with the first permit that is taken when none is open, and is over a period
+    /// later. When windows would else begin has no meaning then.
+    ///
+    /// The word keeps the window's beginning as a multiple of a [`quantum`](Self::quantum), rounded up:
+    /// so a window is never shorter than the period, and at most a quantum longer. A window whose
+    /// permits have all been given back is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::LimitTooLarge`] if the quantum would be above a 64th of the period.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{FixedWindow, Limiter, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let window = FixedWindow::new(Quota::per_minute(100))?.opened_by_first_hit()?;
+    /// assert!(window.quantum() <= Some(Duration::from_nanos(60)));
+    /// let clock = ManualClock::new();
+    /// let gate = Limiter::with_clock(window, clock.clone());
+    /// clock.advance(Duration::from_secs(59));
+    /// gate.try_acquire_n(100)?;
+    /// clock.advance(Duration::from_secs(59));
+    /// assert_eq!(gate.available(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn opened_by_first_hit(self) -> Result<Self, ConfigError> {
+        Self::first_hit(self.quota)
+    }
+
+    /// The same, of a quota that may be too large for windows that are aligned.
+    pub(super) const fn first_hit(quota: Quota) -> Result<Self, ConfigError> {
+        let period = match period_of(quota) {
+            Ok(period) => period,
+            Err(error) => return Err(error),
+        };
+        if let Err(error) = quota.check_is_window() {
+            return Err(error);
+        }
+        let n = quota.permits();
+        let Some(limit) = NonZeroU64::new(n) else {
+            return Err(ConfigError::ZeroPermits);
+        };
+        match Hourglass::new(period, limit, NonZeroU64::MAX, n) {
+            Ok(glass) => Ok(Self {
+                opening: Opening::FirstHit(glass),
+                alignment: Alignment::CLOCK,
+                quota,
+            }),
+            Err((max, min_period)) => Err(ConfigError::LimitTooLarge {
+                n,
+                max,
+                period: quota.period(),
+                min_period,
+            }),
+        }
+    }
+
+    /// To what a window's beginning is rounded up, if windows are opened by the first hit.
+    pub const fn quantum(&self) -> Option<Duration> {
+        match &self.opening {
+            Opening::Aligned(_) => None,
+            Opening::FirstHit(glass) => Some(glass.quantum()),
+        }
+    }
+
+    pub(super) const fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    /// How many permits above its limit a window can count: what is charged beyond that is not
+    /// recorded.
+    pub const fn largest_debt(&self) -> u64 {
+        match &self.opening {
+            Opening::Aligned(aligned) => aligned.largest_debt(),
+            Opening::FirstHit(glass) => glass.largest_debt(),
+        }
+    }
+}
+
+macro_rules! its_opening {
+    ($this:ident, $core:ident => $call:expr) => {
+        match &$this.opening {
+            Opening::Aligned($core) => $call,
+            Opening::FirstHit($core) => $call,
+        }
+    };
+}
+
+runs_on!(FixedWindow, its_opening);
+alignable!(FixedWindow);
+
+impl Requota for FixedWindow {
+    #[inline]
+    fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        match self.opening {
+            Opening::Aligned(_) => Ok(Self::new(quota)?.aligned(self.alignment)),
+            Opening::FirstHit(_) => Self::first_hit(quota),
+        }
+    }
+
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        if self == next {
+            word
+        } else {
+            carry::by_permits(self, word, now, next)
+        }
+    }
+}

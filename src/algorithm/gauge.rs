@@ -1,0 +1,88 @@
+use core::fmt;
+use core::num::NonZeroU64;
+
+use super::Algorithm;
+use crate::clock::Tick;
+
+/// An algorithm that can say how much it has counted.
+pub trait Gauge: Algorithm {
+    /// How many permits are counted at `now`: what is in the bucket, or in the window. 0 is as good
+    /// as new, the most that is allowed is full, and more is debt. What an algorithm rounds in the
+    /// caller's favour when it decides is not rounded here.
+    fn level(&self, word: u64, now: Tick) -> Level;
+}
+
+/// How much a limiter has counted: permits, and an exact part of one.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{LeakyBucket, Limiter, ManualClock, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let bucket = LeakyBucket::meter(Quota::per_second(2).burst(10))?;
+/// let gate = Limiter::with_clock(bucket, clock.clone());
+/// gate.try_acquire_n(4)?;
+/// clock.advance(Duration::from_millis(250));
+/// let level = gate.level();
+/// assert_eq!(level.as_f64(), 3.5);
+/// assert_eq!((level.floor(), level.ceil()), (3, 4));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct Level {
+    units: u128,
+    unit: NonZeroU64,
+}
+
+impl Level {
+    /// So many whole permits.
+    #[inline]
+    pub const fn of_permits(n: u64) -> Self {
+        Self::of_units(n as u128, NonZeroU64::MIN)
+    }
+
+    /// So many units, of which a permit takes `unit`.
+    #[inline]
+    pub const fn of_units(units: u128, unit: NonZeroU64) -> Self {
+        Self { units, unit }
+    }
+
+    /// The whole permits in it.
+    #[inline]
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        u64::try_from(self.units / u128::from(self.unit.get())).unwrap_or(u64::MAX)
+    }
+
+    /// The whole permits in it, a part of one counted whole.
+    #[inline]
+    #[must_use]
+    pub fn ceil(&self) -> u64 {
+        u64::try_from(self.units.div_ceil(u128::from(self.unit.get()))).unwrap_or(u64::MAX)
+    }
+
+    /// The permits as a double, as near as it gets.
+    #[inline]
+    #[must_use]
+    pub fn as_f64(&self) -> f64 {
+        let unit = u128::from(self.unit.get());
+        let part = (self.units % unit) as f64 / unit as f64;
+        (self.units / unit) as f64 + part
+    }
+
+    /// Whether nothing is counted.
+    #[inline]
+    #[must_use]
+    pub const fn is_zero(&self) -> bool {
+        self.units == 0
+    }
+}
+
+impl fmt::Debug for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Level({})", self.as_f64())
+    }
+}

@@ -1,0 +1,244 @@
+//! Windows of equal length, side by side on the clock.
+//!
+//! ```text
+//!           offset
+//! tick 0 ┐  │
+//!        ├──┼─────────┬─────────┬─────────┬──
+//!  index   0     1         2         3
+//! ```
+//!
+//! Window 0 may have begun before the clock did. After the last window that the word can tell, the
+//! clock stands still at that window's end.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::alignment::Alignment;
+use super::division::Divisor;
+use super::pace::Meter;
+use crate::clock::Tick;
+use crate::outcome::Granted;
+use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
+
+/// Which window a tick is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(super) struct Grid {
+    period: Divisor,
+    /// How long before tick 0 window 0 began; less than a period.
+    lead: u64,
+    /// The last tick that is told from later ones.
+    last: u64,
+    /// How many windows can be told.
+    windows: u64,
+}
+
+/// Where a tick is in its window.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// The window.
+    pub(super) index: u64,
+    /// How long ago it began.
+    pub(super) elapsed: u64,
+}
+
+impl Grid {
+    /// So many windows, at least [`needed`].
+    pub(super) const fn new(period: NonZeroU64, windows: u64, alignment: Alignment) -> Self {
+        let lead = alignment.lead(period.get());
+        let length = windows as u128 * period.get() as u128;
+        let last = length - 1 - lead as u128;
+        // One below the end of time: the window after it must begin later than the last tick.
+        let most = (u64::MAX - 1 - lead) as u128;
+        Self {
+            period: Divisor::new(period, 0),
+            lead,
+            last: if last > most {
+                most as u64
+            } else {
+                last as u64
+            },
+            windows,
+        }
+    }
+
+    pub(super) const fn aligned(self, alignment: Alignment) -> Self {
+        Self::new(self.period.period(), self.windows, alignment)
+    }
+
+    #[inline(always)]
+    pub(super) const fn period(&self) -> NonZeroU64 {
+        self.period.period()
+    }
+
+    /// The last window that can be told.
+    #[inline(always)]
+    pub(super) const fn last_index(&self) -> u64 {
+        self.windows - 1
+    }
+
+    /// How long ago this window began, if it is the one that now is in. Not to be told is not to be
+    /// in it: then [`place`](Self::place) knows more. It is what nearly every decision needs, and
+    /// does not divide.
+    #[inline(always)]
+    pub(super) fn elapsed_in(&self, index: u64, now: Tick) -> Option<u64> {
+        // Up to the last tick nothing wraps, for a window that there is. For another one it may, and
+        // a word that is not ours is then as good as any.
+        let (start, now) = (index.wrapping_mul(self.period().get()), now.as_nanos());
+        let elapsed = now.wrapping_add(self.lead).wrapping_sub(start);
+        if elapsed < self.period().get() && now <= self.last {
+            Some(elapsed)
+        } else {
+            None
+        }
+    }
+
+    /// Where a tick is; the last tick that can be told, if it is later.
+    #[inline(always)]
+    pub(super) fn place(&self, now: Tick) -> Place {
+        let tick = now.as_nanos().min(self.last);
+        let (index, elapsed) = self.period.divide(tick + self.lead, 0);
+        Place { index, elapsed }
+    }
+
+    /// The first tick of a window, or the end of time.
+    #[inline]
+    pub(super) fn start_of(&self, index: u64) -> u64 {
+        match self.period.first_with(index, 0) {
+            u64::MAX => u64::MAX,
+            start => start.saturating_sub(self.lead),
+        }
+    }
+
+    /// The tick at which so much of a window has elapsed, if the clock gets there. In the window in
+    /// which the clock began it is tick 0 until that.
+    #[inline]
+    pub(super) fn tick_in(&self, index: u64, elapsed: u64) -> Option<u64> {
+        let start = u128::from(index) * u128::from(self.period().get());
+        let tick = (start + u128::from(elapsed)).saturating_sub(self.lead.into());
+        let tick = u64::try_from(tick).ok()?;
+        (tick <= self.last).then_some(tick)
+    }
+
+    /// The first tick of a window, if the clock gets there.
+    #[inline]
+    pub(super) fn reachable_start_of(&self, index: u64) -> Option<u64> {
+        let start = self.start_of(index);
+        (start <= self.last).then_some(start)
+    }
+}
+
+/// How many windows 50 years need, wherever they begin: the first and the last are cut.
+pub(super) const fn needed(period: u64) -> u64 {
+    MIN_HORIZON_NS / period + 2
+}
+
+/// The shortest period of which so many windows are enough for 50 years.
+pub(super) const fn shortest_period(windows: u64) -> Option<Duration> {
+    // Of the longest period there must be three.
+    if windows < 3 {
+        return None;
+    }
+    Some(Duration::from_nanos(MIN_HORIZON_NS / (windows - 1) + 1))
+}
+
+/// A layout of the word for windows: a window's number above some counts of the same width.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// How wide a count is.
+    pub(super) bits: u32,
+    /// How many windows can be told. The last number is left out, so that no word is all ones.
+    pub(super) windows: u64,
+}
+
+impl Layout {
+    /// The widest counts that leave room for the windows of 50 years.
+    ///
+    /// # Errors
+    ///
+    /// The limit does not fit one: says what does.
+    pub(super) const fn new(quota: Quota, counts: u32) -> Result<Self, ConfigError> {
+        let period = match period_of(quota) {
+            Ok(period) => period,
+            Err(error) => return Err(error),
+        };
+        if let Err(error) = quota.check_is_window() {
+            return Err(error);
+        }
+        let n = quota.permits();
+        let bits = (63 - needed(period.get()).ilog2()) / counts;
+        if n < 1 << bits {
+            return Ok(Self {
+                bits,
+                windows: Self::windows(bits, counts),
+            });
+        }
+        let width = u64::BITS - n.leading_zeros();
+        Err(ConfigError::LimitTooLarge {
+            n,
+            max: (1 << bits) - 1,
+            period: quota.period(),
+            min_period: if width * counts < 63 {
+                shortest_period(Self::windows(width, counts))
+            } else {
+                None
+            },
+        })
+    }
+
+    const fn windows(bits: u32, counts: u32) -> u64 {
+        u64::MAX >> (counts * bits)
+    }
+}
+
+/// The period of a quota for windows: at most 50 years.
+pub(super) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
+    let period = match quota.valid_period_ns() {
+        Ok(period) => period,
+        Err(error) => return Err(error),
+    };
+    if period > MIN_HORIZON_NS {
+        return Err(ConfigError::WindowTooLong {
+            period: quota.period(),
+            max: Duration::from_nanos(MIN_HORIZON_NS),
+        });
+    }
+    match NonZeroU64::new(period) {
+        Some(period) => Ok(period),
+        None => Err(ConfigError::ZeroPeriod),
+    }
+}
+
+/// Permits come all at once at each window's beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(super) struct Stairs {
+    pub(super) grid: Grid,
+    /// Permits a window.
+    pub(super) step: NonZeroU64,
+}
+
+impl Meter for Stairs {
+    #[inline(always)]
+    fn made(&self, now: Tick) -> u64 {
+        self.grid.place(now).index * self.step.get()
+    }
+
+    #[inline]
+    fn tick_of(&self, units: u64) -> u64 {
+        // A burst of centuries ends in windows whose number times the period does not fit 64 bits.
+        let (index, period) = (units.div_ceil(self.step.get()), self.grid.period().get());
+        let start = u128::from(index) * u128::from(period);
+        u64::try_from(start.saturating_sub(self.grid.lead.into())).unwrap_or(u64::MAX)
+    }
+
+    #[inline(always)]
+    fn horizon(&self) -> u64 {
+        self.grid.last
+    }
+
+    #[inline(always)]
+    fn resets(&self, granted: Granted, word: u64) -> Granted {
+        granted.with_reset_at(Tick::from_nanos(self.tick_of(word)))
+    }
+}

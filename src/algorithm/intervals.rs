@@ -1,0 +1,278 @@
+//! A token bucket that is refilled in steps.
+//!
+//! # The word
+//!
+//! On the clock's grid it is that of a [`Pace`] whose units are permits and come at the beginning of
+//! each window:
+//!
+//! ```text
+//!  63                                                              0
+//! ┌─────────────────────────────────────────────────────────────────┐
+//! │ the permit count at which the bucket will be full again          │
+//! └─────────────────────────────────────────────────────────────────┘
+//!
+//! made(now) = window(now) * n
+//! base      = max(word, made)
+//! admitted iff base + k <= made + burst;  the word becomes base + k
+//! ```
+//!
+//! **Budget.** `n * (windows in 50 years) + 2 * burst < 2^64`: a burst of debt always fits.
+//!
+//! The greedy one is an [`Hourglass`]: its file draws the word.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::alignment::{Alignment, Epoch, alignable};
+use super::delegate::runs_on;
+use super::grid::{Grid, Stairs, needed, period_of, shortest_period};
+use super::hourglass::Hourglass;
+use super::pace::{MAX_WORD, Pace};
+use super::{Level, Requota, carry};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, MAX_BURST, Quota};
+
+/// A token bucket that gets all of a period's permits at once, at the period's end.
+///
+/// - As it is made, the periods lie on the clock, from its tick 0 or where the methods say, as with
+///   Bucket4j's `refillIntervally` (whose grid begins when the bucket is made) and
+///   `refillIntervallyAligned`.
+/// - [`greedy`](Self::greedy), a period begins with the first permit that is taken from a full bucket:
+///   each refill comes as soon as a whole period allows.
+///
+/// A bucket that is refilled as soon as possible, permit by permit, is the
+/// [`TokenBucket`](crate::TokenBucket).
+///
+/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`; greedy,
+/// at most `burst - 1 + min(n, burst) * (1 + floor((b - a) / period))`, where the interval is longer by the
+/// [`quantum`](Self::quantum) if threads' clocks differ. Around a refill that is a burst and a refill at
+/// once: choose small steps, or a [`TokenBucket`](crate::TokenBucket), where that matters.
+///
+/// Unlike a [`FixedWindow`](crate::FixedWindow) it keeps what was not taken, up to the burst, and does
+/// not forget what was [charged](crate::Limiter::charge): debt is paid from the next refills.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Intervals, Limiter, ManualClock, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let bucket = Intervals::new(Quota::per_minute(10).burst(25))?;
+/// let gate = Limiter::with_clock(bucket, clock.clone());
+/// gate.try_acquire_n(25)?;
+/// clock.advance(Duration::from_secs(59));
+/// assert_eq!(gate.available(), 0);
+/// clock.advance(Duration::from_secs(1));
+/// assert_eq!(gate.available(), 10);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct Intervals {
+    refill: Refill,
+    alignment: Alignment,
+    quota: Quota,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Refill {
+    Aligned(Pace<Stairs>),
+    Greedy(Hourglass),
+}
+
+/// What any quota for it must have.
+struct Checked {
+    period: NonZeroU64,
+    step: NonZeroU64,
+    burst: NonZeroU64,
+}
+
+impl Checked {
+    const fn of(quota: Quota) -> Result<Self, ConfigError> {
+        let period = match period_of(quota) {
+            Ok(period) => period,
+            Err(error) => return Err(error),
+        };
+        let (Some(step), Some(burst)) = (
+            NonZeroU64::new(quota.permits()),
+            NonZeroU64::new(quota.burst_size()),
+        ) else {
+            return Err(ConfigError::ZeroBurst);
+        };
+        let initial = quota.initial_permits();
+        if initial > burst.get() {
+            let burst = burst.get();
+            return Err(ConfigError::InitialAboveBurst { initial, burst });
+        }
+        Ok(Self {
+            period,
+            step,
+            burst,
+        })
+    }
+}
+
+impl Intervals {
+    /// Refilled at the beginning of each period of the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
+    /// allowed.
+    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+        let Checked {
+            period,
+            step,
+            burst,
+        } = match Checked::of(quota) {
+            Ok(checked) => checked,
+            Err(error) => return Err(error),
+        };
+        let (n, initial) = (step.get(), quota.initial_permits());
+        let needed = needed(period.get());
+        // The step beside a burst and a debt of one permit.
+        if (MAX_WORD - 2) / needed < n {
+            return Err(ConfigError::LimitTooLarge {
+                n,
+                max: (MAX_WORD - 2) / needed,
+                period: quota.period(),
+                min_period: shortest_period((MAX_WORD - 2) / n),
+            });
+        }
+        let max = (MAX_WORD - needed * n) / 2;
+        let max = if max < MAX_BURST { max } else { MAX_BURST };
+        if burst.get() > max {
+            let burst = burst.get();
+            return Err(ConfigError::BurstTooLarge { burst, max });
+        }
+        let grid = Grid::new(period, (MAX_WORD - 2 * burst.get()) / n, Alignment::CLOCK);
+        Ok(Self {
+            refill: Refill::Aligned(Pace::of_permits(Stairs { grid, step }, burst, initial)),
+            alignment: Alignment::CLOCK,
+            quota,
+        })
+    }
+
+    pub(super) const fn aligned(self, alignment: Alignment) -> Self {
+        match self.refill {
+            Refill::Aligned(pace) => {
+                let Stairs { grid, step } = *pace.meter();
+                let grid = grid.aligned(alignment);
+                Self {
+                    refill: Refill::Aligned(pace.on(Stairs { grid, step })),
+                    alignment,
+                    quota: self.quota,
+                }
+            }
+            // It begins when something is taken.
+            Refill::Greedy(_) => self,
+        }
+    }
+
+    /// A period begins with the first permit that is taken from a full bucket, and others follow until
+    /// it is full again. When periods would else begin has no meaning then.
+    ///
+    /// The word keeps the beginning as a multiple of a [`quantum`](Self::quantum), rounded up: a refill
+    /// is never early, and at most a quantum late, also after many periods.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::BurstTooLarge`] if the quantum would be above a 64th of the period.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Intervals, Limiter, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let bucket = Intervals::new(Quota::per_minute(10))?.greedy()?;
+    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// clock.advance(Duration::from_secs(45));
+    /// gate.try_acquire()?;
+    /// clock.advance(Duration::from_secs(59));
+    /// assert_eq!(gate.available(), 9);
+    /// clock.advance(Duration::from_secs(1) + bucket.quantum().unwrap());
+    /// assert_eq!(gate.available(), 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn greedy(self) -> Result<Self, ConfigError> {
+        Self::greedily(self.quota)
+    }
+
+    /// The same, of a quota that may be too large for a bucket that is aligned.
+    pub(super) const fn greedily(quota: Quota) -> Result<Self, ConfigError> {
+        let Checked {
+            period,
+            step,
+            burst,
+        } = match Checked::of(quota) {
+            Ok(checked) => checked,
+            Err(error) => return Err(error),
+        };
+        match Hourglass::new(period, burst, step, quota.initial_permits()) {
+            Ok(glass) => Ok(Self {
+                refill: Refill::Greedy(glass),
+                alignment: Alignment::CLOCK,
+                quota,
+            }),
+            Err((max, _)) => {
+                let burst = burst.get();
+                Err(ConfigError::BurstTooLarge { burst, max })
+            }
+        }
+    }
+
+    pub(super) const fn is_greedy(&self) -> bool {
+        matches!(self.refill, Refill::Greedy(_))
+    }
+
+    pub(super) const fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    /// To what a period's beginning is rounded up, if it is greedy.
+    pub const fn quantum(&self) -> Option<Duration> {
+        match &self.refill {
+            Refill::Aligned(_) => None,
+            Refill::Greedy(glass) => Some(glass.quantum()),
+        }
+    }
+}
+
+macro_rules! its_refill {
+    ($this:ident, $core:ident => $call:expr) => {
+        match &$this.refill {
+            Refill::Aligned($core) => $call,
+            Refill::Greedy($core) => $call,
+        }
+    };
+}
+
+runs_on!(Intervals, its_refill);
+alignable!(Intervals);
+
+impl Requota for Intervals {
+    #[inline]
+    fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        if self.is_greedy() {
+            Self::greedily(quota)
+        } else {
+            Ok(Self::new(quota)?.aligned(self.alignment))
+        }
+    }
+
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        if self == next {
+            word
+        } else {
+            carry::by_permits(self, word, now, next)
+        }
+    }
+}

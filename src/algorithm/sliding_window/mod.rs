@@ -1,0 +1,217 @@
+//! The sliding window that is estimated from two counts.
+//!
+//! # The word
+//!
+//! ```text
+//!  63              2 * bits              bits                          0
+//! ┌──────────────────┬─────────────────────┬───────────────────────────┐
+//! │ window           │ count of the window │ count of the window       │
+//! │ (64 - 2*bits)    │ before it (bits)    │ (bits)                    │
+//! └──────────────────┴─────────────────────┴───────────────────────────┘
+//! ```
+//!
+//! ```text
+//! admitted iff  before * left / period + count + n <= limit
+//! ```
+//!
+//! where `left` is what is left of the window, from a whole period at its beginning to a nanosecond at
+//! its end. Both sides are multiplied by the period and compared in 128 bits: nothing is rounded. With
+//! [`Rounding::Down`] the window before counts as whole permits, which is to allow `period - 1` more
+//! in that comparison.
+//!
+//! When the clock goes to the next window, `count` becomes `before`; two windows on, both are
+//! forgotten. Windows are numbered from the clock's start and not modulo anything, so old counts can't
+//! come back to life. A word of a later window than the caller's was written by somebody with a later
+//! tick: the caller is counted at the beginning of that window, where the window before weighs most.
+//!
+//! **Budget.** Two counts share the word with the window's number, so it is
+//! `(limit + largest debt)^2 * (windows in 50 years) < 2^64`: `bits` is the largest width for which
+//! `2^(64 - 2 * bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies between is
+//! the largest debt.
+
+mod verbs;
+
+use core::num::NonZeroU64;
+
+use super::alignment::{Alignment, Epoch, alignable};
+use super::grid::{Grid, Layout, period_of};
+use super::{Requota, carry};
+use crate::clock::Tick;
+use crate::quota::{ConfigError, Quota};
+
+/// The sliding window: at most so many permits in the last period, estimated from the counts of the
+/// current window and the one before.
+///
+/// The window before is taken to have been filled evenly: of its count as much is held against the
+/// caller as of it is still within a period. `before * left / period + count + n` must not exceed the
+/// limit, and is compared exactly.
+///
+/// **Bound.** In every interval `[a, b]` at most `n + rate * (b - a)` permits: what a
+/// [`TokenBucket`](crate::TokenBucket) with a burst of `n` promises. With [`Rounding::Down`] less than
+/// one permit more. An interval of one period may so hold up to `2 * n`; but the double burst of the
+/// [`FixedWindow`](crate::FixedWindow), all at once at the edge, is impossible.
+///
+/// **Below it.** The window before weighs to its last nanosecond: after one in which anything was
+/// counted, a window admits at most `n - 1`. So under constant demand there are `n - 1` permits a
+/// period, and with `n` = 1 one every two periods. [`Rounding::Down`] admits `n`.
+///
+/// A caller with an older tick than the window that the word is in is counted at that window's
+/// beginning ([`Granted::at`]); so clocks that differ never admit more. A permit that is
+/// [undone](crate::Limiter::undo) after its window is over gives nothing back. A
+/// [charge](crate::Limiter::charge) counts in the current window, and weighs in the next one as all
+/// that was counted does.
+///
+/// A window has no burst and no permits of its own to start with: a quota in which these differ from
+/// `n` is refused. How large `n` may be depends on the window: up to 65 535 a second, 524 287 a minute,
+/// 4 194 303 an hour.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, SlidingWindow};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let gate = Limiter::with_clock(SlidingWindow::new(Quota::per_minute(12))?, clock.clone());
+/// gate.try_acquire_n(9)?;
+/// clock.advance(Duration::from_secs(75)); // a quarter into the next window
+/// gate.try_acquire_n(5)?;
+/// assert_eq!(gate.level().as_f64(), 11.75); // 9 * 3/4 + 5
+/// assert!(gate.try_acquire().is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct SlidingWindow {
+    // What every decision reads comes first, so that it shares a cache line with the word.
+    /// What all that is counted may weigh: the limit times the period and, if the window before is
+    /// rounded down, what that leaves out. The lower and the upper 64 bits.
+    allowed: (u64, u64),
+    /// The largest count.
+    most: u64,
+    /// How wide a count is.
+    bits: u32,
+    rounding: Rounding,
+    grid: Grid,
+    limit: NonZeroU64,
+    alignment: Alignment,
+    quota: Quota,
+}
+
+/// How a [`SlidingWindow`] counts the share of the window before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Rounding {
+    /// Exactly: not rounded at all.
+    #[default]
+    Exact,
+    /// Rounded down to whole permits, as those do that count in integers. That a share of less than
+    /// a permit counts for nothing is not known to [`is_idle`](crate::At::is_idle) and
+    /// [`reset_after`](crate::Granted::reset_after), which wait until it is gone, nor to
+    /// [`level`](crate::Limiter::level), which is not rounded.
+    Down,
+}
+
+impl SlidingWindow {
+    /// A window as long as the quota's period, in which `n` permits are to be had.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
+    /// allowed.
+    pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
+        let Layout { bits, windows } = match Layout::new(quota, 2) {
+            Ok(layout) => layout,
+            Err(error) => return Err(error),
+        };
+        let (Some(limit), Ok(period)) = (NonZeroU64::new(quota.permits()), period_of(quota)) else {
+            return Err(ConfigError::ZeroPermits);
+        };
+        let window = Self {
+            allowed: (0, 0),
+            most: (1 << bits) - 1,
+            bits,
+            rounding: Rounding::Exact,
+            grid: Grid::new(period, windows, Alignment::CLOCK),
+            limit,
+            alignment: Alignment::CLOCK,
+            quota,
+        };
+        Ok(window.rounding(Rounding::Exact))
+    }
+
+    /// How the share of the window before is rounded.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, NoClock, Quota, Rounding, SlidingWindow, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let exact = SlidingWindow::new(Quota::per_second(2))?;
+    /// for (window, there) in [(exact, 0), (exact.rounding(Rounding::Down), 1)] {
+    ///     let gate = Limiter::unstarted(window, NoClock);
+    ///     gate.try_acquire_n_at(2, Tick::ZERO)?;
+    ///     // Of the two permits before, 1.8 are still within a second.
+    ///     assert_eq!(gate.at(Tick::from_nanos(1_100_000_000)).available(), there);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn rounding(self, rounding: Rounding) -> Self {
+        let period = self.grid.period().get() as u128;
+        let allowed = self.limit.get() as u128 * period;
+        let allowed = match rounding {
+            Rounding::Exact => allowed,
+            Rounding::Down => allowed + period - 1,
+        };
+        Self {
+            allowed: (allowed as u64, (allowed >> 64) as u64),
+            rounding,
+            ..self
+        }
+    }
+
+    /// How the share of the window before is rounded.
+    pub(crate) const fn rounds(&self) -> Rounding {
+        self.rounding
+    }
+
+    pub(super) const fn aligned(self, alignment: Alignment) -> Self {
+        Self {
+            grid: self.grid.aligned(alignment),
+            alignment,
+            ..self
+        }
+    }
+
+    pub(super) const fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    /// How many permits above the limit a window can count: what is charged beyond that is not
+    /// recorded.
+    pub const fn largest_debt(&self) -> u64 {
+        self.most - self.limit.get()
+    }
+}
+
+impl Requota for SlidingWindow {
+    #[inline]
+    fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        let window = Self::new(quota)?.rounding(self.rounds());
+        Ok(window.aligned(self.alignment))
+    }
+
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        if self == next {
+            word
+        } else {
+            carry::by_permits(self, word, now, next)
+        }
+    }
+}
+
+alignable!(SlidingWindow);
