@@ -12,7 +12,9 @@
 use core::panic::PanicInfo;
 use core::time::Duration;
 
-use tollgate::{Clock, CoarseClock, Gcra, Limiter, NoClock, Quota, Tick, TokenBucket};
+use tollgate::{
+    AnyAlgorithm, Clock, CoarseClock, Gcra, Limiter, NoClock, Quota, Tick, TokenBucket,
+};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -100,6 +102,43 @@ pub unsafe extern "C" fn tollgate_quota(text: *const u8, length: usize) -> u64 {
         Some(Ok(quota)) => quota.burst_size(),
         _ => 0,
     }
+}
+
+/// Any algorithm from text, at a caller's tick: what is left of it after all verbs, all ones if the
+/// text is none.
+///
+/// # Safety
+///
+/// `text` points at `length` bytes that nobody changes meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64, n: u64) -> u64 {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::slice::from_raw_parts(text, length) };
+    let any = core::str::from_utf8(bytes)
+        .ok()
+        .map(str::parse::<AnyAlgorithm>);
+    let Some(Ok(any)) = any else {
+        return u64::MAX;
+    };
+    let gate = Limiter::unstarted(any, NoClock);
+    let at = gate.at(Tick::from_nanos(tick));
+    let delay = at.try_acquire_n(n).map_or(0, |granted| {
+        at.undo(granted);
+        nanos(granted.delay()) ^ nanos(granted.reset_after()) ^ granted.remaining()
+    });
+    let owed = at.charge(n).debt();
+    at.refund(owed);
+    let wait = at.time_until(n).map_or(0, nanos);
+    let burst = gate.quota().burst_size();
+    at.available() ^ at.level().ceil() ^ delay ^ wait ^ burst ^ u64::from(at.is_idle())
+}
+
+/// What must not be.
+#[cfg(feature = "panics")]
+#[unsafe(no_mangle)]
+pub extern "C" fn tollgate_panics(index: usize) -> u64 {
+    let waits = [1, 2, 3].map(|n| BUCKET.time_until(n).map_or(0, nanos));
+    waits[index]
 }
 
 fn nanos(wait: Duration) -> u64 {
