@@ -1,7 +1,7 @@
 //! The contestants of the measurements, for the benches and for `tollgate bench` alike.
 
 pub(crate) mod bucket;
-mod floor;
+pub(crate) mod floor;
 mod locked;
 pub(crate) mod timing;
 

@@ -15,6 +15,9 @@ use tollgate::primitive::{AtomicU64, Ordering};
 pub(crate) trait Contestant: Sync {
     /// The decision of this turn of a thread: whether it was allowed.
     fn decide(&self, turn: u64) -> bool;
+
+    /// Makes ready for a row of decisions.
+    fn prepare(&self) {}
 }
 
 /// A contestant in its loop, so that a list can hold many kinds and the loop still calls none of
@@ -32,6 +35,7 @@ pub(crate) struct Aligned<C>(pub(crate) C);
 impl<C: Contestant> Runner for Aligned<C> {
     #[inline(never)]
     fn run(&self, first: u64, turns: u64) -> u64 {
+        self.0.prepare();
         let mut allowed = 0;
         for turn in first..first + turns {
             allowed += u64::from(black_box(&self.0).decide(turn));

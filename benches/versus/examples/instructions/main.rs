@@ -9,14 +9,16 @@
 //! instructions bucket-allowed 1000
 //! ```
 
+mod algorithms;
+
 use std::hint::black_box;
 use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, Clock, CoarseClock, Debt, Gcra, GiveBack, Granted, Limiter, NoClock, Quota, Tick,
-    TokenBucket,
+    Algorithm, Clock, CoarseClock, Debt, Gauge, Gcra, GiveBack, Granted, Limiter, NoClock, Quota,
+    Tick, TokenBucket,
 };
 
 type Governor = governor::DefaultDirectRateLimiter;
@@ -44,13 +46,13 @@ mod counted {
     }
 
     #[inline(never)]
-    pub(super) fn counted_remaining_at<A: Algorithm, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
+    pub(crate) fn counted_remaining_at<A: Algorithm, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
         gate.try_acquire_at(now)
             .map_or(u64::MAX, |granted| granted.remaining())
     }
 
     #[inline(never)]
-    pub(super) fn counted_retry_at<A: Algorithm, C>(
+    pub(crate) fn counted_retry_at<A: Algorithm, C>(
         gate: &Limiter<A, C>,
         now: Tick,
     ) -> Option<Duration> {
@@ -74,6 +76,19 @@ mod counted {
     #[inline(never)]
     pub(super) fn counted_charge_at<A: Debt, C>(gate: &Limiter<A, C>, n: u64, now: Tick) -> u64 {
         gate.at(now).charge(n).n()
+    }
+
+    #[inline(never)]
+    pub(crate) fn counted_delay_at<A: Algorithm, C>(
+        gate: &Limiter<A, C>,
+        now: Tick,
+    ) -> Option<Duration> {
+        Some(gate.try_acquire_at(now).ok()?.delay())
+    }
+
+    #[inline(never)]
+    pub(crate) fn counted_level_at<A: Gauge, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
+        gate.at(now).level().ceil()
     }
 
     #[inline(never)]
@@ -116,8 +131,8 @@ fn with_clock<A: Algorithm, C: Clock>(algorithm: A, clock: C, allowed: bool, cou
     times(count, || counted_acquire(&gate) == allowed)
 }
 
-fn at_tick<A: Algorithm>(algorithm: A, allowed: bool, count: u64) -> u64 {
-    let (gate, now) = (started(algorithm), black_box(Tick::from_nanos(1)));
+fn at_tick<A: Algorithm>(algorithm: A, now: Tick, allowed: bool, count: u64) -> u64 {
+    let (gate, now) = (started(algorithm), black_box(now));
     if !allowed {
         assert!(gate.try_acquire_at(now).is_ok());
     }
@@ -146,9 +161,11 @@ fn gcra(quota: Quota) -> Gcra {
     Gcra::new(quota).expect("a quota that fits")
 }
 
+const SOON: Tick = Tick::from_nanos(1);
+
 type Row = (&'static str, fn(u64) -> u64);
 
-const ROWS: [Row; 18] = [
+static ROWS: [Row; 18] = [
     ("bucket-allowed", |count| {
         with_clock(bucket(wide()), tollgate::SystemClock, true, count)
     }),
@@ -167,15 +184,17 @@ const ROWS: [Row; 18] = [
         times(count, || counted_acquire_n(&gate, n))
     }),
     ("bucket-at-allowed", |count| {
-        at_tick(bucket(wide()), true, count)
+        at_tick(bucket(wide()), SOON, true, count)
     }),
     ("bucket-at-denied", |count| {
-        at_tick(bucket(dry()), false, count)
+        at_tick(bucket(dry()), SOON, false, count)
     }),
     ("gcra-at-allowed", |count| {
-        at_tick(gcra(wide()), true, count)
+        at_tick(gcra(wide()), SOON, true, count)
     }),
-    ("gcra-at-denied", |count| at_tick(gcra(dry()), false, count)),
+    ("gcra-at-denied", |count| {
+        at_tick(gcra(dry()), SOON, false, count)
+    }),
     ("coarse-allowed", |count| coarse(true, count)),
     ("coarse-denied", |count| coarse(false, count)),
     ("at-allowed-remaining", |count| {
@@ -214,16 +233,20 @@ const ROWS: [Row; 18] = [
     }),
 ];
 
+fn all() -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ)
+}
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(wanted) = arguments.next() else {
-        for (name, _) in ROWS {
+        for (name, _) in all() {
             println!("{name}");
         }
         return ExitCode::SUCCESS;
     };
     let count = arguments.next().map_or(Ok(1000), |text| text.parse());
-    let (Ok(count), Some((_, row))) = (count, ROWS.iter().find(|(name, _)| *name == wanted)) else {
+    let (Ok(count), Some((_, row))) = (count, all().find(|(name, _)| *name == wanted)) else {
         eprintln!("no such row, or no such number");
         return ExitCode::FAILURE;
     };
