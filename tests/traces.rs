@@ -2,7 +2,8 @@
 //!
 //! It runs every trace in tests/traces, or in the folder that the environment variable
 //! `TOLLGATE_TRACES` names, and prints what it compared. tests/traces/README.md describes the
-//! files, traces_support/ is the runner, and docs/TRACES.md says how to add a source.
+//! files, tests/replay is the runner, traces_support/ has the adapters, and docs/TRACES.md says how to
+//! add a source.
 
 mod traces_support;
 
@@ -11,10 +12,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use traces_support::comparison::Direction::{self, OtherValue, TheyAdmitLess, TheyAdmitMore};
+use tollgate_replay::Direction::{self, OtherValue, TheyAdmitLess, TheyAdmitMore};
+use tollgate_replay::{Report, run_folder};
 use traces_support::own_copy;
-use traces_support::report::Report;
-use traces_support::runner::run_folder;
 use traces_support::sources;
 
 static OWN_COPY: LazyLock<Report> =
@@ -54,16 +54,82 @@ const FAILS_OPEN: &str = "an expiry of 0: the script fails and admits everything
 const UNLIMITED: &str = "an expiry of 0: never limited there, limited here";
 const NO_CAPACITY: &str = "a capacity of 0: refused when it is built here";
 const ABOVE_CAPACITY: &str = "asked above the capacity, it reports a full limiter";
+const LEAKS_TWICE: &str = "time went back: the seconds since leak twice";
+const DRIFT: &str = "thousandths are cut at each admitted request";
+const LATE: &str = "a nanosecond late at a rate of no whole nanoseconds";
+const END: &str = "at a window's very end it is open for two quanta more";
+const COUNTS_ON: &str = "counts what it refuses beyond what fits the word";
+const OPENED_BY_0: &str = "a hit of 0 opens a window";
+const NOTHING_TAKEN: &str = "a window with nothing taken, or less than nothing, stays open";
+const SPREADS: &str = "spreads hits evenly by delays";
+const AT_THE_BEGINNING: &str = "at a window's beginning its reset is now";
+const ROUNDED: &str = "doubles of a quarter of a microsecond";
 
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 6] = [
+const EXPECTED: [Expected; 13] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
         3300,
         &[(ABOVE_CAPACITY, OtherValue, 125)],
     ),
+    (
+        "limits_fixed_window.jsonl.gz",
+        7,
+        2100,
+        &[
+            (OPENED_BY_0, OtherValue, 3),
+            (END, TheyAdmitMore, 88),
+            (END, OtherValue, 33),
+            (COUNTS_ON, OtherValue, 405),
+        ],
+    ),
+    (
+        "limits_sliding_window_counter.jsonl.gz",
+        7,
+        2100,
+        &[
+            (AT_THE_BEGINNING, OtherValue, 73),
+            (TIE, TheyAdmitMore, 2),
+            (TIE, OtherValue, 1),
+            (ROUNDED, OtherValue, 12),
+        ],
+    ),
+    ("nginx_limit_req_realtime.jsonl.gz", 18, 5834, &[]),
+    (
+        "nginx_limit_req_virtual.jsonl.gz",
+        14,
+        4480,
+        &[
+            (LATE, TheyAdmitMore, 9),
+            (DRIFT, TheyAdmitLess, 25),
+            (DRIFT, OtherValue, 80),
+        ],
+    ),
+    ("pyrate_fixed_window_aligned.jsonl.gz", 6, 1800, &[]),
     ("pyrate_gcra.jsonl.gz", 7, 2100, &[]),
+    (
+        "rate_limiter_flexible_memory.jsonl.gz",
+        9,
+        2340,
+        &[
+            (NOTHING_TAKEN, OtherValue, 77),
+            (END, TheyAdmitMore, 107),
+            (END, OtherValue, 34),
+            (COUNTS_ON, OtherValue, 633),
+            (SPREADS, OtherValue, 151),
+        ],
+    ),
+    (
+        "redis_shenyu_leaky_bucket.jsonl.gz",
+        25,
+        5250,
+        &[
+            (TIE, OtherValue, 6),
+            (LEAKS_TWICE, TheyAdmitMore, 4),
+            (LEAKS_TWICE, OtherValue, 32),
+        ],
+    ),
     (
         "redis_shenyu_token_bucket.jsonl.gz",
         25,
@@ -129,7 +195,7 @@ fn every_file_is_run_or_listed() {
 #[test]
 fn no_operation_is_skipped() {
     for file in OWN_COPY.files.iter().filter(|f| f.covered_traces() > 0) {
-        let text = traces_support::format::read_text(&own_copy().join(&file.file));
+        let text = tollgate_replay::read_text(&own_copy().join(&file.file));
         let text = text.expect("a recorded file");
         let lines = text
             .lines()

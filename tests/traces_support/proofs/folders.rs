@@ -8,8 +8,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::{Cut, recorded};
-use crate::traces_support::runner::run_folder;
 use crate::traces_support::sources;
+use tollgate_replay::run_folder;
 
 /// An empty folder of this test's own.
 fn folder(name: &str) -> PathBuf {

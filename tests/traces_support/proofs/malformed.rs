@@ -1,7 +1,7 @@
 //! What can't be read, or is not all there, is an error that says where, and is not skipped.
 
-use crate::traces_support::runner::run_text;
 use crate::traces_support::sources;
+use tollgate_replay::run_text;
 
 const HEADER: &str = r#"{"source":"governor 0.10.4","algorithm":"gcra","trace":"made up","config":{"replenish_interval_ns":1000,"burst":2},"ops":1}"#;
 const OP: &str = r#"{"t":0,"op":"check","n":1,"result":{"ok":true,"remaining":1}}"#;

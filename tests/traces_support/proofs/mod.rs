@@ -2,15 +2,15 @@
 
 mod changed;
 mod folders;
+mod leaky;
 mod malformed;
 mod outside;
+mod windows;
 
 use std::path::{Path, PathBuf};
 
-use super::format::read_text;
-use super::report::FileReport;
-use super::runner::run_text;
 use super::sources;
+use tollgate_replay::{Direction, FileReport, read_text, run_text};
 
 /// The project's own copy of the recorded traces.
 pub(crate) fn own_copy() -> PathBuf {
@@ -18,9 +18,16 @@ pub(crate) fn own_copy() -> PathBuf {
 }
 
 /// The recorded files that have an adapter.
-const COVERED: [&str; 6] = [
+const COVERED: [&str; 13] = [
     "go_throttled_gcra",
+    "limits_fixed_window",
+    "limits_sliding_window_counter",
+    "nginx_limit_req_realtime",
+    "nginx_limit_req_virtual",
+    "pyrate_fixed_window_aligned",
     "pyrate_gcra",
+    "rate_limiter_flexible_memory",
+    "redis_shenyu_leaky_bucket",
     "redis_shenyu_token_bucket",
     "redis_spring_gateway_token_bucket",
     "rust_governor_gcra",
@@ -78,6 +85,29 @@ impl Cut {
         Self { header, ops }
     }
 
+    /// One trace of a file, by its name.
+    fn named(file: &str, trace: &str) -> Self {
+        let is_it = |cut: &Self| cut.header["trace"] == trace;
+        Self::all(file)
+            .into_iter()
+            .find(is_it)
+            .expect("such a trace")
+    }
+
+    /// The first op that is counted in this class and direction.
+    fn first_counted(&self, class: &'static str, way: Direction) -> usize {
+        let all: Vec<usize> = (0..self.ops.len()).collect();
+        let counted = |ops: usize| {
+            self.first(ops)
+                .run()
+                .divergences
+                .contains_key(&(class, way))
+        };
+        let first = all.partition_point(|&position| !counted(position + 1));
+        assert!(first < all.len(), "nothing is counted as {class}");
+        first
+    }
+
     fn text(&self) -> String {
         let lines = std::iter::once(&self.header).chain(&self.ops);
         lines.map(|line| format!("{line}\n")).collect()
@@ -86,4 +116,32 @@ impl Cut {
     fn run(&self) -> FileReport {
         run_text("cut.jsonl", &self.text(), sources::all())
     }
+}
+
+/// Finds the first op that is counted in this class, and sees that it fails after each of the edits.
+fn fails_if(
+    cut: &Cut,
+    class: &'static str,
+    way: Direction,
+    edits: &[fn(&mut serde_json::Value)],
+) -> usize {
+    let position = cut.first_counted(class, way);
+    for (number, edit) in edits.iter().enumerate() {
+        let mut cut = cut.first(position + 1);
+        edit(&mut cut.ops[position]);
+        let failures = cut.run().failures;
+        assert_eq!(failures.len(), 1, "{class}: edit {number} of op {position}");
+        assert_eq!(failures[0].op, position as u64 + 1, "{}", failures[0]);
+    }
+    position
+}
+
+/// Adds to a number of the op or of its result.
+fn add(op: &mut serde_json::Value, key: &str, n: i64) {
+    let value = if op["result"][key].is_null() {
+        &mut op[key]
+    } else {
+        &mut op["result"][key]
+    };
+    *value = serde_json::json!(value.as_i64().expect("a number") + n);
 }

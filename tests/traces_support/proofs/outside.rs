@@ -3,10 +3,9 @@
 
 use tollgate::{Algorithm, Denied, Forecast, Granted, Tick};
 
-use crate::traces_support::comparison::{Class, Comparison, Direction};
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::gate::Gate;
-use crate::traces_support::runner::{Replay, Source, run_text};
+use tollgate_replay::{
+    Class, Comparison, Direction, Gate, Header, Malformed, Op, Replay, Source, run_text,
+};
 
 /// At most so many, ever.
 #[derive(Debug)]

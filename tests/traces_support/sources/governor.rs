@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use tollgate::{Denied, Gcra};
 
-use crate::traces_support::comparison::Comparison;
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::gate::Gate;
-use crate::traces_support::runner::{Replay, Source};
+use tollgate_replay::{Comparison, Gate, Header, Malformed, Op, Replay, Source};
 
 pub(crate) struct Governor;
 

@@ -1,23 +1,38 @@
 //! The recorded limiters that are replayed.
 
+mod first_hit;
+mod flexible_theirs;
 mod governor;
+mod limits_fixed_window;
+mod limits_sliding_window;
+mod nginx;
 mod pyrate;
+mod pyrate_rates;
+mod pyrate_window;
+mod rate_limiter_flexible;
 mod redis_bucket;
 mod shenyu;
+mod shenyu_leaky;
 mod spring;
 mod throttled;
 mod token_bucket_pypi;
 
-use super::runner::Source;
+use tollgate_replay::Source;
 
 /// All that are known.
 pub(crate) const fn all() -> &'static [&'static dyn Source] {
     &[
         &governor::Governor,
+        &limits_fixed_window::LimitsFixedWindow,
+        &limits_sliding_window::LimitsSlidingWindow,
+        &nginx::Nginx,
         &throttled::Throttled,
         &pyrate::Pyrate,
+        &pyrate_window::PyrateWindow,
+        &rate_limiter_flexible::RateLimiterFlexible,
         &token_bucket_pypi::TokenBucketPyPi,
         &spring::Spring,
         &shenyu::ShenYu,
+        &shenyu_leaky::ShenYuLeaky,
     ]
 }

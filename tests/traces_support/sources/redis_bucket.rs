@@ -3,9 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::traces_support::comparison::{Class, Comparison, Direction, TIE as NEAR};
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::level::{LevelGate, before, is_tie};
+use tollgate_replay::{
+    Class, Comparison, Direction, Header, LevelGate, Malformed, Op, TIE as NEAR, before, is_tie,
+};
 
 /// They keep the level when time goes back, and the earlier time with it, so that the same
 /// seconds are credited a second time. We count at the latest time seen, and are short by at most
@@ -19,7 +19,7 @@ static WENT_BACK: Class = Class {
 
 /// The level was within a millionth of a permit of what was asked for (or of the whole permits
 /// that are reported), and both agree on the level. We decide exactly.
-static TIE: Class = Class {
+pub(super) static TIE: Class = Class {
     name: "doubles at a tie",
     directions: &[
         Direction::TheyAdmitMore,
@@ -117,7 +117,7 @@ impl RedisBucket {
 }
 
 /// The whole permits that a level may be reported as: two numbers if it is near a tie.
-fn whole(level: f64) -> RangeInclusive<u64> {
+pub(super) fn whole(level: f64) -> RangeInclusive<u64> {
     (level - NEAR) as u64..=(level + NEAR) as u64
 }
 

@@ -4,10 +4,9 @@
 //! and is in [`redis_bucket`](super::redis_bucket).
 
 use super::redis_bucket::{RedisBucket, asked, nanos};
-use crate::traces_support::comparison::{Class, Comparison, Direction, Value};
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::level::LevelGate;
-use crate::traces_support::runner::{Replay, Source};
+use tollgate_replay::{
+    Class, Comparison, Direction, Header, LevelGate, Malformed, Op, Replay, Source, Value,
+};
 
 /// The error of the script, to the word.
 const EXPIRY_OF_0: &str = "invalid expire time in 'setex' command";

@@ -6,10 +6,9 @@
 use tollgate::{ConfigError, TokenBucket};
 
 use super::redis_bucket::{RedisBucket, asked, nanos};
-use crate::traces_support::comparison::{Class, Comparison, Direction, Value};
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::level::{LevelGate, quota};
-use crate::traces_support::runner::{Replay, Source};
+use tollgate_replay::{
+    Class, Comparison, Direction, Header, LevelGate, Malformed, Op, Replay, Source, Value, quota,
+};
 
 /// The script's keys expire after `2 * capacity / rate` seconds, rounded down; where that is 0
 /// nothing is stored and every call finds a full bucket.

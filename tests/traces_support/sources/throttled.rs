@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use tollgate::Gcra;
 
-use crate::traces_support::comparison::{Class, Comparison, Direction};
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::gate::Gate;
-use crate::traces_support::runner::{Replay, Source};
+use tollgate_replay::{Class, Comparison, Direction, Gate, Header, Malformed, Op, Replay, Source};
 
 /// More than the capacity is answered with a full limiter, whatever the state: `remaining` is the
 /// capacity and `reset_after` 0. We answer with the limiter as it is. The decision, and the TAT, are

@@ -3,10 +3,9 @@
 //! It keeps the time in seconds and its level in permits as doubles, so that at an exact boundary
 //! it decides as they happen to be rounded.
 
-use crate::traces_support::comparison::{Class, Comparison, Direction};
-use crate::traces_support::format::{Header, Malformed, Op};
-use crate::traces_support::level::{LevelGate, before, is_tie};
-use crate::traces_support::runner::{Replay, Source};
+use tollgate_replay::{
+    Class, Comparison, Direction, Header, LevelGate, Malformed, Op, Replay, Source, before, is_tie,
+};
 
 /// The level was within a millionth of a permit of what was asked for, and both agree on the level.
 /// We decide exactly.

@@ -4,12 +4,17 @@ use std::time::Duration;
 
 use tollgate::{Quota, TokenBucket};
 
-use super::comparison::TIE;
-use super::format::{Fields, Malformed};
-use super::gate::{Answer, Gate};
+use crate::comparison::TIE;
+use crate::format::{Fields, Malformed};
+use crate::gate::{Answer, Gate};
 
-/// A rate that was given as a double is the simplest fraction that rounds to it.
-pub(crate) fn quota(config: &Fields) -> Result<Quota, Malformed> {
+/// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double is
+/// the simplest fraction that rounds to it.
+///
+/// # Errors
+///
+/// [`Malformed`] if one of them is missing, or the rate is no simple fraction.
+pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
     let (rate, capacity) = (config.f64("rate")?, config.u64("capacity")?);
     for seconds in 1..=1000_u32 {
         let permits = (rate * f64::from(seconds)).round();
@@ -22,53 +27,71 @@ pub(crate) fn quota(config: &Fields) -> Result<Quota, Malformed> {
 }
 
 /// A bucket, and its rate in permits a second.
-pub(crate) struct LevelGate {
+#[derive(Debug)]
+pub struct LevelGate {
     gate: Gate<TokenBucket>,
     rate: f64,
 }
 
 /// An answer, and the level at which it was decided.
-pub(crate) struct Decided {
-    pub(crate) answer: Answer,
-    pub(crate) before: f64,
+#[derive(Debug)]
+pub struct Decided {
+    /// The answer.
+    pub answer: Answer,
+    /// The level before the call.
+    pub before: f64,
 }
 
 impl LevelGate {
-    pub(crate) fn new(config: &Fields) -> Result<Self, Malformed> {
+    /// A fresh bucket of a configuration: see [`quota`].
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is no such bucket.
+    pub fn new(config: &Fields) -> Result<Self, Malformed> {
         let quota = quota(config)?;
         let rate = quota.permits() as f64 / quota.period().as_secs_f64();
         let gate = Gate::new(TokenBucket::new(quota))?;
         Ok(Self { gate, rate })
     }
 
-    pub(crate) fn capacity(&self) -> u64 {
+    /// The most that can be had at once.
+    pub fn capacity(&self) -> u64 {
         self.gate.capacity()
     }
 
     /// Permits a second.
-    pub(crate) fn rate(&self) -> f64 {
+    pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    pub(crate) fn ask(&self, n: u64, t_ns: u64) -> Decided {
+    /// Asks for `n` permits at `t_ns`.
+    #[must_use]
+    pub fn ask(&self, n: u64, t_ns: u64) -> Decided {
         let answer = self.gate.ask(n, t_ns);
         let before = before(self.gate.level(self.rate), answer.ok(), n);
         Decided { answer, before }
     }
 
     /// Takes over a recorded level.
-    pub(crate) fn hold(&self, level: f64, t_ns: u64) -> Result<(), Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Gate::hold`].
+    pub fn hold(&self, level: f64, t_ns: u64) -> Result<(), Malformed> {
         self.gate.hold(level, self.rate, t_ns)
     }
 }
 
 /// The level before a call that left `after`. Two limiters that were in one state agree on it even
 /// if they decided otherwise.
-pub(crate) fn before(after: f64, ok: bool, n: u64) -> f64 {
+#[must_use]
+pub fn before(after: f64, ok: bool, n: u64) -> f64 {
     if ok { after + n as f64 } else { after }
 }
 
 /// Whether a level is so near to `n` that doubles may decide either way.
-pub(crate) fn is_tie(level: f64, n: u64) -> bool {
+#[must_use]
+pub fn is_tie(level: f64, n: u64) -> bool {
     (level - n as f64).abs() <= TIE
 }

@@ -9,13 +9,16 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
 
 /// A line that does not say what it should. Never skipped: it fails the file.
 #[derive(Debug)]
-pub(crate) struct Malformed(pub(crate) String);
+pub struct Malformed(pub String);
+
+impl std::error::Error for Malformed {}
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,7 +28,7 @@ impl fmt::Display for Malformed {
 
 /// A JSON object that knows which of its keys were read.
 #[derive(Debug)]
-pub(crate) struct Fields {
+pub struct Fields {
     map: Map<String, Value>,
     read: RefCell<BTreeSet<String>>,
 }
@@ -42,7 +45,7 @@ impl Fields {
     }
 
     /// The value, unless the key is missing or null.
-    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&Value> {
         self.read.borrow_mut().insert(key.to_owned());
         self.map.get(key).filter(|value| !value.is_null())
     }
@@ -60,50 +63,92 @@ impl Fields {
         })
     }
 
-    pub(crate) fn u64(&self, key: &str) -> Result<u64, Malformed> {
+    /// A number that can't be below zero.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn u64(&self, key: &str) -> Result<u64, Malformed> {
         self.must(key, "a whole number from 0", Value::as_u64)
     }
 
     /// A number that something will be divided by, or one subtracted from.
-    pub(crate) fn positive(&self, key: &str) -> Result<u64, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn positive(&self, key: &str) -> Result<u64, Malformed> {
         self.must(key, "a whole number from 1", |value| {
             value.as_u64().filter(|&number| number > 0)
         })
     }
 
     /// The number, or nothing if the key is missing or null.
-    pub(crate) fn optional_u64(&self, key: &str) -> Result<Option<u64>, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if it is something else.
+    pub fn optional_u64(&self, key: &str) -> Result<Option<u64>, Malformed> {
         self.get(key).map(|_| self.u64(key)).transpose()
     }
 
-    pub(crate) fn i64(&self, key: &str) -> Result<i64, Malformed> {
+    /// A number that may be below zero.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn i64(&self, key: &str) -> Result<i64, Malformed> {
         self.must(key, "a whole number", Value::as_i64)
     }
 
-    pub(crate) fn f64(&self, key: &str) -> Result<f64, Malformed> {
+    /// Any number.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn f64(&self, key: &str) -> Result<f64, Malformed> {
         self.must(key, "a number", Value::as_f64)
     }
 
-    pub(crate) fn flag(&self, key: &str) -> Result<bool, Malformed> {
+    /// Yes or no.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn flag(&self, key: &str) -> Result<bool, Malformed> {
         self.must(key, "true or false", Value::as_bool)
     }
 
-    pub(crate) fn text(&self, key: &str) -> Result<&str, Malformed> {
+    /// A string.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn text(&self, key: &str) -> Result<&str, Malformed> {
         self.must(key, "a string", Value::as_str)
     }
 
-    pub(crate) fn list(&self, key: &str) -> Result<&[Value], Malformed> {
+    /// A list of anything.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn list(&self, key: &str) -> Result<&[Value], Malformed> {
         self.must(key, "a list", |value| Some(value.as_array()?.as_slice()))
     }
 
     /// The objects in a list.
-    pub(crate) fn objects(&self, key: &str) -> Result<Vec<Fields>, Malformed> {
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is no list, or something else in it.
+    pub fn objects(&self, key: &str) -> Result<Vec<Fields>, Malformed> {
         let list = self.list(key)?.iter();
         list.map(|value| Self::new(value.clone(), key)).collect()
     }
 
     /// The keys that nobody asked for.
-    pub(crate) fn unread(&self) -> Vec<&str> {
+    pub fn unread(&self) -> Vec<&str> {
         let read = self.read.borrow();
         let keys = self.map.keys().map(String::as_str);
         keys.filter(|key| !read.contains(*key)).collect()
@@ -112,36 +157,57 @@ impl Fields {
 
 /// The first line of a trace.
 #[derive(Debug)]
-pub(crate) struct Header {
-    pub(crate) source: String,
-    pub(crate) algorithm: String,
-    pub(crate) trace: String,
+pub struct Header {
+    /// The recorded limiter: its name and version.
+    pub source: String,
+    /// Which of its algorithms.
+    pub algorithm: String,
+    /// The trace's name, of which its file has no other.
+    pub trace: String,
     /// How many ops follow.
-    pub(crate) ops: u64,
-    pub(crate) config: Fields,
+    pub ops: u64,
+    /// Its configuration, in its own words.
+    pub config: Fields,
     /// What some sources say beside their configuration.
-    pub(crate) variant: Option<String>,
+    pub variant: Option<String>,
+    /// How long after 1970-01-01 UTC the trace's times begin, where it says so in whole seconds or
+    /// milliseconds.
+    origin: Option<Duration>,
+}
+
+impl Header {
+    /// The origin, which windows that are aligned to the epoch need.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is none.
+    pub fn origin(&self) -> Result<Duration, Malformed> {
+        self.origin
+            .ok_or_else(|| Malformed("it does not say where its times begin".to_owned()))
+    }
 }
 
 /// One recorded call.
 #[derive(Debug)]
-pub(crate) struct Op {
-    pub(crate) name: String,
+pub struct Op {
+    /// What was called.
+    pub name: String,
     /// `t` and the arguments.
-    pub(crate) args: Fields,
-    pub(crate) result: Fields,
+    pub args: Fields,
+    /// What it answered.
+    pub result: Fields,
 }
 
 impl Op {
     /// The call, for whoever reads a failure.
-    pub(crate) fn asked(&self) -> String {
+    pub fn asked(&self) -> String {
         let args = self.args.map.iter().filter(|(key, _)| *key != "op");
         let args: Vec<String> = args.map(|(key, value)| format!("{key} {value}")).collect();
         format!("{}({})", self.name, args.join(", "))
     }
 
     /// The error for an operation that an adapter has no verb for.
-    pub(crate) fn unknown(&self) -> Malformed {
+    pub fn unknown(&self) -> Malformed {
         Malformed(format!(
             "there is no operation `{}` in this source",
             self.name
@@ -149,14 +215,22 @@ impl Op {
     }
 }
 
+/// A line of a file.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub enum Line {
+    /// It begins a trace.
     Header(Header),
+    /// It is a call in the trace that was begun last.
     Op(Op),
 }
 
 impl Line {
-    pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if it is neither.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
         let value = serde_json::from_str(text).map_err(|e| Malformed(format!("no JSON: {e}")))?;
         let mut fields = Fields::new(value, "the line")?;
         if fields.map.contains_key("source") {
@@ -169,6 +243,7 @@ impl Line {
                     Some(_) => Some(fields.text("variant")?.to_owned()),
                     None => None,
                 },
+                origin: origin(&fields)?,
                 config: Fields::new(fields.map.remove("config").unwrap_or_default(), "`config`")?,
             }));
         }
@@ -183,13 +258,26 @@ impl Line {
     }
 }
 
+fn origin(header: &Fields) -> Result<Option<Duration>, Malformed> {
+    let seconds = header.optional_u64("t_base_unix_s")?;
+    let millis = header.optional_u64("t_base_unix_ms")?;
+    Ok(seconds
+        .map(Duration::from_secs)
+        .or(millis.map(Duration::from_millis)))
+}
+
 /// Whether the runner reads a file of this name.
-pub(crate) fn is_trace_file(name: &str) -> bool {
+#[must_use]
+pub fn is_trace_file(name: &str) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
 }
 
 /// The text of a file, unpacked if its name says that it is packed.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+///
+/// # Errors
+///
+/// The system's, and those of unpacking.
+pub fn read_text(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut text = String::new();
     if path.extension().is_some_and(|extension| extension == "gz") {

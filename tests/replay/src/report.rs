@@ -3,39 +3,47 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::comparison::Direction;
+use crate::comparison::Direction;
 
+/// What a run of a folder says.
 #[derive(Debug)]
-pub(crate) struct Report {
-    pub(crate) files: Vec<FileReport>,
+pub struct Report {
+    /// Of each file, in the order of their names.
+    pub files: Vec<FileReport>,
 }
 
+/// What a run of one file says.
 #[derive(Debug)]
-pub(crate) struct FileReport {
-    pub(crate) file: String,
+pub struct FileReport {
+    /// Its name.
+    pub file: String,
     /// All traces, also those that nobody knows.
-    pub(crate) traces: usize,
+    pub traces: usize,
     /// The ops that were compared.
-    pub(crate) ops: usize,
+    pub ops: usize,
     /// The pairs that were compared: every op has several.
-    pub(crate) fields: usize,
+    pub fields: usize,
     /// Ops that differ on purpose, by class and direction.
-    pub(crate) divergences: BTreeMap<(&'static str, Direction), usize>,
+    pub divergences: BTreeMap<(&'static str, Direction), usize>,
     /// After how many of those the recorded state was taken over.
-    pub(crate) taken_over: usize,
+    pub taken_over: usize,
     /// Sources that nobody knows, and how many traces they have here.
-    pub(crate) not_covered: BTreeMap<String, usize>,
-    pub(crate) failures: Vec<Failure>,
+    pub not_covered: BTreeMap<String, usize>,
+    /// What must not be.
+    pub failures: Vec<Failure>,
 }
 
 /// A difference without a name, or something that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) file: String,
-    pub(crate) trace: String,
+pub struct Failure {
+    /// The file's name.
+    pub file: String,
+    /// The trace's name.
+    pub trace: String,
     /// From 1; 0 is the header or what comes before it.
-    pub(crate) op: u64,
-    pub(crate) what: String,
+    pub op: u64,
+    /// What is wrong.
+    pub what: String,
 }
 
 impl FileReport {
@@ -64,13 +72,16 @@ impl FileReport {
     }
 
     /// The traces that were replayed.
-    pub(crate) fn covered_traces(&self) -> usize {
+    #[must_use]
+    pub fn covered_traces(&self) -> usize {
         self.traces - self.not_covered.values().sum::<usize>()
     }
 }
 
 impl Report {
-    pub(crate) fn failures(&self) -> Vec<Failure> {
+    /// The failures of all files.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
         self.files.iter().flat_map(|f| f.failures.clone()).collect()
     }
 }

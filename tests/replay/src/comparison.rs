@@ -2,22 +2,26 @@
 
 use std::fmt;
 
-use super::format::Op;
+use crate::format::Op;
 
 /// Levels, in permits, that are nearer than this are one level: the recorded ones are doubles.
-pub(crate) const TIE: f64 = 1e-6;
+pub const TIE: f64 = 1e-6;
+
+/// What the decision is called among the fields.
+const DECISION: &str = "ok";
 
 /// A difference on purpose.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Class {
-    pub(crate) name: &'static str,
+pub struct Class {
+    /// What it is called in a report.
+    pub name: &'static str,
     /// The only directions in which it may show.
-    pub(crate) directions: &'static [Direction],
+    pub directions: &'static [Direction],
 }
 
 /// In which direction the recorded limiter differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Direction {
+pub enum Direction {
     /// They admitted what we refuse.
     TheyAdmitMore,
     /// They refused what we admit.
@@ -38,11 +42,15 @@ impl fmt::Display for Direction {
 
 /// One answer, in the recorded limiter's units.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Yes or no.
     Flag(bool),
+    /// A whole number of any unit.
     Number(i128),
     /// Permits and parts of one.
     Level(f64),
+    /// A word of the recorded limiter's own.
+    Name(&'static str),
     /// There is none: no wait because it was granted or never will be, no limiter.
     Nothing,
 }
@@ -53,6 +61,7 @@ impl PartialEq for Value {
             (Self::Flag(a), Self::Flag(b)) => a == b,
             (Self::Number(a), Self::Number(b)) => a == b,
             (Self::Level(a), Self::Level(b)) => (a - b).abs() <= TIE,
+            (Self::Name(a), Self::Name(b)) => a == b,
             (Self::Nothing, Self::Nothing) => true,
             _ => false,
         }
@@ -65,6 +74,7 @@ impl fmt::Display for Value {
             Self::Flag(flag) => flag.fmt(f),
             Self::Number(number) => number.fmt(f),
             Self::Level(level) => write!(f, "{level:.9}"),
+            Self::Name(name) => f.write_str(name),
             Self::Nothing => f.write_str("nothing"),
         }
     }
@@ -88,6 +98,12 @@ impl From<i64> for Value {
     }
 }
 
+impl From<&'static str> for Value {
+    fn from(name: &'static str) -> Self {
+        Self::Name(name)
+    }
+}
+
 impl From<f64> for Value {
     fn from(level: f64) -> Self {
         Self::Level(level)
@@ -100,34 +116,43 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
+/// One value that was recorded, and ours.
 #[derive(Debug)]
-pub(crate) struct Pair {
-    pub(crate) field: &'static str,
-    pub(crate) theirs: Value,
-    pub(crate) ours: Value,
+pub struct Pair {
+    /// What it is called in a report.
+    pub field: &'static str,
+    /// What was recorded.
+    pub theirs: Value,
+    /// What we answered.
+    pub ours: Value,
 }
 
-/// All that was recorded of one call, each beside our answer.
+/// All that was recorded of one call, each value beside our answer.
 #[derive(Debug)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     pairs: Vec<Pair>,
     /// The call, for whoever reads a failure.
     asked: String,
 }
 
 impl Comparison {
-    /// Begins with the decision, which every call has. Ours is nothing where there is no limiter
-    /// to decide.
-    pub(crate) fn decision(op: &Op, theirs: bool, ours: impl Into<Value>) -> Self {
-        let empty = Self {
-            pairs: Vec::new(),
-            asked: op.asked(),
-        };
-        empty.and("ok", theirs, ours)
+    /// Begins with the decision. Ours is nothing where there is no limiter to decide.
+    pub fn decision(op: &Op, theirs: bool, ours: impl Into<Value>) -> Self {
+        Self::without_decision(op).and(DECISION, theirs, ours)
     }
 
+    /// Of a call that decides nothing: it only takes, gives back or looks.
     #[must_use]
-    pub(crate) fn and(
+    pub fn without_decision(op: &Op) -> Self {
+        Self {
+            pairs: Vec::new(),
+            asked: op.asked(),
+        }
+    }
+
+    /// One pair more.
+    #[must_use]
+    pub fn and(
         mut self,
         field: &'static str,
         theirs: impl Into<Value>,
@@ -141,31 +166,54 @@ impl Comparison {
         self
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many pairs there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.pairs.len()
     }
 
-    pub(crate) fn differing(&self) -> impl Iterator<Item = &Pair> {
+    /// The pairs that are not equal.
+    pub fn differing(&self) -> impl Iterator<Item = &Pair> {
         self.pairs.iter().filter(|pair| pair.theirs != pair.ours)
     }
 
     /// Whether this field was compared and found equal.
-    pub(crate) fn agrees_on(&self, field: &str) -> bool {
+    #[must_use]
+    pub fn agrees_on(&self, field: &str) -> bool {
         self.pairs.iter().any(|pair| pair.field == field)
             && self.differing().all(|pair| pair.field != field)
     }
 
     /// Both values of a field that is a level.
-    pub(crate) fn levels(&self, field: &str) -> Option<(f64, f64)> {
-        let pair = self.pairs.iter().find(|pair| pair.field == field)?;
-        match (pair.theirs, pair.ours) {
+    #[must_use]
+    pub fn levels(&self, field: &str) -> Option<(f64, f64)> {
+        match self.values(field)? {
             (Value::Level(theirs), Value::Level(ours)) => Some((theirs, ours)),
             _ => None,
         }
     }
 
-    pub(crate) fn direction(&self) -> Direction {
-        match self.pairs.first().map(|ok| (ok.theirs, ok.ours)) {
+    /// Both values of a field that is a whole number.
+    #[must_use]
+    pub fn numbers(&self, field: &str) -> Option<(i128, i128)> {
+        match self.values(field)? {
+            (Value::Number(theirs), Value::Number(ours)) => Some((theirs, ours)),
+            _ => None,
+        }
+    }
+
+    /// Both values of a field.
+    #[must_use]
+    pub fn values(&self, field: &str) -> Option<(Value, Value)> {
+        let pair = self.pairs.iter().find(|pair| pair.field == field)?;
+        Some((pair.theirs, pair.ours))
+    }
+
+    /// In which direction the recorded limiter differs, if it does.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        let decision = self.pairs.iter().find(|pair| pair.field == DECISION);
+        match decision.map(|ok| (ok.theirs, ok.ours)) {
             Some((Value::Flag(true), Value::Flag(false))) => Direction::TheyAdmitMore,
             Some((Value::Flag(false), Value::Flag(true))) => Direction::TheyAdmitLess,
             _ => Direction::OtherValue,

@@ -11,22 +11,30 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::comparison::{Class, Comparison};
-use super::format::{Header, Line, Malformed, Op, is_trace_file, read_text};
-use super::report::{Failure, FileReport, Report};
+use crate::comparison::{Class, Comparison};
+use crate::format::{Header, Line, Malformed, Op, is_trace_file, read_text};
+use crate::report::{Failure, FileReport, Report};
 
 /// One kind of recorded limiter.
-pub(crate) trait Source {
+pub trait Source {
     /// Whether this is the source of the trace.
     fn knows(&self, header: &Header) -> bool;
 
     /// Our limiter, fresh, configured as the header says.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is no such limiter.
     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed>;
 }
 
 /// One trace on our limiter.
-pub(crate) trait Replay {
+pub trait Replay {
     /// Makes the recorded call, and pairs all of its recorded results with our answers.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there is no such call.
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed>;
 
     /// The class to which a field's difference belongs, if we differ on purpose: it must be told
@@ -38,6 +46,10 @@ pub(crate) trait Replay {
 
     /// After a difference on purpose: takes over the state that the trace prints. False if it
     /// prints none, or none is needed.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if there can be no such state.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let _ = op;
         Ok(false)
@@ -45,7 +57,11 @@ pub(crate) trait Replay {
 }
 
 /// Runs every trace file in a folder (not in folders below it), in the order of their names.
-pub(crate) fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> {
+///
+/// # Errors
+///
+/// The system's, if the folder can't be read, and one if there is no trace file in it.
+pub fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -71,7 +87,8 @@ pub(crate) fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<R
 }
 
 /// Runs the traces in the text of one file.
-pub(crate) fn run_text(file: &str, text: &str, sources: &[&dyn Source]) -> FileReport {
+#[must_use]
+pub fn run_text(file: &str, text: &str, sources: &[&dyn Source]) -> FileReport {
     let mut run = Run {
         sources,
         report: FileReport::new(file),
@@ -193,7 +210,7 @@ fn compare(replay: &mut dyn Replay, op: &Op, report: &mut FileReport) -> Result<
     if !unread.is_empty() {
         return Err(format!("recorded, but not compared: {unread:?}"));
     }
-    report.fields += comparison.len();
+    report.fields += comparison.count();
     let direction = comparison.direction();
     let mut classes: Vec<&'static Class> = Vec::new();
     for pair in comparison.differing() {

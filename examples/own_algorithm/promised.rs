@@ -1,0 +1,67 @@
+//! The check of the bound: what [`Daily`] grants to real threads whose ticks differ, over every
+//! interval.
+
+use std::thread;
+use std::time::Duration;
+
+use tollgate::history::{Bound, Excess, History, Log, Summary};
+use tollgate::{Limiter, NoClock, Quota, Tick};
+
+use crate::daily::{DAY_NS, Daily};
+
+const LIMIT: u32 = 100;
+
+/// Who takes all right before midnight and all right after it has twice the limit at once; from then
+/// on a limit a day comes.
+fn bound(limit: u32) -> Bound {
+    let quota = Quota::per_day(limit.into()).burst(2 * u64::from(limit));
+    Bound::of_quota(quota).expect("a quota")
+}
+
+pub(crate) fn checked() -> Result<(), Excess> {
+    let Summary { granted, ticks, .. } = history().check(&bound(LIMIT))?;
+    println!("{granted} permits at {ticks} ticks kept the bound over every interval");
+    Ok(())
+}
+
+/// Four threads, an hour apart, each of which sees ten days.
+fn history() -> History {
+    let gate = &Limiter::unstarted(Daily::new(LIMIT), NoClock);
+    thread::scope(|scope| {
+        let threads = (0..4).map(|thread| scope.spawn(move || log(gate, thread)));
+        // All begin before the first is waited for.
+        let threads: Vec<_> = threads.collect();
+        let logs = threads.into_iter().map(|thread| thread.join());
+        logs.map(|log| log.expect("no panic")).collect()
+    })
+}
+
+fn log(gate: &Limiter<Daily, NoClock>, thread: u64) -> Log {
+    let hour = Duration::from_nanos(DAY_NS / 24);
+    let mut log = Log::new();
+    let mut now = Tick::ZERO.saturating_add(hour * thread as u32);
+    while now.as_nanos() < 10 * DAY_NS {
+        if let Ok(granted) = gate.try_acquire_n_at(1 + thread, now) {
+            log.granted(&granted);
+        }
+        now = now.saturating_add(hour / 60);
+    }
+    log
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_its_promise() {
+        let summary = history().check(&bound(LIMIT)).expect("the bound");
+        // The last may see too few left for itself: each asks for up to four.
+        assert!(summary.granted > 10 * u128::from(LIMIT - 4), "{summary:?}");
+    }
+
+    #[test]
+    fn a_smaller_promise_would_be_broken() {
+        assert!(history().check(&bound(LIMIT / 2)).is_err());
+    }
+}

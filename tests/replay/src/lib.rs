@@ -1,0 +1,61 @@
+//! The trace runner: replays what other limiters were recorded to decide on any tollgate algorithm,
+//! also one that is written outside the crate, and compares every value.
+//!
+//! A [`Source`] knows its traces by their headers and makes a [`Replay`] of each, which translates
+//! units and arguments, and nothing else: one that repeated what the recorded limiter gets wrong
+//! would test itself. It asks a [`Gate`] and pairs what was recorded with what was answered in a
+//! [`Comparison`]; [`run_folder`] and [`run_text`] judge it. A difference on purpose has a
+//! [`Class`]; every other one fails.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use tollgate::Gcra;
+//! use tollgate_replay::{Comparison, Gate, Header, Malformed, Op, Replay, Source, run_text};
+//!
+//! struct Spaced;
+//!
+//! impl Source for Spaced {
+//!     fn knows(&self, header: &Header) -> bool {
+//!         header.source == "spaced 1.0"
+//!     }
+//!
+//!     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed> {
+//!         let interval = Duration::from_millis(header.config.positive("every_ms")?);
+//!         Ok(Box::new(Trace(Gate::new(Gcra::from_interval(interval, Duration::ZERO))?)))
+//!     }
+//! }
+//!
+//! struct Trace(Gate<Gcra>);
+//!
+//! impl Replay for Trace {
+//!     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+//!         let ours = self.0.ask(1, op.args.u64("t")? * 1_000_000);
+//!         let wait = op.result.optional_u64("wait_ms")?;
+//!         Ok(Comparison::decision(op, op.result.flag("ok")?, ours.ok())
+//!             .and("wait_ms", wait, ours.retry_ns().map(|ns| ns / 1_000_000)))
+//!     }
+//! }
+//!
+//! let text = r#"{"source":"spaced 1.0","algorithm":"spacing","trace":"10 ms","config":{"every_ms":10},"ops":2}
+//! {"t":5,"op":"go","result":{"ok":true}}
+//! {"t":9,"op":"go","result":{"ok":false,"wait_ms":6}}
+//! "#;
+//! let report = run_text("spaced.jsonl", text, &[&Spaced]);
+//! assert!(report.failures.is_empty());
+//! assert_eq!((report.traces, report.ops, report.fields), (1, 2, 4));
+//! ```
+
+mod comparison;
+mod format;
+mod gate;
+mod level;
+mod report;
+mod runner;
+
+pub use comparison::{Class, Comparison, Direction, Pair, TIE, Value};
+pub use format::{Fields, Header, Line, Malformed, Op, is_trace_file, read_text};
+pub use gate::{Answer, Gate, in_nanos};
+pub use level::{Decided, LevelGate, before, is_tie, quota};
+pub use report::{Failure, FileReport, Report};
+pub use runner::{Replay, Source, run_folder, run_text};

@@ -1,0 +1,135 @@
+//! The fixed window of limits (PyPI), microseconds: a [`FixedWindow`](tollgate::FixedWindow) that is
+//! opened by the first hit.
+//!
+//! A hit that it refuses it counts all the same. `reset` is the window's end, or now if there is
+//! none, cut off to microseconds here; its time is a double, a quarter of a microsecond at most beside
+//! it.
+
+use std::time::Duration;
+
+use tollgate_replay::{Class, Comparison, Direction, Header, Malformed, Op, Replay, Source};
+
+use super::first_hit::{COUNTS_ON, END, FirstHit, Seen};
+
+/// A hit of 0 where there is no window opens one there, in which nothing is counted and which the next
+/// hit opens anew. Here 0 changes nothing.
+static OPENED_BY_0: Class = Class {
+    name: "a hit of 0 opens a window",
+    directions: &[Direction::OtherValue],
+};
+
+pub(crate) struct LimitsFixedWindow;
+
+impl Source for LimitsFixedWindow {
+    fn knows(&self, header: &Header) -> bool {
+        header.source.starts_with("limits ") && header.algorithm == "fixed-window"
+    }
+
+    fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed> {
+        let window = Duration::from_micros(header.config.u64("window_us")?);
+        Ok(Box::new(LimitsTrace {
+            window: FirstHit::new(header.config.u64("limit")?, window)?,
+            before: Seen::default(),
+            end: 0,
+            last_end: 0,
+            empty_end: 0,
+        }))
+    }
+}
+
+struct LimitsTrace {
+    window: FirstHit,
+    /// What we said before the last call.
+    before: Seen,
+    /// The end of their window as the last call printed it, and the one before.
+    end: u64,
+    last_end: u64,
+    /// The end of the last window that a hit of 0 opened there.
+    empty_end: u64,
+}
+
+impl Replay for LimitsTrace {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let t = op.args.u64("t")?;
+        self.before = self.window.look(nanos(t));
+        let comparison = match op.name.as_str() {
+            "clear" => {
+                self.window.reset();
+                return Ok(Comparison::without_decision(op));
+            }
+            "stats" => Comparison::without_decision(op),
+            "test" => {
+                let ours = self.window.test(op.args.u64("n")?);
+                Comparison::decision(op, op.result.flag("ok")?, ours)
+            }
+            "hit" => {
+                let ours = self.window.hit(op.args.u64("n")?, nanos(t));
+                Comparison::decision(op, op.result.flag("ok")?, ours)
+            }
+            _ => return Err(op.unknown()),
+        };
+        let (theirs, ours) = (&op.result, self.window.seen());
+        if op.name == "hit" && op.args.u64("n")? == 0 && theirs.u64("count")? == 0 {
+            self.empty_end = t + self.window.window().as_micros() as u64;
+        }
+        let reset = theirs.u64("reset")?;
+        self.last_end = std::mem::replace(&mut self.end, reset);
+        Ok(comparison
+            .and("remaining", theirs.u64("remaining")?, ours.remaining)
+            .and("reset", reset, t + ours.left_ns / 1000)
+            .and("count", theirs.u64("count")?, ours.count))
+    }
+
+    fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        if self.is_at_the_end(op) {
+            return self.is_fresh(op).ok()?.then_some(&END);
+        }
+        let (theirs, ours) = comparison.numbers("count")?;
+        if field == "reset" {
+            let empty = theirs == 0 && op.result.u64(field).ok()? == self.empty_end;
+            return empty.then_some(&OPENED_BY_0);
+        }
+        let beyond = theirs == ours + i128::from(self.window.seen().uncounted);
+        (field == "count" && beyond).then_some(&COUNTS_ON)
+    }
+
+    fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
+        if !self.is_at_the_end(op) {
+            return Ok(false);
+        }
+        let count = op.result.u64("count")?;
+        self.window.hold(count, nanos(op.args.u64("t")?));
+        Ok(true)
+    }
+}
+
+impl LimitsTrace {
+    /// Whether their window ended at this very microsecond, and ours is about to.
+    fn is_at_the_end(&self, op: &Op) -> bool {
+        let t = op.args.u64("t").ok();
+        t == Some(self.last_end) && self.before.is_ending
+    }
+
+    /// Whether they answered out of no window.
+    fn is_fresh(&self, op: &Op) -> Result<bool, Malformed> {
+        let (t, limit, theirs) = (op.args.u64("t")?, self.window.limit(), &op.result);
+        let hits = match op.name.as_str() {
+            "hit" => op.args.u64("n")?,
+            _ => 0,
+        };
+        let window = self.window.window().as_micros() as u64;
+        let end = if hits > 0 { t + window } else { t };
+        let ok = match op.name.as_str() {
+            "stats" => true,
+            _ => theirs.flag("ok")? == (op.args.u64("n")? <= limit),
+        };
+        Ok(ok
+            && theirs.u64("count")? == hits
+            && theirs.u64("reset")? == end
+            && theirs.u64("remaining")? == limit.saturating_sub(hits))
+    }
+}
+
+fn nanos(t_us: u64) -> u64 {
+    t_us.saturating_mul(1000)
+}
