@@ -1,6 +1,7 @@
 //! The tollgate command.
 
 mod bench;
+mod plot;
 
 use std::io;
 use std::process::ExitCode;
@@ -18,11 +19,13 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(bench::Arguments),
+    Plot(plot::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Plot(arguments) => plot::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,74 @@
+//! What is counted of the answers, for the eye.
+
+use super::loads::END_NS;
+use super::record::{Answered, Request};
+
+/// Requests are counted together in bars of this width.
+pub(crate) const BIN_NS: u64 = 100_000_000;
+
+/// How many requests came in a bin, and how many of them were admitted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Bin {
+    pub(crate) offered: u64,
+    pub(crate) admitted: u64,
+}
+
+/// All bins, the empty ones among them.
+pub(crate) fn bins(answered: &Answered) -> Vec<Bin> {
+    let mut bins = vec![Bin::default(); (END_NS / BIN_NS) as usize];
+    for request in &answered.requests {
+        if let Some(bin) = bins.get_mut((request.at_ns / BIN_NS) as usize) {
+            bin.offered += 1;
+            bin.admitted += u64::from(request.leaves_ns.is_some());
+        }
+    }
+    bins
+}
+
+/// When requests that were admitted came.
+pub(crate) fn admissions(answered: &Answered) -> Vec<u64> {
+    let admitted = |one: &Request| one.leaves_ns.map(|_| one.at_ns);
+    answered.requests.iter().filter_map(admitted).collect()
+}
+
+/// When they may go, if that is later for any of them.
+pub(crate) fn departures(answered: &Answered) -> Option<Vec<u64>> {
+    let is_delayed = |one: &Request| one.leaves_ns.is_some_and(|leaves| leaves > one.at_ns);
+    if !answered.requests.iter().any(is_delayed) {
+        return None;
+    }
+    let leaves = |one: &Request| one.leaves_ns;
+    let mut leaves: Vec<_> = answered.requests.iter().filter_map(leaves).collect();
+    leaves.sort_unstable();
+    Some(leaves)
+}
+
+/// How many of the moments, which are in order, lie within the last period: at each moment at which
+/// that changes, what it is from then on. It begins with 0 at the beginning.
+pub(crate) fn running_count(moments: &[u64], period_ns: u64) -> Vec<(u64, u64)> {
+    let changes = moments
+        .iter()
+        .flat_map(|&at| [(at, 1), (at.saturating_add(period_ns), -1)]);
+    let mut changes: Vec<(u64, i64)> = changes.filter(|&(at, _)| at < END_NS).collect();
+    changes.sort_unstable();
+    let (mut counts, mut count) = (vec![(0, 0)], 0_u64);
+    for (at, change) in changes {
+        count = count.saturating_add_signed(change);
+        match counts.last_mut() {
+            Some(last) if last.0 == at => last.1 = count,
+            _ => counts.push((at, count)),
+        }
+    }
+    // Where as many came as went nothing changes.
+    counts.dedup_by_key(|&mut (_, count)| count);
+    counts
+}
+
+/// The most of them in any period.
+pub(crate) fn most(counts: &[(u64, u64)]) -> u64 {
+    counts
+        .iter()
+        .map(|&(_, count)| count)
+        .max()
+        .unwrap_or_default()
+}

@@ -1,0 +1,80 @@
+//! `tollgate plot`: pictures of what each algorithm admits over time.
+//!
+//! | file | what |
+//! |---|---|
+//! | `subjects` | the algorithms |
+//! | `loads` | what they are asked |
+//! | `record` | what they answer, on a clock that is set by hand |
+//! | `figures` | what is counted of that |
+//! | `picture` | the picture of one algorithm: three loads side by side |
+//! | `panel` | one load: the requests above, the running count below |
+//! | `style` | colours that are readable on light and dark |
+
+mod figures;
+mod loads;
+mod panel;
+mod picture;
+mod record;
+mod style;
+mod subjects;
+
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use record::Recorded;
+use subjects::Subject;
+
+/// Draw what each algorithm admits over time, under the same three loads.
+///
+/// The algorithms decide for real, on a clock that is set by hand: nothing is drawn by a formula. The
+/// pictures are the same, byte for byte, each time.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Where to put the pictures
+    #[arg(long, value_name = "FOLDER", default_value = "docs/pictures")]
+    out: PathBuf,
+
+    /// Which algorithm; can be given several times [default: all]
+    #[arg(long = "algorithm", value_name = "NAME", value_parser = subjects::NAMES)]
+    algorithms: Vec<String>,
+
+    /// Print the figures behind the pictures, every request with the moment at which it may go, and
+    /// draw nothing
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
+        let wanted = |name| self.algorithms.is_empty() || self.algorithms.iter().any(|n| n == name);
+        subjects::ALL.iter().filter(move |one| wanted(one.name))
+    }
+}
+
+/// Draws the pictures, or prints what they would show.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let recorded: Vec<_> = arguments
+        .subjects()
+        .map(Recorded::of)
+        .collect::<Result<_, _>>()?;
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        serde_json::to_writer_pretty(&mut out, &recorded)?;
+        writeln!(out)?;
+    } else {
+        fs::create_dir_all(&arguments.out)
+            .map_err(|error| format!("{}: {error}", arguments.out.display()))?;
+        for one in &recorded {
+            let path = arguments.out.join(format!("{}.svg", one.name));
+            fs::write(&path, picture::draw(one)?)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            writeln!(out, "{}", path.display())?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! What an algorithm answers to each load, on a clock that is set by hand.
+
+use std::error::Error;
+use std::time::Duration;
+
+use serde::Serialize;
+use tollgate::{AnyAlgorithm, Limiter, ManualClock, Requota, Tick};
+
+use super::loads::{self, Load};
+use super::subjects::{LIMIT, PERIOD_NS, Subject};
+
+/// All that an algorithm's picture shows.
+#[derive(Debug, Serialize)]
+pub(crate) struct Recorded {
+    pub(crate) name: &'static str,
+    #[serde(skip)]
+    pub(crate) title: &'static str,
+    /// The algorithm, in its own words.
+    pub(crate) algorithm: String,
+    pub(crate) limit: u64,
+    pub(crate) period_ns: u64,
+    pub(crate) loads: Vec<Answered>,
+}
+
+/// What it answered to one load.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answered {
+    pub(crate) name: &'static str,
+    #[serde(skip)]
+    pub(crate) title: &'static str,
+    pub(crate) requests: Vec<Request>,
+}
+
+/// One request for one permit.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Request {
+    pub(crate) at_ns: u64,
+    /// When it may go; never, if it was denied.
+    pub(crate) leaves_ns: Option<u64>,
+}
+
+impl Recorded {
+    pub(crate) fn of(subject: &Subject) -> Result<Self, Box<dyn Error>> {
+        let algorithm: AnyAlgorithm = subject.text.parse()?;
+        let quota = algorithm.quota();
+        if (quota.permits(), quota.burst_size()) != (LIMIT, LIMIT)
+            || quota.period() != Duration::from_nanos(PERIOD_NS)
+        {
+            return Err(format!("{}: another quota than the others", subject.text).into());
+        }
+        Ok(Self {
+            name: subject.name,
+            title: subject.title,
+            algorithm: algorithm.to_string(),
+            limit: LIMIT,
+            period_ns: PERIOD_NS,
+            loads: loads::all()
+                .iter()
+                .map(|load| answer(algorithm, load))
+                .collect(),
+        })
+    }
+}
+
+/// A fresh limiter, asked at its time for each permit of the load.
+fn answer(algorithm: AnyAlgorithm, load: &Load) -> Answered {
+    let clock = ManualClock::new();
+    let gate = Limiter::with_clock(algorithm, clock.clone());
+    let ask = |&at_ns: &u64| {
+        clock.set(Tick::from_nanos(at_ns));
+        let granted = gate.try_acquire().ok();
+        let leaves = granted.map(|granted| gate.now().saturating_add(granted.delay()));
+        Request {
+            at_ns,
+            leaves_ns: leaves.map(Tick::as_nanos),
+        }
+    };
+    Answered {
+        name: load.name,
+        title: load.title,
+        requests: load.at_ns.iter().map(ask).collect(),
+    }
+}

@@ -1,0 +1,120 @@
+//! What docs/ALGORITHMS.md says that can be tried: every algorithm that it writes as text is one, the
+//! largest limits are what the constructors accept, and each picture is shown.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tollgate::{
+    AnyAlgorithm, ConfigError, FixedWindow, Limiter, NoClock, Quota, SlidingWindow, Tick,
+};
+
+fn guide() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ALGORITHMS.md");
+    fs::read_to_string(path).expect("the guide")
+}
+
+/// What stands between backticks in a line.
+fn code(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn every_algorithm_in_it_can_be_made() {
+    const NAMES: [&str; 7] = [
+        "token-bucket",
+        "gcra",
+        "leaky-meter",
+        "leaky-queue",
+        "fixed-window",
+        "sliding-window",
+        "intervals",
+    ];
+    let guide = guide();
+    let mut seen = BTreeSet::new();
+    for text in guide.lines().flat_map(code) {
+        let Some((name, quota)) = text.split_once(' ') else {
+            continue;
+        };
+        if NAMES.contains(&name) && quota.starts_with(|c: char| c.is_ascii_digit()) {
+            let parsed = text.parse::<AnyAlgorithm>();
+            assert!(parsed.is_ok(), "{text}: {parsed:?}");
+            seen.insert(name);
+        }
+    }
+    assert_eq!(seen, BTreeSet::from(NAMES));
+}
+
+#[test]
+fn the_largest_limits_are_those() {
+    let guide = guide();
+    let cells = |line: &str| -> Vec<String> {
+        let cells = line.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().to_owned()).collect()
+    };
+    let windows = [
+        ("1 ms", Duration::from_millis(1)),
+        ("1 s", Duration::from_secs(1)),
+        ("1 min", Duration::from_secs(60)),
+        ("1 h", Duration::from_secs(3600)),
+        ("1 d", Duration::from_secs(86_400)),
+    ];
+    for (name, period) in windows {
+        let row = guide.lines().map(cells).find(|cells| cells[0] == name);
+        let row = row.unwrap_or_else(|| panic!("no row for {name}"));
+        let said: Vec<u64> = row[1..]
+            .iter()
+            .map(|cell| cell.replace(' ', "").parse().expect("a number"))
+            .collect();
+        let fixed = |n| FixedWindow::new(Quota::per(n, period));
+        let limits = [
+            largest(|n| fixed(n).is_ok()),
+            largest(|n| fixed(n).and_then(FixedWindow::opened_by_first_hit).is_ok()),
+            largest(|n| SlidingWindow::new(Quota::per(n, period)).is_ok()),
+        ];
+        assert_eq!(said, limits, "{name}");
+    }
+}
+
+/// The largest that is accepted, if all below it are.
+fn largest(accepts: impl Fn(u64) -> bool) -> u64 {
+    let (mut good, mut bad) = (1, 1 << 62);
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        if accepts(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    good
+}
+
+#[test]
+fn each_picture_is_shown_once() {
+    let guide = guide();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures");
+    let files = fs::read_dir(folder).expect("pictures");
+    for file in files {
+        let name = file.expect("a file").file_name();
+        let link = format!("](pictures/{})", name.to_string_lossy());
+        assert_eq!(guide.matches(&link).count(), 1, "{link}");
+    }
+    assert_eq!(guide.matches("](pictures/").count(), 9);
+}
+
+#[test]
+fn the_examples_of_the_sliding_window_hold() -> Result<(), ConfigError> {
+    let level = |limit, before, now, at: u64| -> Result<f64, ConfigError> {
+        let window = SlidingWindow::new(Quota::per_minute(limit))?;
+        let gate = Limiter::unstarted(window, NoClock);
+        let second = |at: u64| Tick::from_nanos(at * 1_000_000_000);
+        assert!(gate.try_acquire_n_at(before, second(59)).is_ok());
+        let _ = gate.at(second(60 + at)).charge(now);
+        Ok(gate.at(second(60 + at)).level().as_f64())
+    };
+    assert_eq!(level(10, 9, 5, 15)?, 11.75);
+    assert_eq!(level(50, 42, 18, 15)?, 49.5);
+    Ok(())
+}
