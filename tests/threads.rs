@@ -3,8 +3,9 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
-use tollgate::{Limiter, ManualClock, NoClock, Quota, Tick, TokenBucket};
+use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, NoClock, Quota, Tick, TokenBucket};
 
 const THREADS: u64 = 4;
 const TURNS: u64 = if cfg!(miri) { 6 } else { 20_000 };
@@ -104,4 +105,110 @@ fn a_reset_is_one_burst_and_no_more() {
     });
     assert!((10..=20).contains(&granted), "{granted}");
     assert_eq!(gate.available(), 0);
+}
+
+/// Every algorithm, with so many permits at once; one comes every microsecond, so that nothing is
+/// rounded.
+fn each(n: u64) -> Vec<AnyAlgorithm> {
+    let texts = [
+        "token-bucket N/Nus",
+        "gcra N/Nus",
+        "leaky-meter N/Nus",
+        "leaky-queue N/Nus free 3",
+        "fixed-window N/Nus",
+        "fixed-window N/Nus first-hit",
+        "sliding-window N/Nus",
+        "sliding-window N/Nus rounding down",
+        "intervals N/Nus",
+        "intervals N/Nus greedy",
+    ];
+    // Miri is slow, and the others have no code of their own.
+    let texts = if cfg!(miri) { &texts[4..7] } else { &texts[..] };
+    let algorithms = texts.iter().map(|text| {
+        let text = text.replace('N', &n.to_string());
+        text.parse()
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+    });
+    algorithms.collect()
+}
+
+const PERIOD: u64 = 1_000_000;
+
+/// A tick at which nothing begins.
+const NOW: Tick = Tick::from_nanos(123_456_789);
+
+#[test]
+fn exactly_what_is_there_is_granted_by_each_algorithm() {
+    let n = THREADS * TURNS.min(400) / 2 + 1;
+    for algorithm in each(n) {
+        let gate = Limiter::unstarted(algorithm, NoClock);
+        let at = gate.at(NOW);
+        let granted = on_all_threads(|id| {
+            let turns = 0..TURNS.min(400);
+            turns.map(|_| at.take_up_to(1 + id % 2).n()).sum()
+        });
+        assert_eq!(granted, n, "{algorithm}");
+        assert_eq!((at.available(), at.level().ceil()), (0, n), "{algorithm}");
+    }
+}
+
+/// Half of the threads are before the edge of a window, half after it; the window before is full. No
+/// matter who comes first: those before it are counted in the new one, or denied.
+#[test]
+fn a_new_window_is_entered_once() {
+    let n = THREADS * TURNS.min(400) / 2 + 1;
+    for text in [
+        "fixed-window N/ms",
+        "fixed-window N/ms first-hit",
+        "intervals N/ms",
+    ] {
+        let algorithm: AnyAlgorithm = text.replace('N', &n.to_string()).parse().expect("a text");
+        let gate = Limiter::unstarted(algorithm, NoClock);
+        let ticks = [6 * PERIOD - 1, 6 * PERIOD].map(Tick::from_nanos);
+        let first = gate.at(Tick::from_nanos(5 * PERIOD)).take_up_to(u64::MAX);
+        assert_eq!(first.n(), n, "{algorithm}");
+        let granted = on_all_threads(|id| {
+            let at = gate.at(ticks[id as usize % 2]);
+            (0..TURNS.min(400)).map(|_| at.take_up_to(2).n()).sum()
+        });
+        assert_eq!(granted, n, "{algorithm}");
+        assert_eq!(gate.at(ticks[1]).available(), 0, "{algorithm}");
+        assert!(matches!(
+            gate.try_acquire_at(ticks[0]),
+            Err(Denied::Later { .. })
+        ));
+    }
+}
+
+#[test]
+fn what_is_undone_is_all_there_again_with_each_algorithm() {
+    for algorithm in each(THREADS * 3) {
+        let gate = Limiter::unstarted(algorithm, NoClock);
+        let at = gate.at(NOW);
+        let undone = on_all_threads(|id| {
+            let turns = (0..TURNS.min(2000)).filter_map(|_| at.try_acquire_n(id % 3 + 1).ok());
+            turns.map(|granted| at.undo(granted)).sum()
+        });
+        assert!(undone > 0, "{algorithm}");
+        assert_eq!(at.available(), THREADS * 3, "{algorithm}");
+        assert!(at.level().is_zero(), "{algorithm}");
+        // A period that somebody began may begin a quantum later than it was asked for.
+        let soon = NOW.saturating_add(Duration::from_nanos(1000));
+        assert!(gate.at(soon).is_idle(), "{algorithm}");
+    }
+}
+
+/// What was recorded comes back, and nothing else.
+#[test]
+fn charges_and_refunds_balance_with_each_algorithm() {
+    for algorithm in each(50) {
+        let gate = Limiter::unstarted(algorithm, NoClock);
+        let at = gate.at(NOW);
+        let charged = on_all_threads(|id| (0..TURNS.min(500)).map(|_| at.charge(id).n()).sum());
+        assert_eq!(at.level().ceil(), charged, "{algorithm}");
+        let refunded = on_all_threads(|id| (0..TURNS.min(250)).map(|_| at.refund(id)).sum());
+        assert!(refunded <= charged, "{algorithm}");
+        assert_eq!(at.refund(u64::MAX), charged - refunded, "{algorithm}");
+        assert_eq!(at.available(), 50, "{algorithm}");
+    }
 }

@@ -1,11 +1,8 @@
-use core::cmp::Reverse;
-use core::iter::Peekable;
-use core::slice;
-use core::time::Duration;
-use std::collections::BinaryHeap;
-
+use super::bound::{Bound, Comes};
+use super::credits::Worth;
 use super::log::{Credit, Log, Span, Taking};
-use super::{Bound, Excess, Summary};
+use super::sweep::Sweep;
+use super::{Excess, Summary, steps};
 use crate::clock::Tick;
 
 /// What all threads saw. Collect it from [`Log`]s.
@@ -32,56 +29,61 @@ impl FromIterator<Log> for History {
 }
 
 impl History {
-    /// Checks the bound over every interval.
+    /// Checks the bound over every interval: first on the grants alone, which is exact, and then
+    /// with the charges that stand in their way.
     ///
     /// # Errors
     ///
     /// [`Excess`]: the first interval in which more was granted than may be.
     pub fn check(&self, bound: &Bound) -> Result<Summary, Excess> {
+        let grants = self.takings.iter().filter(|taking| !taking.is_charge);
+        let grants: Vec<_> = grants.copied().collect();
+        let credits = self.worth(bound);
+        let (begin, moments) = (first_begun(&grants, |_| true), by_tick(&grants));
+        let moments = moments.map(|(start, takings)| Moment::of(takings, start, &begin, &begin));
+        match bound.comes {
+            Comes::InSteps { .. } => steps::run(bound, &credits, moments)?,
+            _ => Sweep::run(bound, &credits, moments)?,
+        }
+        if grants.len() < self.takings.len() {
+            self.check_charges(bound)?;
+        }
+        Ok(self.summary())
+    }
+
+    fn check_charges(&self, bound: &Bound) -> Result<(), Excess> {
+        let Some(with_charges) = bound.with_charges() else {
+            return Ok(());
+        };
+        let credits = self.worth(&with_charges);
+        let grants_begin = first_begun(&self.takings, |taking| !taking.is_charge);
+        let begin = first_begun(&self.takings, |_| true);
+        let moments = by_tick(&self.takings)
+            .map(|(start, takings)| Moment::of(takings, start, &grants_begin, &begin));
+        Sweep::run(&with_charges, &credits, moments).map_err(|excess| Excess {
+            allowed: bound.allows_between(excess.from, excess.to),
+            ..excess
+        })
+    }
+
+    fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         for credit in &self.credits {
-            let n = u128::from(credit.n);
-            *(if credit.is_reset {
-                &mut summary.resets
-            } else {
-                &mut summary.gave_back
-            }) += n;
-        }
-        let grants_begin = self.begin(|taking| !taking.is_charge);
-        let all_begin = self.begin(|_| true);
-        let credits = self.worth(bound);
-        let mut sweep = Sweep::new(bound, &credits);
-        let mut start = 0;
-        for group in self.takings.chunk_by(|a, b| a.tick == b.tick) {
-            let (Some(first), Some(&grants), Some(&all)) =
-                (group.first(), grants_begin.get(start), all_begin.get(start))
-            else {
-                continue;
+            let sum = match credit.is_reset {
+                true => &mut summary.resets,
+                false => &mut summary.gave_back,
             };
-            start += group.len();
-            summary.ticks += 1;
-            let granting = || group.iter().filter(|taking| !taking.is_charge);
-            let granted = granting().map(|taking| u128::from(taking.n)).sum();
-            let done = granting().map(|taking| taking.took.done).max();
-            sweep.pass_to(first.tick, done);
-            sweep.receive();
-            sweep.owe(grants);
-            sweep.begin_anew(all);
-            sweep.take(granted);
-            // Only grants are judged: a tick that only charged may exceed the bound.
-            if granted > 0 {
-                sweep.judge()?;
-            }
-            for charge in group.iter().filter(|taking| taking.is_charge) {
-                summary.charged += u128::from(charge.n);
-                let took = charge.took;
-                sweep
-                    .owed
-                    .push(Reverse((took.done, took.begun, charge.tick, charge.n)));
-            }
-            summary.granted += granted;
+            *sum += u128::from(credit.n);
         }
-        Ok(summary)
+        for taking in &self.takings {
+            let sum = match taking.is_charge {
+                true => &mut summary.charged,
+                false => &mut summary.granted,
+            };
+            *sum += u128::from(taking.n);
+        }
+        summary.ticks = by_tick(&self.takings).count();
+        summary
     }
 
     /// What each credit is worth, by its beginning.
@@ -111,14 +113,14 @@ impl History {
             let before = before.checked_sub(1).and_then(|last| by_begun.get(last));
             let after = by_done.partition_point(|(done, _)| *done < took.begun);
             match (before, by_done.get(after)) {
-                (Some((_, latest)), Some((_, earliest))) => latest.saturating_since(*earliest),
-                _ => Duration::ZERO,
+                (Some((_, latest)), Some((_, earliest))) => (*earliest, *latest),
+                _ => (Tick::ZERO, Tick::ZERO),
             }
         };
         let credits = self.credits.iter().map(|credit| {
             let (units, permits) = if credit.is_reset {
-                let made = u128::from(bound.rate) * overlap(credit.took).as_nanos();
-                (bound.burst.saturating_add(made), 0)
+                let (earliest, latest) = overlap(credit.took);
+                (bound.worth_of_reset(earliest, latest), 0)
             } else {
                 let n = u128::from(credit.n);
                 (n.saturating_mul(u128::from(bound.permit)), n)
@@ -132,162 +134,69 @@ impl History {
         });
         credits.collect()
     }
-
-    /// For each taking, when the first of such takings from it on began.
-    fn begin(&self, such: impl Fn(&Taking) -> bool) -> Vec<Tick> {
-        let mut first = Tick::MAX;
-        let from_last = self.takings.iter().rev().map(|taking| {
-            if such(taking) {
-                first = first.min(taking.took.begun);
-            }
-            first
-        });
-        let mut begun: Vec<_> = from_last.collect();
-        begun.reverse();
-        begun
-    }
 }
 
-/// What came back, in units, and in permits if it named any.
-struct Worth {
-    units: i128,
-    permits: i128,
-    is_reset: bool,
-    took: Span,
+/// For each taking, when the first of such takings from it on began.
+fn first_begun(takings: &[Taking], such: impl Fn(&Taking) -> bool) -> Vec<Tick> {
+    let mut first = Tick::MAX;
+    let from_last = takings.iter().rev().map(|taking| {
+        if such(taking) {
+            first = first.min(taking.took.begun);
+        }
+        first
+    });
+    let mut begun: Vec<_> = from_last.collect();
+    begun.reverse();
+    begun
 }
 
-/// The state of the check at one tick.
-struct Sweep<'h> {
-    bound: &'h Bound,
-    now: Tick,
-    /// The most by which an interval that ends now exceeds the rate, where that interval begins,
-    /// and what was taken in it, net, in permits.
-    over: i128,
-    since: Tick,
-    net: i128,
-    /// What came back, by its beginning, and not before now.
-    coming: Peekable<slice::Iter<'h, Worth>>,
-    /// What came back and may still overlap with an interval that begins now, by its end.
-    back: BinaryHeap<Reverse<(Tick, i128, i128)>>,
-    back_units: i128,
-    back_permits: i128,
-    /// Charges that may not have been made before the next grant, by their end: with their
-    /// beginning, tick and permits.
-    owed: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
-    /// The charges in `over`, in permits.
-    charged: u128,
-    /// When the last reset so far ended: a charge that began earlier may have been forgiven.
-    forgiven: Option<Tick>,
-    /// When the last of the grants so far ended.
-    last_done: Option<Tick>,
+/// The takings of each tick, and which of all takings the first of them is.
+fn by_tick(takings: &[Taking]) -> impl Iterator<Item = (usize, &[Taking])> + Clone {
+    let mut start = 0;
+    takings.chunk_by(|a, b| a.tick == b.tick).map(move |group| {
+        let first = start;
+        start += group.len();
+        (first, group)
+    })
 }
 
-impl<'h> Sweep<'h> {
-    fn new(bound: &'h Bound, credits: &'h [Worth]) -> Self {
+/// The takings of one tick.
+#[derive(Clone, Copy)]
+pub(super) struct Moment<'h> {
+    pub(super) tick: Tick,
+    takings: &'h [Taking],
+    /// When the first of all grants from here on began.
+    pub(super) grants_begin: Tick,
+    /// When the first of all takings from here on began.
+    pub(super) begin: Tick,
+}
+
+impl<'h> Moment<'h> {
+    /// Of takings that are not none, the first of which is this one of all.
+    fn of(takings: &'h [Taking], start: usize, grants_begin: &[Tick], begin: &[Tick]) -> Self {
+        let of_start = |begun: &[Tick]| begun.get(start).copied().unwrap_or(Tick::MAX);
         Self {
-            bound,
-            now: Tick::ZERO,
-            over: 0,
-            since: Tick::ZERO,
-            net: 0,
-            coming: credits.iter().peekable(),
-            back: BinaryHeap::new(),
-            back_units: 0,
-            back_permits: 0,
-            owed: BinaryHeap::new(),
-            charged: 0,
-            forgiven: None,
-            last_done: None,
+            tick: takings.first().map_or(Tick::MAX, |taking| taking.tick),
+            takings,
+            grants_begin: of_start(grants_begin),
+            begin: of_start(begin),
         }
     }
 
-    /// Moves on to the next tick. `done` is when the last of the grants at it ended.
-    fn pass_to(&mut self, tick: Tick, done: Option<Tick>) {
-        let passed = tick.as_nanos().saturating_sub(self.now.as_nanos());
-        let made = u128::from(passed) * u128::from(self.bound.rate);
-        self.over = self.over.saturating_sub_unsigned(made);
-        self.now = tick;
-        self.last_done = self.last_done.max(done);
+    fn grants(&self) -> impl Iterator<Item = &'h Taking> {
+        self.takings.iter().filter(|taking| !taking.is_charge)
     }
 
-    /// Begins a new interval here if that gives more. `begun` is when the first of all takings
-    /// from here on began: what came back before that does not overlap with it.
-    fn begin_anew(&mut self, begun: Tick) {
-        while let Some(&Reverse((done, units, permits))) = self.back.peek() {
-            if done >= begun {
-                break;
-            }
-            self.back.pop();
-            self.back_units = self.back_units.saturating_sub(units);
-            self.back_permits -= permits;
-        }
-        if self.over <= -self.back_units {
-            (self.over, self.since) = (-self.back_units, self.now);
-            self.net = -self.back_permits;
-            self.charged = 0;
-        }
+    pub(super) fn charges(&self) -> impl Iterator<Item = &'h Taking> {
+        self.takings.iter().filter(|taking| taking.is_charge)
     }
 
-    /// Counts the charges that were certainly made before all grants to come, the first of which
-    /// began at `begun`.
-    fn owe(&mut self, begun: Tick) {
-        while let Some(&Reverse((done, charge_begun, tick, n))) = self.owed.peek() {
-            if done >= begun {
-                break;
-            }
-            self.owed.pop();
-            if self.since <= tick && Some(charge_begun) > self.forgiven {
-                self.take(u128::from(n));
-                self.charged += u128::from(n);
-            }
-        }
+    pub(super) fn granted(&self) -> u128 {
+        self.grants().map(|taking| u128::from(taking.n)).sum()
     }
 
-    /// Counts what may have come back before the last grant so far.
-    fn receive(&mut self) {
-        while let Some(credit) = self
-            .coming
-            .next_if(|c| Some(c.took.begun) <= self.last_done)
-        {
-            let (units, permits) = (credit.units, credit.permits);
-            if credit.is_reset {
-                self.forgiven = self.forgiven.max(Some(credit.took.done));
-                self.forgive();
-            }
-            self.over = self.over.saturating_sub(units);
-            self.net -= permits;
-            self.back_units = self.back_units.saturating_add(units);
-            self.back_permits += permits;
-            self.back.push(Reverse((credit.took.done, units, permits)));
-        }
-    }
-
-    /// Takes the charges out again.
-    fn forgive(&mut self) {
-        let units = self.charged.saturating_mul(u128::from(self.bound.permit));
-        self.over = self.over.saturating_sub_unsigned(units);
-        self.net = self.net.saturating_sub_unsigned(self.charged);
-        self.charged = 0;
-    }
-
-    /// Saturation is no loss: what saturates upwards is above any burst, and stays there for
-    /// longer than any clock runs.
-    fn take(&mut self, n: u128) {
-        let units = n.saturating_mul(u128::from(self.bound.permit));
-        self.over = self.over.saturating_add_unsigned(units);
-        self.net = self.net.saturating_add_unsigned(n);
-    }
-
-    fn judge(&self) -> Result<(), Excess> {
-        if self.over <= i128::try_from(self.bound.burst).unwrap_or(i128::MAX) {
-            return Ok(());
-        }
-        let length = self.now.saturating_since(self.since);
-        Err(Excess {
-            from: self.since,
-            to: self.now,
-            granted: self.net,
-            allowed: self.bound.allows(length),
-        })
+    /// When the last of its grants ended.
+    pub(super) fn done(&self) -> Option<Tick> {
+        self.grants().map(|taking| taking.took.done).max()
     }
 }

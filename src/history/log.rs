@@ -86,7 +86,8 @@ impl Log {
         self.take(charged.at(), charged.n(), true)
     }
 
-    /// Records that `n` permits came back at this tick: what `undo` or `refund` returned.
+    /// Records that `n` permits came back at this tick: what `undo` or `refund` returned. Not before
+    /// the tick at which they were counted ([`Granted::at`]), if that is later than the caller's own.
     pub fn gave_back(&mut self, tick: Tick, n: u64) -> Entry<'_> {
         self.credit(tick, n, false)
     }

@@ -2,7 +2,8 @@
 //! and checks the bound over **every** interval.
 //!
 //! Each thread keeps a [`Log`] of its own, which costs a push to a vector; afterwards a
-//! [`History`] is made of them all and compared with a [`Bound`]:
+//! [`History`] is made of them all and compared with a [`Bound`]: what the algorithm says of itself
+//! ([`Bounded`]), or one of your own. Of a token bucket it is
 //!
 //! ```text
 //! granted - given back in [a, b]  <=  burst + rate * (b - a)        for all a <= b
@@ -11,7 +12,8 @@
 //! Grants count at [`Granted::at`](crate::Granted::at). What came back counts in the intervals in which it came back,
 //! and a reset allows one burst more in every interval that holds it. A charge counts, but only
 //! grants are judged: it may go into debt, and no grant may come out of that debt until it is paid
-//! or a reset forgives it.
+//! or a reset forgives it, or the window that it was charged in is over, where debt is forgotten with
+//! it.
 //!
 //! # Threads that are stopped in the middle
 //!
@@ -19,8 +21,8 @@
 //! spend it at new ones. Where permits come back in a concurrent history, say for each verb when
 //! it began and ended, by one clock for all threads ([`Entry::during`]): what came back then counts
 //! in every interval with which it may have overlapped. Without it a verb takes no time. A reset then
-//! allows, besides its burst, what the rate makes in the time by which the threads' ticks overlapped
-//! at it: ticks of before it may be later than ticks of after it.
+//! allows, besides its burst, what comes in the time by which the threads' ticks overlapped at it:
+//! ticks of before it may be later than ticks of after it.
 //!
 //! That clock must order its readings with the verbs: `Instant`, or a counter that all increment. The
 //! [`SystemClock`](crate::SystemClock) does not between threads, since the processor may read its
@@ -32,22 +34,27 @@
 //! # How it is checked
 //!
 //! The check sorts the events and then looks at each tick once. If `over(b)` is the most by which
-//! any interval that ends at `b` exceeds the rate, and `back` is what came back, then
+//! any interval that ends at `b` exceeds what came in it, and `back` is what came back, then
 //!
 //! ```text
-//! over(b) = max(over(previous tick) - rate * (b - previous tick) - back newly overlapping,
+//! over(b) = max(over(previous tick) - what came since the previous tick - back newly overlapping,
 //!               - back still overlapping)  +  granted(b)
 //! ```
 //!
-//! and the bound holds if no `over` is above the burst. All of it is exact arithmetic on integers.
+//! and the bound holds if no `over` is above the burst. What comes is `rate * (b - previous tick)`, or
+//! `n` at each window's beginning; where all comes anew in each window, `over` begins anew with it.
+//! What comes in steps a period apart, wherever they begin, does not add up so: there all beginnings
+//! are kept, by where in a period they lie, in a tree that knows the greatest.
+//!
+//! All of it is exact arithmetic on integers. Where there are charges, the grants alone are checked so,
+//! and then once more with the charges that certainly stood in the way of what came after them.
 //!
 //! ```
-//! use tollgate::history::{Bound, History, Log};
+//! use tollgate::history::{Bounded, History, Log};
 //! use tollgate::{Limiter, Quota};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let quota = Quota::per_second(1000).burst(50);
-//! let gate = Limiter::token_bucket(quota)?;
+//! let gate = Limiter::token_bucket(Quota::per_second(1000).burst(50))?;
 //! let logs = std::thread::scope(|scope| {
 //!     let threads: Vec<_> = (0..4)
 //!         .map(|_| {
@@ -65,99 +72,32 @@
 //!     threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
 //! });
 //! let history: History = logs.into_iter().collect();
-//! let summary = history.check(&Bound::of_quota(quota)?)?;
+//! let summary = history.check(&gate.algorithm().bound())?;
 //! assert!(summary.granted >= 50);
 //! # Ok(())
 //! # }
 //! ```
 
+mod allowed;
+mod bound;
+mod bounded;
 mod check;
+mod credits;
 mod log;
+mod steps;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
 use core::error::Error;
 use core::fmt;
-use core::time::Duration;
 
+pub use bound::Bound;
+pub use bounded::Bounded;
 pub use check::History;
 pub use log::{Entry, Log};
 
 use crate::clock::Tick;
-use crate::quota::{ConfigError, Quota};
-
-/// What a limiter promised: at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bound {
-    /// Everything is counted in the same unit: of it a permit takes `permit`, a full burst has
-    /// `burst`, and `rate` of it come in a nanosecond.
-    pub(super) permit: u64,
-    pub(super) burst: u128,
-    pub(super) rate: u64,
-}
-
-impl Bound {
-    /// The promise of a token bucket or of GCRA with this quota.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if the quota has no rate or no burst.
-    pub const fn of_quota(quota: Quota) -> Result<Self, ConfigError> {
-        match quota.valid_period_ns() {
-            Ok(_) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
-            Ok(period) => Ok(Self {
-                permit: period,
-                burst: quota.burst_size() as u128 * period as u128,
-                rate: quota.permits(),
-            }),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The promise of GCRA with this emission interval and tolerance: at most
-    /// `1 + (tolerance + (b - a)) / interval`.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if the interval is zero, or one of them above 584 years.
-    pub const fn of_interval(interval: Duration, tolerance: Duration) -> Result<Self, ConfigError> {
-        let permit = interval.as_nanos();
-        if permit == 0 {
-            return Err(ConfigError::ZeroInterval);
-        }
-        if permit > u64::MAX as u128 {
-            return Err(ConfigError::IntervalTooLong { interval });
-        }
-        if tolerance.as_nanos() > u64::MAX as u128 {
-            let max = Duration::from_nanos(u64::MAX);
-            return Err(ConfigError::ToleranceTooLong { tolerance, max });
-        }
-        Ok(Self {
-            permit: permit as u64,
-            burst: permit + tolerance.as_nanos(),
-            rate: 1,
-        })
-    }
-
-    /// How many permits may be granted in an interval of this length.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::history::Bound;
-    /// use tollgate::Quota;
-    ///
-    /// # fn main() -> Result<(), tollgate::ConfigError> {
-    /// let bound = Bound::of_quota(Quota::per_second(10).burst(3))?;
-    /// assert_eq!(bound.allows(Duration::from_millis(299)), 5);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub const fn allows(&self, length: Duration) -> u128 {
-        let made = (self.rate as u128).saturating_mul(length.as_nanos());
-        self.burst.saturating_add(made) / self.permit as u128
-    }
-}
 
 /// What a history that kept the bound has in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -185,7 +125,7 @@ pub struct Excess {
     pub to: Tick,
     /// What was taken in it, net of what came back; charges are in it.
     pub granted: i128,
-    /// What may be granted in an interval of its length, without a reset.
+    /// What may be granted in it, without a reset.
     pub allowed: u128,
 }
 

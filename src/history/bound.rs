@@ -1,0 +1,330 @@
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use crate::clock::Tick;
+use crate::quota::{ConfigError, Quota};
+
+/// What a limiter promised of every interval `[a, b]`:
+///
+/// | made by | at most |
+/// |---|---|
+/// | [`of_quota`](Self::of_quota), [`of_interval`](Self::of_interval) | `burst + rate * (b - a)` |
+/// | [`of_windows`](Self::of_windows) | `n`, if the interval lies in one window of the clock |
+/// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
+/// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
+///
+/// An algorithm says which is its own by [`Bounded`](super::Bounded).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// Everything is counted in the same unit: of it a permit takes `permit`, and so many may be had
+    /// at one tick.
+    pub(super) permit: u64,
+    pub(super) burst: u128,
+    pub(super) comes: Comes,
+    pub(super) debt: Owed,
+}
+
+/// How more comes to be allowed the longer an interval is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comes {
+    /// So many units a nanosecond.
+    Steadily { rate: u64 },
+    /// So many units at each window's beginning.
+    AtEdges { windows: Windows, units: u64 },
+    /// The burst anew in each window, whatever was left in the one before.
+    Anew { windows: Windows },
+    /// So many units each period, wherever they begin.
+    InSteps { units: u64, period: NonZeroU64 },
+}
+
+/// What becomes of a debt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owed {
+    /// It is paid by what comes.
+    Paid,
+    /// It stands in the way of grants only in the window in which it was charged.
+    ForgottenAfter(Windows),
+    /// It may be forgotten at any time.
+    Forgotten,
+}
+
+/// Windows of equal length, side by side on the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Windows {
+    period: NonZeroU64,
+    /// How long before tick 0 one of them began; less than a period.
+    lead: u64,
+}
+
+impl Windows {
+    /// The period is that of a quota that was checked: it is not zero, and fits.
+    pub(super) const fn of(quota: Quota, lead: u64) -> Self {
+        Self {
+            period: period_of(quota),
+            lead,
+        }
+    }
+
+    pub(super) const fn period(&self) -> u128 {
+        self.period.get() as u128
+    }
+
+    /// Which window a tick is in.
+    pub(super) const fn index(&self, tick: Tick) -> u128 {
+        (tick.as_nanos() as u128 + self.lead as u128) / self.period.get() as u128
+    }
+
+    /// How many windows begin after `from` and not after `to`.
+    pub(super) const fn edges(&self, from: Tick, to: Tick) -> u128 {
+        self.index(to).saturating_sub(self.index(from))
+    }
+
+    const fn later(self, offset: Duration) -> Self {
+        let period = self.period.get() as u128;
+        let lead = (self.lead as u128 + period - offset.as_nanos() % period) % period;
+        Self {
+            lead: lead as u64,
+            ..self
+        }
+    }
+}
+
+const fn period_of(quota: Quota) -> NonZeroU64 {
+    match NonZeroU64::new(quota.period().as_nanos() as u64) {
+        Some(period) => period,
+        None => NonZeroU64::MIN,
+    }
+}
+
+impl Bound {
+    /// The promise of a token bucket or of GCRA with this quota: `burst + rate * (b - a)`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate or no burst.
+    pub const fn of_quota(quota: Quota) -> Result<Self, ConfigError> {
+        match quota.valid_period_ns() {
+            Ok(_) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
+            Ok(_) => Ok(Self::steady(quota)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of GCRA with this emission interval and tolerance: at most
+    /// `1 + (tolerance + (b - a)) / interval`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the interval is zero, or one of them above 584 years.
+    pub const fn of_interval(interval: Duration, tolerance: Duration) -> Result<Self, ConfigError> {
+        let permit = interval.as_nanos();
+        if permit == 0 {
+            return Err(ConfigError::ZeroInterval);
+        }
+        if permit > u64::MAX as u128 {
+            return Err(ConfigError::IntervalTooLong { interval });
+        }
+        if tolerance.as_nanos() > u64::MAX as u128 {
+            let max = Duration::from_nanos(u64::MAX);
+            return Err(ConfigError::ToleranceTooLong { tolerance, max });
+        }
+        Ok(Self::spaced(interval, tolerance))
+    }
+
+    /// The promise of a fixed window: at most `n` in each window of the quota's period. Windows begin
+    /// at tick 0 and follow each other, unless an [`offset`](Self::offset) is added.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its `n`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::history::{Bound, History, Log};
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut log = Log::new();
+    /// log.grant(Tick::from_nanos(9), 2);
+    /// log.grant(Tick::from_nanos(10), 2);
+    /// let history: History = [log].into_iter().collect();
+    /// let bound = Bound::of_windows(Quota::per(2, Duration::from_nanos(10)))?;
+    /// assert!(history.check(&bound).is_ok()); // one window ends where the other begins
+    /// assert!(history.check(&bound.offset(Duration::from_nanos(1))).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_windows(quota: Quota) -> Result<Self, ConfigError> {
+        if let Err(error) = quota.valid_period_ns() {
+            return Err(error);
+        }
+        match quota.check_is_window() {
+            Ok(()) => Ok(Self::anew(quota, Windows::of(quota, 0))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a bucket that gets the quota's `n` permits at once at the beginning of each
+    /// window of its period: at most `burst`, and `n` for each window that begins after `a` and not
+    /// after `b`. Windows begin at tick 0 and follow each other, unless an [`offset`](Self::offset)
+    /// is added.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate or no burst.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::history::Bound;
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let quota = Quota::per(2, Duration::from_nanos(10)).burst(5);
+    /// let bound = Bound::of_refills(quota)?.offset(Duration::from_nanos(3));
+    /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
+    /// assert_eq!(allowed(3, 12), 5);
+    /// assert_eq!(allowed(12, 13), 7);
+    /// assert_eq!(allowed(2, 13), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_refills(quota: Quota) -> Result<Self, ConfigError> {
+        match Self::of_quota(quota) {
+            Ok(_) => Ok(Self::at_edges(quota, Windows::of(quota, 0))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a bucket that gets the quota's `n` permits at once, a period or more apart,
+    /// wherever the periods begin: at most `burst + n * ceil((b - a) / period)`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate or no burst.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::history::Bound;
+    /// use tollgate::Quota;
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bound = Bound::of_steps(Quota::per_second(2).burst(5))?;
+    /// assert_eq!(bound.allows(Duration::ZERO), 5);
+    /// assert_eq!(bound.allows(Duration::from_millis(1000)), 7);
+    /// assert_eq!(bound.allows(Duration::from_millis(1001)), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_steps(quota: Quota) -> Result<Self, ConfigError> {
+        match Self::of_quota(quota) {
+            Ok(_) => Ok(Self::in_steps(quota)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the bound speaks of windows, these begin so much later.
+    #[must_use]
+    pub const fn offset(self, offset: Duration) -> Self {
+        let comes = match self.comes {
+            Comes::AtEdges { windows, units } => Comes::AtEdges {
+                windows: windows.later(offset),
+                units,
+            },
+            Comes::Anew { windows } => Comes::Anew {
+                windows: windows.later(offset),
+            },
+            Comes::Steadily { .. } | Comes::InSteps { .. } => self.comes,
+        };
+        let debt = match self.debt {
+            Owed::ForgottenAfter(windows) => Owed::ForgottenAfter(windows.later(offset)),
+            Owed::Paid | Owed::Forgotten => self.debt,
+        };
+        Self {
+            comes,
+            debt,
+            ..self
+        }
+    }
+
+    /// For an algorithm that may forget what was charged: no grant is said to come out of a debt.
+    ///
+    /// ```
+    /// use tollgate::history::{Bound, History, Log};
+    /// use tollgate::{Charged, Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut log = Log::new();
+    /// log.charged(&Charged::new(50, Tick::from_nanos(1)));
+    /// log.grant(Tick::from_nanos(2), 1);
+    /// let history: History = [log].into_iter().collect();
+    /// let bound = Bound::of_quota(Quota::per_second(10))?;
+    /// assert!(history.check(&bound).is_err());
+    /// assert!(history.check(&bound.forgetting_debt()).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn forgetting_debt(self) -> Self {
+        Self {
+            debt: Owed::Forgotten,
+            ..self
+        }
+    }
+}
+
+/// From quotas that were checked.
+impl Bound {
+    pub(super) const fn steady(quota: Quota) -> Self {
+        let period = period_of(quota).get();
+        Self {
+            permit: period,
+            burst: quota.burst_size() as u128 * period as u128,
+            comes: Comes::Steadily {
+                rate: quota.permits(),
+            },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn spaced(interval: Duration, tolerance: Duration) -> Self {
+        Self {
+            permit: interval.as_nanos() as u64,
+            burst: interval.as_nanos() + tolerance.as_nanos(),
+            comes: Comes::Steadily { rate: 1 },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn anew(quota: Quota, windows: Windows) -> Self {
+        Self {
+            permit: 1,
+            burst: quota.permits() as u128,
+            comes: Comes::Anew { windows },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn at_edges(quota: Quota, windows: Windows) -> Self {
+        Self {
+            permit: 1,
+            burst: quota.burst_size() as u128,
+            comes: Comes::AtEdges {
+                windows,
+                units: quota.permits(),
+            },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn in_steps(quota: Quota) -> Self {
+        Self {
+            permit: 1,
+            burst: quota.burst_size() as u128,
+            comes: Comes::InSteps {
+                units: quota.permits(),
+                period: period_of(quota),
+            },
+            debt: Owed::Paid,
+        }
+    }
+}
