@@ -22,6 +22,7 @@ mod hand;
 mod layout;
 mod orders;
 pub mod places;
+pub mod races;
 mod rules;
 mod run;
 pub mod samples;

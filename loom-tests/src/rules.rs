@@ -82,7 +82,7 @@ pub(crate) fn check_bound(bound: &Bound, answers: &[Vec<Answer>]) {
         for &(to, _) in grants.iter().filter(|(to, _)| *to >= from) {
             let inside = grants.iter().filter(|(at, _)| (from..=to).contains(at));
             let granted: u64 = inside.map(|(_, n)| n).sum();
-            let allowed = bound.allows(to.saturating_since(from));
+            let allowed = bound.allows_between(from, to);
             assert!(
                 u128::from(granted) <= allowed,
                 "more than was promised: {granted} from {from:?} to {to:?}, not {allowed}"

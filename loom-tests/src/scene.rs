@@ -43,6 +43,15 @@ impl Outcome {
         });
         granted.sum()
     }
+
+    /// What each actor was told.
+    pub fn in_words(&self) -> Vec<String> {
+        let words = self.answers.iter().map(|answers| {
+            let answers = answers.iter().map(ToString::to_string);
+            answers.collect::<Vec<_>>().join(", ")
+        });
+        words.collect()
+    }
 }
 
 type Judge = Arc<dyn Fn(&Outcome) + Send + Sync>;
@@ -68,6 +77,38 @@ pub struct Scene<A> {
 }
 
 impl<A: Algorithm + Send + Sync + 'static> Scene<A> {
+    /// The same scene, of whose every outcome this must hold, too.
+    #[must_use]
+    pub fn judged(mut self, judge: impl Fn(&Outcome) + Send + Sync + 'static) -> Self {
+        let also = self.also.take();
+        self.also = Some(Arc::new(move |outcome| {
+            if let Some(also) = &also {
+                also(outcome);
+            }
+            judge(outcome);
+        }));
+        self
+    }
+
+    /// Explores the scene, and what each actor was told must be one of these, in words; each of
+    /// them must be seen. Unlike the orders of [`explore`](Self::explore) they do not come from the
+    /// algorithm itself, so they show that it is right.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+        let told = told.iter().map(|actors| {
+            let actors = actors.iter().map(|told| (*told).to_owned());
+            actors.collect::<Vec<_>>()
+        });
+        let expected = Expected::all(told.collect());
+        let noted = expected.clone();
+        self.judged(move |outcome| noted.note(&outcome.in_words()))
+            .explore(run);
+        expected.assert_reached();
+    }
+
     /// Explores the scene: whatever the threads do, the outcome must be that of some order of
     /// the same verbs, one after the other, and each of those orders must be seen.
     ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tollgate::cell::UNSTARTED;
 use tollgate::history::Bound;
-use tollgate::{Algorithm, Debt, Forecast, GiveBack, Tick};
+use tollgate::{Algorithm, Debt, Forecast, Gauge, GiveBack, Tick};
 
 use crate::places::{self, MakePlace};
 use crate::scene::{Scene, Turn};
@@ -13,7 +13,8 @@ use crate::verb::Verb;
 /// An algorithm to be modelled.
 ///
 /// ```text
-/// Subject::new(|| bucket).with_give_back().with_debt().with_forecast().promising(bound)
+/// Subject::new(|| bucket).with_give_back().with_debt().with_forecast().with_gauge()
+///     .promising(bound)
 /// ```
 pub struct Subject<A> {
     pub(crate) algorithm: Arc<dyn Fn() -> A + Send + Sync>,
@@ -161,5 +162,13 @@ impl<A: Forecast + Send + Sync + 'static> Subject<A> {
     #[must_use]
     pub fn with_forecast(self) -> Self {
         self.with(Verb::time_until(1))
+    }
+}
+
+impl<A: Gauge + Send + Sync + 'static> Subject<A> {
+    /// It can say how much it has counted: `level`.
+    #[must_use]
+    pub fn with_gauge(self) -> Self {
+        self.with(Verb::level())
     }
 }

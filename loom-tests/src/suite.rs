@@ -1,12 +1,9 @@
 //! The models that every algorithm gets. Each is for [`model`](crate::model), or for
 //! [`broken`](crate::broken) if the subject is.
 
-use std::sync::Arc;
-
 use tollgate::{Algorithm, Tick};
 
 use crate::run::Run;
-use crate::scene::Scene;
 use crate::subject::Subject;
 use crate::verb::Verb;
 
@@ -89,10 +86,10 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
     ];
     for (actors, requests) in crowds {
         let due = requests.min(subject.burst);
-        also(subject.scene(&[], actors), move |granted| {
-            assert_eq!(granted, due, "not exactly the burst was granted");
-        })
-        .explore(run);
+        let scene = subject.scene(&[], actors).judged(move |outcome| {
+            assert_eq!(outcome.granted(), due, "not exactly the burst was granted");
+        });
+        scene.explore(run);
     }
 }
 
@@ -112,12 +109,5 @@ pub fn the_bound_at_different_ticks<A: Subjected>(subject: &Subject<A>, run: &mu
     for actors in crowds {
         subject.scene(&[], actors).explore(run);
         subject.scene(&before, actors).explore(run);
-    }
-}
-
-fn also<A>(scene: Scene<A>, judge: impl Fn(u64) + Send + Sync + 'static) -> Scene<A> {
-    Scene {
-        also: Some(Arc::new(move |outcome| judge(outcome.granted()))),
-        ..scene
     }
 }

@@ -1,9 +1,12 @@
 //! Verbs as values, so that a model can put any of them on any thread, and what they answer.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Algorithm, At, Charged, Debt, Denied, Forecast, GiveBack, Granted, Tick};
+use tollgate::{
+    Algorithm, At, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Tick,
+};
 
 use crate::hand::Hand;
 
@@ -22,10 +25,43 @@ pub enum Answer {
     Count(u64),
     /// So long must be waited.
     Wait(Option<Duration>),
+    /// So much is counted.
+    Level(Level),
     /// A plain question's answer.
     Is(bool),
     /// The verb answers nothing, or had nothing to do.
     Done,
+}
+
+/// In a few words, so that a model can list what it expects: `2 at 8, 0 left`, `not for 3`.
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Granted(granted) => {
+                let (at, left) = (granted.at().as_nanos(), granted.remaining());
+                write!(f, "{} at {at}, {left} left", granted.n())?;
+                match granted.delay().as_nanos() {
+                    0 => Ok(()),
+                    delay => write!(f, ", in {delay}"),
+                }
+            }
+            Self::Denied(denied) => match denied.retry_after() {
+                Some(wait) => write!(f, "not for {}", wait.as_nanos()),
+                None => f.write_str("never"),
+            },
+            Self::Charged(charged) => {
+                let (at, debt) = (charged.at().as_nanos(), charged.debt());
+                write!(f, "charged {} at {at}, owes {debt}", charged.n())
+            }
+            Self::CameBack(n) => write!(f, "{n} back"),
+            Self::Count(n) => write!(f, "{n} there"),
+            Self::Wait(Some(wait)) => write!(f, "{} to wait", wait.as_nanos()),
+            Self::Wait(None) => f.write_str("never"),
+            Self::Level(level) => write!(f, "level {}", level.as_f64()),
+            Self::Is(is) => write!(f, "{is}"),
+            Self::Done => f.write_str("done"),
+        }
+    }
 }
 
 /// What a verb may do to the word.
@@ -157,6 +193,15 @@ impl<A: Forecast> Verb<A> {
     pub fn time_until(n: u64) -> Self {
         Self::new(format!("time until {n}"), Kind::Looks, move |scope| {
             Answer::Wait(scope.at().time_until(n))
+        })
+    }
+}
+
+impl<A: Gauge> Verb<A> {
+    /// `level`.
+    pub fn level() -> Self {
+        Self::new("level", Kind::Looks, |scope| {
+            Answer::Level(scope.at().level())
         })
     }
 }

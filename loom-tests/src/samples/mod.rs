@@ -1,9 +1,11 @@
 //! The crate's own algorithms as subjects, with small quotas.
 
+pub mod windows;
+
 use std::time::Duration;
 
-use tollgate::history::Bound;
-use tollgate::{Debt, Forecast, Gcra, GiveBack, Quota, TokenBucket};
+use tollgate::history::Bounded;
+use tollgate::{Debt, Forecast, Gauge, Gcra, GiveBack, Quota, TokenBucket};
 
 use crate::places::MakePlace;
 use crate::subject::Subject;
@@ -15,7 +17,7 @@ use crate::subject::Subject;
 /// Never: the quota is a quota.
 pub fn bucket(place: MakePlace) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2);
-    all_verbs(TokenBucket::new(quota).expect("a quota"), quota, place)
+    all_verbs(TokenBucket::new(quota).expect("a quota"), place)
 }
 
 /// The same, of a limiter that starts with nothing.
@@ -25,7 +27,7 @@ pub fn bucket(place: MakePlace) -> Subject<TokenBucket> {
 /// Never: the quota is a quota.
 pub fn empty_bucket(place: MakePlace) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2).initial(0);
-    all_verbs(TokenBucket::new(quota).expect("a quota"), quota, place)
+    all_verbs(TokenBucket::new(quota).expect("a quota"), place)
 }
 
 /// A token bucket that rounds: 17 permits every 10 ns, 3 at once.
@@ -35,7 +37,7 @@ pub fn empty_bucket(place: MakePlace) -> Subject<TokenBucket> {
 /// Never: the quota is a quota.
 pub fn rounding_bucket(place: MakePlace) -> Subject<TokenBucket> {
     let quota = Quota::per(17, Duration::from_nanos(10)).burst(3);
-    all_verbs(TokenBucket::new(quota).expect("a quota"), quota, place).rounding()
+    all_verbs(TokenBucket::new(quota).expect("a quota"), place).rounding()
 }
 
 /// GCRA with an interval of 2 ns and a tolerance of 3, which is no multiple of it.
@@ -46,25 +48,19 @@ pub fn rounding_bucket(place: MakePlace) -> Subject<TokenBucket> {
 pub fn spaced(place: MakePlace) -> Subject<Gcra> {
     let (interval, tolerance) = (Duration::from_nanos(2), Duration::from_nanos(3));
     let gcra = Gcra::from_interval(interval, tolerance).expect("an interval");
-    let bound = Bound::of_interval(interval, tolerance).expect("an interval");
-    with_all(gcra, place).promising(bound)
+    all_verbs(gcra, place)
 }
 
-fn all_verbs<A>(algorithm: A, quota: Quota, place: MakePlace) -> Subject<A>
+/// With all verbs, and its own promise.
+fn all_verbs<A>(algorithm: A, place: MakePlace) -> Subject<A>
 where
-    A: Debt + Forecast + GiveBack + Copy + Send + Sync + 'static,
-{
-    let bound = Bound::of_quota(quota).expect("a quota");
-    with_all(algorithm, place).promising(bound)
-}
-
-fn with_all<A>(algorithm: A, place: MakePlace) -> Subject<A>
-where
-    A: Debt + Forecast + GiveBack + Copy + Send + Sync + 'static,
+    A: Bounded + Debt + Forecast + Gauge + GiveBack + Copy + Send + Sync + 'static,
 {
     Subject::new(move || algorithm)
         .with_give_back()
         .with_debt()
         .with_forecast()
+        .with_gauge()
+        .promising(algorithm.bound())
         .on(place)
 }
