@@ -1,11 +1,14 @@
 //! What went wrong in other rate limiters, each as a test that it does not go wrong here. Every
-//! test runs on both algorithms unless it says otherwise.
+//! test runs on both the token bucket and GCRA, or on all that it concerns, unless it says otherwise. What
+//! went wrong in windows alone is in tests/windows/known_failures.rs.
 
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{ConfigError, Denied, Gcra, Granted, Limiter, NoClock, Quota, Tick, TokenBucket};
+use tollgate::{
+    AnyAlgorithm, ConfigError, Denied, Gcra, Granted, Limiter, NoClock, Quota, Tick, TokenBucket,
+};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
@@ -37,6 +40,7 @@ macro_rules! gate {
 }
 gate!(TokenBucket);
 gate!(Gcra);
+gate!(AnyAlgorithm);
 
 fn both(quota: Quota) -> [Box<dyn Gate>; 2] {
     let bucket = TokenBucket::new(quota).expect("a bucket");
@@ -45,6 +49,33 @@ fn both(quota: Quota) -> [Box<dyn Gate>; 2] {
         Box::new(Limiter::unstarted(bucket, NoClock)),
         Box::new(Limiter::unstarted(gcra, NoClock)),
     ]
+}
+
+/// The others, each with this many permits at once.
+const OTHERS: [&str; 8] = [
+    "leaky-meter",
+    "leaky-queue",
+    "fixed-window",
+    "fixed-window first-hit",
+    "sliding-window",
+    "sliding-window rounding down",
+    "intervals",
+    "intervals greedy",
+];
+
+/// Those of which `of` is true, from a quota written as text.
+fn others(
+    quota: &str,
+    of: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = Limiter<AnyAlgorithm, NoClock>> {
+    let texts = OTHERS
+        .into_iter()
+        .filter(move |name| of(name))
+        .map(move |name| {
+            let (name, option) = name.split_once(' ').unwrap_or((name, ""));
+            format!("{name} {quota} {option}")
+        });
+    texts.map(|text| Limiter::unstarted(text.parse().expect("an algorithm"), NoClock))
 }
 
 /// governor: 400 M/s ran at +25 %, 600 M/s at +66.7 %, 3 G/s at -66.7 %; gcra: 3 G/s was unlimited.
@@ -153,14 +184,18 @@ fn a_request_that_is_given_up_leaves_nothing_stale() {
 /// gcra: a request larger than the burst deleted the key, so 5/h admitted 100.
 #[test]
 fn a_request_above_the_burst_resets_nothing() {
-    for gate in both(Quota::per_hour(5)) {
+    let check = |gate: &dyn Gate| {
         let mut granted = 0;
         for now in 0..100 {
             assert_eq!(gate.take(6, now), Err(Denied::never(6, 5)));
             granted += gate.count(1, now);
         }
         assert_eq!(granted, 5);
-    }
+    };
+    both(Quota::per_hour(5))
+        .iter()
+        .for_each(|gate| check(gate.as_ref()));
+    others("5/h", |_| true).for_each(|gate| check(&gate));
 }
 
 /// throttlecrab: clamping the arrival time to now - tolerance let 17 through a burst of 10;
@@ -181,6 +216,28 @@ fn idling_banks_no_more_than_the_burst() {
     let gate = Limiter::unstarted(spaced.expect("a gcra"), NoClock);
     for now in [0, 5, 50, 5000].map(|seconds| seconds * SECOND) {
         assert_eq!(gate.count(30, now), 10, "1 + floor(950 / 100)");
+    }
+}
+
+/// axum_gcra: N at first, N + 1 after idling, where permits come all at once as well. A window that was
+/// idle has one window's permits, and not those of two.
+#[test]
+fn idle_windows_and_refills_bank_nothing() {
+    for gate in others("10/s", |name| !name.contains("leaky")) {
+        let mut now = 0;
+        for idle in [2, 3, 17, 1000, 1_000_000] {
+            for part in [0, 1, SECOND / 2, SECOND - 1] {
+                now += idle * SECOND + part;
+                // A refill by the clock may come in the same second.
+                now -= now % SECOND;
+                assert_eq!(
+                    gate.count(30, now),
+                    10,
+                    "{gate:?} after {idle} s and {part} ns"
+                );
+                assert_eq!(gate.count(30, now + SECOND - 1), 0, "{gate:?}");
+            }
+        }
     }
 }
 
@@ -213,6 +270,17 @@ fn threads_in_the_first_moments_of_a_clock_are_answered() {
     });
     // The last is not for callers whose time is before the first's.
     assert_eq!(granted + gate.take_up_to(1000).n(), 500);
+    // From a clock's very first tick, with windows that began before it.
+    for text in [
+        "fixed-window 500/d",
+        "sliding-window 500/d",
+        "intervals 500/d",
+    ] {
+        let text = format!("{text} origin 86399s");
+        let gate: AnyAlgorithm = text.parse().expect("an algorithm");
+        let gate = Limiter::unstarted(gate, NoClock);
+        assert_eq!(on_threads(16, |id| gate.count(100, id / 8)), 500, "{text}");
+    }
 }
 
 /// limitador: check, then add: 1001 of 1000; Sentinel: the first pass was a plain store.
@@ -221,6 +289,35 @@ fn threads_get_the_limit_and_not_one_more() {
     for gate in both(Quota::per_day(1000)) {
         let gate = gate.as_ref();
         assert_eq!(on_threads(8, |_| gate.count(1000, 5)), 1000);
+    }
+    for gate in others("1000/d", |_| true) {
+        assert_eq!(on_threads(8, |_| gate.count(1000, 5)), 1000, "{gate:?}");
+    }
+}
+
+/// Sentinel: a slot of the LeapArray is checked and added to separately, and made new by whoever comes
+/// first, so that counts of the old window were lost or counted in the new one.
+#[test]
+fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
+    for gate in others("1000/s", |name| name == "fixed-window") {
+        for second in 1..20 {
+            // Half of them are a nanosecond before the edge, and may find the word behind it.
+            let now = |id: u64| second * SECOND - id % 2;
+            let before = on_threads(8, |id| {
+                let granted = (0..500).filter_map(|_| gate.take(1, now(id)).ok());
+                granted
+                    .filter(|granted| granted.at() < Tick::from_nanos(second * SECOND))
+                    .count() as u64
+            });
+            assert!(before <= 1000, "{before}");
+            let left = gate.at(Tick::from_nanos(second * SECOND)).available();
+            // 4000 asked in all, 2000 of them after the edge.
+            assert_eq!(
+                left, 0,
+                "what was counted before the edge is not counted after it"
+            );
+            gate.reset();
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use tollgate::{
-    Clock, CoarseClock, Gcra, Limiter, ManualClock, NoClock, Quota, SystemClock, Tick, TokenBucket,
+    Algorithm, AnyAlgorithm, Clock, CoarseClock, Debt, FixedWindow, Gcra, Intervals, LeakyBucket,
+    Limiter, ManualClock, NoClock, Quota, Rebase, Requota, Rounding, SlidingWindow, SystemClock,
+    Tick, TokenBucket,
 };
 
 thread_local! {
@@ -84,7 +86,7 @@ macro_rules! every_verb {
             match gate.try_acquire_n(n) {
                 Ok(grant) => {
                     black_box((grant.n(), grant.at(), grant.mark()));
-                    black_box((grant.remaining(), grant.reset_after()));
+                    black_box((grant.remaining(), grant.reset_after(), grant.delay()));
                     granted += 1;
                 }
                 Err(no) => {
@@ -97,7 +99,9 @@ macro_rules! every_verb {
                     denied += 1;
                 }
             }
-            black_box((gate.available(), gate.time_until(n)));
+            let level = gate.level();
+            black_box((gate.available(), gate.time_until(n), level.as_f64()));
+            black_box((level.floor(), level.ceil(), level.is_zero()));
         }
         assert_eq!(gate.refund(2), 2);
         let last = gate.try_acquire().expect("it was refunded");
@@ -193,6 +197,81 @@ fn nothing_when_a_limiter_is_made_and_started() {
         assert!(TokenBucket::new(FIVE.burst(0)).is_err());
         assert!("5/h burst many".parse::<Quota>().is_err());
         assert_eq!("5/h".parse(), Ok(FIVE));
+    });
+    assert_eq!(allocated, 0);
+}
+
+/// The others, each with five an hour.
+fn others() -> [AnyAlgorithm; 8] {
+    let windows = FixedWindow::new(FIVE).expect("windows");
+    let sliding = SlidingWindow::new(FIVE).expect("a window");
+    let intervals = Intervals::new(FIVE).expect("a bucket");
+    [
+        LeakyBucket::meter(FIVE).expect("a meter").into(),
+        LeakyBucket::queue(FIVE).expect("a queue").free(1).into(),
+        windows.offset(Duration::from_secs(7)).into(),
+        windows.opened_by_first_hit().expect("a quantum").into(),
+        sliding.into(),
+        sliding.rounding(Rounding::Down).aligned_to_utc().into(),
+        intervals.into(),
+        intervals.greedy().expect("a quantum").into(),
+    ]
+}
+
+#[test]
+fn nothing_by_any_other_algorithm() {
+    for algorithm in others() {
+        assert_none_allocates!(Limiter::with_clock(algorithm, ManualClock::new()));
+    }
+    let windows = FixedWindow::new(FIVE).expect("windows");
+    assert_none_allocates!(Limiter::with_clock(windows, ManualClock::new()));
+    let sliding = SlidingWindow::new(FIVE).expect("a window");
+    assert_none_allocates!(Limiter::with_clock(sliding, ManualClock::new()));
+    let intervals = Intervals::new(FIVE).expect("a bucket");
+    assert_none_allocates!(Limiter::with_clock(intervals, ManualClock::new()));
+    let queue = LeakyBucket::queue(FIVE).expect("a queue");
+    assert_none_allocates!(Limiter::with_clock(queue, ManualClock::new()));
+}
+
+#[test]
+fn nothing_when_a_window_rolls_over() {
+    for algorithm in others() {
+        let gate = Limiter::unstarted(algorithm, NoClock);
+        let allocated = allocations(|| {
+            for turn in 0..50 {
+                // Forwards by half an hour, and sometimes back.
+                let now = gate.at(Tick::from_nanos(1_800_000_000_000 * (turn - turn % 7 / 3)));
+                black_box((now.take_up_to(2).n(), now.try_acquire_n(4).is_ok()));
+                black_box((now.charge(3).debt(), now.level().ceil(), now.refund(1)));
+            }
+        });
+        assert_eq!(allocated, 0, "{algorithm}");
+    }
+}
+
+#[test]
+fn nothing_when_an_algorithm_is_read_written_and_changed() {
+    let all = others();
+    let allocated = allocations(|| {
+        for algorithm in all {
+            let mut page = Page {
+                bytes: [0; 256],
+                len: 0,
+            };
+            write!(page, "{algorithm}").expect("it fits");
+            let text = std::str::from_utf8(&page.bytes[..page.len]).expect("text");
+            assert_eq!(text.parse(), Ok(algorithm));
+            assert!("gcra 5/h free 2".parse::<AnyAlgorithm>().is_err());
+            assert!("fixed-window 5/h burst 6".parse::<AnyAlgorithm>().is_err());
+            let (then, now) = (Tick::from_nanos(1), Tick::from_nanos(2));
+            let (word, _) = algorithm.charge(0, then, 3);
+            let next = algorithm.with_quota(Quota::per_minute(9)).expect("a quota");
+            black_box((
+                algorithm.carry_over(word, now, &next),
+                algorithm.rebase(word, then, now),
+            ));
+            assert_eq!(algorithm.available(word, then), 2);
+        }
     });
     assert_eq!(allocated, 0);
 }

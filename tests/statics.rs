@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use tollgate::cell::{Cell, UNSTARTED};
 use tollgate::{
-    At, Charged, CoarseClock, ConfigError, Denied, Gcra, Granted, Limiter, ManualClock, NoClock,
-    Quota, SystemClock, Tick, TokenBucket, Upkeep,
+    AnyAlgorithm, At, Charged, CoarseClock, ConfigError, Denied, FixedWindow, Gcra, Granted,
+    Intervals, LeakyBucket, Level, Limiter, ManualClock, NoClock, ParseAlgorithmError, Quota,
+    Rounding, SlidingWindow, SystemClock, Tick, TokenBucket, Upkeep,
 };
 
 /// `?` does not work where constants are made, `match` does.
@@ -26,6 +27,16 @@ const fn gcra(interval: Duration, tolerance: Duration) -> Gcra {
         Ok(gcra) => gcra,
         Err(_) => panic!("no interval"),
     }
+}
+
+/// Any constructor's answer.
+macro_rules! made {
+    ($made:expr) => {
+        match $made {
+            Ok(made) => made,
+            Err(_) => panic!("it can't be had"),
+        }
+    };
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -47,6 +58,46 @@ fn on_the_systems_clock() {
     assert_eq!(GCRA.take_up_to(9).n(), 5);
     assert!(GCRA.try_acquire().is_err());
     assert_eq!(SHORT.quota(), FIVE);
+}
+
+#[test]
+fn every_other_algorithm_on_the_systems_clock() {
+    static METER: Limiter<LeakyBucket> = Limiter::new(made!(LeakyBucket::meter(FIVE)));
+    static QUEUE: Limiter<LeakyBucket> = Limiter::new(made!(LeakyBucket::queue(FIVE)).free(2));
+    static DAILY: Limiter<FixedWindow> =
+        Limiter::new(made!(FixedWindow::new(Quota::per_day(5))).offset(HOUR));
+    static FIRST: Limiter<FixedWindow> =
+        Limiter::new(made!(made!(FixedWindow::new(FIVE)).opened_by_first_hit()));
+    static SLIDING: Limiter<SlidingWindow> =
+        Limiter::new(made!(SlidingWindow::new(FIVE)).rounding(Rounding::Down));
+    static STEPS: Limiter<Intervals> = Limiter::new(made!(Intervals::new(FIVE.burst(9))));
+    static GREEDY: Limiter<Intervals> = Limiter::new(made!(made!(Intervals::new(FIVE)).greedy()));
+    static ANY: Limiter<AnyAlgorithm> =
+        Limiter::new(AnyAlgorithm::SlidingWindow(made!(SlidingWindow::new(FIVE))));
+
+    assert_eq!((METER.take_up_to(9).n(), QUEUE.take_up_to(9).n()), (5, 5));
+    assert_eq!((FIRST.take_up_to(9).n(), GREEDY.take_up_to(9).n()), (5, 5));
+    assert_eq!((SLIDING.take_up_to(9).n(), ANY.take_up_to(9).n()), (5, 5));
+    assert_eq!((DAILY.take_up_to(9).n(), STEPS.take_up_to(10).n()), (5, 9));
+    assert_eq!(QUEUE.refund(2), 2);
+    let waits = QUEUE.try_acquire().expect("refunded").delay();
+    // Three are in it before this one, and two of them were free.
+    assert!(waits > HOUR / 5 / 2 && waits <= HOUR / 5, "{waits:?}");
+}
+
+#[test]
+fn windows_on_a_clock_whose_start_is_known() {
+    static CLOCK: CoarseClock = CoarseClock::new();
+    // It started at a quarter past ten: an hourly window has three quarters of an hour to go.
+    static GATE: Limiter<FixedWindow, &CoarseClock> = Limiter::unstarted(
+        made!(FixedWindow::new(FIVE))
+            .aligned_to_unix(Duration::from_secs(20_000 * 86_400 + 36_900)),
+        &CLOCK,
+    );
+
+    assert_eq!(GATE.take_up_to(9).reset_after(), 3 * HOUR / 4);
+    CLOCK.advance_to(Tick::ZERO.saturating_add(3 * HOUR / 4));
+    assert_eq!(GATE.available(), 5);
 }
 
 #[test]
@@ -137,6 +188,9 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<Limiter<Gcra, NoClock>>();
     is_shared::<At<'static, TokenBucket>>();
     is_shared::<(TokenBucket, Gcra, Quota, Cell)>();
+    is_shared::<(LeakyBucket, FixedWindow, SlidingWindow, Intervals)>();
+    is_shared::<(AnyAlgorithm, Level, Rounding, ParseAlgorithmError)>();
+    is_shared::<Limiter<AnyAlgorithm, ManualClock>>();
     is_shared::<(SystemClock, CoarseClock, ManualClock, NoClock)>();
     is_shared::<(Tick, Upkeep)>();
     is_shared::<(Granted, Denied, Charged)>();
@@ -154,6 +208,26 @@ fn what_is_small_stays_small() {
     let gate = size_of::<Limiter<TokenBucket>>();
     assert_eq!(gate, size_of::<Limiter<TokenBucket, NoClock>>());
     assert_eq!(gate, size_of::<Cell>() + size_of::<TokenBucket>());
+}
+
+#[test]
+fn no_algorithm_is_larger_than_it_was() {
+    // In bytes; with the word beside it each is two or three cache lines.
+    let sizes = [
+        ("TokenBucket", size_of::<TokenBucket>(), 120),
+        ("Gcra", size_of::<Gcra>(), 120),
+        ("LeakyBucket", size_of::<LeakyBucket>(), 136),
+        ("FixedWindow", size_of::<FixedWindow>(), 176),
+        ("SlidingWindow", size_of::<SlidingWindow>(), 176),
+        ("Intervals", size_of::<Intervals>(), 184),
+        ("AnyAlgorithm", size_of::<AnyAlgorithm>(), 192),
+    ];
+    for (name, size, most) in sizes {
+        println!("{name}: {size} bytes");
+        assert!(size <= most, "{name} takes {size} bytes");
+    }
+    let gate = size_of::<Limiter<AnyAlgorithm>>();
+    assert_eq!(gate, size_of::<Cell>() + size_of::<AnyAlgorithm>());
 }
 
 #[test]

@@ -3,10 +3,13 @@
 //! anything at random. Debug builds check overflow themselves; what would give away a wrap in a
 //! release build is checked in both.
 
+mod algorithms;
+mod any_text;
 mod configuration;
 mod poison;
 mod text;
 mod verbs;
+mod windows;
 
 use std::time::Duration;
 
