@@ -141,9 +141,11 @@ pub(crate) fn update<P: Place, S: Step>(
     mut step: S,
 ) -> Result<S::Answer, S::Refusal> {
     let mut word = place.load();
-    if word != UNSTARTED
-        && let Some(outcome) = step.run_short(word)
-    {
+    let outcome = match word {
+        UNSTARTED => None,
+        _ => step.run_short(word),
+    };
+    if let Some(outcome) = outcome {
         let (next, answer) = outcome?;
         if step.leaves(word, next) {
             return Ok(answer);

@@ -247,6 +247,26 @@ fn who_comes_before_a_windows_beginning_counts_at_it_and_not_in_the_one_before()
     }
 }
 
+/// What comes back at a period's end is counted then, and not before it by a clock that is behind.
+#[test]
+fn who_comes_before_a_refill_by_his_own_clock_counts_at_it() {
+    let quota = Quota::per(20, Duration::from_nanos(1000)).burst(60);
+    let bucket = Intervals::new(quota).expect("a bucket");
+    let bucket = bucket.greedy().expect("a quantum");
+    assert_eq!(bucket.quantum(), Some(Duration::from_nanos(16)));
+    let gate = Limiter::unstarted(bucket, NoClock);
+    let at = |tick| gate.at(Tick::from_nanos(tick));
+    // The first period begins at 15.625: then they come back at 1015.625, 2015.625 and so on.
+    assert!(at(1).try_acquire_n(60).is_ok());
+    assert_eq!(at(1).time_until(21), Some(Duration::from_nanos(2015)));
+    assert!(at(1016).try_acquire_n(20).is_ok());
+    assert!(at(2016).try_acquire_n(1).is_ok());
+    let behind = at(2001)
+        .try_acquire_n(19)
+        .expect("by the word they have come");
+    assert_eq!(behind.at(), Tick::from_nanos(2016));
+}
+
 #[test]
 fn no_verb_of_a_window_needs_more_than_its_trait() {
     fn everything<A: Algorithm + GiveBack + Debt + Forecast + Gauge>(algorithm: A) -> u64 {

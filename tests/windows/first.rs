@@ -110,10 +110,11 @@ impl FirstHit {
     fn counted_at(&self, time: u128) -> u128 {
         let begin = self.end.saturating_sub(self.parts);
         // Whoever began it did so after the part before that: at its beginning, if that is a tick and
-        // the period before may have ended there, or any time before.
+        // the period before may have ended there, or any time before. Where some come back at a time, it
+        // may have begun by itself, when the one before ended.
         let is_tick = (begin * self.period).is_multiple_of(self.parts);
         let is_later = self.begin(time) < begin;
-        if is_tick || is_later {
+        if is_tick || is_later || self.back.is_some() {
             time.max(self.tick(begin).into())
         } else {
             time

@@ -95,14 +95,16 @@ impl Hourglass {
     }
 
     /// Whether a period with this beginning, which is ahead, may have begun now: in the part before it,
-    /// since beginnings are rounded up. Not if the beginning is a whole tick. The last period may have
-    /// ended at that very tick, and who counts earlier would count before its end.
+    /// since beginnings are rounded up. Not if the beginning is a whole tick: the last period may have
+    /// ended at that very tick, and who counts earlier would count before its end. And not where some
+    /// permits come back at a time: the beginning may be such an end, and is not rounded then.
     #[cold]
     fn may_have_begun(&self, begin: u64, now: Tick) -> bool {
         let (period, now) = (self.period.period().get(), u128::from(now.as_nanos()));
         let part_before = u128::from(begin.saturating_sub(1)) * u128::from(period);
         let is_whole = begin.wrapping_mul(period) & (self.parts() - 1) == 0;
-        !is_whole && now << self.shift > part_before
+        let all_come_back = self.back.get() == u64::MAX;
+        all_come_back && !is_whole && now << self.shift > part_before
     }
 
     /// Whether the word's period begins later than the clock says.
