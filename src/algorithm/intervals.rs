@@ -44,10 +44,9 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// A bucket that is refilled as soon as possible, permit by permit, is the
 /// [`TokenBucket`](crate::TokenBucket).
 ///
-/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`; greedy,
-/// at most `burst - 1 + min(n, burst) * (1 + floor((b - a) / period))`, where the interval is longer by the
-/// [`quantum`](Self::quantum) if threads' clocks differ. Around a refill that is a burst and a refill at
-/// once: choose small steps, or a [`TokenBucket`](crate::TokenBucket), where that matters.
+/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`. Around a
+/// refill that is a burst and a refill at once: choose small steps, or a
+/// [`TokenBucket`](crate::TokenBucket), where that matters.
 ///
 /// Unlike a [`FixedWindow`](crate::FixedWindow) it keeps what was not taken, up to the burst, and does
 /// not forget what was [charged](crate::Limiter::charge): debt is paid from the next refills.

@@ -23,9 +23,7 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// **Bound.** At most `n` permits in each window, and exactly `n` if enough are asked for. So in an
 /// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: who asks right before a window's end and
-/// right after it gets `2 * n` at once. (Opened by the first hit, at most
-/// `n * (2 + floor((b - a) / period)) - 1`, where the interval is longer by the [`quantum`](Self::quantum) if
-/// threads' clocks differ.) Where that matters take a
+/// right after it gets `2 * n` at once. Where that matters take a
 /// [`SlidingWindow`](crate::SlidingWindow) or a [`TokenBucket`](crate::TokenBucket).
 ///
 /// A caller with an older tick than the window that the word is in is counted in that window, at its
