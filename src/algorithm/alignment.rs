@@ -145,7 +145,7 @@ macro_rules! alignable {
             #[cfg(feature = "std")]
             #[must_use]
             pub fn aligned_to_utc(self) -> Self {
-                self.aligned(self.alignment.to(Epoch::Utc(crate::clock::unix_origin())))
+                self.aligned(self.alignment.to(crate::algorithm::alignment::Epoch::Utc(crate::clock::unix_origin())))
             }
         }
     };

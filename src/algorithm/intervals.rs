@@ -23,7 +23,7 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use super::alignment::{Alignment, Epoch, alignable};
+use super::alignment::{Alignment, alignable};
 use super::delegate::runs_on;
 use super::grid::{Grid, Stairs, needed, period_of, shortest_period};
 use super::hourglass::Hourglass;

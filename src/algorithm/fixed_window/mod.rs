@@ -7,7 +7,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use self::aligned::Aligned;
-use super::alignment::{Alignment, Epoch, alignable};
+use super::alignment::{Alignment, alignable};
 use super::delegate::runs_on;
 use super::grid::period_of;
 use super::hourglass::Hourglass;

@@ -33,7 +33,7 @@ mod verbs;
 
 use core::num::NonZeroU64;
 
-use super::alignment::{Alignment, Epoch, alignable};
+use super::alignment::{Alignment, alignable};
 use super::grid::{Grid, Layout, period_of};
 use super::{Requota, carry};
 use crate::clock::Tick;
@@ -56,7 +56,7 @@ use crate::quota::{ConfigError, Quota};
 /// period, and with `n` = 1 one every two periods. [`Rounding::Down`] admits `n`.
 ///
 /// A caller with an older tick than the window that the word is in is counted at that window's
-/// beginning ([`Granted::at`]); so clocks that differ never admit more. A permit that is
+/// beginning ([`Granted::at`](crate::Granted::at)); so clocks that differ never admit more. A permit that is
 /// [undone](crate::Limiter::undo) after its window is over gives nothing back. A
 /// [charge](crate::Limiter::charge) counts in the current window, and weighs in the next one as all
 /// that was counted does.
