@@ -39,7 +39,12 @@ pub struct Granted {
     reset: u64,
     ready: u64,
     speed: NonZeroU64,
+    /// Which word granted it, of a limiter that has several.
+    part: u32,
 }
+
+/// Permits of several words.
+pub(crate) const SEVERAL: u32 = u32::MAX;
 
 /// One unit a nanosecond.
 const NANOSECONDS: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 60) - 1);
@@ -58,7 +63,33 @@ impl Granted {
             reset: 0,
             ready: 0,
             speed: NANOSECONDS,
+            part: 0,
         }
+    }
+
+    /// Says which word granted it.
+    #[inline]
+    pub(crate) const fn of_part(self, part: u32) -> Self {
+        Self { part, ..self }
+    }
+
+    /// Which word granted it.
+    #[inline]
+    pub(crate) const fn part(&self) -> u32 {
+        self.part
+    }
+
+    /// One grant of both, from different words. There is no mark by which one of them would know it.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let tick = |grant: &Self, units| grant.tick_of(units);
+        let room = self.remaining().saturating_add(other.remaining());
+        let reset = tick(&self, self.reset).max(tick(&other, other.reset));
+        let ready = tick(&self, self.ready).max(tick(&other, other.ready));
+        Self::new(self.n.saturating_add(other.n), self.at.max(other.at))
+            .with_room(room, NonZeroU64::MIN)
+            .with_reset_at(reset)
+            .with_ready_at(ready)
+            .of_part(SEVERAL)
     }
 
     /// Says that `room` units remain, of which a permit takes `unit`.

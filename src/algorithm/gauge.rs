@@ -50,6 +50,23 @@ impl Level {
         Self { units, unit }
     }
 
+    /// The sum of two levels. Where their units differ, a part of a unit is rounded up.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let (to, from) = (u128::from(self.unit.get()), u128::from(other.unit.get()));
+        let units = if to == from {
+            other.units
+        } else {
+            let (whole, part) = (other.units / from, other.units % from);
+            whole
+                .saturating_mul(to)
+                .saturating_add((part * to).div_ceil(from))
+        };
+        Self {
+            units: self.units.saturating_add(units),
+            ..self
+        }
+    }
+
     /// The whole permits in it.
     #[inline]
     #[must_use]

@@ -83,6 +83,15 @@ impl Gcra {
             Some(Duration::from_nanos(excess))
         }
     }
+
+    pub(super) const fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The same at another pace.
+    pub(super) const fn at_pace(&self, pace: Pace) -> Self {
+        Self { pace, ..*self }
+    }
 }
 
 runs_on!(Gcra, its_pace);

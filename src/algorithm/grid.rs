@@ -23,7 +23,7 @@ use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
 /// Which window a tick is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(super) struct Grid {
+pub(crate) struct Grid {
     period: Divisor,
     /// How long before tick 0 window 0 began; less than a period.
     lead: u64,
@@ -35,11 +35,11 @@ pub(super) struct Grid {
 
 /// Where a tick is in its window.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The window.
-    pub(super) index: u64,
+    pub(crate) index: u64,
     /// How long ago it began.
-    pub(super) elapsed: u64,
+    pub(crate) elapsed: u64,
 }
 
 impl Grid {
@@ -62,18 +62,35 @@ impl Grid {
         }
     }
 
+    /// The same, beginning at tick 0.
+    pub(crate) const fn on_the_clock(period: NonZeroU64, windows: u64) -> Self {
+        Self::new(period, windows, Alignment::CLOCK)
+    }
+
     pub(super) const fn aligned(self, alignment: Alignment) -> Self {
         Self::new(self.period.period(), self.windows, alignment)
     }
 
+    /// With so many windows at most.
+    fn until(self, windows: u64) -> Self {
+        let windows = windows.min(self.windows);
+        let length = u128::from(windows) * u128::from(self.period().get());
+        let last = length - 1 - u128::from(self.lead);
+        Self {
+            last: u64::try_from(last).map_or(self.last, |last| last.min(self.last)),
+            windows,
+            ..self
+        }
+    }
+
     #[inline(always)]
-    pub(super) const fn period(&self) -> NonZeroU64 {
+    pub(crate) const fn period(&self) -> NonZeroU64 {
         self.period.period()
     }
 
     /// The last window that can be told.
     #[inline(always)]
-    pub(super) const fn last_index(&self) -> u64 {
+    pub(crate) const fn last_index(&self) -> u64 {
         self.windows - 1
     }
 
@@ -81,7 +98,7 @@ impl Grid {
     /// in it: then [`place`](Self::place) knows more. It is what nearly every decision needs, and
     /// does not divide.
     #[inline(always)]
-    pub(super) fn elapsed_in(&self, index: u64, now: Tick) -> Option<u64> {
+    pub(crate) fn elapsed_in(&self, index: u64, now: Tick) -> Option<u64> {
         // Up to the last tick nothing wraps, for a window that there is. For another one it may, and
         // a word that is not ours is then as good as any.
         let (start, now) = (index.wrapping_mul(self.period().get()), now.as_nanos());
@@ -95,7 +112,7 @@ impl Grid {
 
     /// Where a tick is; the last tick that can be told, if it is later.
     #[inline(always)]
-    pub(super) fn place(&self, now: Tick) -> Place {
+    pub(crate) fn place(&self, now: Tick) -> Place {
         let tick = now.as_nanos().min(self.last);
         let (index, elapsed) = self.period.divide(tick + self.lead, 0);
         Place { index, elapsed }
@@ -103,7 +120,7 @@ impl Grid {
 
     /// The first tick of a window, or the end of time.
     #[inline]
-    pub(super) fn start_of(&self, index: u64) -> u64 {
+    pub(crate) fn start_of(&self, index: u64) -> u64 {
         match self.period.first_with(index, 0) {
             u64::MAX => u64::MAX,
             start => start.saturating_sub(self.lead),
@@ -122,19 +139,19 @@ impl Grid {
 
     /// The first tick of a window, if the clock gets there.
     #[inline]
-    pub(super) fn reachable_start_of(&self, index: u64) -> Option<u64> {
+    pub(crate) fn reachable_start_of(&self, index: u64) -> Option<u64> {
         let start = self.start_of(index);
         (start <= self.last).then_some(start)
     }
 }
 
 /// How many windows 50 years need, wherever they begin: the first and the last are cut.
-pub(super) const fn needed(period: u64) -> u64 {
+pub(crate) const fn needed(period: u64) -> u64 {
     MIN_HORIZON_NS / period + 2
 }
 
 /// The shortest period of which so many windows are enough for 50 years.
-pub(super) const fn shortest_period(windows: u64) -> Option<Duration> {
+pub(crate) const fn shortest_period(windows: u64) -> Option<Duration> {
     // Of the longest period there must be three.
     if windows < 3 {
         return None;
@@ -192,7 +209,7 @@ impl Layout {
 }
 
 /// The period of a quota for windows: at most 50 years.
-pub(super) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
+pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
     let period = match quota.valid_period_ns() {
         Ok(period) => period,
         Err(error) => return Err(error),
@@ -216,6 +233,17 @@ pub(super) struct Stairs {
     pub(super) grid: Grid,
     /// Permits a window.
     pub(super) step: NonZeroU64,
+}
+
+impl Stairs {
+    /// The same with so many windows at most; `None` if that is too few for 50 years.
+    pub(super) fn until(self, windows: u64) -> Option<Self> {
+        if windows < needed(self.grid.period().get()) {
+            return None;
+        }
+        let grid = self.grid.until(windows);
+        Some(Self { grid, ..self })
+    }
 }
 
 impl Meter for Stairs {

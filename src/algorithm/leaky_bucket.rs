@@ -107,6 +107,15 @@ impl LeakyBucket {
             free => Some(free),
         }
     }
+
+    pub(super) const fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The same at another pace.
+    pub(super) const fn at_pace(&self, pace: Pace) -> Self {
+        Self { pace, ..*self }
+    }
 }
 
 /// A pace whose grants say when they may go.

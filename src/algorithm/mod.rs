@@ -20,6 +20,8 @@
 //! | [`Requota`] | it is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | its word can move to another clock | |
 //! | [`Gauge`] | it can say how much it has counted | `level` |
+//! | [`Split`] | it can be kept in several words | all, of a [`Sharded`](crate::Sharded) |
+//! | [`Lend`] | it can leave room for permits that are lent | those of a [`Lease`](crate::Lease) |
 //!
 //! All algorithms of this crate have all of them. [`AnyAlgorithm`] is any of them, chosen at run time.
 
@@ -35,17 +37,23 @@ mod grid;
 mod hourglass;
 mod intervals;
 mod leaky_bucket;
+mod lend;
 mod pace;
 mod sliding_window;
+mod split;
 mod token_bucket;
 
 pub use any::{AnyAlgorithm, ParseAlgorithmError};
 pub use fixed_window::FixedWindow;
 pub use gauge::{Gauge, Level};
 pub use gcra::Gcra;
+#[cfg(feature = "std")]
+pub(crate) use grid::{Grid, needed, period_of, shortest_period};
 pub use intervals::Intervals;
 pub use leaky_bucket::LeakyBucket;
+pub use lend::Lend;
 pub use sliding_window::{Rounding, SlidingWindow};
+pub use split::Split;
 pub use token_bucket::TokenBucket;
 
 use crate::clock::Tick;

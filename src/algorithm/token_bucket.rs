@@ -54,6 +54,15 @@ impl TokenBucket {
             Err(error) => Err(error),
         }
     }
+
+    pub(super) const fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The same at another pace.
+    pub(super) const fn at_pace(&self, pace: Pace) -> Self {
+        Self { pace, ..*self }
+    }
 }
 
 runs_on!(TokenBucket, its_pace);

@@ -111,6 +111,47 @@ pub enum ConfigError {
         /// The shortest window that as many permits fit, if there is one.
         min_period: Option<Duration>,
     },
+    /// No shards at all.
+    ZeroShards,
+    /// More shards than the quota can be split in.
+    TooManyShards {
+        /// What was asked for.
+        shards: usize,
+        /// The most that this quota can be split in.
+        max: usize,
+    },
+    /// Nothing to lend.
+    ZeroLeases,
+    /// So much to lend that nothing would be left.
+    LeasesTooLarge {
+        /// What was asked for.
+        total: u64,
+        /// The most that can be lent.
+        max: u64,
+    },
+    /// No slots at all.
+    ZeroSlots,
+    /// More slots than there can be.
+    TooManySlots {
+        /// What was asked for.
+        slots: usize,
+        /// The most that there can be.
+        max: usize,
+    },
+    /// A window that so many slots can't share equally, in whole nanoseconds.
+    SlotsUneven {
+        /// What was asked for.
+        slots: usize,
+        /// The window.
+        period: Duration,
+    },
+    /// A log of more permits than it can keep.
+    LogTooLarge {
+        /// What was asked for.
+        n: u64,
+        /// The most that can be kept.
+        max: u64,
+    },
 }
 
 impl ConfigError {
@@ -120,7 +161,8 @@ impl ConfigError {
             Self::ZeroPermits
             | Self::RateTooHigh { .. }
             | Self::RateTooLow { .. }
-            | Self::LimitTooLarge { .. } => "n",
+            | Self::LimitTooLarge { .. }
+            | Self::LogTooLarge { .. } => "n",
             Self::ZeroPeriod | Self::PeriodTooLong { .. } | Self::WindowTooLong { .. } => "period",
             Self::ZeroBurst | Self::BurstTooLarge { .. } | Self::BurstInWindow { .. } => "burst",
             Self::InitialAboveBurst { .. } | Self::InitialInWindow { .. } => "initial",
@@ -128,6 +170,9 @@ impl ConfigError {
                 "interval"
             }
             Self::ToleranceTooLong { .. } => "tolerance",
+            Self::ZeroShards | Self::TooManyShards { .. } => "shards",
+            Self::ZeroLeases | Self::LeasesTooLarge { .. } => "total",
+            Self::ZeroSlots | Self::TooManySlots { .. } | Self::SlotsUneven { .. } => "slots",
         }
     }
 }
@@ -137,7 +182,31 @@ impl fmt::Display for ConfigError {
         let field = self.field();
         let days = MAX_INTERVAL_NS / 86_400_000_000_000;
         match self {
-            Self::ZeroPermits => write!(f, "{field} is 0, but must be at least 1 permit"),
+            Self::ZeroPermits | Self::ZeroLeases => {
+                write!(f, "{field} is 0, but must be at least 1 permit")
+            }
+            Self::ZeroShards | Self::ZeroSlots => {
+                write!(f, "{field} is 0, but must be at least 1")
+            }
+            Self::TooManyShards { shards, max } => write!(
+                f,
+                "{field} is {shards}, but must be from 1 to {max} for this quota"
+            ),
+            Self::LeasesTooLarge { total, max } => write!(
+                f,
+                "{field} is {total}, but must be from 1 to {max}: a permit must be left"
+            ),
+            Self::TooManySlots { slots, max } => {
+                write!(f, "{field} is {slots}, but must be from 1 to {max}")
+            }
+            Self::SlotsUneven { slots, period } => write!(
+                f,
+                "{field} is {slots}, but must divide {period:?} in whole nanoseconds"
+            ),
+            Self::LogTooLarge { n, max } => write!(
+                f,
+                "{field} is {n}, but a log keeps each permit, and must be from 1 to {max}"
+            ),
             Self::ZeroPeriod | Self::ZeroInterval => {
                 write!(f, "{field} is 0, but must be at least 1ns")
             }

@@ -162,6 +162,15 @@ impl FixedWindow {
         }
     }
 
+    pub(super) const fn limit(&self) -> u64 {
+        self.quota.permits()
+    }
+
+    /// The same with another limit.
+    pub(super) fn of_limit(&self, n: u64) -> Result<Self, ConfigError> {
+        self.with_quota(Quota::per(n, self.quota.period()))
+    }
+
     pub(super) const fn alignment(&self) -> Alignment {
         self.alignment
     }

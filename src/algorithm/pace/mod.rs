@@ -47,6 +47,7 @@
 //! for all words, ticks and quotas.
 
 mod meter;
+mod part;
 mod verbs;
 
 use core::num::NonZeroU64;
