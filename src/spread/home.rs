@@ -1,0 +1,77 @@
+//! Which of several words a thread uses first.
+
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod number {
+    use core::cell::Cell;
+
+    use crate::primitive::{AtomicU64, Ordering};
+
+    /// How many threads have got a number. It wraps after 2^64 threads, and two may then have the same.
+    static THREADS: AtomicU64 = AtomicU64::new(0);
+
+    /// A thread that has none yet.
+    const NONE: u64 = u64::MAX;
+
+    std::thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(NONE) };
+    }
+
+    /// The number of this thread: threads are numbered as they ask first.
+    #[inline]
+    pub(super) fn of_this_thread() -> u64 {
+        // While a thread ends, its number may be gone already.
+        NUMBER
+            .try_with(|number| match number.get() {
+                NONE => first(number),
+                known => known,
+            })
+            .unwrap_or(0)
+    }
+
+    #[cold]
+    fn first(number: &Cell<u64>) -> u64 {
+        // ORDERING: Relaxed. Numbers publish nothing, and are only to differ.
+        let new = THREADS.fetch_add(1, Ordering::Relaxed);
+        number.set(new);
+        new
+    }
+}
+
+/// In a model each thread says where it is at home.
+#[cfg(all(tollgate_loom, feature = "loom"))]
+mod number {
+    pub(super) fn of_this_thread() -> u64 {
+        0
+    }
+}
+
+/// Spreads threads over so many places.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Homes {
+    places: usize,
+    /// The power of two from `places` on, less one.
+    mask: u64,
+}
+
+impl Homes {
+    pub(crate) const fn new(places: usize) -> Self {
+        let mask = match (places as u64).checked_next_power_of_two() {
+            Some(power) => power - 1,
+            None => u64::MAX,
+        };
+        Self { places, mask }
+    }
+
+    /// The place of this thread. Threads that come one after the other have different ones, as far as
+    /// there are, but where their number is no power of two some are shared early.
+    #[inline(always)]
+    pub(crate) fn of_this_thread(self) -> usize {
+        let place = (number::of_this_thread() & self.mask) as usize;
+        // Below twice the number of places.
+        if place < self.places {
+            place
+        } else {
+            place - self.places
+        }
+    }
+}

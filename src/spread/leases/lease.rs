@@ -1,0 +1,183 @@
+use core::fmt;
+use core::ops::Deref;
+
+use super::Leases;
+use crate::algorithm::Lend;
+use crate::clock::Clock;
+use crate::outcome::Denied;
+use lender::Sealed as _;
+
+/// Permits that one thread holds, and decides by: nearly every decision is a subtraction.
+///
+/// [`Leases::lease`] makes one. It draws as many permits as its [`size`](Self::size) when it is empty, and
+/// gives back what it holds when it is dropped.
+///
+/// ```
+/// use tollgate::{Leases, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bucket = TokenBucket::new(Quota::per_second(100))?;
+/// let gate = Leases::with_clock(bucket, 50, ManualClock::new())?;
+/// let mut lease = gate.lease(40);
+/// lease.try_acquire()?;
+/// assert_eq!((lease.size(), lease.held()), (40, 39));
+/// assert_eq!(gate.limiter().available(), 10);
+/// assert_eq!(gate.lease(40).size(), 10); // that is all that is left of the total
+/// drop(lease);
+/// assert_eq!(gate.limiter().available(), 49);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a lease that is dropped gives back what it holds"]
+pub struct Lease<G: Deref<Target: Lender>> {
+    gate: G,
+    held: u64,
+    size: u64,
+}
+
+impl<G: Deref<Target: Lender>> Lease<G> {
+    pub(super) fn new(gate: G, size: u64) -> Self {
+        let size = gate.reserve(size);
+        let held = 0;
+        Self { gate, held, size }
+    }
+
+    /// Takes one permit.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the lease is empty and the limiter has none.
+    #[inline]
+    pub fn try_acquire(&mut self) -> Result<(), Denied> {
+        self.try_acquire_n(1)
+    }
+
+    /// Takes `n` permits, or none. `n` = 0 succeeds if the lease holds a permit, or the limiter is not in
+    /// debt.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if lease and limiter together have not so many. What there was then is held by the lease,
+    /// up to its size.
+    #[inline(always)]
+    pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
+        match self.held.checked_sub(n) {
+            // Also of an empty lease none can be taken, if it may.
+            Some(left) if self.held > 0 => {
+                self.held = left;
+                Ok(())
+            }
+            _ => self.draw(n),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn draw(&mut self, n: u64) -> Result<(), Denied> {
+        let wanted = match n {
+            0 => 0,
+            _ => self.size.saturating_sub(self.held),
+        };
+        self.gate
+            .draw(&mut self.held, wanted, n)
+            .map_err(|denied| match denied {
+                Denied::Never { limit, .. } => Denied::never(n, limit.saturating_add(self.size)),
+                Denied::Later { retry_after, .. } => Denied::later(n, retry_after),
+                _ => Denied::stuck(n),
+            })
+    }
+
+    /// How many permits it holds.
+    #[inline]
+    #[must_use]
+    pub const fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// How many it can hold: what was asked for, or what was left of the total.
+    #[inline]
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Gives back what it holds, and returns how many permits came back: of those that the limiter would
+    /// have refilled anyhow, none. The lease can draw again.
+    pub fn give_back(&mut self) -> u64 {
+        let held = core::mem::take(&mut self.held);
+        match held {
+            0 => 0,
+            held => self.gate.take_back(held),
+        }
+    }
+}
+
+/// Its permits first, and then its size: never is more held than the total.
+impl<G: Deref<Target: Lender>> Drop for Lease<G> {
+    fn drop(&mut self) {
+        self.give_back();
+        if self.size > 0 {
+            self.gate.release(self.size);
+        }
+    }
+}
+
+impl<G: Deref<Target: Lender>> fmt::Debug for Lease<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease")
+            .field("held", &self.held)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What leases can be had of: [`Leases`].
+pub trait Lender: lender::Sealed {}
+
+impl<A: Lend, C: Clock> Lender for Leases<A, C> {}
+
+mod lender {
+    use super::{Clock, Denied, Leases, Lend};
+
+    pub trait Sealed {
+        /// Reserves a size, or what is left of one.
+        fn reserve(&self, size: u64) -> u64;
+
+        /// Gives a size back, after the permits.
+        fn release(&self, size: u64);
+
+        /// Draws as many as are wanted and takes `n` from what is held then, or from the limiter what is
+        /// missing.
+        fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied>;
+
+        /// Takes permits back; how many came back.
+        fn take_back(&self, held: u64) -> u64;
+    }
+
+    impl<A: Lend, C: Clock> Sealed for Leases<A, C> {
+        fn reserve(&self, size: u64) -> u64 {
+            self.reserve(size)
+        }
+
+        fn release(&self, size: u64) {
+            self.release(size);
+        }
+
+        fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied> {
+            let limiter = self.limiter.at(self.limiter.now());
+            *held += limiter.take_up_to(wanted).n();
+            match held.checked_sub(n) {
+                Some(left) if *held > 0 => *held = left,
+                _ => {
+                    let _ = limiter.try_acquire_n(n - *held)?;
+                    *held = 0;
+                }
+            }
+            Ok(())
+        }
+
+        fn take_back(&self, held: u64) -> u64 {
+            self.limiter.refund(held)
+        }
+    }
+}

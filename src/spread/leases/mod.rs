@@ -1,0 +1,241 @@
+//! Permits that are lent to a thread, which then decides by subtraction.
+//!
+//! # The words
+//!
+//! ```text
+//!  the limiter's word                      one of its own
+//! ┌─────────────────────────────────────┐ ┌─────────────────────────────────────┐
+//! │ as that of any limiter, with a      │ │ the sizes of all leases that live   │
+//! │ burst (or limit) smaller by `total` │ │ (at most `total`)                   │
+//! └─────────────────────────────────────┘ └─────────────────────────────────────┘
+//! ```
+//!
+//! The two need not agree at any moment. A lease first gets a size out of what is left of `total`; then
+//! draws up to that many permits from the limiter's word whenever it is empty; and when it is dropped first
+//! gives back what it holds and then its size.
+//!
+//! # Why the bound is exact
+//!
+//! In an interval `[a, b]`, what is used of leases is what they held at `a`, and what they drew in it, less
+//! what they gave back and what they hold at `b`. What they held at `a` is at most `total`, since each holds
+//! at most its size, also while it is giving back. What they drew, with what was granted besides, is at most
+//! what a limiter with a burst of `burst - total` grants, and what came back to it: which is no more than they
+//! gave back. So all that is used is at most `total + (burst - total) + rate * (b - a)`.
+
+mod lease;
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+
+pub use lease::{Lease, Lender};
+
+use crate::algorithm::Lend;
+use crate::clock::{Clock, SystemClock, Tick};
+use crate::limiter::Limiter;
+use crate::outcome::{Denied, Granted};
+use crate::primitive::{AtomicU64, Ordering};
+use crate::quota::ConfigError;
+use std::sync::Arc;
+
+/// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without a clock and without touching
+/// what others touch.
+///
+/// Made by [`Limiter::with_leases`]. For a thread for each core, and for tight loops.
+///
+/// ```
+/// use tollgate::{Limiter, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let bucket = TokenBucket::new(Quota::per_hour(100_000))?;
+/// let gate = Limiter::with_leases(bucket, 1000)?;
+/// let admitted = std::thread::scope(|scope| {
+///     let threads: Vec<_> = (0..4)
+///         .map(|_| {
+///             let mut lease = gate.lease(64);
+///             scope.spawn(move || (0..30_000).filter(|_| lease.try_acquire().is_ok()).count())
+///         })
+///         .collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+/// });
+/// assert!((99_000..101_000).contains(&admitted)); // and what a moment refills
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What is promised
+///
+/// **The bound is that of the algorithm with its full burst**, exactly, counted at the ticks at which permits
+/// are used: what leases hold could be used at any moment, so it is set aside. The limiter itself works with
+/// a burst that is smaller by `total`, and never more than `total` is held by leases. (Of a window it is the
+/// limit that is smaller, in each window.)
+///
+/// **What it costs.** Who does not use a lease finds a burst that is smaller by `total`, and so does
+/// everybody when no lease is alive. What a lease holds only that lease can use: until it is dropped, which
+/// gives it back. One that is leaked keeps its part of `total`.
+pub struct Leases<A, C = SystemClock> {
+    limiter: Limiter<A, C>,
+    lent: CachePadded<AtomicU64>,
+    total: u64,
+}
+
+impl<A: Lend> Limiter<A> {
+    /// A limiter on the system's clock that can lend as many permits as `total`: see [`Leases`].
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::ZeroLeases`]; [`ConfigError::LeasesTooLarge`] if no permit would be left.
+    ///
+    /// ```
+    /// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), ConfigError> {
+    /// let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
+    /// assert_eq!(
+    ///     Limiter::with_leases(bucket, 20).unwrap_err(),
+    ///     ConfigError::LeasesTooLarge { total: 20, max: 19 }
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_leases(algorithm: A, total: u64) -> Result<Leases<A>, ConfigError> {
+        Leases::with_clock(algorithm, total, SystemClock)
+    }
+}
+
+impl<A: Lend, C: Clock> Leases<A, C> {
+    /// The same on a clock of your own.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::ZeroLeases`]; [`ConfigError::LeasesTooLarge`] if no permit would be left.
+    pub fn with_clock(algorithm: A, total: u64, clock: C) -> Result<Self, ConfigError> {
+        let max = algorithm.most_lent();
+        if total == 0 {
+            return Err(ConfigError::ZeroLeases);
+        }
+        if total > max {
+            return Err(ConfigError::LeasesTooLarge { total, max });
+        }
+        Ok(Self {
+            limiter: Limiter::with_clock(algorithm.lending(total)?, clock),
+            lent: CachePadded::new(AtomicU64::new(0)),
+            total,
+        })
+    }
+
+    /// A lease of so many permits, or of as many as are left of the total: it may be of none, and then takes
+    /// each permit from the limiter. See [`Lease::size`].
+    ///
+    /// It holds nothing yet.
+    pub fn lease(&self, size: u64) -> Lease<&Self> {
+        Lease::new(self, size)
+    }
+
+    /// The same, for threads and tasks that outlive this borrow.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Limiter, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bucket = TokenBucket::new(Quota::per_second(100))?;
+    /// let gate = Arc::new(Limiter::with_leases(bucket, 50)?);
+    /// let mut lease = gate.lease_owned(10);
+    /// let worker = std::thread::spawn(move || lease.try_acquire().is_ok());
+    /// assert!(worker.join().unwrap());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lease_owned(self: &Arc<Self>, size: u64) -> Lease<Arc<Self>> {
+        Lease::new(Arc::clone(self), size)
+    }
+}
+
+impl<A, C> Leases<A, C> {
+    /// The limiter that they draw from, for all who decide without a lease. Its burst is smaller by the
+    /// total.
+    pub const fn limiter(&self) -> &Limiter<A, C> {
+        &self.limiter
+    }
+
+    /// The most that leases hold together.
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The sizes of the leases that live, together.
+    pub fn lent(&self) -> u64 {
+        // ORDERING: Relaxed. To be looked at; nobody concludes anything from it.
+        self.lent.load(Ordering::Relaxed)
+    }
+
+    /// Reserves a size, or what is left of one.
+    fn reserve(&self, size: u64) -> u64 {
+        // ORDERING: Relaxed. The exchange finds out what has changed since.
+        let mut lent = self.lent.load(Ordering::Relaxed);
+        loop {
+            let size = size.min(self.total.saturating_sub(lent));
+            if size == 0 {
+                return 0;
+            }
+            // ORDERING: Acquire. It pairs with the release in `release`: whoever gets a size that a
+            // dropped lease had draws from a word in which that one's permits are back. Relaxed, both
+            // could be held at once, which is more than the total.
+            // Model: loom-tests/tests/leases.rs
+            match self.lent.compare_exchange_weak(
+                lent,
+                lent + size,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return size,
+                Err(seen) => lent = seen,
+            }
+        }
+    }
+
+    /// Gives a size back, after the permits.
+    fn release(&self, size: u64) {
+        // ORDERING: Release. See `reserve`.
+        self.lent.fetch_sub(size, Ordering::Release);
+    }
+}
+
+impl<A: Lend, C: Clock> Leases<A, C> {
+    /// Takes one permit from the limiter, without a lease.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Granted, Denied> {
+        self.limiter.try_acquire()
+    }
+
+    /// Takes `n` permits, or none, from the limiter, without a lease.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline]
+    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+        self.limiter.try_acquire_n(n)
+    }
+
+    /// What the limiter's clock says.
+    #[inline]
+    pub fn now(&self) -> Tick {
+        self.limiter.now()
+    }
+}
+
+impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leases")
+            .field("limiter", &self.limiter)
+            .field("lent", &self.lent())
+            .field("total", &self.total)
+            .finish()
+    }
+}

@@ -1,0 +1,231 @@
+use core::fmt;
+use core::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::Part;
+use crate::algorithm::{Debt, Gauge, Level, Split};
+use crate::clock::Tick;
+use crate::limiter::At;
+use crate::outcome::{Charged, Denied, Granted, SEVERAL};
+
+/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the part where the caller is at home.
+pub struct ShardedAt<'a, A> {
+    pub(super) parts: &'a [CachePadded<Part<A>>],
+    pub(super) whole: &'a A,
+    home: usize,
+    pub(super) now: Tick,
+}
+
+impl<'a, A: Split> ShardedAt<'a, A> {
+    #[inline(always)]
+    pub(super) const fn new(
+        parts: &'a [CachePadded<Part<A>>],
+        whole: &'a A,
+        home: usize,
+        now: Tick,
+    ) -> Self {
+        Self {
+            parts,
+            whole,
+            home,
+            now,
+        }
+    }
+
+    /// The tick of this view.
+    #[inline]
+    pub const fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// The same, at home in another part: for those who know better than a thread's number where they
+    /// run, such as a thread for each core. Shards are numbered from 0, and again from 0 after the last.
+    ///
+    /// ```
+    /// use tollgate::{NoClock, Quota, Sharded, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(10))?;
+    /// let gate = Sharded::starting_at(bucket, 2, NoClock, Tick::ZERO)?;
+    /// let granted = gate.at(Tick::ZERO).from_shard(1).try_acquire_n(2)?;
+    /// assert_eq!(granted.remaining(), 3); // in this part
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn from_shard(self, shard: usize) -> Self {
+        let home = shard.checked_rem(self.parts.len()).unwrap_or(0);
+        Self { home, ..self }
+    }
+
+    /// The word of one part.
+    #[inline(always)]
+    pub(super) fn part(&self, part: &'a CachePadded<Part<A>>) -> At<'a, A> {
+        At::new(&part.algorithm, &part.cell, self.now)
+    }
+
+    /// All parts with their numbers, from home on.
+    pub(super) fn nearest_first(
+        &self,
+    ) -> impl Iterator<Item = (u32, &'a CachePadded<Part<A>>)> + Clone {
+        let (before, rest) = self
+            .parts
+            .split_at_checked(self.home)
+            .unwrap_or((&[], self.parts));
+        let first = before.len() as u32;
+        (first..).zip(rest).chain((0..).zip(before))
+    }
+
+    /// [`Sharded::try_acquire`](crate::Sharded::try_acquire) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if no part had it.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Granted, Denied> {
+        self.try_acquire_n(1)
+    }
+
+    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline(always)]
+    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+        self.acquire(n, || None)
+    }
+
+    /// Takes `n` permits from the own part, or elsewhere. `later` reads the clock, if there is one.
+    #[inline(always)]
+    pub(super) fn acquire(
+        &self,
+        n: u64,
+        later: impl Fn() -> Option<Tick>,
+    ) -> Result<Granted, Denied> {
+        if let Some(own) = self.parts.get(self.home) {
+            if let Ok(granted) = self.part(own).try_acquire_n(n) {
+                return Ok(granted.of_part(self.home as u32));
+            }
+        }
+        self.elsewhere(n, later)
+    }
+
+    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.
+    pub fn take_up_to(&self, n: u64) -> Granted {
+        let mut taken: Option<Granted> = None;
+        for (number, part) in self.nearest_first() {
+            let missing = n - taken.map_or(0, |taken| taken.n());
+            let granted = self.part(part).take_up_to(missing).of_part(number);
+            taken = match taken {
+                Some(taken) if granted.n() == 0 => Some(taken),
+                Some(taken) if taken.n() > 0 => Some(taken.and(granted)),
+                _ => Some(granted),
+            };
+            if granted.n() == missing {
+                break;
+            }
+        }
+        taken.unwrap_or(Granted::new(0, self.now))
+    }
+
+    /// [`Sharded::available`](crate::Sharded::available) at this tick.
+    pub fn available(&self) -> u64 {
+        let each = self.parts.iter().map(|part| self.part(part).available());
+        each.fold(0, u64::saturating_add)
+    }
+
+    /// Whether the limiter can no longer be told from a fresh one at this tick.
+    pub fn is_idle(&self) -> bool {
+        self.parts.iter().all(|part| self.part(part).is_idle())
+    }
+
+    /// [`Sharded::reset`](crate::Sharded::reset).
+    pub fn reset(&self) {
+        for part in self.parts {
+            self.part(part).reset();
+        }
+    }
+
+    /// [`Sharded::time_until`](crate::Sharded::time_until) at this tick.
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        Some(self.due(n)?.saturating_since(self.now))
+    }
+
+    /// [`Sharded::undo`](crate::Sharded::undo) at this tick.
+    pub fn undo(&self, granted: Granted) -> u64 {
+        let own = match granted.part() {
+            SEVERAL => None,
+            number => self.parts.get(number as usize),
+        };
+        match own {
+            Some(part) => self.part(part).undo(granted),
+            None => self.undo_of_several(&granted),
+        }
+    }
+
+    /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
+    pub fn refund(&self, n: u64) -> u64 {
+        let mut left = n;
+        for (_, part) in self.nearest_first() {
+            left -= self.part(part).refund(left).min(left);
+        }
+        n - left
+    }
+}
+
+impl<A: Split + Debt> ShardedAt<'_, A> {
+    /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
+    pub fn charge(&self, n: u64) -> Charged {
+        let taken = self.take_up_to(n);
+        let mut owed = n - taken.n();
+        if owed == 0 {
+            return Charged::new(n, taken.at());
+        }
+        let (mut charged, mut debt) = (taken.n(), 0_u64);
+        let (mut at, mut clear) = (taken.at(), Duration::ZERO);
+        let mut parts = self.parts.len() as u64;
+        for (_, part) in self.nearest_first() {
+            // A part that can't record its share leaves it to those that follow.
+            let share = owed.div_ceil(parts.max(1));
+            let one = self.part(part).charge(share);
+            charged += one.n();
+            owed -= one.n().min(owed);
+            debt = debt.saturating_add(one.debt());
+            at = at.max(one.at());
+            clear = clear.max(one.clear_after());
+            parts -= 1;
+        }
+        Charged::new(charged, at).with_debt(debt, clear)
+    }
+}
+
+impl<A: Split + Gauge> ShardedAt<'_, A> {
+    /// [`Sharded::level`](crate::Sharded::level) at this tick.
+    pub fn level(&self) -> Level {
+        let each = self.parts.iter().map(|part| self.part(part).level());
+        each.reduce(Level::plus).unwrap_or(Level::of_permits(0))
+    }
+}
+
+impl<A> Clone for ShardedAt<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for ShardedAt<'_, A> {}
+
+impl<A: fmt::Debug> fmt::Debug for ShardedAt<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.parts.iter().map(|part| &part.cell);
+        f.debug_struct("ShardedAt")
+            .field("cells", &words.collect::<Vec<_>>())
+            .field("algorithm", &self.whole)
+            .field("home", &self.home)
+            .field("now", &self.now)
+            .finish()
+    }
+}

@@ -1,0 +1,363 @@
+//! A limit in several words, one for each core.
+//!
+//! # Layout
+//!
+//! ```text
+//!  one cache line, or as few as it takes     the next
+//! ┌───────────────────────────────────────┬───────────────────────────────────────┬──
+//! │ word, and the part's own parameters   │ word, and the part's own parameters   │ ...
+//! └───────────────────────────────────────┴───────────────────────────────────────┴──
+//! ```
+//!
+//! Each word runs the algorithm's step with its part of the quota. There is no word that all share: the
+//! parts' bounds add up to the whole's, whatever the threads do.
+//!
+//! A decision tries the thread's own part; then the sibling that has most, until one has enough or all
+//! together have too little; then several parts together ([`several`]).
+
+mod at;
+mod several;
+
+use core::fmt;
+use core::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+pub use at::ShardedAt;
+
+use super::Homes;
+use crate::algorithm::Debt;
+use crate::algorithm::Gauge;
+use crate::algorithm::Level;
+use crate::algorithm::Requota;
+use crate::algorithm::Split;
+use crate::cell::Cell;
+use crate::clock::{Clock, SystemClock, Tick};
+use crate::outcome::{Charged, Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// The most shards that a [`Sharded`] limiter can have.
+pub const MAX_SHARDS: usize = 256;
+
+/// A rate limiter for many cores: the limit is kept in parts, each in a cache line of its own, and each
+/// thread uses its own part first. Its verbs are those of a [`Limiter`](crate::Limiter).
+///
+/// ```
+/// use tollgate::{Quota, Sharded, TokenBucket};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Sharded::new(TokenBucket::new(Quota::per_minute(1000))?)?;
+/// let admitted = std::thread::scope(|scope| {
+///     let threads: Vec<_> = (0..4)
+///         .map(|_| scope.spawn(|| (0..300).filter(|_| gate.try_acquire().is_ok()).count()))
+///         .collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+/// });
+/// assert!(admitted >= 1000); // 1200 asked
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What is promised
+///
+/// **The bound is the algorithm's own**, exactly, under any number of threads: the parts' bounds add up
+/// to it. Each part is exact in the same way as the whole would be.
+///
+/// **Nothing is stranded.** Who finds the own part empty takes from the others, and a request that no
+/// single part can serve takes from several, so at one tick all permits can be had by any thread. What
+/// the parts have less than one word would have is:
+///
+/// - fractions of a permit, less than one in each part, which are not lost but wait for the rest;
+/// - what a full part can't take in while another is not full. A part is left behind by the threads
+///   that use it as their own, since they take elsewhere only when it is empty. After as much time as an
+///   empty limiter needs to fill, and a permit's interval for each part, all are full.
+///
+/// # Requests for several permits
+///
+/// A request that the own part can't serve goes to the sibling that has most, and if none has enough, takes
+/// from several parts what they have. If others are faster, so that it can't have all, it puts back what it
+/// took, and while it is under way others may be denied for that. A part that nobody touched meanwhile gets
+/// its old word again. Of a part that somebody did touch, what the clock may have refilled meanwhile can't
+/// be put back; the verbs that read the clock read it again for that. Those that are told the time
+/// ([`at`](Self::at)) can't, and put nothing back there: what a denied request had taken comes again as what
+/// was granted does.
+///
+/// # What differs from a `Limiter`
+///
+/// - [`Granted::remaining`](crate::Granted::remaining) and [`reset_after`](crate::Granted::reset_after)
+///   tell of the parts that the permits came from. [`available`](Self::available) looks at all parts, one
+///   after the other.
+/// - `charge` takes what there is, and spreads the debt over all parts. Its debt counts a started permit
+///   of each part whole.
+/// - `undo` of a grant that came from several parts gives back what of as many permits, taken at that
+///   tick, would not be refilled yet. (Where a period begins with its first permit, nothing.)
+/// - `reset` reaches one part after the other.
+pub struct Sharded<A, C = SystemClock> {
+    parts: Box<[CachePadded<Part<A>>]>,
+    homes: Homes,
+    whole: A,
+    clock: C,
+}
+
+/// A word, and next to it the parameters that every decision on it reads.
+#[repr(C)]
+pub(super) struct Part<A> {
+    pub(super) cell: Cell,
+    pub(super) algorithm: A,
+}
+
+impl<A: Split> Sharded<A> {
+    /// A limiter on the system's clock with as many shards as the machine has cores, or as many as the
+    /// quota can bear: see [`shards`](Self::shards). Each part has a burst of one permit or more.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own algorithms.
+    pub fn new(algorithm: A) -> Result<Self, ConfigError> {
+        Self::with_clock(algorithm, SystemClock)
+    }
+}
+
+impl<A: Split, C> Sharded<A, C> {
+    /// A limiter with so many shards that starts at this tick, on a clock that need not be one that can
+    /// be read.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split in so
+    /// many.
+    ///
+    /// ```
+    /// use tollgate::{ConfigError, NoClock, Quota, Sharded, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), ConfigError> {
+    /// let bucket = TokenBucket::new(Quota::per_second(3))?;
+    /// let gate = Sharded::starting_at(bucket, 3, NoClock, Tick::ZERO)?;
+    /// assert!(gate.try_acquire_n_at(3, Tick::ZERO).is_ok());
+    /// assert_eq!(
+    ///     Sharded::starting_at(bucket, 16, NoClock, Tick::ZERO).unwrap_err(),
+    ///     ConfigError::TooManyShards { shards: 16, max: 3 }
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn starting_at(
+        algorithm: A,
+        shards: usize,
+        clock: C,
+        tick: Tick,
+    ) -> Result<Self, ConfigError> {
+        if shards == 0 {
+            return Err(ConfigError::ZeroShards);
+        }
+        let Some(parts) = split(&algorithm, shards, tick) else {
+            let fits = |shards: &usize| split(&algorithm, *shards, tick).is_some();
+            let max = (1..shards.min(MAX_SHARDS + 1)).rev().find(fits);
+            let max = max.unwrap_or(0);
+            return Err(ConfigError::TooManyShards { shards, max });
+        };
+        Ok(Self {
+            homes: Homes::new(parts.len()),
+            parts,
+            whole: algorithm,
+            clock,
+        })
+    }
+
+    /// How many shards it has.
+    pub fn shards(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The algorithm that was split.
+    pub const fn algorithm(&self) -> &A {
+        &self.whole
+    }
+
+    /// The clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// A view on which every verb runs at this tick, without reading a clock.
+    #[inline(always)]
+    pub fn at(&self, now: Tick) -> ShardedAt<'_, A> {
+        ShardedAt::new(&self.parts, &self.whole, self.homes.of_this_thread(), now)
+    }
+
+    /// Takes one permit at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there.
+    #[inline]
+    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).try_acquire()
+    }
+
+    /// Takes `n` permits, or none, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline]
+    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).try_acquire_n(n)
+    }
+
+    /// Forgets everything, one part after the other: they are fresh and full again. It allows one burst
+    /// more.
+    pub fn reset(&self) {
+        self.at(Tick::ZERO).reset();
+    }
+}
+
+/// The parts, each started at this tick.
+fn split<A: Split>(
+    algorithm: &A,
+    shards: usize,
+    tick: Tick,
+) -> Option<Box<[CachePadded<Part<A>>]>> {
+    let of = u64::try_from(shards).ok()?;
+    if shards > MAX_SHARDS || of > algorithm.most_parts() {
+        return None;
+    }
+    let part = |index| {
+        let algorithm = algorithm.part(index, of)?;
+        let cell = Cell::new(algorithm.initial_word(tick));
+        Some(CachePadded::new(Part { cell, algorithm }))
+    };
+    (0..of).map(part).collect()
+}
+
+impl<A: Split, C: Clock> Sharded<A, C> {
+    /// The same on a clock of your own.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own algorithms.
+    pub fn with_clock(algorithm: A, clock: C) -> Result<Self, ConfigError> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let bears = usize::try_from(algorithm.most_parts()).unwrap_or(MAX_SHARDS);
+        let now = clock.now();
+        let fits = |shards: &usize| split(&algorithm, *shards, now).is_some();
+        let most = cores.min(bears).clamp(1, MAX_SHARDS);
+        let shards = (1..=most).rev().find(fits).unwrap_or(1);
+        Self::starting_at(algorithm, shards, clock, now)
+    }
+
+    /// The same with so many shards.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split in so
+    /// many.
+    ///
+    /// ```
+    /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bucket = TokenBucket::new(Quota::per_second(100))?;
+    /// let gate = Sharded::with_shards(bucket, 16, ManualClock::new())?;
+    /// assert_eq!(gate.shards(), 16);
+    /// assert_eq!(gate.available(), 100);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_shards(algorithm: A, shards: usize, clock: C) -> Result<Self, ConfigError> {
+        let now = clock.now();
+        Self::starting_at(algorithm, shards, clock, now)
+    }
+
+    /// What the limiter's clock says.
+    #[inline(always)]
+    pub fn now(&self) -> Tick {
+        self.clock.now()
+    }
+
+    /// Takes one permit.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if no part had it: then nothing was taken or written.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Granted, Denied> {
+        self.try_acquire_n(1)
+    }
+
+    /// Takes `n` permits, or none, from one part or from several. `n` = 0 succeeds exactly when not all
+    /// parts are in debt, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there. If others came between while it took from several parts, it
+    /// may be denied although there would have been enough without them, and be told to come back at once.
+    #[inline(always)]
+    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+        self.at(self.now()).acquire(n, || Some(self.clock.now()))
+    }
+
+    /// Takes as many of `n` permits as there are, which may be none.
+    #[inline]
+    pub fn take_up_to(&self, n: u64) -> Granted {
+        self.at(self.now()).take_up_to(n)
+    }
+
+    /// How many permits there are in all parts. Takes none.
+    pub fn available(&self) -> u64 {
+        self.at(self.now()).available()
+    }
+
+    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never will be.
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        self.at(self.now()).time_until(n)
+    }
+
+    /// Gives back this grant, or as much of it as can be given without admitting more than was promised:
+    /// see [`Limiter::undo`](crate::Limiter::undo).
+    #[inline]
+    pub fn undo(&self, granted: Granted) -> u64 {
+        self.at(self.now()).undo(granted)
+    }
+
+    /// Gives back `n` permits, to the own part first, never above a full one. Returns how many came
+    /// back, a part of one counted whole.
+    #[inline]
+    pub fn refund(&self, n: u64) -> u64 {
+        self.at(self.now()).refund(n)
+    }
+}
+
+impl<A: Split + Debt, C: Clock> Sharded<A, C> {
+    /// Takes `n` permits whether they are there or not: what there is, and the rest as a debt of all
+    /// parts.
+    #[inline]
+    pub fn charge(&self, n: u64) -> Charged {
+        self.at(self.now()).charge(n)
+    }
+}
+
+impl<A: Split + Gauge, C: Clock> Sharded<A, C> {
+    /// How many permits are counted in all parts.
+    pub fn level(&self) -> Level {
+        self.at(self.now()).level()
+    }
+}
+
+impl<A: Split + Requota, C> Sharded<A, C> {
+    /// The quota that the algorithm was made from.
+    pub fn quota(&self) -> Quota {
+        self.whole.quota()
+    }
+}
+
+impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Sharded<A, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.parts.iter().map(|part| &part.cell);
+        f.debug_struct("Sharded")
+            .field("cells", &words.collect::<Vec<_>>())
+            .field("algorithm", &self.whole)
+            .field("clock", &self.clock)
+            .finish()
+    }
+}
