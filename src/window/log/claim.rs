@@ -1,0 +1,183 @@
+//! How permits get into a log.
+//!
+//! 1. **Look.** The last claim must have been entered: whoever finds that it was not enters it. Then ticks
+//!    along the ring never fall, the place ahead holds the oldest permit, and `n` of them may be replaced if
+//!    the `n`-th oldest has expired.
+//! 2. **Claim.** The state goes on by `n` in one exchange: that is the decision, for all of them or none. It
+//!    fails if anybody has claimed since the look, and an entry changes only after its claim; so all that
+//!    was seen still holds.
+//! 3. **Enter.** The places that were claimed get the tick, in their order. The first exchange decides which
+//!    tick that is. Anybody can do it: who has claimed and stops stops nobody.
+//!
+//! A claim is entered at `max(now, the newest tick, the n-th oldest's expiry)`, where `now` is that of whoever
+//! enters it: of the claimer that is the tick at which it was admitted, and anybody else's is no less than
+//! the floor of the other two, which is all that the bound asks for. The claimer reports the tick that was
+//! entered, or, if its place has been claimed anew by the time it looks, that floor, which is no later.
+//!
+//! **The bound.** Number all permits as they were claimed. The tick of the `i`-th is never below that of the
+//! one before it, and at least a period above that of the one a lap before. So of `n + 1` permits that follow
+//! each other the last is at least a period later than the first.
+
+use super::SlidingLog;
+use super::shape::{Place, tick_of, told};
+use crate::clock::Tick;
+use crate::primitive::{AtomicU64, Ordering};
+
+/// A state in which all is entered, and what it says.
+#[derive(Clone, Copy)]
+pub(super) struct View {
+    pub(super) state: u64,
+    /// The tick at which a permit would count.
+    pub(super) now: u64,
+    /// That of the newest permit.
+    newest: u64,
+}
+
+impl<C> SlidingLog<C> {
+    #[inline(always)]
+    pub(super) fn load(&self) -> u64 {
+        // ORDERING: Acquire. It pairs with the release in `claim`: who sees a claim sees the entries of all
+        // claims before it. Relaxed, an entry could look as it did a lap ago, and its permit be had again.
+        // Model: loom-tests/tests/log.rs
+        self.state.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn entry(&self, place: Place) -> Option<&AtomicU64> {
+        self.ring.get(place.index as usize)
+    }
+
+    #[inline(always)]
+    fn read(&self, place: Place) -> u64 {
+        // ORDERING: Acquire. It pairs with the release in `enter`: an entry of a later lap shows that the
+        // state has gone on, and the state that is loaded after it does not look older. It also hands on the
+        // entries of that claim with the next one. Model: loom-tests/tests/log.rs
+        self.entry(place)
+            .map_or(0, |entry| entry.load(Ordering::Acquire))
+    }
+
+    /// Fails if the entry is another one by now.
+    #[inline(always)]
+    fn enter(&self, place: Place, old: u64, tick: u64) -> bool {
+        let Some(entry) = self.entry(place) else {
+            return true;
+        };
+        // ORDERING: Release: see `read`. Relaxed on failure: it is read again.
+        // Model: loom-tests/tests/log.rs
+        let entered =
+            entry.compare_exchange(old, place.entry(tick), Ordering::Release, Ordering::Relaxed);
+        entered.is_ok()
+    }
+
+    /// The log as it is, when all that was claimed is entered.
+    #[inline(always)]
+    pub(super) fn look(&self, now: Tick) -> View {
+        let mut state = self.load();
+        loop {
+            let newest = match self.shape.last(state) {
+                0 => 0,
+                _ => {
+                    let place = self.shape.behind(state, 1);
+                    let entry = self.read(place);
+                    if !place.is_filled(entry) {
+                        state = self.help(state, now);
+                        continue;
+                    }
+                    tick_of(entry)
+                }
+            };
+            return View {
+                state,
+                now: told(now).max(newest),
+                newest,
+            };
+        }
+    }
+
+    /// Enters the last claim of this state, unless it has been. The state then.
+    #[cold]
+    #[inline(never)]
+    fn help(&self, state: u64, now: Tick) -> u64 {
+        let shape = &self.shape;
+        let n = shape.last(state);
+        let floor = match n < shape.limit {
+            // The newest permit before the claim. It has been entered.
+            true => tick_of(self.read(shape.behind(state, n + 1))),
+            false => 0,
+        };
+        let expiry = shape.expiry(self.read(shape.behind(state, 1)));
+        self.enter_all(state, n, told(now).max(floor).max(expiry));
+        self.load()
+    }
+
+    /// Enters all `n` of this claim, some of which may be. `None` if the state is another one by now:
+    /// then all of them are. Else the tick at which they are.
+    pub(super) fn enter_all(&self, state: u64, n: u64, tick: u64) -> Option<u64> {
+        let mut tick = tick;
+        for i in (1..=n).rev() {
+            let place = self.shape.behind(state, i);
+            loop {
+                let entry = self.read(place);
+                // While the state is this one the entry is of this lap or of the one before.
+                if self.load() != state {
+                    return None;
+                }
+                if place.is_filled(entry) {
+                    // All of a claim have the tick of its first.
+                    tick = tick_of(entry);
+                    break;
+                }
+                if self.enter(place, entry, tick) {
+                    break;
+                }
+            }
+        }
+        Some(tick)
+    }
+
+    /// The `n`-th oldest entry. `n` is not 0, and at most the limit.
+    #[inline(always)]
+    pub(super) fn oldest(&self, view: &View, n: u64) -> u64 {
+        self.read(self.shape.ahead(view.state, n - 1))
+    }
+
+    /// Whether nobody has claimed since that look.
+    #[inline(always)]
+    pub(super) fn still(&self, view: &View) -> bool {
+        self.load() == view.state
+    }
+
+    /// Claims `n` and enters them, if nobody has claimed since that look. `last` is the `n`-th oldest entry,
+    /// and has expired. The tick at which they count.
+    #[inline(always)]
+    pub(super) fn claim(&self, view: &View, n: u64, last: u64) -> Option<u64> {
+        let claimed = self.shape.after(view.state, n);
+        // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the state is
+        // loaded again. Model: loom-tests/tests/log.rs
+        self.state
+            .compare_exchange(view.state, claimed, Ordering::Release, Ordering::Relaxed)
+            .ok()?;
+        // Nobody has changed the entry between the look and the claim.
+        let place = self.shape.ahead(view.state, 0);
+        if n == 1 && self.enter(place, last, view.now) {
+            return Some(view.now);
+        }
+        let floor = view.newest.max(self.shape.expiry(last));
+        Some(self.enter_all(claimed, n, view.now).unwrap_or(floor))
+    }
+
+    /// How many of the oldest have expired; a moment later it may be more.
+    pub(super) fn expired(&self, view: &View) -> u64 {
+        let is_expired = |n| self.shape.expiry(self.oldest(view, n)) <= view.now;
+        let (mut expired, mut kept) = (0, self.shape.limit + 1);
+        // Ticks never fall along the ring.
+        while kept - expired > 1 {
+            let middle = expired + (kept - expired) / 2;
+            match is_expired(middle) {
+                true => expired = middle,
+                false => kept = middle,
+            }
+        }
+        expired
+    }
+}

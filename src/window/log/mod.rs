@@ -1,0 +1,270 @@
+//! The exact log: [`shape`] says what its words mean, [`claim`] how permits get into it.
+
+mod claim;
+mod shape;
+
+use core::fmt;
+use core::time::Duration;
+
+pub use shape::MAX_LOG;
+
+use shape::{Shape, is_told};
+
+use crate::algorithm::period_of;
+use crate::clock::{Clock, SystemClock, Tick};
+use crate::outcome::{Denied, Granted};
+use crate::primitive::AtomicU64;
+use crate::quota::{ConfigError, Quota};
+
+/// The sliding log: it remembers when each permit was taken, and never grants more than `n` in any interval
+/// of the window's length, wherever it begins.
+///
+/// It is exact and needs memory for that: 8 bytes a permit, at most [`MAX_LOG`] permits. Where a part of a
+/// permit does not matter, a [`SlidingWindow`](crate::SlidingWindow) needs a word, and a
+/// [`SlottedWindow`](crate::SlottedWindow) one for each slot.
+///
+/// **Bound.** Of any `n + 1` permits that follow each other, the last is counted a period after the first, or
+/// later ([`Granted::at`]): for any number of threads. Several permits at once are had all or none.
+///
+/// A caller with an older tick than the newest permit is counted at that one's tick. There is nothing to give
+/// back or to owe: a place in the log is taken for a period.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{ManualClock, Quota, SlidingLog};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let gate = SlidingLog::with_clock(Quota::per_minute(3), clock.clone())?;
+/// gate.try_acquire_n(2)?;
+/// clock.advance(Duration::from_secs(50));
+/// gate.try_acquire()?;
+/// let denied = gate.try_acquire_n(3).unwrap_err();
+/// assert_eq!(denied.retry_after(), Some(Duration::from_secs(60)));
+/// clock.advance(Duration::from_secs(10));
+/// assert_eq!(gate.available(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[repr(C)]
+pub struct SlidingLog<C = SystemClock> {
+    // The state first, and next to it the parameters that every decision reads.
+    state: AtomicU64,
+    shape: Shape,
+    ring: Box<[AtomicU64]>,
+    quota: Quota,
+    clock: C,
+}
+
+impl SlidingLog {
+    /// A log of the quota's period on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names what can't be represented, and what is allowed: from 1 to [`MAX_LOG`] permits,
+    /// and no other burst than those.
+    ///
+    /// ```
+    /// use tollgate::{ConfigError, MAX_LOG, Quota, SlidingLog};
+    ///
+    /// let error = SlidingLog::new(Quota::per_hour(10_000_000)).unwrap_err();
+    /// assert_eq!(error, ConfigError::LogTooLarge { n: 10_000_000, max: MAX_LOG });
+    /// ```
+    pub fn new(quota: Quota) -> Result<Self, ConfigError> {
+        Self::with_clock(quota, SystemClock)
+    }
+}
+
+impl<C> SlidingLog<C> {
+    /// The same on a clock of your own.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](SlidingLog::new).
+    pub fn with_clock(quota: Quota, clock: C) -> Result<Self, ConfigError> {
+        let (period, n) = (period_of(quota)?, quota.permits());
+        quota.check_is_window()?;
+        if n > MAX_LOG {
+            return Err(ConfigError::LogTooLarge { n, max: MAX_LOG });
+        }
+        Ok(Self {
+            state: AtomicU64::new(0),
+            shape: Shape::new(n, period.get()),
+            ring: (0..n).map(|_| AtomicU64::new(0)).collect(),
+            quota,
+            clock,
+        })
+    }
+
+    /// The quota that it was made from.
+    pub const fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// The clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Takes one permit at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there.
+    #[inline]
+    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(1, now)
+    }
+
+    /// Takes `n` permits, or none, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline]
+    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        if n > self.shape.limit {
+            return Err(Denied::never(n, self.shape.limit));
+        }
+        if n == 0 {
+            // It never is in debt.
+            return Ok(Granted::new(0, now));
+        }
+        loop {
+            let view = self.look(now);
+            let last = self.oldest(&view, n);
+            let expiry = self.shape.expiry(last);
+            if expiry <= view.now {
+                // Whoever fails here lost to somebody who claimed.
+                if let Some(at) = self.claim(&view, n, last) {
+                    return Ok(self.granted(n, at));
+                }
+            } else if self.still(&view) {
+                return Err(denied(expiry, n, now));
+            }
+        }
+    }
+
+    /// It does not say what remains: that would have to be searched for.
+    #[inline(always)]
+    fn granted(&self, n: u64, at: u64) -> Granted {
+        let reset = Tick::from_nanos(at + self.shape.period);
+        Granted::new(n, Tick::from_nanos(at)).with_reset_at(reset)
+    }
+
+    /// [`take_up_to`](Self::take_up_to) at this tick.
+    pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+        loop {
+            let view = self.look(now);
+            match self.expired(&view).min(n) {
+                0 if n == 0 || self.still(&view) => return Granted::new(0, now),
+                0 => {}
+                n => {
+                    let last = self.oldest(&view, n);
+                    if let Some(at) = self.claim(&view, n, last) {
+                        return self.granted(n, at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`available`](Self::available) at this tick.
+    pub fn available_at(&self, now: Tick) -> u64 {
+        loop {
+            let view = self.look(now);
+            let expired = self.expired(&view);
+            if self.still(&view) {
+                return expired;
+            }
+        }
+    }
+
+    /// [`time_until`](Self::time_until) at this tick.
+    pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
+        if n > self.shape.limit {
+            return None;
+        }
+        if n == 0 {
+            return Some(Duration::ZERO);
+        }
+        loop {
+            let view = self.look(now);
+            let expiry = self.shape.expiry(self.oldest(&view, n));
+            if self.still(&view) {
+                return match expiry <= view.now {
+                    true => Some(Duration::ZERO),
+                    false => Some(due(expiry)?.saturating_since(now)),
+                };
+            }
+        }
+    }
+}
+
+/// When a permit has expired, if the clock gets there.
+fn due(expiry: u64) -> Option<Tick> {
+    is_told(expiry).then(|| Tick::from_nanos(expiry))
+}
+
+#[cold]
+fn denied(expiry: u64, n: u64, now: Tick) -> Denied {
+    match due(expiry) {
+        Some(due) => Denied::later(n, due.saturating_since(now)),
+        None => Denied::stuck(n),
+    }
+}
+
+impl<C: Clock> SlidingLog<C> {
+    /// What the limiter's clock says.
+    #[inline]
+    pub fn now(&self) -> Tick {
+        self.clock.now()
+    }
+
+    /// Takes one permit.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there: then nothing was taken.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(1, self.now())
+    }
+
+    /// Takes `n` permits, or none. `n` = 0 always succeeds.
+    ///
+    /// The grant does not say how many remain, which would have to be searched for: ask
+    /// [`available`](Self::available).
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there: then nothing was taken.
+    #[inline]
+    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(n, self.now())
+    }
+
+    /// Takes as many of `n` permits as there are, which may be none.
+    pub fn take_up_to(&self, n: u64) -> Granted {
+        self.take_up_to_at(n, self.now())
+    }
+
+    /// How many permits there are: the log is searched for those that have expired. Takes none.
+    pub fn available(&self) -> u64 {
+        self.available_at(self.now())
+    }
+
+    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never can be.
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        self.time_until_at(n, self.now())
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for SlidingLog<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlidingLog")
+            .field("quota", &self.quota)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
+}

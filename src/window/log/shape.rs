@@ -1,0 +1,158 @@
+//! What the words of a log mean. Pure.
+//!
+//! ```text
+//!  63                       2 width         width                     0
+//! ┌─────────────────────────┬───────────────┬─────────────────────────┐
+//! │ lap                     │ place         │ permits of the last one │   the state
+//! └─────────────────────────┴───────────────┴─────────────────────────┘
+//! ┌───────────────────────────────────────────────────────────┬───────┐
+//! │ tick                                                      │ parity│   an entry
+//! └───────────────────────────────────────────────────────────┴───────┘
+//! ```
+//!
+//! Permits are entered round the ring, one after the other. The state says how many have been claimed: so
+//! many laps of the ring and so many places, and how many of them in the last claim. (0 claimed is a fresh
+//! log.) Its laps wrap: with the largest log after 2^42 permits, with smaller ones later. A thread that is
+//! stopped for exactly so many between its look and its exchange would not notice.
+//!
+//! An entry's parity is that of the lap in which it was entered, and 1 in the first: so an entry of this lap
+//! can be told from one of the lap before. An entry of 0 has never been used. Ticks never fall along the ring,
+//! and two entries of one place are at least a period apart: so no entry ever comes again.
+
+use crate::clock::Tick;
+
+/// The most permits that a log keeps.
+pub const MAX_LOG: u64 = 1 << 20;
+
+/// The last tick that is told from later ones.
+const LAST: u64 = u64::MAX >> 1;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// How many permits are kept.
+    pub(super) limit: u64,
+    /// How wide the lower fields of the state are.
+    width: u32,
+    /// How long a permit is kept, in nanoseconds: at most 50 years.
+    pub(super) period: u64,
+}
+
+/// A place in the ring, and the parity of what is entered there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) index: u64,
+    parity: u64,
+}
+
+impl Shape {
+    pub(super) const fn new(limit: u64, period: u64) -> Self {
+        Self {
+            limit,
+            width: u64::BITS - limit.leading_zeros(),
+            period,
+        }
+    }
+
+    /// The permits of the last claim.
+    #[inline(always)]
+    pub(super) const fn last(&self, state: u64) -> u64 {
+        state & !(u64::MAX << self.width)
+    }
+
+    #[inline(always)]
+    const fn index(&self, state: u64) -> u64 {
+        self.last(state >> self.width)
+    }
+
+    #[inline(always)]
+    const fn lap(&self, state: u64) -> u64 {
+        state >> (2 * self.width)
+    }
+
+    /// The state after `n` more; at most a lap.
+    #[inline(always)]
+    pub(super) const fn after(&self, state: u64, n: u64) -> u64 {
+        let (mut lap, mut index) = (self.lap(state), self.index(state) + n);
+        if index >= self.limit {
+            lap += 1;
+            index -= self.limit;
+        }
+        // Of a lap that does not fit the highest bits are lost, as they must be.
+        (lap << (2 * self.width)) | (index << self.width) | n
+    }
+
+    /// The place of the `i`-th permit that is claimed next; of less than a lap.
+    #[inline(always)]
+    pub(super) const fn ahead(&self, state: u64, i: u64) -> Place {
+        let (index, parity) = (self.index(state) + i, self.lap(state) + 1);
+        if index < self.limit {
+            Place {
+                index,
+                parity: parity & 1,
+            }
+        } else {
+            Place {
+                index: index - self.limit,
+                parity: (parity + 1) & 1,
+            }
+        }
+    }
+
+    /// The place of the `i`-th last permit that was claimed; 1 is the last, and `i` is at most a lap.
+    #[inline(always)]
+    pub(super) const fn behind(&self, state: u64, i: u64) -> Place {
+        let (index, parity) = (self.index(state), self.lap(state) + 1);
+        if i <= index {
+            Place {
+                index: index - i,
+                parity: parity & 1,
+            }
+        } else {
+            Place {
+                index: index + self.limit - i,
+                parity: (parity + 1) & 1,
+            }
+        }
+    }
+
+    /// The first tick at which an entry counts no more.
+    #[inline(always)]
+    pub(super) const fn expiry(&self, entry: u64) -> u64 {
+        match entry {
+            0 => 0,
+            _ => tick_of(entry) + self.period,
+        }
+    }
+}
+
+impl Place {
+    /// Whether this is the entry of the lap that was meant, and not of the one before.
+    #[inline(always)]
+    pub(super) const fn is_filled(&self, entry: u64) -> bool {
+        entry & 1 == self.parity && entry != 0
+    }
+
+    /// The entry of a permit at this tick.
+    #[inline(always)]
+    pub(super) const fn entry(&self, tick: u64) -> u64 {
+        (tick << 1) | self.parity
+    }
+}
+
+/// When an entry's permit was counted.
+#[inline(always)]
+pub(super) const fn tick_of(entry: u64) -> u64 {
+    entry >> 1
+}
+
+/// The tick as far as it can be told; `None` at the end of time, where a log stands still.
+#[inline(always)]
+pub(super) fn told(now: Tick) -> u64 {
+    now.as_nanos().min(LAST)
+}
+
+/// Whether the clock gets there, as a log tells it.
+#[inline(always)]
+pub(super) const fn is_told(tick: u64) -> bool {
+    tick <= LAST
+}
