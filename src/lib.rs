@@ -27,6 +27,16 @@
 //! | [`Intervals`] | a bucket that is refilled all at once |
 //! | [`AnyAlgorithm`] | any of them, known at run time: `"sliding-window 1000/min"` |
 //!
+//! And these go past one word:
+//!
+//! | | for |
+//! |---|---|
+//! | [`Sharded`] | a limit that many cores ask at once |
+//! | [`Leases`] | a thread for each core, and tight loops: decisions by subtraction |
+//! | [`SlottedWindow`] | so many in the last minute, by the second |
+//! | [`SlidingLog`] | so many in the last minute, exactly |
+//! | [`Counted`] | statistics of any of them |
+//!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
 
@@ -36,23 +46,40 @@
 pub mod algorithm;
 pub mod cell;
 pub mod clock;
+#[cfg(feature = "std")]
+mod counted;
+#[cfg(feature = "std")]
+mod gate;
 #[cfg(feature = "history")]
 pub mod history;
 mod limiter;
 mod outcome;
 pub mod primitive;
 mod quota;
+#[cfg(feature = "std")]
+mod spread;
+#[cfg(feature = "std")]
+mod window;
 
 pub use algorithm::{
     Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
-    LeakyBucket, Level, ParseAlgorithmError, Rebase, Requota, Rounding, SlidingWindow, TokenBucket,
+    LeakyBucket, Lend, Level, ParseAlgorithmError, Rebase, Requota, Rounding, SlidingWindow, Split,
+    TokenBucket,
 };
 pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
 #[cfg(feature = "std")]
 pub use clock::{ManualClock, Upkeep};
+#[cfg(feature = "std")]
+pub use counted::{Counted, Counts};
+#[cfg(feature = "std")]
+pub use gate::{DebtGate, Gate, GiveBackGate};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};
+#[cfg(feature = "std")]
+pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
+#[cfg(feature = "std")]
+pub use window::{MAX_LOG, MAX_SLOTS, SlidingLog, SlottedWindow};
 
 /// The examples of the README are run with those of the documentation.
 #[cfg(all(doctest, feature = "std"))]
