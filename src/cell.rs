@@ -158,6 +158,22 @@ pub(crate) fn update<P: Place, S: Step>(
     go_round(place, word, starter, step)
 }
 
+/// The first turn alone: the answer if the step is short, does not refuse and was not disturbed. For those who
+/// know what else to do.
+#[cfg(feature = "std")]
+#[inline(always)]
+pub(crate) fn try_once<P: Place, S: Step>(place: &P, mut step: S) -> Option<S::Answer> {
+    let word = place.load();
+    if word == UNSTARTED {
+        return None;
+    }
+    let (next, answer) = step.run_short(word)?.ok()?;
+    if !step.leaves(word, next) {
+        place.exchange(word, next).ok()?;
+    }
+    Some(answer)
+}
+
 /// The turns after the first one, long steps, and the first verb on an unstarted place. Out of line,
 /// so that the turn that nearly every decision takes has no loop round it, and in tail position, so that it
 /// needs no register saved.

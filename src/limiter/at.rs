@@ -76,6 +76,14 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
         self.update(Acquire { algorithm, now, n })
     }
 
+    /// The same in one turn: `None` may mean anything but that it was granted.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn try_once(&self, n: u64) -> Option<Granted> {
+        let (algorithm, now) = (self.algorithm, self.now);
+        cell::try_once(self.place, Acquire { algorithm, now, n })
+    }
+
     /// [`Limiter::take_up_to`](crate::Limiter::take_up_to) at this tick.
     #[inline]
     pub fn take_up_to(&self, n: u64) -> Granted {

@@ -16,23 +16,27 @@ mod number {
         static NUMBER: Cell<u64> = const { Cell::new(NONE) };
     }
 
+    /// The number of this thread, if it has one already.
+    #[inline(always)]
+    pub(super) fn known() -> Option<u64> {
+        // While a thread ends, its number may be gone.
+        let number = NUMBER.try_with(Cell::get).unwrap_or(NONE);
+        (number != NONE).then_some(number)
+    }
+
     /// The number of this thread: threads are numbered as they ask first.
     #[inline]
     pub(super) fn of_this_thread() -> u64 {
-        // While a thread ends, its number may be gone already.
-        NUMBER
-            .try_with(|number| match number.get() {
-                NONE => first(number),
-                known => known,
-            })
-            .unwrap_or(0)
+        known().unwrap_or_else(first)
     }
 
     #[cold]
-    fn first(number: &Cell<u64>) -> u64 {
+    #[inline(never)]
+    fn first() -> u64 {
         // ORDERING: Relaxed. Numbers publish nothing, and are only to differ.
         let new = THREADS.fetch_add(1, Ordering::Relaxed);
-        number.set(new);
+        // Who can't keep it has another one next time.
+        let _ = NUMBER.try_with(|number| number.set(new));
         new
     }
 }
@@ -40,8 +44,12 @@ mod number {
 /// In a model each thread says where it is at home.
 #[cfg(all(tollgate_loom, feature = "loom"))]
 mod number {
+    pub(super) fn known() -> Option<u64> {
+        Some(0)
+    }
+
     pub(super) fn of_this_thread() -> u64 {
-        0
+        crate::primitive::modelled::home()
     }
 }
 
@@ -64,9 +72,20 @@ impl Homes {
 
     /// The place of this thread. Threads that come one after the other have different ones, as far as
     /// there are, but where their number is no power of two some are shared early.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn of_this_thread(self) -> usize {
-        let place = (number::of_this_thread() & self.mask) as usize;
+        self.place(number::of_this_thread())
+    }
+
+    /// The place of this thread, if it has a number already.
+    #[inline(always)]
+    pub(crate) fn known(self) -> Option<usize> {
+        Some(self.place(number::known()?))
+    }
+
+    #[inline(always)]
+    const fn place(self, number: u64) -> usize {
+        let place = (number & self.mask) as usize;
         // Below twice the number of places.
         if place < self.places {
             place

@@ -5,6 +5,7 @@ use super::Leases;
 use crate::algorithm::Lend;
 use crate::clock::Clock;
 use crate::outcome::Denied;
+use crate::primitive::mistake;
 use lender::Sealed as _;
 
 /// Permits that one thread holds, and decides by: nearly every decision is a subtraction.
@@ -115,6 +116,9 @@ impl<G: Deref<Target: Lender>> Lease<G> {
 /// Its permits first, and then its size: never is more held than the total.
 impl<G: Deref<Target: Lender>> Drop for Lease<G> {
     fn drop(&mut self) {
+        if mistake!(ReleasesSizeFirst) {
+            self.gate.release(core::mem::take(&mut self.size));
+        }
         self.give_back();
         if self.size > 0 {
             self.gate.release(self.size);

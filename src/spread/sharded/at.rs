@@ -66,16 +66,23 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         At::new(&part.algorithm, &part.cell, self.now)
     }
 
+    /// The part so many places from home, round again after the last, and its number. `None` if that is
+    /// home again.
+    #[inline(always)]
+    pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Part<A>>)> {
+        let (parts, place) = (self.parts.len(), self.home + distance);
+        if distance >= parts {
+            return None;
+        }
+        let place = if place < parts { place } else { place - parts };
+        Some((place as u32, self.parts.get(place)?))
+    }
+
     /// All parts with their numbers, from home on.
     pub(super) fn nearest_first(
-        &self,
+        self,
     ) -> impl Iterator<Item = (u32, &'a CachePadded<Part<A>>)> + Clone {
-        let (before, rest) = self
-            .parts
-            .split_at_checked(self.home)
-            .unwrap_or((&[], self.parts));
-        let first = before.len() as u32;
-        (first..).zip(rest).chain((0..).zip(before))
+        (0..).map_while(move |distance| self.neighbour(distance))
     }
 
     /// [`Sharded::try_acquire`](crate::Sharded::try_acquire) at this tick.
@@ -93,24 +100,19 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there.
-    #[inline(always)]
+    #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        self.acquire(n, || None)
+        match self.try_once(n) {
+            Some(granted) => Ok(granted),
+            None => self.acquire(n, || None),
+        }
     }
 
-    /// Takes `n` permits from the own part, or elsewhere. `later` reads the clock, if there is one.
+    /// The own part, in one turn.
     #[inline(always)]
-    pub(super) fn acquire(
-        &self,
-        n: u64,
-        later: impl Fn() -> Option<Tick>,
-    ) -> Result<Granted, Denied> {
-        if let Some(own) = self.parts.get(self.home) {
-            if let Ok(granted) = self.part(own).try_acquire_n(n) {
-                return Ok(granted.of_part(self.home as u32));
-            }
-        }
-        self.elsewhere(n, later)
+    pub(super) fn try_once(&self, n: u64) -> Option<Granted> {
+        let granted = self.part(self.parts.get(self.home)?).try_once(n)?;
+        Some(granted.of_part(self.home as u32))
     }
 
     /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.

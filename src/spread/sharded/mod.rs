@@ -192,7 +192,7 @@ impl<A: Split, C> Sharded<A, C> {
     /// [`Denied`] if it was not there.
     #[inline]
     pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).try_acquire()
+        self.try_acquire_n_at(1, now)
     }
 
     /// Takes `n` permits, or none, at this tick.
@@ -202,7 +202,24 @@ impl<A: Split, C> Sharded<A, C> {
     /// [`Denied`] if they were not all there.
     #[inline]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).try_acquire_n(n)
+        match self.try_once(n, now) {
+            Some(granted) => Ok(granted),
+            None => self.acquire_at(n, now),
+        }
+    }
+
+    /// The own part, in one turn. Nearly every decision is done then; all else is one call out of line, in
+    /// tail position.
+    #[inline(always)]
+    fn try_once(&self, n: u64, now: Tick) -> Option<Granted> {
+        let home = self.homes.known()?;
+        ShardedAt::new(&self.parts, &self.whole, home, now).try_once(n)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).acquire(n, || None)
     }
 
     /// Forgets everything, one part after the other: they are fresh and full again. It allows one burst
@@ -292,9 +309,19 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// [`Denied`] if they were not all there. If others came between while it took from several parts, it
     /// may be denied although there would have been enough without them, and be told to come back at once.
-    #[inline(always)]
+    #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        self.at(self.now()).acquire(n, || Some(self.clock.now()))
+        let now = self.now();
+        match self.try_once(n, now) {
+            Some(granted) => Ok(granted),
+            None => self.acquire(n, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).acquire(n, || Some(self.clock.now()))
     }
 
     /// Takes as many of `n` permits as there are, which may be none.

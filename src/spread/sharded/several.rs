@@ -36,6 +36,7 @@ use crate::cell::Place;
 use crate::clock::Tick;
 use crate::limiter::At;
 use crate::outcome::{Denied, Granted};
+use crate::primitive::mistake;
 
 /// How often a request takes from several parts in vain before it is denied. Requests may stand in each
 /// other's way, and none of them must go on for ever.
@@ -49,6 +50,17 @@ struct Taken {
     granted: Granted,
 }
 
+/// What a look at all parts found.
+enum Look<'a, A> {
+    /// A part that has enough.
+    One {
+        number: u32,
+        part: &'a CachePadded<Part<A>>,
+    },
+    /// No part has. When the first of them will; [`u64::MAX`] if none will.
+    None(u64),
+}
+
 /// How taking from several parts ended.
 enum Gathered {
     All(Granted),
@@ -58,67 +70,76 @@ enum Gathered {
 }
 
 impl<'a, A: Split> ShardedAt<'a, A> {
-    /// A decision that the own part did not allow.
+    /// A decision that was not made in one turn. `later` reads the clock, if there is one.
     #[cold]
     #[inline(never)]
-    pub(super) fn elsewhere(
-        &self,
+    pub(super) fn acquire(
+        self,
         n: u64,
         later: impl Fn() -> Option<Tick>,
     ) -> Result<Granted, Denied> {
-        // More than there can be at once.
-        let _ = self.whole.step(0, self.now, n)?;
-        let (mut this, mut attempts) = (*self, 0);
+        let (mut then, mut attempts) = (self, 0);
         loop {
-            let (total, most) = this.look();
-            match most {
+            match then.look(n) {
                 // Whoever fails here lost the permits to somebody, who goes on.
-                Some((number, part, there)) if there >= n => {
-                    if let Ok(granted) = this.part(part).try_acquire_n(n) {
+                Look::One { number, part } => {
+                    if let Ok(granted) = then.part(part).try_acquire_n(n) {
                         return Ok(granted.of_part(number));
                     }
-                    if n > 0 {
-                        continue;
-                    }
                 }
-                _ if total >= n && attempts < ATTEMPTS => {
+                // What no part has now, all together may have.
+                Look::None(u64::MAX) if n <= 1 => return Err(Denied::stuck(n)),
+                Look::None(due) if n <= 1 => {
+                    return Err(self.denied(n, Some(Tick::from_nanos(due))));
+                }
+                Look::None(_) => {
+                    // More than there can be at once.
+                    let _ = self.whole.step(0, self.now, n)?;
+                    if attempts == ATTEMPTS || then.available() < n {
+                        return Err(self.denied(n, self.due(n)));
+                    }
                     attempts += 1;
-                    match this.gather(n, &later) {
+                    match then.gather(n, &later) {
                         Gathered::All(granted) => return Ok(granted),
-                        Gathered::From(tick) => this.now = tick,
+                        Gathered::From(tick) => then.now = tick,
                         Gathered::TooFew => {}
                     }
-                    continue;
-                }
-                _ => {}
-            }
-            if n == 0 {
-                let mut parts = this.nearest_first();
-                let granted = parts.find_map(|(_, part)| this.part(part).try_acquire_n(0).ok());
-                if let Some(granted) = granted {
-                    return Ok(granted);
                 }
             }
-            return Err(self.denied(n));
         }
     }
 
-    /// What all parts have together, and the one that has most; of several the first from home on.
-    #[expect(clippy::type_complexity, reason = "it is taken apart at once")]
-    fn look(&self) -> (u64, Option<(u32, &'a CachePadded<Part<A>>, u64)>) {
-        let (mut total, mut most) = (0_u64, None);
-        for (number, part) in self.nearest_first() {
-            let there = self.part(part).available();
-            total = total.saturating_add(there);
-            if most.is_none_or(|(_, _, most)| there > most) {
-                most = Some((number, part, there));
+    /// Looks for a part that has `n`: the own one, or of those that do the one that has most; of several the
+    /// first from home on. Writes nothing.
+    #[inline]
+    fn look(&self, n: u64) -> Look<'a, A> {
+        let (mut most, mut soonest) = (None, u64::MAX);
+        let (mut there, mut turn) = (0, 0);
+        while let Some((number, part)) = self.neighbour(turn) {
+            let word = part.cell.load();
+            match part.algorithm.due(word, self.now, n) {
+                Some(due) if due <= self.now => {
+                    if turn == 0 {
+                        return Look::One { number, part };
+                    }
+                    let available = part.algorithm.available(word, self.now);
+                    if most.is_none() || available > there {
+                        (most, there) = (Some((number, part)), available);
+                    }
+                }
+                Some(due) => soonest = soonest.min(due.as_nanos()),
+                None => {}
             }
+            turn += 1;
         }
-        (total, most)
+        match most {
+            Some((number, part)) => Look::One { number, part },
+            None => Look::None(soonest),
+        }
     }
 
-    fn denied(&self, n: u64) -> Denied {
-        match self.due(n) {
+    fn denied(&self, n: u64, due: Option<Tick>) -> Denied {
+        match due {
             // They came, or came back, only now.
             Some(due) if due <= self.now => Denied::later(n, Duration::from_nanos(1)),
             Some(due) => Denied::later(n, due.saturating_since(self.now)),
@@ -194,7 +215,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                 }
             }
         };
-        if !matches!(outcome, Gathered::All(_)) {
+        if !matches!(outcome, Gathered::All(_)) && !mistake!(PutsNothingBack) {
             self.put_back(part, &taken, later);
         }
         outcome
@@ -223,17 +244,19 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         let (mut word, mut next) = (after, before);
         while let Err(seen) = part.cell.exchange(word, next) {
             word = seen;
-            if word == after {
+            if word == after || mistake!(PutsBackBlindly) {
                 next = before;
                 continue;
             }
             // Read after the word, so that it is no older than what others brought.
-            let Some(now) = later() else { return };
+            let later = mistake!(PutsBackAtItsTick => Some(self.now), else later());
+            let Some(now) = later else { return };
             let fresh = match part.algorithm.step(0, granted.at(), granted.n()) {
                 Ok((_, fresh)) => fresh,
                 Err(_) => return,
             };
-            let mark = fresh.mark().min(granted.mark());
+            let certain = mistake!(PutsBackByItsMark => u64::MAX, else fresh.mark());
+            let mark = certain.min(granted.mark());
             (next, _) = part.algorithm.undo(word, now, &granted.with_mark(mark));
             if next == word {
                 return;

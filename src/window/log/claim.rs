@@ -21,7 +21,7 @@
 use super::SlidingLog;
 use super::shape::{Place, tick_of, told};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, Ordering};
+use crate::primitive::{AtomicU64, Ordering, mistake};
 
 /// A state in which all is entered, and what it says.
 #[derive(Clone, Copy)]
@@ -69,28 +69,37 @@ impl<C> SlidingLog<C> {
         entered.is_ok()
     }
 
-    /// The log as it is, when all that was claimed is entered.
+    /// The log as it is, if all that was claimed is entered.
     #[inline(always)]
+    pub(super) fn glance(&self, now: Tick) -> Option<View> {
+        self.view(self.load(), now)
+    }
+
+    #[inline(always)]
+    fn view(&self, state: u64, now: Tick) -> Option<View> {
+        let newest = match state {
+            0 => 0,
+            _ => {
+                let place = self.shape.behind(state, 1);
+                let entry = self.read(place);
+                if !place.is_filled(entry) {
+                    return None;
+                }
+                tick_of(entry)
+            }
+        };
+        let now = told(now).max(newest);
+        Some(View { state, now, newest })
+    }
+
+    /// The log as it is, when all that was claimed is entered.
     pub(super) fn look(&self, now: Tick) -> View {
         let mut state = self.load();
         loop {
-            let newest = match self.shape.last(state) {
-                0 => 0,
-                _ => {
-                    let place = self.shape.behind(state, 1);
-                    let entry = self.read(place);
-                    if !place.is_filled(entry) {
-                        state = self.help(state, now);
-                        continue;
-                    }
-                    tick_of(entry)
-                }
-            };
-            return View {
-                state,
-                now: told(now).max(newest),
-                newest,
-            };
+            match self.view(state, now) {
+                Some(view) => return view,
+                None => state = self.help(state, now),
+            }
         }
     }
 
@@ -106,7 +115,8 @@ impl<C> SlidingLog<C> {
             false => 0,
         };
         let expiry = shape.expiry(self.read(shape.behind(state, 1)));
-        self.enter_all(state, n, told(now).max(floor).max(expiry));
+        let floor = mistake!(HelpsAtItsTick => 0, else floor.max(expiry));
+        self.enter_all(state, n, told(now).max(floor));
         self.load()
     }
 
@@ -119,7 +129,7 @@ impl<C> SlidingLog<C> {
             loop {
                 let entry = self.read(place);
                 // While the state is this one the entry is of this lap or of the one before.
-                if self.load() != state {
+                if self.load() != state && !mistake!(EntersLate) {
                     return None;
                 }
                 if place.is_filled(entry) {
@@ -135,6 +145,12 @@ impl<C> SlidingLog<C> {
         Some(tick)
     }
 
+    /// The oldest entry.
+    #[inline(always)]
+    pub(super) fn oldest_one(&self, view: &View) -> u64 {
+        self.read(self.shape.next(view.state))
+    }
+
     /// The `n`-th oldest entry. `n` is not 0, and at most the limit.
     #[inline(always)]
     pub(super) fn oldest(&self, view: &View, n: u64) -> u64 {
@@ -147,23 +163,42 @@ impl<C> SlidingLog<C> {
         self.load() == view.state
     }
 
-    /// Claims `n` and enters them, if nobody has claimed since that look. `last` is the `n`-th oldest entry,
-    /// and has expired. The tick at which they count.
+    /// Claims `n`, if nobody has claimed since that look: the state then.
     #[inline(always)]
-    pub(super) fn claim(&self, view: &View, n: u64, last: u64) -> Option<u64> {
+    fn claim_of(&self, view: &View, n: u64) -> Option<u64> {
         let claimed = self.shape.after(view.state, n);
         // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the state is
         // loaded again. Model: loom-tests/tests/log.rs
-        self.state
-            .compare_exchange(view.state, claimed, Ordering::Release, Ordering::Relaxed)
-            .ok()?;
+        let exchanged =
+            self.state
+                .compare_exchange(view.state, claimed, Ordering::Release, Ordering::Relaxed);
+        exchanged.ok().map(|_| claimed)
+    }
+
+    /// Claims one and enters it, in place of the oldest entry, which has expired. The tick at which it counts;
+    /// `None` if somebody has claimed since that look.
+    #[inline(always)]
+    pub(super) fn claim_one(&self, view: &View, oldest: u64) -> Option<u64> {
+        let claimed = self.claim_of(view, 1)?;
         // Nobody has changed the entry between the look and the claim.
-        let place = self.shape.ahead(view.state, 0);
-        if n == 1 && self.enter(place, last, view.now) {
-            return Some(view.now);
+        match self.enter(self.shape.next(view.state), oldest, view.now) {
+            true => Some(view.now),
+            false => Some(self.entered(view, claimed, 1, oldest)),
         }
+    }
+
+    /// Claims `n` and enters them. `last` is the `n`-th oldest entry, and has expired. The tick at which they
+    /// count; `None` if somebody has claimed since that look.
+    pub(super) fn claim(&self, view: &View, n: u64, last: u64) -> Option<u64> {
+        let claimed = self.claim_of(view, n)?;
+        Some(self.entered(view, claimed, n, last))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn entered(&self, view: &View, claimed: u64, n: u64, last: u64) -> u64 {
         let floor = view.newest.max(self.shape.expiry(last));
-        Some(self.enter_all(claimed, n, view.now).unwrap_or(floor))
+        self.enter_all(claimed, n, view.now).unwrap_or(floor)
     }
 
     /// How many of the oldest have expired; a moment later it may be more.

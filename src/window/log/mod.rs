@@ -121,8 +121,32 @@ impl<C> SlidingLog<C> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        if n == 1 {
+            if let Some(outcome) = self.try_one(now) {
+                return outcome;
+            }
+        }
+        self.try_all(n, now)
+    }
+
+    /// One permit, if nobody stands in the way.
+    #[inline(always)]
+    fn try_one(&self, now: Tick) -> Option<Result<Granted, Denied>> {
+        let view = self.glance(now)?;
+        let oldest = self.oldest_one(&view);
+        let expiry = self.shape.expiry(oldest);
+        if expiry > view.now {
+            return self.still(&view).then(|| Err(denied(expiry, 1, now)));
+        }
+        Some(Ok(self.granted(1, self.claim_one(&view, oldest)?)))
+    }
+
+    /// In whatever state the log is.
+    #[cold]
+    #[inline(never)]
+    fn try_all(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         if n > self.shape.limit {
             return Err(Denied::never(n, self.shape.limit));
         }
@@ -206,7 +230,7 @@ fn due(expiry: u64) -> Option<Tick> {
     is_told(expiry).then(|| Tick::from_nanos(expiry))
 }
 
-#[cold]
+#[inline(always)]
 fn denied(expiry: u64, n: u64, now: Tick) -> Denied {
     match due(expiry) {
         Some(due) => Denied::later(n, due.saturating_since(now)),

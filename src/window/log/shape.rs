@@ -3,7 +3,7 @@
 //! ```text
 //!  63                       2 width         width                     0
 //! ┌─────────────────────────┬───────────────┬─────────────────────────┐
-//! │ lap                     │ place         │ permits of the last one │   the state
+//! │ lap                     │ last claim    │ place                   │   the state
 //! └─────────────────────────┴───────────────┴─────────────────────────┘
 //! ┌───────────────────────────────────────────────────────────┬───────┐
 //! │ tick                                                      │ parity│   an entry
@@ -27,12 +27,16 @@ pub const MAX_LOG: u64 = 1 << 20;
 /// The last tick that is told from later ones.
 const LAST: u64 = u64::MAX >> 1;
 
+/// Nothing of it is computed anew for a decision, in which shifts by a variable would be a good part.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 pub(super) struct Shape {
     /// How many permits are kept.
     pub(super) limit: u64,
-    /// How wide the lower fields of the state are.
-    width: u32,
+    /// The bits of the place: the lowest ones.
+    places: u64,
+    /// The lowest bit of the lap.
+    lap: u64,
     /// How long a permit is kept, in nanoseconds: at most 50 years.
     pub(super) period: u64,
 }
@@ -46,54 +50,55 @@ pub(super) struct Place {
 
 impl Shape {
     pub(super) const fn new(limit: u64, period: u64) -> Self {
+        let width = u64::BITS - limit.leading_zeros();
         Self {
             limit,
-            width: u64::BITS - limit.leading_zeros(),
+            places: (1 << width) - 1,
+            lap: 1 << (2 * width),
             period,
         }
     }
 
-    /// The permits of the last claim.
-    #[inline(always)]
+    /// The permits of the last claim; none only of a fresh log.
     pub(super) const fn last(&self, state: u64) -> u64 {
-        state & !(u64::MAX << self.width)
+        (state & (self.lap - 1)) >> self.places.count_ones()
     }
 
     #[inline(always)]
     const fn index(&self, state: u64) -> u64 {
-        self.last(state >> self.width)
-    }
-
-    #[inline(always)]
-    const fn lap(&self, state: u64) -> u64 {
-        state >> (2 * self.width)
+        state & self.places
     }
 
     /// The state after `n` more; at most a lap.
     #[inline(always)]
     pub(super) const fn after(&self, state: u64, n: u64) -> u64 {
-        let (mut lap, mut index) = (self.lap(state), self.index(state) + n);
-        if index >= self.limit {
-            lap += 1;
-            index -= self.limit;
+        let index = self.index(state) + n;
+        let laps = state & !(self.lap - 1);
+        let last = n * (self.places + 1);
+        if index < self.limit {
+            laps | last | index
+        } else {
+            // After the last lap that fits comes the first one again.
+            laps.wrapping_add(self.lap) | last | (index - self.limit)
         }
-        // Of a lap that does not fit the highest bits are lost, as they must be.
-        (lap << (2 * self.width)) | (index << self.width) | n
+    }
+
+    /// The parity of what is entered in the lap that the state is in.
+    #[inline(always)]
+    const fn parity(&self, state: u64) -> u64 {
+        (state & self.lap == 0) as u64
     }
 
     /// The place of the `i`-th permit that is claimed next; of less than a lap.
     #[inline(always)]
     pub(super) const fn ahead(&self, state: u64, i: u64) -> Place {
-        let (index, parity) = (self.index(state) + i, self.lap(state) + 1);
+        let (index, parity) = (self.index(state) + i, self.parity(state));
         if index < self.limit {
-            Place {
-                index,
-                parity: parity & 1,
-            }
+            Place { index, parity }
         } else {
             Place {
                 index: index - self.limit,
-                parity: (parity + 1) & 1,
+                parity: parity ^ 1,
             }
         }
     }
@@ -101,17 +106,26 @@ impl Shape {
     /// The place of the `i`-th last permit that was claimed; 1 is the last, and `i` is at most a lap.
     #[inline(always)]
     pub(super) const fn behind(&self, state: u64, i: u64) -> Place {
-        let (index, parity) = (self.index(state), self.lap(state) + 1);
+        let (index, parity) = (self.index(state), self.parity(state));
         if i <= index {
             Place {
                 index: index - i,
-                parity: parity & 1,
+                parity,
             }
         } else {
             Place {
                 index: index + self.limit - i,
-                parity: (parity + 1) & 1,
+                parity: parity ^ 1,
             }
+        }
+    }
+
+    /// The place of the permit that is claimed next.
+    #[inline(always)]
+    pub(super) const fn next(&self, state: u64) -> Place {
+        Place {
+            index: self.index(state),
+            parity: self.parity(state),
         }
     }
 

@@ -15,7 +15,7 @@ use shape::Shape;
 
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, mistake};
 use crate::quota::{ConfigError, Quota};
 
 /// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this one among
@@ -24,7 +24,8 @@ use crate::quota::{ConfigError, Quota};
 /// A window of a minute in 60 slots slides by the second. (What Sentinel calls a leap array; and the sliding
 /// counter that keeps a count for each second.) One word decides, and the slots' counts are summed once a
 /// slot and not once a decision; so a decision costs what it costs in a
-/// [`FixedWindow`](crate::FixedWindow). It takes 8 bytes for each slot.
+/// [`FixedWindow`](crate::FixedWindow). It takes 8 bytes for each slot,
+/// rounded up to a power of two.
 ///
 /// **Bound.** At most `n` permits in any so many slots that follow each other, for any number of threads, at
 /// the ticks at which they were counted ([`Granted::at`]): so at most `n` in every interval that is shorter
@@ -99,7 +100,9 @@ impl<C> SlottedWindow<C> {
         Ok(Self {
             word: AtomicU64::new(0),
             shape,
-            ring: (0..slots).map(|_| AtomicU64::new(0)).collect(),
+            ring: (0..slots.next_power_of_two())
+                .map(|_| AtomicU64::new(0))
+                .collect(),
             quota,
             clock,
         })
@@ -150,7 +153,8 @@ impl<C> SlottedWindow<C> {
         let (shape, word) = (&self.shape, self.load());
         let (slot, total) = (shape.slot(word), shape.count(word));
         // In the slot that the word is in, nothing need be summed.
-        let is_current = shape.grid.elapsed_in(slot, now).is_some() && !shape.is_frozen(word);
+        let is_frozen = shape.is_frozen(word) && !mistake!(IgnoresTheFreeze);
+        let is_current = shape.grid.elapsed_in(slot, now).is_some() && !is_frozen;
         if is_current && n > 0 && n <= shape.limit {
             let total = total + n;
             if total <= shape.limit && self.exchange(word, word + n) {
