@@ -12,7 +12,7 @@ pub use core::sync::atomic::Ordering;
 
 #[cfg(all(tollgate_loom, feature = "loom"))]
 mod source {
-    pub(super) type AtomicU64 = loom::sync::atomic::AtomicU64;
+    pub(super) type AtomicU64 = super::modelled::AtomicU64;
 }
 
 #[cfg(all(
@@ -56,3 +56,277 @@ macro_rules! const_unless_loom {
     };
 }
 pub(crate) use const_unless_loom;
+
+/// Whether a model has asked for a mistake; or what is done then, and what is right. In any other build
+/// only what is right is there.
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+#[allow(unused_macros, reason = "without std nobody asks")]
+macro_rules! mistake {
+    ($mistake:ident) => {
+        false
+    };
+    ($mistake:ident => $wrong:expr, else $right:expr) => {
+        $right
+    };
+}
+#[cfg(all(tollgate_loom, feature = "loom"))]
+macro_rules! mistake {
+    ($mistake:ident) => {
+        $crate::primitive::modelled::is_made($crate::primitive::modelled::Mistake::$mistake)
+    };
+    ($mistake:ident => $wrong:expr, else $right:expr) => {
+        match mistake!($mistake) {
+            true => $wrong,
+            false => $right,
+        }
+    };
+}
+#[allow(unused_imports, reason = "without std nobody asks")]
+pub(crate) use mistake;
+
+/// What models do to the atomics, besides all that loom does: they stop threads, and make mistakes that
+/// they must find.
+#[cfg(all(tollgate_loom, feature = "loom"))]
+pub mod modelled {
+    use core::cell::Cell;
+    use core::panic::Location;
+    use core::sync::atomic::AtomicBool;
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+    use super::Ordering;
+
+    /// A protocol's mistake: its code asks for it by `mistake!`, where the mistake would be.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mistake {
+        /// Shards: what was taken in vain is put back whatever the word is by now.
+        PutsBackBlindly,
+        /// Shards: of a touched part, what the grant's own mark says is put back.
+        PutsBackByItsMark,
+        /// Shards: of a touched part, what was due at the request's own tick is put back.
+        PutsBackAtItsTick,
+        /// Shards: what was taken in vain is kept.
+        PutsNothingBack,
+        /// Leases: a lease that is dropped releases its size first, and then its permits.
+        ReleasesSizeFirst,
+        /// Slots: a slot is finished without its word being frozen.
+        SkipsTheFreeze,
+        /// Slots: permits are taken from a frozen word.
+        IgnoresTheFreeze,
+        /// Slots: a finished slot is recorded by a store.
+        RecordsByStore,
+        /// Slots: only who froze the word records.
+        LeavesRecordingToOthers,
+        /// Log: what was claimed is entered before it is claimed.
+        EntersFirst,
+        /// Log: nobody enters what another has claimed.
+        NeverHelps,
+        /// Log: permits are claimed before the last claim is entered.
+        TakesUnentered,
+        /// Log: a helper enters its own tick, whatever was seen before.
+        HelpsAtItsTick,
+        /// Log: places are entered although the state has gone on.
+        EntersLate,
+    }
+
+    /// How a model runs. The default is as the crate is.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct Conditions {
+        /// A mistake in a protocol.
+        pub mistake: Option<Mistake>,
+        /// The operation whose orderings are `Relaxed`: the end of its file's name, and the line.
+        pub relaxed: Option<(&'static str, u32)>,
+        /// Exchanges compare, and then store.
+        pub stores: bool,
+        /// Every second weak exchange fails without a reason.
+        pub hesitates: bool,
+        /// Who loads changes something before. Loom visits more orders then.
+        pub rings: bool,
+    }
+
+    impl Conditions {
+        const ALL_WELL: Self = Self {
+            mistake: None,
+            relaxed: None,
+            stores: false,
+            hesitates: false,
+            rings: false,
+        };
+
+        /// Those of the models that run now.
+        pub fn now() -> Self {
+            CONDITIONS.get()
+        }
+    }
+
+    std::thread_local! {
+        // Loom runs all threads of a model on one thread of the system.
+        static CONDITIONS: Cell<Conditions> = const { Cell::new(Conditions::ALL_WELL) };
+        /// Whether any model of this thread stops somebody: else nobody need be asked.
+        static STOPS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    loom::thread_local! {
+        static LEFT: Cell<u64> = Cell::new(u64::MAX);
+        static HOME: Cell<u64> = Cell::new(0);
+    }
+
+    /// Runs models under these conditions.
+    pub fn under<T>(conditions: Conditions, models: impl FnOnce() -> T) -> T {
+        struct Restore(Conditions);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CONDITIONS.set(self.0);
+            }
+        }
+        let _restore = Restore(CONDITIONS.replace(conditions));
+        models()
+    }
+
+    pub(crate) fn is_made(mistake: Mistake) -> bool {
+        CONDITIONS.get().mistake == Some(mistake)
+    }
+
+    /// This thread of a model is at home in this place, where there are several.
+    pub fn be_at_home(place: u64) {
+        HOME.with(|home| home.set(place));
+    }
+
+    pub(crate) fn home() -> u64 {
+        HOME.with(Cell::get)
+    }
+
+    /// Does something on a thread of a model that stops for ever before so many operations on atomics, or
+    /// that does it all, if it takes no more. `None` if it stopped: nothing was dropped that could be kept
+    /// from it, and what it held it still holds.
+    pub fn stopping_after<T>(operations: u64, act: impl FnOnce() -> T) -> Option<T> {
+        STOPS.set(true);
+        LEFT.with(|left| left.set(operations));
+        let done = catch_unwind(AssertUnwindSafe(act));
+        LEFT.with(|left| left.set(u64::MAX));
+        match done {
+            Ok(done) => Some(done),
+            Err(stopped) if stopped.is::<Stopped>() => None,
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    struct Stopped;
+
+    fn stop_if_due() {
+        if STOPS.get() {
+            let left = LEFT.with(|left| left.replace(left.get().saturating_sub(1)));
+            if left == 0 {
+                // Not by a panic: nobody is to be told.
+                resume_unwind(Box::new(Stopped));
+            }
+        }
+    }
+
+    /// Loom's, under conditions.
+    #[derive(Debug)]
+    pub struct AtomicU64 {
+        word: loom::sync::atomic::AtomicU64,
+        bell: Option<loom::sync::atomic::AtomicU64>,
+        hesitated: AtomicBool,
+    }
+
+    macro_rules! read_modify_writes {
+        ($($name:ident)*) => {$(
+            #[allow(missing_docs, reason = "as the standard library's")]
+            #[track_caller]
+            pub fn $name(&self, operand: u64, order: Ordering) -> u64 {
+                let order = self.before(order);
+                self.word.$name(operand, order)
+            }
+        )*};
+    }
+
+    #[allow(missing_docs, reason = "as the standard library's")]
+    impl AtomicU64 {
+        pub fn new(word: u64) -> Self {
+            let new = loom::sync::atomic::AtomicU64::new;
+            Self {
+                word: new(word),
+                bell: CONDITIONS.get().rings.then(|| new(0)),
+                hesitated: AtomicBool::new(false),
+            }
+        }
+
+        /// What comes before each operation. The ordering that it has.
+        #[track_caller]
+        fn before(&self, order: Ordering) -> Ordering {
+            stop_if_due();
+            let here = Location::caller();
+            match CONDITIONS.get().relaxed {
+                Some((file, line)) if here.line() == line && here.file().ends_with(file) => {
+                    Ordering::Relaxed
+                }
+                _ => order,
+            }
+        }
+
+        #[track_caller]
+        pub fn load(&self, order: Ordering) -> u64 {
+            let order = self.before(order);
+            if let Some(bell) = &self.bell {
+                bell.fetch_add(1, Ordering::Relaxed);
+            }
+            self.word.load(order)
+        }
+
+        #[track_caller]
+        pub fn store(&self, word: u64, order: Ordering) {
+            let order = self.before(order);
+            self.word.store(word, order);
+        }
+
+        #[track_caller]
+        pub fn compare_exchange(
+            &self,
+            word: u64,
+            next: u64,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u64, u64> {
+            let success = self.before(success);
+            if !CONDITIONS.get().stores {
+                return self.word.compare_exchange(word, next, success, failure);
+            }
+            match self.word.load(failure) {
+                seen if seen == word => {
+                    self.word.store(next, Ordering::Release);
+                    Ok(word)
+                }
+                seen => Err(seen),
+            }
+        }
+
+        #[track_caller]
+        pub fn compare_exchange_weak(
+            &self,
+            word: u64,
+            next: u64,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u64, u64> {
+            if CONDITIONS.get().hesitates && !self.hesitated.fetch_xor(true, Ordering::Relaxed) {
+                return Err(word);
+            }
+            self.compare_exchange(word, next, success, failure)
+        }
+
+        read_modify_writes! { swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
+    }
+
+    impl Default for AtomicU64 {
+        fn default() -> Self {
+            Self::new(0)
+        }
+    }
+
+    impl From<u64> for AtomicU64 {
+        fn from(word: u64) -> Self {
+            Self::new(word)
+        }
+    }
+}

@@ -45,7 +45,7 @@ mod number {
 #[cfg(all(tollgate_loom, feature = "loom"))]
 mod number {
     pub(super) fn known() -> Option<u64> {
-        Some(0)
+        Some(of_this_thread())
     }
 
     pub(super) fn of_this_thread() -> u64 {

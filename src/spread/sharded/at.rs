@@ -104,7 +104,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         match self.try_once(n) {
             Some(granted) => Ok(granted),
-            None => self.acquire(n, || None),
+            None => self.acquire(n, None),
         }
     }
 
@@ -123,10 +123,15 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             let granted = self.part(part).take_up_to(missing).of_part(number);
             taken = match taken {
                 Some(taken) if granted.n() == 0 => Some(taken),
+                Some(taken) if taken.n() > 0 && taken.at() != granted.at() => {
+                    // Of a window that is ahead of the others. A grant has one tick.
+                    self.put_back(part, &granted, None);
+                    Some(taken)
+                }
                 Some(taken) if taken.n() > 0 => Some(taken.and(granted)),
                 _ => Some(granted),
             };
-            if granted.n() == missing {
+            if taken.is_some_and(|taken| taken.n() == n) {
                 break;
             }
         }

@@ -76,11 +76,12 @@ pub const MAX_SHARDS: usize = 256;
 ///
 /// A request that the own part can't serve goes to the sibling that has most, and if none has enough, takes
 /// from several parts what they have. If others are faster, so that it can't have all, it puts back what it
-/// took, and while it is under way others may be denied for that. A part that nobody touched meanwhile gets
-/// its old word again. Of a part that somebody did touch, what the clock may have refilled meanwhile can't
-/// be put back; the verbs that read the clock read it again for that. Those that are told the time
-/// ([`at`](Self::at)) can't, and put nothing back there: what a denied request had taken comes again as what
-/// was granted does.
+/// took, and while it is under way others may be denied for that.
+///
+/// It puts back no more than is certain not to be had twice. Windows get all of it, if they are not over.
+/// Buckets get it less what the clock has refilled meanwhile; the verbs that read the clock read it again for
+/// that. Those that are told the time ([`at`](Self::at)) can't, and leave it: what such a request had taken in
+/// vain, which is less than it asked for, comes again with time as what was granted does.
 ///
 /// # What differs from a `Limiter`
 ///
@@ -219,7 +220,7 @@ impl<A: Split, C> Sharded<A, C> {
     #[cold]
     #[inline(never)]
     fn acquire_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).acquire(n, || None)
+        self.at(now).acquire(n, None)
     }
 
     /// Forgets everything, one part after the other: they are fresh and full again. It allows one burst
@@ -321,7 +322,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     #[cold]
     #[inline(never)]
     fn acquire(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).acquire(n, || Some(self.clock.now()))
+        self.at(now).acquire(n, Some(&|| self.clock.now()))
     }
 
     /// Takes as many of `n` permits as there are, which may be none.

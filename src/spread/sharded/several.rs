@@ -3,27 +3,16 @@
 //!
 //! # Putting back what a request could not use
 //!
-//! A request that takes from several parts and can't have all puts back what it took, and nobody was
-//! granted it. So, other than a give-back that a caller asks for, it must not bring forward a single
-//! permit. Let `k` be taken from a word at tick `t`, which made it `after` where `before` had been.
+//! A request that takes from several parts and can't have all puts back what it took. Nobody was granted
+//! that, and nobody hears of it: so, other than a give-back that a caller asks for, it must not bring forward a
+//! single permit. Others may have changed the word in between, at any tick; then it can't be told what it would
+//! be without us, and only what is certain is put back. What that is, the algorithm says
+//! ([`Split::put_back`]).
 //!
-//! - **Untouched.** If the word still is `after`, it becomes `before` again, and nothing has happened.
-//!   (If others took and gave back in between, so that it is the same word again, nothing of theirs is in
-//!   it.)
-//! - **Touched.** The word without us can't be known: where the bucket would have been full meanwhile, the
-//!   others would have found less to add to. So only what is certain is put back: `k` permits less all that
-//!   the clock made since `t`, as an [`undo`](crate::algorithm::GiveBack::undo) of a grant that found the
-//!   limiter fresh. That is at most what `undo` gives by the grant's own mark, and the difference matters
-//!   when several requests are under way: the mark counts what others had taken and may have put back.
-//!
-//! With `c(j) = max(0, k(j) - made since t(j))` for each request `j` that is under way, and `base` the word of
-//! an idle bucket at the latest tick seen, this holds after each change: `word >= base + sum of c` while
-//! the sum is not 0, and `word - sum of c` is at least what the word would be without those requests, or both
-//! are idle. Taking adds `k` to both sides; time lowers each `c` by as much as it raises `base`; other grants
-//! raise the word; and putting back lowers word and sum by no more than `c(j)`.
-//!
-//! That needs a tick no older than those of the others, so the clock is read again after the word. Who has
-//! no clock can't know it and leaves the word as it is.
+//! For that a bucket must know a tick no older than those of the others. So the clock is read again, after the
+//! word. Who is told the time has no such tick, and leaves to a bucket what was taken from it. To put its old
+//! word back where nobody seems to have touched it would not do: it may have been lowered, found idle at a later
+//! tick, and raised to the very same word.
 
 use core::time::Duration;
 
@@ -34,21 +23,20 @@ use super::at::ShardedAt;
 use crate::algorithm::Split;
 use crate::cell::Place;
 use crate::clock::Tick;
-use crate::limiter::At;
 use crate::outcome::{Denied, Granted};
 use crate::primitive::mistake;
 
 /// How often a request takes from several parts in vain before it is denied. Requests may stand in each
-/// other's way, and none of them must go on for ever.
-const ATTEMPTS: u32 = 4;
-
-/// What was taken from one part.
-#[derive(Clone, Copy)]
-struct Taken {
-    before: u64,
-    after: u64,
-    granted: Granted,
+/// other's way, and none of them must go on for ever. Where permits may be lost by it, once.
+const fn attempts(later: Later<'_>) -> u32 {
+    match later {
+        Some(_) => 4,
+        None => 1,
+    }
 }
+
+/// Reads the clock, if there is one.
+pub(super) type Later<'c> = Option<&'c dyn Fn() -> Tick>;
 
 /// What a look at all parts found.
 enum Look<'a, A> {
@@ -70,15 +58,11 @@ enum Gathered {
 }
 
 impl<'a, A: Split> ShardedAt<'a, A> {
-    /// A decision that was not made in one turn. `later` reads the clock, if there is one.
+    /// A decision that was not made in one turn.
     #[cold]
     #[inline(never)]
-    pub(super) fn acquire(
-        self,
-        n: u64,
-        later: impl Fn() -> Option<Tick>,
-    ) -> Result<Granted, Denied> {
-        let (mut then, mut attempts) = (self, 0);
+    pub(super) fn acquire(self, n: u64, later: Later<'_>) -> Result<Granted, Denied> {
+        let (mut then, mut left) = (self, attempts(later));
         loop {
             match then.look(n) {
                 // Whoever fails here lost the permits to somebody, who goes on.
@@ -95,11 +79,11 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                 Look::None(_) => {
                     // More than there can be at once.
                     let _ = self.whole.step(0, self.now, n)?;
-                    if attempts == ATTEMPTS || then.available() < n {
+                    if left == 0 || then.available() < n {
                         return Err(self.denied(n, self.due(n)));
                     }
-                    attempts += 1;
-                    match then.gather(n, &later) {
+                    left -= 1;
+                    match then.gather(n, later) {
                         Gathered::All(granted) => return Ok(granted),
                         Gathered::From(tick) => then.now = tick,
                         Gathered::TooFew => {}
@@ -182,7 +166,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     }
 
     /// Takes `n` from several parts, or nothing.
-    fn gather(&self, n: u64, later: &impl Fn() -> Option<Tick>) -> Gathered {
+    fn gather(&self, n: u64, later: Later<'_>) -> Gathered {
         self.gather_from(self.nearest_first(), n, None, later)
     }
 
@@ -193,13 +177,12 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         mut parts: impl Iterator<Item = (u32, &'a CachePadded<Part<A>>)> + Clone,
         missing: u64,
         so_far: Option<Granted>,
-        later: &impl Fn() -> Option<Tick>,
+        later: Later<'_>,
     ) -> Gathered {
         let Some((number, part)) = parts.next() else {
             return Gathered::TooFew;
         };
-        let taken = self.take(part, missing);
-        let granted = taken.granted.of_part(number);
+        let granted = self.part(part).take_up_to(missing).of_part(number);
         if granted.n() == 0 {
             return self.gather_from(parts, missing, so_far, later);
         }
@@ -216,50 +199,32 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             }
         };
         if !matches!(outcome, Gathered::All(_)) && !mistake!(PutsNothingBack) {
-            self.put_back(part, &taken, later);
+            self.put_back(part, &granted, later);
         }
         outcome
     }
 
-    fn take(&self, part: &Part<A>, n: u64) -> Taken {
-        let view = At::new(&part.algorithm, &part.cell, self.now);
-        view.change(|before| {
-            let (after, granted) = part.algorithm.take_up_to(before, self.now, n);
-            let taken = Taken {
-                before,
-                after,
-                granted,
-            };
-            (after, taken)
-        })
-    }
-
-    /// See above.
-    fn put_back(&self, part: &Part<A>, taken: &Taken, later: &impl Fn() -> Option<Tick>) {
-        let Taken {
-            before,
-            after,
-            granted,
-        } = *taken;
-        let (mut word, mut next) = (after, before);
-        while let Err(seen) = part.cell.exchange(word, next) {
-            word = seen;
-            if word == after || mistake!(PutsBackBlindly) {
-                next = before;
-                continue;
-            }
+    /// Puts back what nobody has used, as far as that is certain.
+    pub(super) fn put_back(&self, part: &Part<A>, granted: &Granted, later: Later<'_>) {
+        let mut word = part.cell.load();
+        loop {
             // Read after the word, so that it is no older than what others brought.
-            let later = mistake!(PutsBackAtItsTick => Some(self.now), else later());
-            let Some(now) = later else { return };
-            let fresh = match part.algorithm.step(0, granted.at(), granted.n()) {
-                Ok((_, fresh)) => fresh,
-                Err(_) => return,
-            };
-            let certain = mistake!(PutsBackByItsMark => u64::MAX, else fresh.mark());
-            let mark = certain.min(granted.mark());
-            (next, _) = part.algorithm.undo(word, now, &granted.with_mark(mark));
+            let later =
+                mistake!(PutsBackAtItsTick => Some(self.now), else later.map(|read| read()));
+            let next = mistake!(
+                PutsBackByItsMark => part.algorithm.undo(word, later.unwrap_or(self.now), granted).0,
+                else part.algorithm.put_back(word, granted, later)
+            );
+            if mistake!(PutsBackBlindly) {
+                part.cell.replace(next);
+                return;
+            }
             if next == word {
                 return;
+            }
+            match part.cell.exchange(word, next) {
+                Ok(()) => return,
+                Err(seen) => word = seen,
             }
         }
     }
