@@ -85,3 +85,7 @@ pub use window::{MAX_LOG, MAX_SLOTS, SlidingLog, SlottedWindow};
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../docs/PAST_ONE_WORD.md")]
+struct PastOneWord;

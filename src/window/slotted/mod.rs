@@ -15,7 +15,7 @@ use shape::Shape;
 
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
-use crate::primitive::{AtomicU64, mistake};
+use crate::primitive::AtomicU64;
 use crate::quota::{ConfigError, Quota};
 
 /// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this one among
@@ -37,7 +37,7 @@ use crate::quota::{ConfigError, Quota};
 /// [charged](Self::charge) counts in the current slot and may exceed the limit, into debt, until it has left
 /// the window.
 ///
-/// How large `n` may be depends on how long a slot is: up to 134 217 727 for a second in 60 slots.
+/// How large `n` may be depends on how long a slot is: up to 67 108 863 for a second in 50 slots.
 ///
 /// ```
 /// use std::time::Duration;
@@ -153,8 +153,7 @@ impl<C> SlottedWindow<C> {
         let (shape, word) = (&self.shape, self.load());
         let (slot, total) = (shape.slot(word), shape.count(word));
         // In the slot that the word is in, nothing need be summed.
-        let is_frozen = shape.is_frozen(word) && !mistake!(IgnoresTheFreeze);
-        let is_current = shape.grid.elapsed_in(slot, now).is_some() && !is_frozen;
+        let is_current = shape.grid.elapsed_in(slot, now).is_some() && !shape.is_frozen(word);
         if is_current && n > 0 && n <= shape.limit {
             let total = total + n;
             if total <= shape.limit && self.exchange(word, word + n) {
