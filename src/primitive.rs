@@ -100,10 +100,10 @@ pub mod modelled {
     pub enum Mistake {
         /// Shards: what was taken in vain is put back whatever the word is by now.
         PutsBackBlindly,
-        /// Shards: of a touched part, what the grant's own mark says is put back.
-        PutsBackByItsMark,
-        /// Shards: of a touched part, what was due at the request's own tick is put back.
-        PutsBackAtItsTick,
+        /// Shards: it is put back although permits were given back since.
+        IgnoresGiveBacks,
+        /// Shards: permits are given back while somebody is putting back.
+        LowersMeanwhile,
         /// Shards: what was taken in vain is kept.
         PutsNothingBack,
         /// Leases: a lease that is dropped releases its size first, and then its permits.
@@ -166,7 +166,7 @@ pub mod modelled {
     }
 
     loom::thread_local! {
-        static LEFT: Cell<u64> = Cell::new(u64::MAX);
+        static STOP: Cell<Option<Stop>> = Cell::new(None);
         static HOME: Cell<u64> = Cell::new(0);
     }
 
@@ -195,14 +195,23 @@ pub mod modelled {
         HOME.with(Cell::get)
     }
 
-    /// Does something on a thread of a model that stops for ever before so many operations on atomics, or
-    /// that does it all, if it takes no more. `None` if it stopped: nothing was dropped that could be kept
-    /// from it, and what it held it still holds.
-    pub fn stopping_after<T>(operations: u64, act: impl FnOnce() -> T) -> Option<T> {
+    /// When a thread of a model stops for ever.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Stop {
+        /// When it has done so many operations on atomics, before the next one.
+        Operations(u64),
+        /// When so many of them have written, before the next operation.
+        Writes(u64),
+    }
+
+    /// Does something on a thread of a model that stops for ever, or all of it, if it comes to its end before.
+    /// `None` if it stopped. (That it has stopped is a panic for what it was doing: what is dropped then must
+    /// use no atomics.)
+    pub fn stopping<T>(stop: Stop, act: impl FnOnce() -> T) -> Option<T> {
         STOPS.set(true);
-        LEFT.with(|left| left.set(operations));
+        STOP.with(|now| now.set(Some(stop)));
         let done = catch_unwind(AssertUnwindSafe(act));
-        LEFT.with(|left| left.set(u64::MAX));
+        STOP.with(|now| now.set(None));
         match done {
             Ok(done) => Some(done),
             Err(stopped) if stopped.is::<Stopped>() => None,
@@ -213,12 +222,25 @@ pub mod modelled {
     struct Stopped;
 
     fn stop_if_due() {
+        if !STOPS.get() {
+            return;
+        }
+        let next = match STOP.with(Cell::get) {
+            // Without the hook: nobody is to be told.
+            Some(Stop::Operations(0) | Stop::Writes(0)) => resume_unwind(Box::new(Stopped)),
+            Some(Stop::Operations(left)) => Some(Stop::Operations(left - 1)),
+            other => other,
+        };
+        STOP.with(|stop| stop.set(next));
+    }
+
+    fn wrote() {
         if STOPS.get() {
-            let left = LEFT.with(|left| left.replace(left.get().saturating_sub(1)));
-            if left == 0 {
-                // Not by a panic: nobody is to be told.
-                resume_unwind(Box::new(Stopped));
-            }
+            STOP.with(|stop| {
+                if let Some(Stop::Writes(left)) = stop.get() {
+                    stop.set(Some(Stop::Writes(left.saturating_sub(1))));
+                }
+            });
         }
     }
 
@@ -236,7 +258,9 @@ pub mod modelled {
             #[track_caller]
             pub fn $name(&self, operand: u64, order: Ordering) -> u64 {
                 let order = self.before(order);
-                self.word.$name(operand, order)
+                let was = self.word.$name(operand, order);
+                wrote();
+                was
             }
         )*};
     }
@@ -278,6 +302,7 @@ pub mod modelled {
         pub fn store(&self, word: u64, order: Ordering) {
             let order = self.before(order);
             self.word.store(word, order);
+            wrote();
         }
 
         #[track_caller]
@@ -289,16 +314,20 @@ pub mod modelled {
             failure: Ordering,
         ) -> Result<u64, u64> {
             let success = self.before(success);
-            if !CONDITIONS.get().stores {
-                return self.word.compare_exchange(word, next, success, failure);
+            let exchanged = match CONDITIONS.get().stores {
+                false => self.word.compare_exchange(word, next, success, failure),
+                true => match self.word.load(failure) {
+                    seen if seen == word => {
+                        self.word.store(next, success);
+                        Ok(word)
+                    }
+                    seen => Err(seen),
+                },
+            };
+            if exchanged.is_ok() {
+                wrote();
             }
-            match self.word.load(failure) {
-                seen if seen == word => {
-                    self.word.store(next, Ordering::Release);
-                    Ok(word)
-                }
-                seen => Err(seen),
-            }
+            exchanged
         }
 
         #[track_caller]

@@ -242,14 +242,6 @@ impl Intervals {
         Some(Self { refill, ..*self })
     }
 
-    /// The word without a grant that nobody has used.
-    pub(super) fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        match &self.refill {
-            Refill::Aligned(pace) => pace.put_back(word, granted, later),
-            Refill::Greedy(glass) => glass.put_back(word, granted),
-        }
-    }
-
     /// Shares of burst and refill that go together, so that no part is full long before the others.
     fn greedy_part(&self, index: u64, of: u64) -> Option<Hourglass> {
         let (n, burst) = (self.quota.permits(), self.quota.burst_size());

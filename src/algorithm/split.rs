@@ -1,8 +1,5 @@
 //! Limits in parts.
 
-use crate::clock::Tick;
-use crate::outcome::Granted;
-
 use super::{
     AnyAlgorithm, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket, SlidingWindow,
     TokenBucket,
@@ -19,20 +16,6 @@ pub trait Split: Forecast + GiveBack + Sized {
     /// Part `index` of `of`, where `of` is at most [`most_parts`](Self::most_parts). `None` if there
     /// is no such part, or it can't be represented. What such a part says of its quota means nothing.
     fn part(&self, index: u64, of: u64) -> Option<Self>;
-
-    /// The word without a grant that nobody has used, since the request that took it could not have all it
-    /// asked for. Whatever came between, and whatever else is under way, it must not be less than the word
-    /// would be if that grant had never been made; more means that permits are had later than they could.
-    ///
-    /// `later` is a tick no older than those of all who changed the word before it was read, if that is
-    /// known.
-    ///
-    /// Not to put anything back is always right.
-    #[inline]
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        let _ = (granted, later);
-        word
-    }
 }
 
 /// What one of `of` gets of a total; those who come first get what can't be shared equally.
@@ -51,10 +34,6 @@ impl Split for TokenBucket {
     fn part(&self, index: u64, of: u64) -> Option<Self> {
         Some(self.at_pace(self.pace().part(index, of)?))
     }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        self.pace().put_back(word, granted, later)
-    }
 }
 
 impl Split for Gcra {
@@ -64,10 +43,6 @@ impl Split for Gcra {
 
     fn part(&self, index: u64, of: u64) -> Option<Self> {
         Some(self.at_pace(self.pace().part(index, of)?))
-    }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        self.pace().put_back(word, granted, later)
     }
 }
 
@@ -86,10 +61,6 @@ impl Split for LeakyBucket {
         }
         Some(self.at_pace(self.pace().part(index, of)?))
     }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        self.pace().put_back(word, granted, later)
-    }
 }
 
 impl Split for FixedWindow {
@@ -99,10 +70,6 @@ impl Split for FixedWindow {
 
     fn part(&self, index: u64, of: u64) -> Option<Self> {
         self.of_limit(share(self.limit(), index, of)).ok()
-    }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        self.put_back(word, granted, later)
     }
 }
 
@@ -119,10 +86,6 @@ impl Split for SlidingWindow {
             _ => part.rounding(super::Rounding::Exact),
         })
     }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        self.put_back(word, granted, later)
-    }
 }
 
 /// On the clock, each part gets its part of a refill, fractions of a permit and all; greedy, whole
@@ -134,10 +97,6 @@ impl Split for Intervals {
 
     fn part(&self, index: u64, of: u64) -> Option<Self> {
         self.part(index, of)
-    }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        self.put_back(word, granted, later)
     }
 }
 
@@ -162,9 +121,5 @@ impl Split for AnyAlgorithm {
 
     fn part(&self, index: u64, of: u64) -> Option<Self> {
         each!(self, algorithm => Split::part(algorithm, index, of).map(Self::from))
-    }
-
-    fn put_back(&self, word: u64, granted: &Granted, later: Option<Tick>) -> u64 {
-        each!(self, algorithm => Split::put_back(algorithm, word, granted, later))
     }
 }

@@ -131,7 +131,7 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
 
     /// Runs a step that can't refuse.
     #[inline(always)]
-    fn change<T>(&self, step: impl FnMut(u64) -> (u64, T)) -> T {
+    pub(crate) fn change<T>(&self, step: impl FnMut(u64) -> (u64, T)) -> T {
         let Ok(answer) = self.update(Change(step));
         answer
     }

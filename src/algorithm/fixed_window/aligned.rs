@@ -124,14 +124,6 @@ impl Aligned {
         }
     }
 
-    /// The word without a grant that nobody has used: a window counts all that it granted, and nothing else.
-    pub(super) fn put_back(&self, word: u64, granted: &Granted) -> u64 {
-        match self.window(word) == self.window(granted.mark()) {
-            true => self.give_back(word, word, granted.n()).0,
-            false => word,
-        }
-    }
-
     /// The decision on a word that stands as `settled` now.
     #[inline(always)]
     fn decide(&self, word: u64, settled: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {

@@ -162,14 +162,6 @@ impl FixedWindow {
         }
     }
 
-    /// The word without a grant that nobody has used, if its window is not over. No tick is needed.
-    pub(super) fn put_back(&self, word: u64, granted: &Granted, _later: Option<Tick>) -> u64 {
-        match &self.opening {
-            Opening::Aligned(aligned) => aligned.put_back(word, granted),
-            Opening::FirstHit(glass) => glass.put_back(word, granted),
-        }
-    }
-
     pub(super) const fn limit(&self) -> u64 {
         self.quota.permits()
     }

@@ -136,16 +136,6 @@ impl Hourglass {
         }
     }
 
-    /// The word without a grant that nobody has used, if nothing has come back since. The period may have been
-    /// begun by it, and goes on: the next one begins a period later all the same.
-    pub(in crate::algorithm) fn put_back(&self, word: u64, granted: &Granted) -> u64 {
-        let view = self.viewed(word);
-        match view.end == granted.mark() >> self.bits {
-            true => self.give_back(word, view, granted.n()).0,
-            false => word,
-        }
-    }
-
     /// The decision on a word that is seen so.
     #[inline(always)]
     fn decide(&self, word: u64, view: View, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {

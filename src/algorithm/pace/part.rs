@@ -10,7 +10,6 @@ use super::super::grid::Stairs;
 use super::super::split::share;
 use super::{MAX_WORD, Meter, Pace, SPEED_BITS, Steady};
 use crate::clock::Tick;
-use crate::outcome::Granted;
 use crate::quota::MIN_HORIZON_NS;
 
 /// What of a pace does not depend on its meter.
@@ -48,36 +47,6 @@ impl<M> Pace<M> {
             burst: share.burst,
             missing: share.missing,
         }
-    }
-}
-
-impl<M: Meter + PartialEq> Pace<M> {
-    /// The word without a grant that nobody has used.
-    ///
-    /// What it would be without that grant can't be told from it: where the bucket would have been full
-    /// meanwhile, others would have added to less. Certain is what was taken, less all that the clock has made
-    /// since: `c(j) = max(0, units(j) - made since t(j))` for each such grant `j` that is under way. For the
-    /// base of an idle bucket at the latest tick seen this holds after each change:
-    ///
-    /// - `word >= base + sum of c`, while that sum is not 0, and
-    /// - `word - sum of c` is at least what the word would be without those grants, or both are idle.
-    ///
-    /// Such a grant adds its units to both sides; time lowers each `c` by as much as it raises the base; other
-    /// grants raise the word; and this lowers word and sum by `c(j)` at most. The mark of the grant, by which
-    /// an undo knows it, would not do: it counts what others had taken and may have put back since.
-    ///
-    /// Without a tick that is late enough, nothing is certain.
-    pub(in crate::algorithm) fn put_back(
-        &self,
-        word: u64,
-        granted: &Granted,
-        later: Option<Tick>,
-    ) -> u64 {
-        let Some(later) = later else { return word };
-        let taken = granted.n().saturating_mul(self.unit.get());
-        let since = self.made(later).saturating_sub(self.made(granted.at()));
-        self.give_back(word, self.base(later), taken.saturating_sub(since))
-            .0
     }
 }
 

@@ -130,7 +130,7 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// the permits that came back, a part of one counted whole. The clock itself may be a part of
     /// a unit further than it has `made`, so down to there would bring a permit forward.
     #[inline]
-    pub(super) fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
+    fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
         let units = units.min(word.saturating_sub(base));
         (word - units, units.div_ceil(self.unit.get()))
     }

@@ -150,19 +150,6 @@ impl SlidingWindow {
         }
     }
 
-    /// The word without a grant that nobody has used, if its window is not over. No tick is needed.
-    pub(in crate::algorithm) fn put_back(
-        &self,
-        word: u64,
-        granted: &Granted,
-        _later: Option<Tick>,
-    ) -> u64 {
-        match self.window(word) == self.window(granted.mark()) {
-            true => word - granted.n().min(word & self.most),
-            false => word,
-        }
-    }
-
     /// The decision on a word that is seen so.
     #[inline(always)]
     fn decide(&self, word: u64, view: View, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {

@@ -3,10 +3,9 @@ use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::Part;
+use super::part::Part;
 use crate::algorithm::{Debt, Gauge, Level, Split};
 use crate::clock::Tick;
-use crate::limiter::At;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL};
 
 /// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the part where the caller is at home.
@@ -60,12 +59,6 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         Self { home, ..self }
     }
 
-    /// The word of one part.
-    #[inline(always)]
-    pub(super) fn part(&self, part: &'a CachePadded<Part<A>>) -> At<'a, A> {
-        At::new(&part.algorithm, &part.cell, self.now)
-    }
-
     /// The part so many places from home, round again after the last, and its number. `None` if that is
     /// home again.
     #[inline(always)]
@@ -104,14 +97,14 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         match self.try_once(n) {
             Some(granted) => Ok(granted),
-            None => self.acquire(n, None),
+            None => self.acquire(n),
         }
     }
 
     /// The own part, in one turn.
     #[inline(always)]
     pub(super) fn try_once(&self, n: u64) -> Option<Granted> {
-        let granted = self.part(self.parts.get(self.home)?).try_once(n)?;
+        let granted = self.parts.get(self.home)?.at(self.now).try_once(n)?;
         Some(granted.of_part(self.home as u32))
     }
 
@@ -120,12 +113,13 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         let mut taken: Option<Granted> = None;
         for (number, part) in self.nearest_first() {
             let missing = n - taken.map_or(0, |taken| taken.n());
-            let granted = self.part(part).take_up_to(missing).of_part(number);
+            let this = part.take(self.now, missing);
+            let granted = this.granted.of_part(number);
             taken = match taken {
                 Some(taken) if granted.n() == 0 => Some(taken),
                 Some(taken) if taken.n() > 0 && taken.at() != granted.at() => {
                     // Of a window that is ahead of the others. A grant has one tick.
-                    self.put_back(part, &granted, None);
+                    part.put_back(&this);
                     Some(taken)
                 }
                 Some(taken) if taken.n() > 0 => Some(taken.and(granted)),
@@ -140,19 +134,19 @@ impl<'a, A: Split> ShardedAt<'a, A> {
 
     /// [`Sharded::available`](crate::Sharded::available) at this tick.
     pub fn available(&self) -> u64 {
-        let each = self.parts.iter().map(|part| self.part(part).available());
+        let each = self.parts.iter().map(|part| part.at(self.now).available());
         each.fold(0, u64::saturating_add)
     }
 
     /// Whether the limiter can no longer be told from a fresh one at this tick.
     pub fn is_idle(&self) -> bool {
-        self.parts.iter().all(|part| self.part(part).is_idle())
+        self.parts.iter().all(|part| part.at(self.now).is_idle())
     }
 
     /// [`Sharded::reset`](crate::Sharded::reset).
     pub fn reset(&self) {
         for part in self.parts {
-            self.part(part).reset();
+            part.reset();
         }
     }
 
@@ -168,7 +162,9 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             number => self.parts.get(number as usize),
         };
         match own {
-            Some(part) => self.part(part).undo(granted),
+            Some(part) => {
+                part.give_back(|algorithm, word| algorithm.undo(word, self.now, &granted))
+            }
             None => self.undo_of_several(&granted),
         }
     }
@@ -177,7 +173,8 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     pub fn refund(&self, n: u64) -> u64 {
         let mut left = n;
         for (_, part) in self.nearest_first() {
-            left -= self.part(part).refund(left).min(left);
+            let refund = |algorithm: &A, word| algorithm.refund(word, self.now, left);
+            left -= part.give_back(refund).min(left);
         }
         n - left
     }
@@ -197,7 +194,7 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
         for (_, part) in self.nearest_first() {
             // A part that can't record its share leaves it to those that follow.
             let share = owed.div_ceil(parts.max(1));
-            let one = self.part(part).charge(share);
+            let one = part.at(self.now).charge(share);
             charged += one.n();
             owed -= one.n().min(owed);
             debt = debt.saturating_add(one.debt());
@@ -212,7 +209,7 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
 impl<A: Split + Gauge> ShardedAt<'_, A> {
     /// [`Sharded::level`](crate::Sharded::level) at this tick.
     pub fn level(&self) -> Level {
-        let each = self.parts.iter().map(|part| self.part(part).level());
+        let each = self.parts.iter().map(|part| part.at(self.now).level());
         each.reduce(Level::plus).unwrap_or(Level::of_permits(0))
     }
 }
@@ -225,9 +222,9 @@ impl<A> Clone for ShardedAt<'_, A> {
 
 impl<A> Copy for ShardedAt<'_, A> {}
 
-impl<A: fmt::Debug> fmt::Debug for ShardedAt<'_, A> {
+impl<A: fmt::Debug + Split> fmt::Debug for ShardedAt<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.parts.iter().map(|part| &part.cell);
+        let words = self.parts.iter().map(|part| part.cell());
         f.debug_struct("ShardedAt")
             .field("cells", &words.collect::<Vec<_>>())
             .field("algorithm", &self.whole)

@@ -16,6 +16,7 @@
 //! together have too little; then several parts together ([`several`]).
 
 mod at;
+mod part;
 mod several;
 
 use core::fmt;
@@ -31,10 +32,10 @@ use crate::algorithm::Gauge;
 use crate::algorithm::Level;
 use crate::algorithm::Requota;
 use crate::algorithm::Split;
-use crate::cell::Cell;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
+use part::Part;
 
 /// The most shards that a [`Sharded`] limiter can have.
 pub const MAX_SHARDS: usize = 256;
@@ -78,10 +79,10 @@ pub const MAX_SHARDS: usize = 256;
 /// from several parts what they have. If others are faster, so that it can't have all, it puts back what it
 /// took, and while it is under way others may be denied for that.
 ///
-/// It puts back no more than is certain not to be had twice. Windows get all of it, if they are not over.
-/// Buckets get it less what the clock has refilled meanwhile; the verbs that read the clock read it again for
-/// that. Those that are told the time ([`at`](Self::at)) can't, and leave it: what such a request had taken in
-/// vain, which is less than it asked for, comes again with time as what was granted does.
+/// It puts back what it took from a part if nobody else has changed that part meanwhile. Else it can't be known
+/// what would be had twice, and it is left: what such a request had taken there in vain, which is less than it
+/// asked for, comes again with time as what was granted does. In turn, a part takes nothing back while somebody is
+/// putting back there: an `undo` or a `refund` at that very moment returns 0 for it.
 ///
 /// # What differs from a `Limiter`
 ///
@@ -92,19 +93,13 @@ pub const MAX_SHARDS: usize = 256;
 ///   of each part whole.
 /// - `undo` of a grant that came from several parts gives back what of as many permits, taken at that
 ///   tick, would not be refilled yet. (Where a period begins with its first permit, nothing.)
-/// - `reset` reaches one part after the other.
+/// - `reset` reaches one part after the other. A request that is just putting back may put into the fresh part
+///   what it took from the old one.
 pub struct Sharded<A, C = SystemClock> {
     parts: Box<[CachePadded<Part<A>>]>,
     homes: Homes,
     whole: A,
     clock: C,
-}
-
-/// A word, and next to it the parameters that every decision on it reads.
-#[repr(C)]
-pub(super) struct Part<A> {
-    pub(super) cell: Cell,
-    pub(super) algorithm: A,
 }
 
 impl<A: Split> Sharded<A> {
@@ -220,7 +215,7 @@ impl<A: Split, C> Sharded<A, C> {
     #[cold]
     #[inline(never)]
     fn acquire_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).acquire(n, None)
+        self.at(now).acquire(n)
     }
 
     /// Forgets everything, one part after the other: they are fresh and full again. It allows one burst
@@ -241,9 +236,10 @@ fn split<A: Split>(
         return None;
     }
     let part = |index| {
-        let algorithm = algorithm.part(index, of)?;
-        let cell = Cell::new(algorithm.initial_word(tick));
-        Some(CachePadded::new(Part { cell, algorithm }))
+        Some(CachePadded::new(Part::new(
+            algorithm.part(index, of)?,
+            tick,
+        )))
     };
     (0..of).map(part).collect()
 }
@@ -315,14 +311,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         let now = self.now();
         match self.try_once(n, now) {
             Some(granted) => Ok(granted),
-            None => self.acquire(n, now),
+            None => self.acquire_at(n, now),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn acquire(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).acquire(n, Some(&|| self.clock.now()))
     }
 
     /// Takes as many of `n` permits as there are, which may be none.
@@ -379,9 +369,9 @@ impl<A: Split + Requota, C> Sharded<A, C> {
     }
 }
 
-impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Sharded<A, C> {
+impl<A: fmt::Debug + Split, C: fmt::Debug> fmt::Debug for Sharded<A, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.parts.iter().map(|part| &part.cell);
+        let words = self.parts.iter().map(|part| part.cell());
         f.debug_struct("Sharded")
             .field("cells", &words.collect::<Vec<_>>())
             .field("algorithm", &self.whole)

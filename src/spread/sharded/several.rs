@@ -1,42 +1,20 @@
 //! What happens where the own part is not enough. Nothing here is written down anywhere but in the parts'
 //! words: a thread that stops in the middle leaves its permits taken, and stops nobody.
-//!
-//! # Putting back what a request could not use
-//!
-//! A request that takes from several parts and can't have all puts back what it took. Nobody was granted
-//! that, and nobody hears of it: so, other than a give-back that a caller asks for, it must not bring forward a
-//! single permit. Others may have changed the word in between, at any tick; then it can't be told what it would
-//! be without us, and only what is certain is put back. What that is, the algorithm says
-//! ([`Split::put_back`]).
-//!
-//! For that a bucket must know a tick no older than those of the others. So the clock is read again, after the
-//! word. Who is told the time has no such tick, and leaves to a bucket what was taken from it. To put its old
-//! word back where nobody seems to have touched it would not do: it may have been lowered, found idle at a later
-//! tick, and raised to the very same word.
 
 use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::Part;
 use super::at::ShardedAt;
+use super::part::Part;
 use crate::algorithm::Split;
 use crate::cell::Place;
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
-use crate::primitive::mistake;
 
 /// How often a request takes from several parts in vain before it is denied. Requests may stand in each
-/// other's way, and none of them must go on for ever. Where permits may be lost by it, once.
-const fn attempts(later: Later<'_>) -> u32 {
-    match later {
-        Some(_) => 4,
-        None => 1,
-    }
-}
-
-/// Reads the clock, if there is one.
-pub(super) type Later<'c> = Option<&'c dyn Fn() -> Tick>;
+/// other's way, and none of them must go on for ever.
+const ATTEMPTS: u32 = 4;
 
 /// What a look at all parts found.
 enum Look<'a, A> {
@@ -61,13 +39,13 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     /// A decision that was not made in one turn.
     #[cold]
     #[inline(never)]
-    pub(super) fn acquire(self, n: u64, later: Later<'_>) -> Result<Granted, Denied> {
-        let (mut then, mut left) = (self, attempts(later));
+    pub(super) fn acquire(self, n: u64) -> Result<Granted, Denied> {
+        let (mut then, mut left) = (self, ATTEMPTS);
         loop {
             match then.look(n) {
                 // Whoever fails here lost the permits to somebody, who goes on.
                 Look::One { number, part } => {
-                    if let Ok(granted) = then.part(part).try_acquire_n(n) {
+                    if let Ok(granted) = part.at(then.now).try_acquire_n(n) {
                         return Ok(granted.of_part(number));
                     }
                 }
@@ -83,7 +61,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                         return Err(self.denied(n, self.due(n)));
                     }
                     left -= 1;
-                    match then.gather(n, later) {
+                    match then.gather(n) {
                         Gathered::All(granted) => return Ok(granted),
                         Gathered::From(tick) => then.now = tick,
                         Gathered::TooFew => {}
@@ -100,13 +78,13 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         let (mut most, mut soonest) = (None, u64::MAX);
         let (mut there, mut turn) = (0, 0);
         while let Some((number, part)) = self.neighbour(turn) {
-            let word = part.cell.load();
-            match part.algorithm.due(word, self.now, n) {
+            let word = part.cell().load();
+            match part.algorithm().due(word, self.now, n) {
                 Some(due) if due <= self.now => {
                     if turn == 0 {
                         return Look::One { number, part };
                     }
-                    let available = part.algorithm.available(word, self.now);
+                    let available = part.algorithm().available(word, self.now);
                     if most.is_none() || available > there {
                         (most, there) = (Some((number, part)), available);
                     }
@@ -134,12 +112,12 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     /// The first tick at which all parts together have `n`.
     pub(super) fn due(&self, n: u64) -> Option<Tick> {
         let _ = self.whole.step(0, self.now, n).ok()?;
-        let due = |part: &Part<A>, n| part.algorithm.due(part.cell.load(), self.now, n);
+        let due = |part: &Part<A>, n| part.algorithm().due(part.cell().load(), self.now, n);
         if n <= 1 {
             return self.parts.iter().filter_map(|part| due(part, n)).min();
         }
         // At the latest when each has its share.
-        let fresh = |part: &Part<A>| part.algorithm.available(0, self.now);
+        let fresh = |part: &Part<A>| part.algorithm().available(0, self.now);
         let all: u128 = self.parts.iter().map(|part| u128::from(fresh(part))).sum();
         let mut latest = self.now;
         for part in self.parts {
@@ -148,7 +126,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         }
         let there = |tick| {
             let each = self.parts.iter();
-            let each = each.map(|part| part.algorithm.available(part.cell.load(), tick));
+            let each = each.map(|part| part.algorithm().available(part.cell().load(), tick));
             each.fold(0, u64::saturating_add) >= n
         };
         let (mut before, mut from) = (self.now.as_nanos(), latest.as_nanos());
@@ -166,25 +144,20 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     }
 
     /// Takes `n` from several parts, or nothing.
-    fn gather(&self, n: u64, later: Later<'_>) -> Gathered {
-        self.gather_from(self.nearest_first(), n, None, later)
+    fn gather(&self, n: u64) -> Gathered {
+        self.gather_from(0, n, None)
     }
 
-    /// Takes what is missing from the first of these parts and then from the others: what each frame
+    /// Takes what is missing from the part so far from home and then from those after it: what each frame
     /// took it puts back if the rest can't be had. Recursive, since there is nowhere to note it.
-    fn gather_from(
-        &self,
-        mut parts: impl Iterator<Item = (u32, &'a CachePadded<Part<A>>)> + Clone,
-        missing: u64,
-        so_far: Option<Granted>,
-        later: Later<'_>,
-    ) -> Gathered {
-        let Some((number, part)) = parts.next() else {
+    fn gather_from(&self, distance: usize, missing: u64, so_far: Option<Granted>) -> Gathered {
+        let Some((number, part)) = self.neighbour(distance) else {
             return Gathered::TooFew;
         };
-        let granted = self.part(part).take_up_to(missing).of_part(number);
+        let taken = part.take(self.now, missing);
+        let granted = taken.granted.of_part(number);
         if granted.n() == 0 {
-            return self.gather_from(parts, missing, so_far, later);
+            return self.gather_from(distance + 1, missing, so_far);
         }
         let outcome = match so_far {
             Some(so_far) if so_far.at() != granted.at() => {
@@ -194,39 +167,14 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                 let sum = so_far.map_or(granted, |so_far| so_far.and(granted));
                 match missing - granted.n() {
                     0 => Gathered::All(sum),
-                    missing => self.gather_from(parts, missing, Some(sum), later),
+                    missing => self.gather_from(distance + 1, missing, Some(sum)),
                 }
             }
         };
-        if !matches!(outcome, Gathered::All(_)) && !mistake!(PutsNothingBack) {
-            self.put_back(part, &granted, later);
+        if !matches!(outcome, Gathered::All(_)) {
+            part.put_back(&taken);
         }
         outcome
-    }
-
-    /// Puts back what nobody has used, as far as that is certain.
-    pub(super) fn put_back(&self, part: &Part<A>, granted: &Granted, later: Later<'_>) {
-        let mut word = part.cell.load();
-        loop {
-            // Read after the word, so that it is no older than what others brought.
-            let later =
-                mistake!(PutsBackAtItsTick => Some(self.now), else later.map(|read| read()));
-            let next = mistake!(
-                PutsBackByItsMark => part.algorithm.undo(word, later.unwrap_or(self.now), granted).0,
-                else part.algorithm.put_back(word, granted, later)
-            );
-            if mistake!(PutsBackBlindly) {
-                part.cell.replace(next);
-                return;
-            }
-            if next == word {
-                return;
-            }
-            match part.cell.exchange(word, next) {
-                Ok(()) => return,
-                Err(seen) => word = seen,
-            }
-        }
     }
 
     /// Gives back as many permits as were granted, as far as the clock has not refilled them.
@@ -234,9 +182,10 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     pub(super) fn undo_of_several(&self, granted: &Granted) -> u64 {
         let mut left = granted.n();
         for (_, part) in self.nearest_first() {
-            let n = left.min(part.algorithm.available(0, granted.at()));
-            if let Ok((_, fresh)) = part.algorithm.step(0, granted.at(), n) {
-                left -= self.part(part).undo(fresh).min(left);
+            let n = left.min(part.algorithm().available(0, granted.at()));
+            if let Ok((_, fresh)) = part.algorithm().step(0, granted.at(), n) {
+                let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fresh);
+                left -= part.give_back(undo).min(left);
             }
         }
         granted.n() - left
