@@ -116,23 +116,29 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         if n <= 1 {
             return self.parts.iter().filter_map(|part| due(part, n)).min();
         }
-        // At the latest when each has its share.
-        let fresh = |part: &Part<A>| part.algorithm().available(0, self.now);
-        let all: u128 = self.parts.iter().map(|part| u128::from(fresh(part))).sum();
-        let mut latest = self.now;
-        for part in self.parts {
-            let share = (u128::from(n) * u128::from(fresh(part))).div_ceil(all.max(1));
-            latest = latest.max(due(part, u64::try_from(share).unwrap_or(n))?);
-        }
         let there = |tick| {
             let each = self.parts.iter();
             let each = each.map(|part| part.algorithm().available(part.cell().load(), tick));
             each.fold(0, u64::saturating_add) >= n
         };
-        let (mut before, mut from) = (self.now.as_nanos(), latest.as_nanos());
         if there(self.now) {
             return Some(self.now);
         }
+        // At the latest when each has its share, unless one of them never will.
+        let fresh = |part: &Part<A>| part.algorithm().available(0, self.now);
+        let all: u128 = self.parts.iter().map(|part| u128::from(fresh(part))).sum();
+        let share = |part: &Part<A>| {
+            let share = (u128::from(n) * u128::from(fresh(part))).div_ceil(all.max(1));
+            due(part, u64::try_from(share).unwrap_or(n))
+        };
+        let latest = self.parts.iter().try_fold(self.now, |latest, part| {
+            share(part).map(|due| due.max(latest))
+        });
+        let latest = latest.unwrap_or(Tick::MAX);
+        if !there(latest) {
+            return None;
+        }
+        let (mut before, mut from) = (self.now.as_nanos(), latest.as_nanos());
         while from - before > 1 {
             let middle = before + (from - before) / 2;
             match there(Tick::from_nanos(middle)) {

@@ -82,7 +82,7 @@ impl<C> SlidingLog<C> {
             _ => {
                 let place = self.shape.behind(state, 1);
                 let entry = self.read(place);
-                if !place.is_filled(entry) {
+                if !place.is_filled(entry) && !mistake!(TakesUnentered) {
                     return None;
                 }
                 tick_of(entry)
@@ -98,7 +98,7 @@ impl<C> SlidingLog<C> {
         loop {
             match self.view(state, now) {
                 Some(view) => return view,
-                None => state = self.help(state, now),
+                None => state = mistake!(NeverHelps => self.load(), else self.help(state, now)),
             }
         }
     }
@@ -157,6 +157,14 @@ impl<C> SlidingLog<C> {
         self.read(self.shape.ahead(view.state, n - 1))
     }
 
+    /// When all have expired: 0 of a fresh log.
+    pub(super) fn newest_expiry(&self, view: &View) -> u64 {
+        match view.state {
+            0 => 0,
+            _ => view.newest + self.shape.period,
+        }
+    }
+
     /// Whether nobody has claimed since that look.
     #[inline(always)]
     pub(super) fn still(&self, view: &View) -> bool {
@@ -167,6 +175,10 @@ impl<C> SlidingLog<C> {
     #[inline(always)]
     fn claim_of(&self, view: &View, n: u64) -> Option<u64> {
         let claimed = self.shape.after(view.state, n);
+        if mistake!(EntersFirst) {
+            let place = self.shape.next(view.state);
+            self.enter(place, self.read(place), view.now);
+        }
         // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the state is
         // loaded again. Model: loom-tests/tests/log.rs
         let exchanged =

@@ -8,6 +8,7 @@ use core::time::Duration;
 
 pub use shape::MAX_LOG;
 
+use claim::View;
 use shape::{Shape, is_told};
 
 use crate::algorithm::period_of;
@@ -140,7 +141,7 @@ impl<C> SlidingLog<C> {
         if expiry > view.now {
             return self.still(&view).then(|| Err(denied(expiry, 1, now)));
         }
-        Some(Ok(self.granted(1, self.claim_one(&view, oldest)?)))
+        Some(Ok(self.granted(1, self.claim_one(&view, oldest)?, now)))
     }
 
     /// In whatever state the log is.
@@ -152,7 +153,7 @@ impl<C> SlidingLog<C> {
         }
         if n == 0 {
             // It never is in debt.
-            return Ok(Granted::new(0, now));
+            return Ok(self.granted_none(&self.look(now), now));
         }
         loop {
             let view = self.look(now);
@@ -161,7 +162,7 @@ impl<C> SlidingLog<C> {
             if expiry <= view.now {
                 // Whoever fails here lost to somebody who claimed.
                 if let Some(at) = self.claim(&view, n, last) {
-                    return Ok(self.granted(n, at));
+                    return Ok(self.granted(n, at, now));
                 }
             } else if self.still(&view) {
                 return Err(denied(expiry, n, now));
@@ -171,9 +172,14 @@ impl<C> SlidingLog<C> {
 
     /// It does not say what remains: that would have to be searched for.
     #[inline(always)]
-    fn granted(&self, n: u64, at: u64) -> Granted {
+    fn granted(&self, n: u64, at: u64, now: Tick) -> Granted {
         let reset = Tick::from_nanos(at + self.shape.period);
-        Granted::new(n, Tick::from_nanos(at)).with_reset_at(reset)
+        Granted::new(n, counted_at(at, now)).with_reset_at(reset)
+    }
+
+    fn granted_none(&self, view: &View, now: Tick) -> Granted {
+        let reset = Tick::from_nanos(self.newest_expiry(view));
+        Granted::new(0, counted_at(view.now, now)).with_reset_at(reset)
     }
 
     /// [`take_up_to`](Self::take_up_to) at this tick.
@@ -181,12 +187,12 @@ impl<C> SlidingLog<C> {
         loop {
             let view = self.look(now);
             match self.expired(&view).min(n) {
-                0 if n == 0 || self.still(&view) => return Granted::new(0, now),
+                0 if n == 0 || self.still(&view) => return self.granted_none(&view, now),
                 0 => {}
                 n => {
                     let last = self.oldest(&view, n);
                     if let Some(at) = self.claim(&view, n, last) {
-                        return self.granted(n, at);
+                        return self.granted(n, at, now);
                     }
                 }
             }
@@ -222,6 +228,15 @@ impl<C> SlidingLog<C> {
                 };
             }
         }
+    }
+}
+
+/// The tick at which permits count. At the end of time, where the log stands still, the caller's own.
+#[inline(always)]
+const fn counted_at(at: u64, now: Tick) -> Tick {
+    match is_told(now.as_nanos()) {
+        true => Tick::from_nanos(at),
+        false => now,
     }
 }
 

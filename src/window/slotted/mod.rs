@@ -61,6 +61,8 @@ pub struct SlottedWindow<C = SystemClock> {
     // The word first, and next to it the parameters that every decision reads.
     word: AtomicU64,
     shape: Shape,
+    /// Of the word's slot, how many slots before it the first permits were taken.
+    first: AtomicU64,
     ring: Box<[AtomicU64]>,
     quota: Quota,
     clock: C,
@@ -100,6 +102,7 @@ impl<C> SlottedWindow<C> {
         Ok(Self {
             word: AtomicU64::new(0),
             shape,
+            first: AtomicU64::new(0),
             ring: (0..slots.next_power_of_two())
                 .map(|_| AtomicU64::new(0))
                 .collect(),
@@ -168,10 +171,15 @@ impl<C> SlottedWindow<C> {
         let granted = Granted::new(n, self.shape.counted_at(slot, now))
             .with_room(self.shape.limit.saturating_sub(total), NonZeroU64::MIN)
             .with_mark(slot);
-        match total {
-            0 => granted,
-            _ => granted.with_reset_at(self.shape.end(slot)),
-        }
+        granted.with_reset_at(self.shape.end(slot))
+    }
+
+    fn granted_none(&self, view: &View, now: Tick) -> Option<Granted> {
+        let granted = self.granted(view.slot, view.total, 0, now);
+        Some(match self.falls_with(view, 0)? {
+            Some(slot) => granted.with_reset_at(self.shape.end(slot)),
+            None => granted.with_reset_at(Tick::ZERO),
+        })
     }
 
     /// Decides in whatever state the word is.
@@ -184,12 +192,16 @@ impl<C> SlottedWindow<C> {
         self.change(now, |view| {
             let total = view.total.saturating_add(n);
             if total > self.shape.limit {
-                return Some(Err(match self.fits_at(view, n)? {
+                let slot = self.falls_with(view, self.shape.limit - n)?;
+                return Some(Err(match self.shape.reachable_end(slot) {
                     Some(due) => Denied::later(n, due.saturating_since(now)),
                     None => Denied::stuck(n),
                 }));
             }
-            let done = n == 0 || self.advance(view, total);
+            if n == 0 {
+                return Some(Ok(self.granted_none(view, now)?));
+            }
+            let done = self.advance(view, total);
             done.then(|| Ok(self.granted(view.slot, total, n, now)))
         })
     }
@@ -209,8 +221,11 @@ impl<C> SlottedWindow<C> {
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.change(now, |view| {
             let n = n.min(self.shape.limit.saturating_sub(view.total));
+            if n == 0 {
+                return self.granted_none(view, now);
+            }
             let total = view.total + n;
-            let done = n == 0 || self.advance(view, total);
+            let done = self.advance(view, total);
             done.then(|| self.granted(view.slot, total, n, now))
         })
     }
@@ -232,8 +247,8 @@ impl<C> SlottedWindow<C> {
         if n > self.shape.limit {
             return None;
         }
-        let due = self.change(now, |view| self.fits_at(view, n))?;
-        Some(due.saturating_since(now))
+        let slot = self.change(now, |view| self.falls_with(view, self.shape.limit - n));
+        Some(self.shape.reachable_end(slot)?.saturating_since(now))
     }
 
     /// [`undo`](Self::undo) at this tick.
@@ -265,23 +280,19 @@ impl<C> SlottedWindow<C> {
         self.change(now, |view| {
             let n = n.min(shape.most.saturating_sub(view.total));
             let total = view.total + n;
+            // Before it is exchanged, so that the answer is of one moment.
+            let clear = self.falls_with(&View { total, ..*view }, shape.limit)?;
             if n > 0 && !self.advance(view, total) {
                 return None;
             }
             let debt = total.saturating_sub(shape.limit);
-            let clear_after = match debt {
-                0 => Duration::ZERO,
-                _ => self.paid_after(now),
+            let clear_after = match shape.reachable_end(clear) {
+                Some(tick) => tick.saturating_since(now),
+                None => Duration::MAX,
             };
             let charged = Charged::new(n, shape.counted_at(view.slot, now));
             Some(charged.with_debt(debt, clear_after))
         })
-    }
-
-    /// When nothing is owed any more.
-    fn paid_after(&self, now: Tick) -> Duration {
-        let due = self.change(now, |view| self.fits_at(view, 0));
-        due.map_or(Duration::MAX, |due| due.saturating_since(now))
     }
 }
 

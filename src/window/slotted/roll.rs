@@ -23,6 +23,9 @@ use super::SlottedWindow;
 use crate::clock::Tick;
 use crate::primitive::{AtomicU64, Ordering, mistake};
 
+/// How wide the note is of how long ago the first permits were taken: for as many slots as there can be.
+const NOTED: u32 = 17;
+
 /// A word as it stands at a tick.
 #[derive(Clone, Copy)]
 pub(super) struct View {
@@ -32,7 +35,9 @@ pub(super) struct View {
     /// The permits in the window that ends with that slot.
     pub(super) total: u64,
     /// Those of the word's own slot, if it has been finished.
-    finished: u64,
+    pub(super) finished: u64,
+    /// No slot of that window before this one has permits.
+    pub(super) first: u64,
 }
 
 impl<C> SlottedWindow<C> {
@@ -53,14 +58,17 @@ impl<C> SlottedWindow<C> {
             .is_ok()
     }
 
-    /// The permits of finished slots, from the first to before the last. `None` if one of them is in the
-    /// ring no more: then the word has moved on.
-    fn recorded(&self, first: u64, last: u64) -> Option<u64> {
-        let mut sum = 0_u64;
-        for slot in first..last {
-            sum += self.recorded_in(slot)?;
+    /// The permits of finished slots, from the first to before the last, and which has some first: the last
+    /// if none of them. `None` if one of them is in the ring no more: then the word has moved on.
+    fn recorded(&self, first: u64, last: u64) -> Option<(u64, u64)> {
+        let (mut sum, mut begins) = (0_u64, last);
+        for slot in (first..last).rev() {
+            match self.recorded_in(slot)? {
+                0 => {}
+                count => (sum, begins) = (sum + count, slot),
+            }
         }
-        Some(sum)
+        Some((sum, begins))
     }
 
     /// Where a slot is recorded. Slots of one window have different places.
@@ -87,35 +95,39 @@ impl<C> SlottedWindow<C> {
     pub(super) fn view(&self, word: u64, now: Tick) -> Option<View> {
         let shape = &self.shape;
         let (own, total) = (shape.slot(word), shape.count(word));
-        let is_frozen = shape.is_frozen(word);
+        let is_frozen = shape.is_frozen(word) && !mistake!(IgnoresTheFreeze);
         let slot = match shape.grid.elapsed_in(own, now) {
             Some(_) if !is_frozen => own,
             // Somebody has seen a slot after a frozen one.
             _ => shape.grid.place(now).index.max(own + u64::from(is_frozen)),
         };
-        let view = |total, finished| {
+        let view = |total, finished, first| {
             Some(View {
                 word,
                 slot,
                 total,
                 finished,
+                first,
             })
         };
-        if slot == own {
-            return view(total, 0);
-        }
         let oldest = shape.oldest(slot);
+        if slot == own {
+            return view(total, 0, self.first_in(own).unwrap_or(oldest));
+        }
         if oldest > own {
-            return view(0, 0);
+            return view(0, 0, slot);
         }
         let finished = self.count_of(word)?;
-        view(self.recorded(oldest, own)? + finished, finished)
+        match self.recorded(oldest, own)? {
+            (0, _) if finished == 0 => view(0, 0, slot),
+            (older, first) => view(older + finished, finished, first),
+        }
     }
 
     /// The permits in the word's own slot.
     pub(super) fn count_of(&self, word: u64) -> Option<u64> {
         let own = self.shape.slot(word);
-        let older = self.recorded(self.shape.oldest(own), own)?;
+        let (older, _) = self.recorded(self.shape.oldest(own), own)?;
         // It never is less.
         Some(self.shape.count(word).saturating_sub(older))
     }
@@ -125,7 +137,11 @@ impl<C> SlottedWindow<C> {
     pub(super) fn advance(&self, view: &View, total: u64) -> bool {
         let shape = &self.shape;
         let (own, next) = (shape.slot(view.word), shape.word(view.slot, total));
-        if view.slot == own || shape.oldest(view.slot) > own {
+        if view.slot == own {
+            return self.exchange(view.word, next);
+        }
+        if shape.oldest(view.slot) > own {
+            self.note_first(view);
             return self.exchange(view.word, next);
         }
         let frozen = mistake!(SkipsTheFreeze => view.word, else shape.frozen(view.word));
@@ -143,31 +159,47 @@ impl<C> SlottedWindow<C> {
             let _ = mistake!(RecordsByStore => entry.swap(record, Ordering::Relaxed),
                 else entry.fetch_max(record, Ordering::Relaxed));
         }
+        self.note_first(view);
         self.exchange(frozen, next)
     }
 
-    /// When `n` permits fit the window of this view, if nobody takes more. `None` if the word has moved on
-    /// meanwhile; else `None` if the clock will not get there.
-    pub(super) fn fits_at(&self, view: &View, n: u64) -> Option<Option<Tick>> {
-        let shape = &self.shape;
-        let own = shape.slot(view.word);
+    /// Notes which slot has the first permits of the window that the word is about to move to. Somebody may
+    /// note another window's instead, or later: then who wants to know looks from the oldest slot on. What
+    /// belongs to this slot is the same whoever notes it, since the slots before it are finished.
+    fn note_first(&self, view: &View) {
+        let note = (view.slot << NOTED) | (view.slot - view.first);
+        // ORDERING: Relaxed. `exchange` publishes it, as it does what is recorded.
+        // Model: loom-tests/tests/slots.rs
+        self.first.swap(note, Ordering::Relaxed);
+    }
+
+    /// What was noted of the window that ends with this slot.
+    #[inline(always)]
+    fn first_in(&self, slot: u64) -> Option<u64> {
+        // ORDERING: Relaxed. See `note_first`.
+        let note = self.first.load(Ordering::Relaxed);
+        (note >> NOTED == slot & (u64::MAX >> NOTED))
+            .then(|| slot.wrapping_sub(note & !(u64::MAX << NOTED)))
+    }
+
+    /// With which slot's end there are no more than `target` permits in the window of this view, if nobody takes
+    /// more. `None` if the word has moved on meanwhile; else `None` if there are no more now.
+    pub(super) fn falls_with(&self, view: &View, target: u64) -> Option<Option<u64>> {
+        let own = self.shape.slot(view.word);
+        if view.total <= target {
+            return Some(None);
+        }
         let mut total = view.total;
-        for slot in shape.oldest(view.slot)..=own.min(view.slot) {
-            if total.saturating_add(n) <= shape.limit {
-                break;
-            }
-            let count = match slot {
-                _ if slot != own => self.recorded_in(slot)?,
-                // All others have left by then.
-                _ if view.slot == own => total,
-                _ => view.finished,
-            };
-            total = total.saturating_sub(count);
-            if total.saturating_add(n) <= shape.limit {
-                let start = shape.grid.reachable_start_of(slot + shape.slots);
-                return Some(start.map(Tick::from_nanos));
+        for slot in view.first..own {
+            total = total.saturating_sub(self.recorded_in(slot)?);
+            if total <= target {
+                return Some(Some(slot));
             }
         }
-        Some(Some(Tick::ZERO))
+        if total.saturating_sub(view.finished) <= target {
+            return Some(Some(own));
+        }
+        // In the view's slot are all that are left.
+        Some(Some(view.slot))
     }
 }

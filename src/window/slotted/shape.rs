@@ -136,4 +136,15 @@ impl Shape {
     pub(super) fn end(&self, slot: u64) -> Tick {
         Tick::from_nanos(self.grid.start_of(slot + self.slots))
     }
+
+    /// The same, if the clock gets there; at once, if it is none.
+    pub(super) fn reachable_end(&self, slot: Option<u64>) -> Option<Tick> {
+        match slot {
+            None => Some(Tick::ZERO),
+            Some(slot) => self
+                .grid
+                .reachable_start_of(slot + self.slots)
+                .map(Tick::from_nanos),
+        }
+    }
 }
