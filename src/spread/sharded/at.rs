@@ -185,9 +185,6 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
         let mut owed = n - taken.n();
-        if owed == 0 {
-            return Charged::new(n, taken.at());
-        }
         let (mut charged, mut debt) = (taken.n(), 0_u64);
         let (mut at, mut clear) = (taken.at(), Duration::ZERO);
         let mut parts = self.parts.len() as u64;

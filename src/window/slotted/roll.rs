@@ -80,9 +80,11 @@ impl<C> SlottedWindow<C> {
 
     /// The permits of a finished slot; none if it was never begun.
     fn recorded_in(&self, slot: u64) -> Option<u64> {
-        // ORDERING: Relaxed. The word tells that it was recorded: see `load`. A later slot's entry says that
-        // the word has moved on, and the word is loaded again before anything comes of it.
-        let entry = self.place_of(slot)?.load(Ordering::Relaxed);
+        // ORDERING: Acquire. Of this slot or an older one the word has told: see `load`. A later slot's entry
+        // says that the word has moved on, and pairs with the release in `advance`: the word that is loaded
+        // after it is one that has. Relaxed, it could be the same again and again.
+        // Model: loom-tests/tests/slots.rs
+        let entry = self.place_of(slot)?.load(Ordering::Acquire);
         match self.shape.slot(entry) {
             recorded if recorded == slot => Some(self.shape.count(entry)),
             older if older < slot => Some(0),
@@ -152,12 +154,12 @@ impl<C> SlottedWindow<C> {
             return self.exchange(frozen, next);
         }
         if let Some(entry) = self.place_of(own) {
-            // ORDERING: Relaxed. `exchange` publishes it, also if somebody else was first here: then that
-            // one's entry was read here, and who sees our exchange reads nothing older.
-            // Model: loom-tests/tests/slots.rs
+            // ORDERING: Release. It tells that the word is frozen: see `recorded_in`. What is recorded
+            // `exchange` publishes, also if somebody else was first here: then that one's entry was read here,
+            // and who sees our exchange reads nothing older. Model: loom-tests/tests/slots.rs
             let record = shape.word(own, view.finished);
-            let _ = mistake!(RecordsByStore => entry.swap(record, Ordering::Relaxed),
-                else entry.fetch_max(record, Ordering::Relaxed));
+            let _ = mistake!(RecordsByStore => entry.swap(record, Ordering::Release),
+                else entry.fetch_max(record, Ordering::Release));
         }
         self.note_first(view);
         self.exchange(frozen, next)

@@ -20,7 +20,7 @@ use core::time::Duration;
 
 use crate::algorithm::{Grid, needed, period_of, shortest_period};
 use crate::clock::Tick;
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
 
 /// The most slots that a window can have.
 pub const MAX_SLOTS: usize = 1 << 16;
@@ -64,15 +64,15 @@ impl Shape {
         let most = (1 << bits) - 1;
         if limit > most {
             let width = u64::BITS - limit.leading_zeros();
-            let min_slot = match width {
-                0..=60 => shortest_period((u64::MAX >> (width + 2)) - 2 * count.get()),
-                _ => None,
-            };
+            let told = u64::MAX.checked_shr(width + 1).unwrap_or(0);
+            let told = told.saturating_sub(2 * count.get());
+            let min_period = shortest_period(told).and_then(|slot| slot.checked_mul(slots as u32));
+            let longest = Duration::from_nanos(MIN_HORIZON_NS);
             return Err(ConfigError::LimitTooLarge {
                 n: limit,
                 max: most,
                 period,
-                min_period: min_slot.and_then(|slot| slot.checked_mul(slots as u32)),
+                min_period: min_period.filter(|period| *period <= longest),
             });
         }
         let told = (u64::MAX >> (bits + 1)) - 2 * count.get();
