@@ -4,15 +4,15 @@ use core::time::Duration;
 
 use super::split::each;
 use super::{
-    AnyAlgorithm, FixedWindow, Gcra, GiveBack, Intervals, LeakyBucket, Requota, SlidingWindow,
-    TokenBucket,
+    AnyAlgorithm, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket, Requota,
+    SlidingWindow, TokenBucket,
 };
 use crate::quota::ConfigError;
 
 /// An algorithm that can leave a part of its burst to those who hold permits that they have not used,
 /// as [`Leases`](crate::Leases) do.
-pub trait Lend: GiveBack + Sized {
-    /// The most that can be lent: all but one permit of what is had at once.
+pub trait Lend: GiveBack + Forecast + Sized {
+    /// The most that can be lent: as a rule all but one permit of what is had at once; 0 if nothing can.
     fn most_lent(&self) -> u64;
 
     /// The same, with as many permits fewer at once.
@@ -77,7 +77,7 @@ impl Lend for LeakyBucket {
 /// What is lent is missing in each window.
 impl Lend for FixedWindow {
     fn most_lent(&self) -> u64 {
-        self.limit() - 1
+        self.limit() - self.least()
     }
 
     fn lending(&self, total: u64) -> Result<Self, ConfigError> {
@@ -88,7 +88,7 @@ impl Lend for FixedWindow {
 /// What is lent is missing in each window.
 impl Lend for SlidingWindow {
     fn most_lent(&self) -> u64 {
-        self.limit() - 1
+        self.limit() - self.least()
     }
 
     fn lending(&self, total: u64) -> Result<Self, ConfigError> {

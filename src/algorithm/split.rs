@@ -65,7 +65,7 @@ impl Split for LeakyBucket {
 
 impl Split for FixedWindow {
     fn most_parts(&self) -> u64 {
-        self.limit()
+        self.limit() / self.least()
     }
 
     fn part(&self, index: u64, of: u64) -> Option<Self> {
@@ -76,7 +76,7 @@ impl Split for FixedWindow {
 /// Of those that round down only the first does: it is that which may admit a permit more.
 impl Split for SlidingWindow {
     fn most_parts(&self) -> u64 {
-        self.limit()
+        self.limit() / self.least()
     }
 
     fn part(&self, index: u64, of: u64) -> Option<Self> {

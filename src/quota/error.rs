@@ -192,6 +192,9 @@ impl fmt::Display for ConfigError {
                 f,
                 "{field} is {shards}, but must be from 1 to {max} for this quota"
             ),
+            Self::LeasesTooLarge { total, max: 0 } => {
+                write!(f, "{field} is {total}, but this limit has nothing to lend")
+            }
             Self::LeasesTooLarge { total, max } => write!(
                 f,
                 "{field} is {total}, but must be from 1 to {max}: a permit must be left"

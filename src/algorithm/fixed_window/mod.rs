@@ -14,7 +14,7 @@ use super::hourglass::Hourglass;
 use super::{Level, Requota, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
 /// The fixed window: so many permits in each period, all of them forgotten at its end.
 ///
@@ -164,6 +164,16 @@ impl FixedWindow {
 
     pub(super) const fn limit(&self) -> u64 {
         self.quota.permits()
+    }
+
+    /// The least limit of a window of this length: a permit in 365 days.
+    pub(super) fn least(&self) -> u64 {
+        let least = self
+            .quota
+            .period()
+            .as_nanos()
+            .div_ceil(MAX_INTERVAL_NS.into());
+        u64::try_from(least).unwrap_or(1).clamp(1, self.limit())
     }
 
     /// The same with another limit.

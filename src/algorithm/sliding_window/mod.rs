@@ -37,7 +37,7 @@ use super::alignment::{Alignment, alignable};
 use super::grid::{Grid, Layout, period_of};
 use super::{Requota, carry};
 use crate::clock::Tick;
-use crate::quota::{ConfigError, Quota};
+use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
 /// The sliding window: at most so many permits in the last period, estimated from the counts of the
 /// current window and the one before.
@@ -185,6 +185,16 @@ impl SlidingWindow {
 
     pub(super) const fn limit(&self) -> u64 {
         self.quota.permits()
+    }
+
+    /// The least limit of a window of this length: a permit in 365 days.
+    pub(super) fn least(&self) -> u64 {
+        let least = self
+            .quota
+            .period()
+            .as_nanos()
+            .div_ceil(MAX_INTERVAL_NS.into());
+        u64::try_from(least).unwrap_or(1).clamp(1, self.limit())
     }
 
     /// The same with another limit.

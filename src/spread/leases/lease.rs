@@ -169,12 +169,24 @@ mod lender {
 
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied> {
             let limiter = self.limiter.at(self.limiter.now());
-            *held += limiter.take_up_to(wanted).n();
+            let drawn = limiter.take_up_to(wanted).n();
+            *held += drawn;
             match held.checked_sub(n) {
                 Some(left) if *held > 0 => *held = left,
                 _ => {
-                    let _ = limiter.try_acquire_n(n - *held)?;
-                    *held = 0;
+                    let missing = n - *held;
+                    match limiter.try_acquire_n(missing) {
+                        Ok(_) => *held = 0,
+                        // What the lease has drawn it holds, and there is room for what is missing then.
+                        Err(Denied::Never { limit, .. }) if missing - limit <= wanted - drawn => {
+                            let first = (missing - limit).min(limit);
+                            return Err(match limiter.time_until(first) {
+                                Some(wait) => Denied::later(n, wait),
+                                None => Denied::stuck(n),
+                            });
+                        }
+                        Err(denied) => return Err(denied),
+                    }
                 }
             }
             Ok(())

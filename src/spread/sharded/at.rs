@@ -195,7 +195,9 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
             charged += one.n();
             owed -= one.n().min(owed);
             debt = debt.saturating_add(one.debt());
-            at = at.max(one.at());
+            if one.n() > 0 {
+                at = at.max(one.at());
+            }
             clear = clear.max(one.clear_after());
             parts -= 1;
         }

@@ -40,6 +40,9 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     #[cold]
     #[inline(never)]
     pub(super) fn acquire(self, n: u64) -> Result<Granted, Denied> {
+        if n == 1 {
+            return self.acquire_one();
+        }
         let (mut then, mut left) = (self, ATTEMPTS);
         loop {
             match then.look(n) {
@@ -71,9 +74,28 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         }
     }
 
+    /// The same for one permit, which one part has or none. What is known of it is compiled in.
+    #[inline(always)]
+    fn acquire_one(self) -> Result<Granted, Denied> {
+        loop {
+            match self.look(1) {
+                Look::One { number, part } => {
+                    if let Ok(granted) = part.at(self.now).try_acquire_n(1) {
+                        return Ok(granted.of_part(number));
+                    }
+                }
+                Look::None(u64::MAX) => return Err(Denied::stuck(1)),
+                Look::None(due) => {
+                    let wait = due.saturating_sub(self.now.as_nanos());
+                    return Err(Denied::later(1, Duration::from_nanos(wait)));
+                }
+            }
+        }
+    }
+
     /// Looks for a part that has `n`: the own one, or of those that do the one that has most; of several the
     /// first from home on. Writes nothing.
-    #[inline]
+    #[inline(always)]
     fn look(&self, n: u64) -> Look<'a, A> {
         let (mut most, mut soonest) = (None, u64::MAX);
         let (mut there, mut turn) = (0, 0);

@@ -157,7 +157,18 @@ impl<C> SlottedWindow<C> {
         let (slot, total) = (shape.slot(word), shape.count(word));
         // In the slot that the word is in, nothing need be summed.
         let is_current = shape.grid.elapsed_in(slot, now).is_some() && !shape.is_frozen(word);
-        if is_current && n > 0 && n <= shape.limit {
+        if is_current && n == 1 {
+            // The limit is at least 1. Where it is reached one permit comes with the first slot that leaves.
+            if total == shape.limit {
+                if let Some(first) = self.first_in(slot) {
+                    if let Some(due) = shape.reachable_end(Some(first)) {
+                        return Err(Denied::later(1, due.saturating_since(now)));
+                    }
+                }
+            } else if total < shape.limit && self.exchange(word, word + 1) {
+                return Ok(self.granted(slot, total + 1, 1, now));
+            }
+        } else if is_current && n > 0 && n <= shape.limit {
             let total = total + n;
             if total <= shape.limit && self.exchange(word, word + n) {
                 return Ok(self.granted(slot, total, n, now));

@@ -177,7 +177,7 @@ impl<C> SlottedWindow<C> {
 
     /// What was noted of the window that ends with this slot.
     #[inline(always)]
-    fn first_in(&self, slot: u64) -> Option<u64> {
+    pub(super) fn first_in(&self, slot: u64) -> Option<u64> {
         // ORDERING: Relaxed. See `note_first`.
         let note = self.first.load(Ordering::Relaxed);
         (note >> NOTED == slot & (u64::MAX >> NOTED))

@@ -138,6 +138,7 @@ impl Shape {
     }
 
     /// The same, if the clock gets there; at once, if it is none.
+    #[inline(always)]
     pub(super) fn reachable_end(&self, slot: Option<u64>) -> Option<Tick> {
         match slot {
             None => Some(Tick::ZERO),
