@@ -3,8 +3,6 @@
 
 use core::time::Duration;
 
-use crossbeam_utils::CachePadded;
-
 use super::at::ShardedAt;
 use super::part::Part;
 use crate::algorithm::Split;
@@ -15,17 +13,6 @@ use crate::outcome::{Denied, Granted};
 /// How often a request takes from several parts in vain before it is denied. Requests may stand in each
 /// other's way, and none of them must go on for ever.
 const ATTEMPTS: u32 = 4;
-
-/// What a look at all parts found.
-enum Look<'a, A> {
-    /// A part that has enough.
-    One {
-        number: u32,
-        part: &'a CachePadded<Part<A>>,
-    },
-    /// No part has. When the first of them will; [`u64::MAX`] if none will.
-    None(u64),
-}
 
 /// How taking from several parts ended.
 enum Gathered {
@@ -40,86 +27,78 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     #[cold]
     #[inline(never)]
     pub(super) fn acquire(self, n: u64) -> Result<Granted, Denied> {
-        if n == 1 {
-            return self.acquire_one();
+        match n {
+            0 => self.acquire_of_one(0),
+            1 => self.acquire_of_one(1),
+            n => self.acquire_of_several(n),
         }
+    }
+
+    /// What one part has or none. A denial is short: it looks at each part once.
+    #[inline(always)]
+    fn acquire_of_one(self, n: u64) -> Result<Granted, Denied> {
+        loop {
+            let mut soonest = u64::MAX;
+            for part in self.parts {
+                if let Some(due) = part.algorithm().due(part.cell().load(), self.now, n) {
+                    soonest = soonest.min(due.as_nanos());
+                }
+            }
+            if soonest > self.now.as_nanos() {
+                return Err(match soonest {
+                    u64::MAX => Denied::stuck(n),
+                    _ => Denied::later(n, Tick::from_nanos(soonest).saturating_since(self.now)),
+                });
+            }
+            // Whoever fails here lost the permits to somebody, who goes on.
+            if let Some(granted) = self.take_from_one(n) {
+                return Ok(granted);
+            }
+        }
+    }
+
+    fn acquire_of_several(self, n: u64) -> Result<Granted, Denied> {
+        // More than there can be at once.
+        let _ = self.whole.step(0, self.now, n)?;
         let (mut then, mut left) = (self, ATTEMPTS);
         loop {
-            match then.look(n) {
-                // Whoever fails here lost the permits to somebody, who goes on.
-                Look::One { number, part } => {
-                    if let Ok(granted) = part.at(then.now).try_acquire_n(n) {
-                        return Ok(granted.of_part(number));
-                    }
-                }
-                // What no part has now, all together may have.
-                Look::None(u64::MAX) if n <= 1 => return Err(Denied::stuck(n)),
-                Look::None(due) if n <= 1 => {
-                    return Err(self.denied(n, Some(Tick::from_nanos(due))));
-                }
-                Look::None(_) => {
-                    // More than there can be at once.
-                    let _ = self.whole.step(0, self.now, n)?;
-                    if left == 0 || then.available() < n {
-                        return Err(self.denied(n, self.due(n)));
-                    }
-                    left -= 1;
-                    match then.gather(n) {
-                        Gathered::All(granted) => return Ok(granted),
-                        Gathered::From(tick) => then.now = tick,
-                        Gathered::TooFew => {}
-                    }
-                }
+            if let Some(granted) = then.take_from_one(n) {
+                return Ok(granted);
+            }
+            // What no part has now, all together may have.
+            if left == 0 || then.available() < n {
+                return Err(self.denied(n, self.due(n)));
+            }
+            left -= 1;
+            match then.gather(n) {
+                Gathered::All(granted) => return Ok(granted),
+                Gathered::From(tick) => then.now = tick,
+                Gathered::TooFew => {}
             }
         }
     }
 
-    /// The same for one permit, which one part has or none. What is known of it is compiled in.
-    #[inline(always)]
-    fn acquire_one(self) -> Result<Granted, Denied> {
-        loop {
-            match self.look(1) {
-                Look::One { number, part } => {
-                    if let Ok(granted) = part.at(self.now).try_acquire_n(1) {
-                        return Ok(granted.of_part(number));
-                    }
-                }
-                Look::None(u64::MAX) => return Err(Denied::stuck(1)),
-                Look::None(due) => {
-                    let wait = due.saturating_sub(self.now.as_nanos());
-                    return Err(Denied::later(1, Duration::from_nanos(wait)));
-                }
-            }
-        }
-    }
-
-    /// Looks for a part that has `n`: the own one, or of those that do the one that has most; of several the
-    /// first from home on. Writes nothing.
-    #[inline(always)]
-    fn look(&self, n: u64) -> Look<'a, A> {
-        let (mut most, mut soonest) = (None, u64::MAX);
-        let (mut there, mut turn) = (0, 0);
-        while let Some((number, part)) = self.neighbour(turn) {
+    /// Takes `n` from a part that has as many: the own one, or of those that do the one that has most; of
+    /// several the first from home on. `None` if none does, or somebody else was faster.
+    #[inline(never)]
+    fn take_from_one(&self, n: u64) -> Option<Granted> {
+        let (mut most, mut there, mut distance) = (None, 0, 0);
+        while let Some((number, part)) = self.neighbour(distance) {
             let word = part.cell().load();
-            match part.algorithm().due(word, self.now, n) {
-                Some(due) if due <= self.now => {
-                    if turn == 0 {
-                        return Look::One { number, part };
-                    }
-                    let available = part.algorithm().available(word, self.now);
-                    if most.is_none() || available > there {
-                        (most, there) = (Some((number, part)), available);
-                    }
+            let due = part.algorithm().due(word, self.now, n);
+            if due.is_some_and(|due| due <= self.now) {
+                let available = part.algorithm().available(word, self.now);
+                if most.is_none() || available > there {
+                    (most, there) = (Some((number, part)), available);
                 }
-                Some(due) => soonest = soonest.min(due.as_nanos()),
-                None => {}
+                if distance == 0 {
+                    break;
+                }
             }
-            turn += 1;
+            distance += 1;
         }
-        match most {
-            Some((number, part)) => Look::One { number, part },
-            None => Look::None(soonest),
-        }
+        let (number, part) = most?;
+        Some(part.at(self.now).try_acquire_n(n).ok()?.of_part(number))
     }
 
     fn denied(&self, n: u64, due: Option<Tick>) -> Denied {
