@@ -38,17 +38,16 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     #[inline(always)]
     fn acquire_of_one(self, n: u64) -> Result<Granted, Denied> {
         loop {
-            let mut soonest = u64::MAX;
-            for part in self.parts {
-                if let Some(due) = part.algorithm().due(part.cell().load(), self.now, n) {
-                    soonest = soonest.min(due.as_nanos());
+            let dues = self.parts.iter().filter_map(|part| {
+                let word = part.cell().load();
+                part.algorithm().due(word, self.now, n)
+            });
+            match dues.min() {
+                None => return Err(Denied::stuck(n)),
+                Some(due) if due > self.now => {
+                    return Err(Denied::later(n, due.saturating_since(self.now)));
                 }
-            }
-            if soonest > self.now.as_nanos() {
-                return Err(match soonest {
-                    u64::MAX => Denied::stuck(n),
-                    _ => Denied::later(n, Tick::from_nanos(soonest).saturating_since(self.now)),
-                });
+                Some(_) => {}
             }
             // Whoever fails here lost the permits to somebody, who goes on.
             if let Some(granted) = self.take_from_one(n) {
