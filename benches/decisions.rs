@@ -1,13 +1,15 @@
-//! What a decision costs: allowed and denied, on one thread and on two, beside the floor and the
-//! same bucket behind a mutex. `scripts/bench-check` runs this and computes the ratios.
+//! What a decision costs: allowed and denied, on one thread and on two, beside the floor, on one word
+//! and on private ones, and the same bucket behind a mutex. `scripts/bench-check` runs this and computes
+//! the ratios.
 
 mod contestants;
 
+use std::thread;
 use std::time::Duration;
 
 use contestants::bucket::keep_coarse;
-use contestants::entries;
-use contestants::timing::{Kind, time};
+use contestants::timing::{Crew, Kind};
+use contestants::{Entry, entries};
 use criterion::{Criterion, SamplingMode};
 
 fn main() {
@@ -16,22 +18,27 @@ fn main() {
         .measurement_time(Duration::from_secs(2))
         .warm_up_time(Duration::from_millis(500))
         .configure_from_args();
-    for kind in Kind::BOTH {
-        for threads in [1, 2] {
-            compare(&mut criterion, kind, threads);
+    let kinds = Kind::BOTH.map(|kind| entries(kind).expect("quotas that can be represented"));
+    thread::scope(|scope| {
+        let crew = Crew::hire(scope, 2);
+        for entries in &kinds {
+            for threads in [1, 2] {
+                compare(&mut criterion, &crew, entries, threads);
+            }
         }
-    }
+    });
     criterion.final_summary();
     drop(upkeep);
 }
 
-fn compare(criterion: &mut Criterion, kind: Kind, threads: usize) {
-    let mut group = criterion.benchmark_group(format!("{}_{threads}", kind.name()));
+fn compare<'a>(criterion: &mut Criterion, crew: &Crew<'a>, entries: &'a [Entry], threads: usize) {
+    let kind = entries.first().map_or("", |entry| entry.kind.name());
+    let mut group = criterion.benchmark_group(format!("{kind}_{threads}"));
     group.sampling_mode(SamplingMode::Flat);
-    for entry in entries(kind).expect("quotas that can be represented") {
+    for entry in entries {
         group.bench_function(entry.name, |bencher| {
             bencher.iter_custom(|turns| {
-                time(&*entry.runner, entry.kind, threads, turns)
+                crew.time(&*entry.runner, entry.kind, threads, turns)
                     .unwrap_or_else(|error| panic!("{}: {error}", entry.name))
             });
         });

@@ -3,7 +3,7 @@
 
 use tollgate::primitive::{AtomicU64, Ordering};
 
-use super::timing::Contestant;
+use super::timing::{Contestant, Handle, Handled};
 
 /// Reads the clock and exchanges the word: the floor of a decision that is allowed.
 pub(crate) struct Exchange {
@@ -57,5 +57,30 @@ impl Contestant for Load {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.clock.raw() > self.word.load(Ordering::Relaxed)
+    }
+}
+
+/// The same on words that no two threads share: how much of a decision is others' doing.
+#[allow(dead_code, reason = "who measures on one thread has no use for it")]
+pub(crate) struct Private<C>(pub(crate) fn() -> C);
+
+impl<C: Contestant> Handled for Private<C> {
+    type Handle<'a>
+        = Own<C>
+    where
+        C: 'a;
+
+    fn handle(&self, _threads: usize) -> Own<C> {
+        Own((self.0)())
+    }
+}
+
+/// A thread's own.
+pub(crate) struct Own<C>(C);
+
+impl<C: Contestant> Handle for Own<C> {
+    #[inline(always)]
+    fn decide(&mut self, turn: u64) -> bool {
+        self.0.decide(turn)
     }
 }

@@ -1,17 +1,28 @@
 //! The contestants of the measurements, for the benches and for `tollgate bench` alike.
+//!
+//! Whoever adds one writes a [`Contestant`], or a [`Handled`](timing::Handled) one if each thread has a
+//! handle of its own, and a line in [`entries`].
 
 pub(crate) mod bucket;
 pub(crate) mod floor;
 mod locked;
+#[allow(dead_code, reason = "the benches time rows of decisions, not each")]
+pub(crate) mod sampling;
+mod spread;
 pub(crate) mod timing;
+mod window;
 
 use std::sync::Mutex;
 
 use tollgate::{ConfigError, SystemClock};
 
 use bucket::{COARSE, Gate, ToldGate};
+use floor::{Exchange, Load, Private};
 use locked::{Locked, Told};
-use timing::{Aligned, Contestant, Kind, Runner};
+use sampling::Sampled;
+use spread::{Lending, Shards, ToldShards};
+use timing::{Aligned, Contestant, Handled, Kind, PerThread};
+use window::{Log, Slots};
 
 /// Where a contestant has the time from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,90 +40,108 @@ pub(crate) enum Source {
 pub(crate) struct Entry {
     /// For files and JSON.
     pub(crate) name: &'static str,
-    /// For people.
-    pub(crate) label: &'static str,
+    /// For people: what decides, whatever the time comes from.
+    pub(crate) subject: &'static str,
     pub(crate) source: Source,
     pub(crate) kind: Kind,
-    pub(crate) runner: Box<dyn Runner>,
+    pub(crate) runner: Box<dyn Sampled>,
 }
 
-/// All contestants of this kind, the floor first.
+#[allow(dead_code, reason = "who measures reads what it shows")]
+impl Entry {
+    /// For people.
+    pub(crate) fn label(&self) -> String {
+        let source = match self.source {
+            Source::Raw => return self.subject.to_owned(),
+            Source::System => "system",
+            Source::Coarse => "coarse",
+            Source::Tick => "given tick",
+        };
+        format!("{}, {source}", self.subject)
+    }
+}
+
+/// All contestants of this kind: the floor first, on one word for all threads and on a word for each.
 pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     use Source::{Coarse, Raw, System, Tick};
     type Std<T> = Locked<Mutex<u64>, T>;
     type ParkingLot<T> = Locked<parking_lot::Mutex<u64>, T>;
 
-    let floor: Box<dyn Runner> = match kind {
-        Kind::Allowed => boxed(floor::Exchange::new()),
-        Kind::Denied => boxed(floor::Load::new()),
+    let mut entries = Vec::new();
+    let mut add = |name, subject, source, runner| {
+        entries.push(Entry {
+            name,
+            subject,
+            source,
+            kind,
+            runner,
+        });
     };
-    let listed: [(_, _, _, Box<dyn Runner>); 10] = [
-        ("floor", "floor", Raw, floor),
-        (
-            "tollgate_system",
-            "token bucket, system",
-            System,
-            boxed(Gate::new(kind, SystemClock)?),
-        ),
-        (
-            "tollgate_coarse",
-            "token bucket, coarse",
-            Coarse,
-            boxed(Gate::new(kind, &COARSE)?),
-        ),
-        (
-            "tollgate_tick",
-            "token bucket, given tick",
-            Tick,
-            boxed(ToldGate::new(kind)?),
-        ),
-        (
-            "std_mutex_system",
-            "std mutex, system",
-            System,
-            boxed(Std::new(kind, SystemClock)?),
-        ),
-        (
-            "std_mutex_coarse",
-            "std mutex, coarse",
-            Coarse,
-            boxed(Std::new(kind, &COARSE)?),
-        ),
-        (
-            "std_mutex_tick",
-            "std mutex, given tick",
-            Tick,
-            boxed(Std::new(kind, Told)?),
-        ),
-        (
-            "parking_lot_system",
-            "parking_lot, system",
-            System,
-            boxed(ParkingLot::new(kind, SystemClock)?),
-        ),
-        (
-            "parking_lot_coarse",
-            "parking_lot, coarse",
-            Coarse,
-            boxed(ParkingLot::new(kind, &COARSE)?),
-        ),
-        (
-            "parking_lot_tick",
-            "parking_lot, given tick",
-            Tick,
-            boxed(ParkingLot::new(kind, Told)?),
-        ),
-    ];
-    let entry = |(name, label, source, runner)| Entry {
-        name,
-        label,
-        source,
-        kind,
-        runner,
-    };
-    Ok(listed.map(entry).into())
+    let (floor, private) = floors(kind);
+    add("floor", "floor", Raw, floor);
+    add("private", "private words", Raw, private);
+
+    let bucket = "token bucket";
+    let gate = shared(Gate::new(kind, SystemClock)?);
+    add("tollgate_system", bucket, System, gate);
+    let gate = shared(Gate::new(kind, &COARSE)?);
+    add("tollgate_coarse", bucket, Coarse, gate);
+    add("tollgate_tick", bucket, Tick, shared(ToldGate::new(kind)?));
+
+    add(
+        "sharded_system",
+        "sharded",
+        System,
+        shared(Shards::new(kind)?),
+    );
+    let shards = shared(ToldShards::new(kind)?);
+    add("sharded_tick", "sharded", Tick, shards);
+    let lending = per_thread(Lending::new(kind, SystemClock)?);
+    add("lease_system", "lease of 64", System, lending);
+    let lending = per_thread(Lending::new(kind, &COARSE)?);
+    add("lease_coarse", "lease of 64", Coarse, lending);
+
+    add(
+        "slots_system",
+        "60 slots",
+        System,
+        shared(Slots::new(kind)?),
+    );
+    let slots = per_thread(window::Told::slots(kind)?);
+    add("slots_tick", "60 slots", Tick, slots);
+    add("log_system", "log of 1000", System, shared(Log::new(kind)?));
+    let log = per_thread(window::Told::log(kind)?);
+    add("log_tick", "log of 1000", Tick, log);
+
+    let mutex = "std mutex";
+    let gate = shared(Std::new(kind, SystemClock)?);
+    add("std_mutex_system", mutex, System, gate);
+    let gate = shared(Std::new(kind, &COARSE)?);
+    add("std_mutex_coarse", mutex, Coarse, gate);
+    add("std_mutex_tick", mutex, Tick, shared(Std::new(kind, Told)?));
+
+    let mutex = "parking_lot";
+    let gate = shared(ParkingLot::new(kind, SystemClock)?);
+    add("parking_lot_system", mutex, System, gate);
+    let gate = shared(ParkingLot::new(kind, &COARSE)?);
+    add("parking_lot_coarse", mutex, Coarse, gate);
+    let gate = shared(ParkingLot::new(kind, Told)?);
+    add("parking_lot_tick", mutex, Tick, gate);
+    Ok(entries)
 }
 
-fn boxed<C: Contestant + 'static>(contestant: C) -> Box<dyn Runner> {
+/// The floor of one word that all threads share, and of a word for each thread.
+fn floors(kind: Kind) -> (Box<dyn Sampled>, Box<dyn Sampled>) {
+    match kind {
+        Kind::Allowed => (shared(Exchange::new()), per_thread(Private(Exchange::new))),
+        Kind::Denied => (shared(Load::new()), per_thread(Private(Load::new))),
+    }
+}
+
+fn shared<C: Contestant + 'static>(contestant: C) -> Box<dyn Sampled> {
     Box::new(Aligned(contestant))
+}
+
+fn per_thread<C: Handled + 'static>(contestant: C) -> Box<dyn Sampled> {
+    Box::new(PerThread(contestant))
 }

@@ -1,1 +1,138 @@
-//! What the comparisons share.
+//! What the comparisons share: limiters by their own verbs, and windows that have been in use for long.
+
+use std::time::Duration;
+
+use tollgate::{
+    Clock, Counted, Gate, Limiter, Quota, Sharded, SlidingLog, SlottedWindow, SystemClock, Tick,
+    TokenBucket,
+};
+
+/// A limiter that reads its clock, by the verb that people use.
+pub trait Ask: Sync {
+    /// Whether it grants a permit.
+    fn is_allowed(&self) -> bool;
+}
+
+/// A limiter that is told the time.
+pub trait AskAt: Sync {
+    /// Whether it grants a permit at this tick.
+    fn is_allowed_at(&self, now: Tick) -> bool;
+}
+
+macro_rules! asked {
+    ($([$($generics:tt)*] $gate:ty),* $(,)?) => {$(
+        impl<$($generics)*> Ask for $gate {
+            #[inline(always)]
+            fn is_allowed(&self) -> bool {
+                self.try_acquire().is_ok()
+            }
+        }
+    )*};
+}
+
+macro_rules! told {
+    ($([$($generics:tt)*] $gate:ty),* $(,)?) => {$(
+        impl<$($generics)*> AskAt for $gate {
+            #[inline(always)]
+            fn is_allowed_at(&self, now: Tick) -> bool {
+                self.try_acquire_at(now).is_ok()
+            }
+        }
+    )*};
+}
+
+asked! {
+    [C: Clock + Sync] Limiter<TokenBucket, C>,
+    [C: Clock + Sync] Sharded<TokenBucket, C>,
+    [C: Clock + Sync] SlottedWindow<C>,
+    [C: Clock + Sync] SlidingLog<C>,
+    [G: Gate<Clock: Clock> + Sync] Counted<G>,
+}
+
+told! {
+    [C: Sync] Limiter<TokenBucket, C>,
+    [C: Sync] Sharded<TokenBucket, C>,
+    [C: Sync] SlottedWindow<C>,
+    [C: Sync] SlidingLog<C>,
+    [G: Gate + Sync] Counted<G>,
+}
+
+/// Two days: so late that all slots of a window are over.
+pub const START: Tick = Tick::from_nanos(2 * DAY.as_nanos() as u64);
+
+/// The system's clock in a process that has been running so long.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Late;
+
+impl Clock for Late {
+    #[inline(always)]
+    fn now(&self) -> Tick {
+        Tick::from_nanos(START.as_nanos() + SystemClock.now().as_nanos())
+    }
+}
+
+/// Longer than anybody measures.
+pub const DAY: Duration = Duration::from_secs(86_400);
+
+/// How many slots a window has.
+pub const SLOTS: u64 = 60;
+
+/// How many permits a log keeps.
+pub const KEPT: u64 = 1000;
+
+/// So short a period that a log which is asked once a nanosecond always has one permit, and a new one only
+/// because an old one has expired.
+pub const SHORT: Duration = Duration::from_nanos(KEPT);
+
+/// A window of this quota.
+#[must_use]
+pub fn slots<C>(quota: Quota, clock: C) -> SlottedWindow<C> {
+    SlottedWindow::with_clock(quota, SLOTS as usize, clock).expect("slots that fit")
+}
+
+/// As many permits as the word of a window of a second a slot can count, or nearly.
+#[must_use]
+pub const fn wide_slots() -> Quota {
+    Quota::per_minute(4_000_000_000)
+}
+
+/// A window of a day that has nothing left: up to [`START`] one permit was taken in each of its slots.
+///
+/// # Panics
+///
+/// If a permit is denied.
+#[must_use]
+pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
+    let gate = slots(Quota::per(SLOTS, DAY), clock);
+    before_start(SLOTS, gate.slot_length(), |tick| {
+        gate.try_acquire_at(tick).is_ok()
+    });
+    gate
+}
+
+/// A log with a permit a nanosecond until [`START`], as many as it keeps.
+///
+/// # Panics
+///
+/// If a permit is denied.
+#[must_use]
+pub fn full_log<C>(period: Duration, clock: C) -> SlidingLog<C> {
+    let gate = SlidingLog::with_clock(Quota::per(KEPT, period), clock).expect("a log that fits");
+    before_start(KEPT, Duration::from_nanos(1), |tick| {
+        gate.try_acquire_at(tick).is_ok()
+    });
+    gate
+}
+
+/// Asks so many times, the last one at [`START`].
+///
+/// # Panics
+///
+/// If it is denied.
+pub fn before_start(times: u64, apart: Duration, mut ask: impl FnMut(Tick) -> bool) {
+    let apart = apart.as_nanos() as u64;
+    for ago in (0..times).rev() {
+        let tick = Tick::from_nanos(START.as_nanos() - ago * apart);
+        assert!(ask(tick), "a permit at {tick:?}");
+    }
+}

@@ -1,4 +1,5 @@
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,12 @@ const MAX_SECONDS: f64 = 3600.0;
 ///           read that clock
 ///   mutex   how many times the decisions that the same bucket behind a std::sync::Mutex makes in
 ///           the same time, with the same clock and as many threads. Higher is better
+///   times   M/s divided by that of one thread: how it scales. As many as there are threads is all
+///           that there can be
+///
+/// What comes first, the floor on one word and on private words, is what the machine itself makes of
+/// several threads. Numbers of threads that do not have a core each are marked: their ratios say
+/// little.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
@@ -33,14 +40,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
 
-    /// How long to measure, in seconds
+    /// How long to measure, in seconds, all together
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
     seconds: f64,
 
-    /// Print an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex"} and
-    /// nothing else
+    /// Print an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex",
+    /// "vs_one_thread" (null if one thread was not measured), "crowded" (the threads do not have a
+    /// core each)} and nothing else
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Write a page with pictures there, DIR/index.html: throughput by threads, and the latency of
+    /// single decisions, p50 to p99.99, for which half of the time is used
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 impl Arguments {

@@ -1,17 +1,66 @@
 //! What is being measured on.
 
+use std::collections::BTreeSet;
+use std::hint::black_box;
+use std::ops::RangeInclusive;
 use std::{env, fs, thread};
 
 use console::style;
 
-/// Processor, cores, versions, clock.
+/// The processors that this program may use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cores {
+    /// As the system counts them: those that run at once.
+    pub(crate) logical: usize,
+    /// How many whole cores they are, where the system tells it.
+    pub(crate) whole: Option<usize>,
+}
+
+impl Cores {
+    pub(crate) fn of_this_machine() -> Self {
+        Self {
+            logical: thread::available_parallelism().map_or(1, usize::from),
+            whole: whole_cores(),
+        }
+    }
+}
+
+/// Processor, cores, versions, clock: for the page, without colours.
+pub(crate) fn lines() -> [String; 2] {
+    let (tollgate, processor) = (tollgate(), processor());
+    [
+        format!("{tollgate} on {processor}, {}", cores()),
+        versions(),
+    ]
+}
+
+/// The same for a terminal.
 pub(crate) fn headline() -> String {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let plural = if cores == 1 { "" } else { "s" };
     format!(
-        "{} on {}, {cores} core{plural}\n{}, {}, {}",
-        style(format!("tollgate {}", env!("CARGO_PKG_VERSION"))).bold(),
+        "{} on {}, {}\n{}",
+        style(tollgate()).bold(),
         style(processor()).bold(),
+        cores(),
+        versions(),
+    )
+}
+
+fn tollgate() -> String {
+    format!("tollgate {}", env!("CARGO_PKG_VERSION"))
+}
+
+fn cores() -> String {
+    let Cores { logical, whole } = Cores::of_this_machine();
+    let plural = if logical == 1 { "" } else { "s" };
+    match whole {
+        Some(whole) if whole < logical => format!("{logical} processors on {whole} cores"),
+        _ => format!("{logical} core{plural}"),
+    }
+}
+
+fn versions() -> String {
+    format!(
+        "{}, {}, {}",
         env!("TOLLGATE_RUSTC"),
         if cfg!(debug_assertions) {
             "not optimised"
@@ -32,13 +81,102 @@ fn processor() -> String {
     name.unwrap_or_else(|| format!("{} ({})", env::consts::ARCH, env::consts::OS))
 }
 
+/// Processors that say that they have the same siblings are one core.
+fn whole_cores() -> Option<usize> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let allowed = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let siblings = processors(allowed)?.into_iter().map(|number| {
+        let topology = format!("/sys/devices/system/cpu/cpu{number}/topology");
+        fs::read_to_string(topology + "/thread_siblings_list").ok()
+    });
+    let cores: BTreeSet<_> = siblings.collect::<Option<_>>()?;
+    Some(cores.len())
+}
+
+/// The numbers in a list such as `0-3,8`.
+fn processors(list: &str) -> Option<Vec<usize>> {
+    let range = |part: &str| -> Option<RangeInclusive<usize>> {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    };
+    let ranges: Option<Vec<_>> = list.trim().split(',').map(range).collect();
+    Some(ranges?.into_iter().flatten().collect())
+}
+
 /// What quanta reads. It does not say so itself, but only a counter's readings need scaling.
 fn clock() -> String {
-    const COUNTS: u64 = 1 << 40;
-    let nanos = quanta::Clock::new().delta_as_nanos(0, COUNTS);
-    if nanos == COUNTS || nanos == 0 {
+    let ns = ns_a_count(&quanta::Clock::new());
+    if ns == 1.0 || ns == 0.0 {
         return "the system's monotonic clock".into();
     }
-    let ghz = COUNTS as f64 / nanos as f64;
-    format!("time-stamp counter at {ghz:.2} GHz")
+    format!("time-stamp counter at {:.2} GHz", 1.0 / ns)
+}
+
+/// In what steps the raw counter moves, in nanoseconds, if that can be seen: some move by many counts at
+/// a time.
+pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
+    const LOOKS: u64 = 10_000;
+    let between = |i| {
+        let before = clock.raw();
+        // Of different lengths, so that a fine counter shows many differences.
+        (0..i % 32).for_each(|turn| _ = black_box(turn));
+        clock.raw().saturating_sub(before)
+    };
+    let differences: Vec<_> = (0..LOOKS).map(between).collect();
+    Some(step(&differences)? * ns_a_count(clock))
+}
+
+/// The number of which nearly all of these are multiples, but for a count; not of those that are too few
+/// to be told apart.
+fn step(differences: &[u64]) -> Option<f64> {
+    let least = *differences.iter().filter(|&&n| n > 0).min()?;
+    let singles = || differences.iter().filter(|&&n| n > 0 && 2 * n < 3 * least);
+    let step = singles().sum::<u64>() as f64 / singles().count() as f64;
+    let is_near = |&&n: &&u64| {
+        let n = n as f64;
+        (n - (n / step).round() * step).abs() <= 1.0
+    };
+    // Longer ones, in which somebody else ran, say nothing.
+    let short = || differences.iter().filter(|&&n| n < 8 * least);
+    let near = short().filter(is_near).count();
+    let several = short().any(|&n| n > 3 * least / 2);
+    (step >= 8.0 && several && 10 * near >= 9 * short().count()).then_some(step)
+}
+
+/// How long a count of the raw counter is.
+pub(crate) fn ns_a_count(clock: &quanta::Clock) -> f64 {
+    const COUNTS: u64 = 1 << 40;
+    clock.delta_as_nanos(0, COUNTS) as f64 / COUNTS as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{processors, step};
+
+    #[test]
+    fn steps_are_found() {
+        // 24.5 counts at a time.
+        let coarse = [0, 24, 25, 49, 24, 25, 73, 74, 98, 24, 25, 49, 5000];
+        assert_eq!(step(&coarse), Some(24.5));
+        let fine: Vec<_> = (20..90).collect();
+        assert_eq!(step(&fine), None);
+        let each: Vec<_> = (0..90).collect();
+        assert_eq!(step(&each), None);
+        // It may only have been read twice as long each time.
+        assert_eq!(step(&[30, 30, 30, 30]), None);
+        assert_eq!((step(&[]), step(&[0, 0])), (None, None));
+    }
+
+    #[test]
+    fn lists_of_processors_are_read() {
+        assert_eq!(processors("0"), Some(vec![0]));
+        assert_eq!(
+            processors("\t0-3,8,10-11\n"),
+            Some(vec![0, 1, 2, 3, 8, 10, 11])
+        );
+        assert_eq!(processors("none"), None);
+        assert_eq!(processors(""), None);
+    }
 }

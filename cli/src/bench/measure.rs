@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::contestants::timing::{Kind, time};
-use super::contestants::{Entry, entries};
+use super::contest::Contest;
+use super::contestants::timing::Crew;
 
 /// How long a contestant is timed in a round, about. Far shorter than the time a system lets a thread
 /// run, so that most slices are undisturbed even where other programs want the processors.
@@ -19,15 +19,18 @@ const MIN_ROUNDS: u32 = 3;
 const FIRST_TURNS: u64 = 2_000;
 
 /// What a contestant needs for a decision, with so many threads.
-pub(crate) struct Measured {
-    pub(crate) entry: Entry,
-    pub(crate) threads: usize,
+pub(crate) struct Measured<'a> {
+    pub(crate) contest: &'a Contest,
     pub(crate) ns: f64,
 }
 
-/// Measures every contestant with each of these numbers of threads, in about `total`.
-pub(crate) fn measure(threads: &[usize], total: Duration) -> Result<Vec<Measured>, Box<dyn Error>> {
-    let mut cells = cells(threads)?;
+/// Measures each contest in about `total` for all.
+pub(crate) fn measure<'a>(
+    contests: &'a [Contest],
+    crew: &Crew<'a>,
+    total: Duration,
+) -> Result<Vec<Measured<'a>>, Box<dyn Error>> {
+    let mut cells: Vec<_> = contests.iter().map(Cell::new).collect();
     let each = total / u32::try_from(cells.len())?;
     let rounds = each.div_duration_f64(SLICE) as u32;
     // Odd, so that the median is one of the slices.
@@ -36,7 +39,7 @@ pub(crate) fn measure(threads: &[usize], total: Duration) -> Result<Vec<Measured
     let bar = progress(u64::from(rounds) * cells.len() as u64);
     let start = Instant::now();
     for cell in &mut cells {
-        cell.turns = turns_of(slice, cell.time(FIRST_TURNS)?);
+        cell.turns = turns_of(slice, cell.time(crew, FIRST_TURNS)?);
     }
     for round in 0..rounds {
         // What starting threads and the system's scheduling cost is seen as one goes.
@@ -44,8 +47,8 @@ pub(crate) fn measure(threads: &[usize], total: Duration) -> Result<Vec<Measured
             break;
         }
         for cell in &mut cells {
-            bar.set_message(cell.entry.label);
-            let ns = cell.time(cell.turns)?;
+            bar.set_message(cell.contest.entry.label());
+            let ns = cell.time(crew, cell.turns)?;
             cell.samples.push(ns);
             bar.inc(1);
         }
@@ -54,47 +57,38 @@ pub(crate) fn measure(threads: &[usize], total: Duration) -> Result<Vec<Measured
     Ok(cells.into_iter().map(Cell::finish).collect())
 }
 
-struct Cell {
-    entry: Entry,
-    threads: usize,
+struct Cell<'a> {
+    contest: &'a Contest,
     turns: u64,
     samples: Vec<f64>,
 }
 
-impl Cell {
+impl<'a> Cell<'a> {
+    fn new(contest: &'a Contest) -> Self {
+        Self {
+            contest,
+            turns: FIRST_TURNS,
+            samples: Vec::new(),
+        }
+    }
+
     /// Nanoseconds a decision.
-    fn time(&self, turns: u64) -> Result<f64, String> {
-        let entry = &self.entry;
-        let taken = time(&*entry.runner, entry.kind, self.threads, turns)
-            .map_err(|error| format!("{}: {error}", entry.label))?;
+    fn time(&self, crew: &Crew<'a>, turns: u64) -> Result<f64, String> {
+        let Contest { entry, threads } = self.contest;
+        let taken = crew
+            .time(&*entry.runner, entry.kind, *threads, turns)
+            .map_err(|error| format!("{}: {error}", entry.label()))?;
         Ok(taken.as_nanos().max(1) as f64 / turns as f64)
     }
 
-    fn finish(mut self) -> Measured {
+    fn finish(mut self) -> Measured<'a> {
         self.samples.sort_by(f64::total_cmp);
         let median = self.samples.get(self.samples.len() / 2);
         Measured {
-            entry: self.entry,
-            threads: self.threads,
+            contest: self.contest,
             ns: median.copied().unwrap_or(f64::NAN),
         }
     }
-}
-
-/// Each number of threads has limiters of its own.
-fn cells(threads: &[usize]) -> Result<Vec<Cell>, Box<dyn Error>> {
-    let mut cells = Vec::new();
-    for &threads in threads {
-        for kind in Kind::BOTH {
-            cells.extend(entries(kind)?.into_iter().map(|entry| Cell {
-                entry,
-                threads,
-                turns: FIRST_TURNS,
-                samples: Vec::new(),
-            }));
-        }
-    }
-    Ok(cells)
 }
 
 /// How many turns of so many nanoseconds fill a slice.
@@ -104,7 +98,7 @@ fn turns_of(slice: Duration, ns: f64) -> u64 {
 }
 
 /// A bar on the error output, which shows nothing unless that is a terminal.
-fn progress(length: u64) -> ProgressBar {
+pub(crate) fn progress(length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar:.green} {percent:>3}%  {msg:25}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(length).with_style(style.progress_chars("━╸─"))

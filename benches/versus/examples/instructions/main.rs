@@ -10,6 +10,7 @@
 //! ```
 
 mod algorithms;
+mod many;
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -17,9 +18,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, Clock, CoarseClock, Debt, Gauge, Gcra, GiveBack, Granted, Limiter, NoClock, Quota,
-    Tick, TokenBucket,
+    Algorithm, Clock, CoarseClock, Debt, Gate, Gauge, Gcra, GiveBack, Granted, Lease, Leases,
+    Limiter, NoClock, Quota, Tick, TokenBucket,
 };
+use tollgate_versus::{Ask, AskAt};
 
 type Governor = governor::DefaultDirectRateLimiter;
 
@@ -89,6 +91,26 @@ mod counted {
     #[inline(never)]
     pub(crate) fn counted_level_at<A: Gauge, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
         gate.at(now).level().ceil()
+    }
+
+    #[inline(never)]
+    pub(crate) fn counted_gate<G: Gate<Clock: Clock>>(gate: &G) -> bool {
+        gate.try_acquire().is_ok()
+    }
+
+    #[inline(never)]
+    pub(crate) fn counted_ask(gate: &impl Ask) -> bool {
+        gate.is_allowed()
+    }
+
+    #[inline(never)]
+    pub(crate) fn counted_ask_at(gate: &impl AskAt, now: Tick) -> bool {
+        gate.is_allowed_at(now)
+    }
+
+    #[inline(never)]
+    pub(crate) fn counted_lease(lease: &mut Lease<&Leases<TokenBucket>>) -> bool {
+        lease.try_acquire().is_ok()
     }
 
     #[inline(never)]
@@ -234,7 +256,8 @@ static ROWS: [Row; 18] = [
 ];
 
 fn all() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ)
+    let rows = ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ);
+    rows.chain(many::MANY)
 }
 
 fn main() -> ExitCode {

@@ -1,0 +1,90 @@
+//! A million decisions that a rayon pool of two threads makes on one limiter, at a given tick: on shards, on
+//! a single word, and on one behind a mutex. Once all are allowed, and once the limit is a quarter of them,
+//! which is admitted exactly.
+//!
+//! Criterion's times are those of the whole million, by the clock on the wall.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tollgate::{Algorithm, Counted, Limiter, NoClock, Quota, Sharded, Tick, TokenBucket};
+
+const REQUESTS: u64 = 1_000_000;
+
+const THREADS: usize = 2;
+
+fn main() {
+    let pool = ThreadPoolBuilder::new().num_threads(THREADS).build();
+    let pool = pool.expect("threads can be started");
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(500))
+        .configure_from_args();
+    for (name, limit) in [("all", REQUESTS), ("quarter", REQUESTS / 4)] {
+        let mut group = criterion.benchmark_group(format!("parallel_{name}"));
+        group.throughput(Throughput::Elements(REQUESTS));
+        let pool = &pool;
+        compare(Bench { group, pool, limit });
+    }
+    criterion.final_summary();
+}
+
+fn compare(mut bench: Bench<'_>) {
+    let quota = Quota::per_hour(bench.limit);
+    let bucket = TokenBucket::new(quota).expect("a quota that fits");
+    let sharded = move || {
+        let gate = Sharded::starting_at(bucket, THREADS, NoClock, Tick::ZERO);
+        gate.expect("a quota that can be split")
+    };
+    bench.run("sharded", sharded, |gate| {
+        gate.try_acquire_at(Tick::ZERO).is_ok()
+    });
+    let counted = move || Counted::new(sharded());
+    bench.run("sharded_counted", counted, |gate| {
+        gate.try_acquire_at(Tick::ZERO).is_ok()
+    });
+    let word = move || Limiter::unstarted(bucket, NoClock);
+    bench.run("word", word, |gate| gate.try_acquire_at(Tick::ZERO).is_ok());
+    let locked = move || Mutex::new(bucket.initial_word(Tick::ZERO));
+    bench.run("std_mutex", locked, move |word| {
+        word.lock().is_ok_and(|mut word| {
+            let step = bucket.step(*word, Tick::ZERO, 1);
+            step.map(|(next, _)| *word = next).is_ok()
+        })
+    });
+    bench.group.finish();
+}
+
+/// Limiters that have so many permits, and a pool that asks them.
+struct Bench<'a> {
+    group: BenchmarkGroup<'a, WallTime>,
+    pool: &'a ThreadPool,
+    limit: u64,
+}
+
+impl Bench<'_> {
+    /// A fresh limiter each time, of which the limit is admitted and no more.
+    fn run<G: Sync + Send>(
+        &mut self,
+        name: &str,
+        make: impl Fn() -> G,
+        decide: impl Fn(&G) -> bool + Sync,
+    ) {
+        let admitted = |gate: &G| {
+            let decided = || (0..REQUESTS).into_par_iter().filter(|_| decide(gate));
+            self.pool.install(|| decided().count() as u64)
+        };
+        assert_eq!(admitted(&make()), self.limit, "{name}");
+        self.group.bench_function(name, |bencher| {
+            bencher.iter_batched_ref(
+                &make,
+                |gate| assert_eq!(admitted(gate), self.limit, "{name}"),
+                BatchSize::PerIteration,
+            );
+        });
+    }
+}

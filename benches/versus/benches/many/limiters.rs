@@ -1,0 +1,104 @@
+//! The limiters that are compared, each with the system's clock and at a given tick.
+
+use std::time::Duration;
+
+use tollgate::{ConfigError, Counted, Limiter, NoClock, Quota, Sharded, SystemClock, TokenBucket};
+use tollgate_versus::{
+    Ask, AskAt, DAY, Late, SHORT, SLOTS, START, full_log, slots, taken_slots, wide_slots,
+};
+
+use super::contestants::bucket::bucket;
+use super::contestants::{Source, entries};
+use super::gates::{Asked, AskedAt};
+use super::others::Governor;
+use super::timing::{Aligned, Contestant, Kind, Runner};
+
+pub(crate) type Named = (&'static str, Box<dyn Runner>);
+
+/// As many as threads decide at once.
+const SHARDS: usize = 2;
+
+/// The floor, the single word, the mutexes and governor, and what goes past one word.
+pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError> {
+    let mut all: Vec<Named> = Vec::new();
+    for entry in entries(kind)? {
+        let is_wanted = match entry.name {
+            // A lease seldom reads a clock.
+            "lease_coarse" => true,
+            // Below, as a service has them that has been running for longer than a window.
+            "slots_system" | "slots_tick" | "log_system" | "log_tick" => false,
+            _ => entry.source != Source::Coarse,
+        };
+        if is_wanted {
+            all.push((entry.name, entry.runner));
+        }
+    }
+    all.push(("governor_system", shared(Governor::system(kind))));
+    windows(&mut all, kind, threads);
+    counted(&mut all, kind)?;
+    Ok(all)
+}
+
+fn windows(all: &mut Vec<Named>, kind: Kind, threads: usize) {
+    match kind {
+        Kind::Allowed => {
+            let gate = slots(wide_slots(), Late);
+            all.push(("slots_system", asked(gate, kind)));
+            let gate = slots(wide_slots(), NoClock);
+            all.push(("slots_tick", told(gate, kind)));
+            let gate = full_log(SHORT, Late);
+            all.push(("log_system", asked(gate, kind)));
+            if threads == 1 {
+                on_one_thread(all, kind);
+            }
+        }
+        Kind::Denied => {
+            all.push(("slots_system", asked(taken_slots(Late), kind)));
+            all.push(("slots_tick", told(taken_slots(NoClock), kind)));
+            // All of a window was taken in its last slot.
+            let quota = Quota::per(SLOTS, DAY);
+            all.push(("slots_burst_system", asked(slots(quota, Late), kind)));
+            all.push(("slots_burst_tick", told(slots(quota, NoClock), kind)));
+            all.push(("log_system", asked(full_log(DAY, Late), kind)));
+            all.push(("log_tick", told(full_log(DAY, NoClock), kind)));
+        }
+    }
+}
+
+/// Those whose ticks must go on together: of two threads that each count their own, the one that is behind
+/// would be denied.
+fn on_one_thread(all: &mut Vec<Named>, kind: Kind) {
+    all.push(("log_tick", told(full_log(SHORT, NoClock), kind)));
+    // Slots of a microsecond, so that a row of decisions goes through many.
+    let rolling = || slots(Quota::per(4000, Duration::from_micros(SLOTS)), NoClock);
+    let gate = AskedAt::<_, 62>::new(rolling(), kind);
+    all.push(("slots_roll_16th_tick", shared(gate)));
+    let gate = AskedAt::<_, 1000>::new(rolling(), kind);
+    all.push(("slots_roll_each_tick", shared(gate)));
+}
+
+fn counted(all: &mut Vec<Named>, kind: Kind) -> Result<(), ConfigError> {
+    let gate = Limiter::with_clock(bucket(kind)?, SystemClock);
+    all.push(("counted_system", asked(Counted::new(gate), kind)));
+    let gate = Limiter::unstarted(bucket(kind)?, NoClock);
+    all.push(("counted_tick", told(Counted::new(gate), kind)));
+    let bucket = match kind {
+        Kind::Allowed => bucket(kind)?,
+        Kind::Denied => TokenBucket::new(Quota::per_day(SHARDS as u64))?,
+    };
+    let gate = Sharded::starting_at(bucket, SHARDS, NoClock, START)?;
+    all.push(("counted_sharded_tick", told(Counted::new(gate), kind)));
+    Ok(())
+}
+
+fn asked<G: Ask + 'static>(gate: G, kind: Kind) -> Box<dyn Runner> {
+    shared(Asked::new(gate, kind))
+}
+
+fn told<G: AskAt + 'static>(gate: G, kind: Kind) -> Box<dyn Runner> {
+    shared(AskedAt::<G>::new(gate, kind))
+}
+
+fn shared<C: Contestant + 'static>(contestant: C) -> Box<dyn Runner> {
+    Box::new(Aligned(contestant))
+}

@@ -1,0 +1,65 @@
+//! What goes past one word, in one run with what a decision on one word costs, the floor, the mutexes
+//! and governor: allowed and denied, on one thread and on two at once. `scripts/bench-check` computes
+//! the ratios.
+
+#[path = "../../../contestants/mod.rs"]
+#[allow(dead_code, reason = "shared with the other benches")]
+mod contestants;
+mod gates;
+mod limiters;
+#[path = "../versus/others.rs"]
+#[allow(dead_code, reason = "governor alone, with its own clock")]
+mod others;
+
+use std::thread;
+use std::time::Duration;
+
+use contestants::bucket::keep_coarse;
+use contestants::timing::{self, Crew, Kind};
+use criterion::{Criterion, SamplingMode};
+use limiters::{Named, all};
+
+/// What is compared with each other.
+struct Group {
+    kind: Kind,
+    threads: usize,
+    contestants: Vec<Named>,
+}
+
+fn main() {
+    let upkeep = keep_coarse().expect("a thread can be started");
+    let group = |kind, threads| Group {
+        kind,
+        threads,
+        contestants: all(kind, threads).expect("quotas that can be represented"),
+    };
+    let groups = Kind::BOTH.map(|kind| [1, 2].map(|threads| group(kind, threads)));
+    let mut criterion = Criterion::default()
+        .measurement_time(Duration::from_secs(2))
+        .warm_up_time(Duration::from_millis(500))
+        .configure_from_args();
+    thread::scope(|scope| {
+        // The same two threads all along, so that each stays with its part of what is shared out.
+        let crew = Crew::hire(scope, 2);
+        for group in groups.iter().flatten() {
+            compare(&mut criterion, &crew, group);
+        }
+    });
+    criterion.final_summary();
+    drop(upkeep);
+}
+
+fn compare<'j>(criterion: &mut Criterion, crew: &Crew<'j>, group: &'j Group) {
+    let (kind, threads) = (group.kind, group.threads);
+    let mut timed = criterion.benchmark_group(format!("many_{}_{threads}", kind.name()));
+    timed.sampling_mode(SamplingMode::Flat);
+    for (name, contestant) in &group.contestants {
+        timed.bench_function(*name, |bencher| {
+            bencher.iter_custom(|turns| {
+                crew.time(&**contestant, kind, threads, turns)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"))
+            });
+        });
+    }
+    timed.finish();
+}

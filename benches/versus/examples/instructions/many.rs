@@ -1,0 +1,160 @@
+//! The rows of what goes past one word: shards, leases, slots and logs, and counts of them.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use tollgate::{Counted, Leases, Limiter, NoClock, Quota, Sharded, SystemClock, TokenBucket};
+use tollgate_versus::{
+    Ask, AskAt, DAY, Late, SHORT, SLOTS, START, before_start, full_log, slots, taken_slots,
+    wide_slots,
+};
+
+use crate::counted::{counted_ask, counted_ask_at, counted_gate, counted_lease};
+use crate::{PLENTY, Row, bucket, dry, started, times, wide};
+
+/// As many as make it several words.
+const SHARDS: usize = 2;
+
+/// Asks by the limiter's clock.
+fn asked(gate: impl Ask, allowed: bool, count: u64) -> u64 {
+    let gate = black_box(gate);
+    ready(|| gate.is_allowed(), allowed);
+    times(count, || counted_ask(&gate) == allowed)
+}
+
+/// Asks at one tick.
+fn told(gate: impl AskAt, allowed: bool, count: u64) -> u64 {
+    told_each(gate, 0, allowed, count)
+}
+
+/// Asks at ticks that are so many nanoseconds apart, in a window that has begun.
+fn told_each(gate: impl AskAt, step: u64, allowed: bool, count: u64) -> u64 {
+    let gate = black_box(gate);
+    let mut now = black_box(START.saturating_add(Duration::from_nanos(step)));
+    ready(|| gate.is_allowed_at(now), allowed);
+    times(count, || {
+        now = now.saturating_add(Duration::from_nanos(step));
+        counted_ask_at(&gate, now) == allowed
+    })
+}
+
+/// Once, so that a window has begun; or until nothing is left.
+fn ready(mut ask: impl FnMut() -> bool, allowed: bool) {
+    if allowed {
+        assert!(ask());
+    } else {
+        while ask() {}
+    }
+}
+
+fn shards(shards: usize, quota: Quota) -> Sharded<TokenBucket, NoClock> {
+    let gate = Sharded::starting_at(bucket(quota), shards, NoClock, START);
+    gate.expect("a quota that can be split")
+}
+
+fn sharded(quota: Quota) -> Sharded<TokenBucket> {
+    Sharded::with_shards(bucket(quota), SHARDS, SystemClock).expect("a quota that can be split")
+}
+
+/// A permit for each part, and nothing more for a year.
+fn few(shards: usize) -> Quota {
+    dry().burst(shards as u64)
+}
+
+/// Takes as many as it is told to, each from the lease of so many permits that this thread has.
+fn leased(quota: Quota, size: u64, allowed: bool, count: u64) -> u64 {
+    let gate = Leases::with_clock(bucket(quota), size, SystemClock).expect("what can be lent");
+    let mut lease = gate.lease(size);
+    ready(|| lease.try_acquire().is_ok(), allowed);
+    times(count, || counted_lease(&mut lease) == allowed)
+}
+
+pub(crate) static MANY: &[Row] = &[
+    ("sharded-allowed", |count| {
+        asked(sharded(wide()), true, count)
+    }),
+    ("sharded-denied", |count| {
+        asked(sharded(few(SHARDS)), false, count)
+    }),
+    ("sharded-at-allowed", |count| {
+        told(shards(SHARDS, wide()), true, count)
+    }),
+    ("sharded-at-denied", |count| {
+        told(shards(SHARDS, few(SHARDS)), false, count)
+    }),
+    ("sharded-16-at-denied", |count| {
+        told(shards(16, few(16)), false, count)
+    }),
+    // The own part is empty, and each permit comes from the sibling.
+    ("sharded-at-sibling", |count| {
+        let gate = black_box(shards(SHARDS, wide()));
+        assert!(gate.try_acquire_n_at(PLENTY / 2, START).is_ok());
+        times(count, || counted_ask_at(&gate, START))
+    }),
+    // One in 64 draws.
+    ("lease", |count| leased(wide(), 64, true, count)),
+    ("lease-held", |count| leased(wide(), 1 << 30, true, count)),
+    ("lease-drawing", |count| leased(wide(), 1, true, count)),
+    ("lease-denied", |count| {
+        leased(dry().burst(128).initial(0), 64, false, count)
+    }),
+    ("slots-allowed", |count| {
+        asked(slots(wide_slots(), Late), true, count)
+    }),
+    ("slots-denied", |count| {
+        asked(taken_slots(Late), false, count)
+    }),
+    ("slots-at-allowed", |count| {
+        told(slots(wide_slots(), NoClock), true, count)
+    }),
+    ("slots-at-denied", |count| {
+        told(taken_slots(NoClock), false, count)
+    }),
+    // All permits were taken in the newest slot.
+    ("slots-at-denied-burst", |count| {
+        told(slots(Quota::per(SLOTS, DAY), NoClock), false, count)
+    }),
+    // Each decision is in another slot.
+    ("slots-at-roll-over", |count| {
+        let gate = slots(Quota::per(4000, Duration::from_micros(SLOTS)), NoClock);
+        before_start(SLOTS, gate.slot_length(), |tick| gate.is_allowed_at(tick));
+        told_each(gate, 1000, true, count)
+    }),
+    ("log-allowed", |count| {
+        asked(full_log(SHORT, Late), true, count)
+    }),
+    ("log-denied", |count| {
+        asked(full_log(DAY, Late), false, count)
+    }),
+    ("log-at-allowed", |count| {
+        told_each(full_log(SHORT, NoClock), 1, true, count)
+    }),
+    ("log-at-denied", |count| {
+        told(full_log(DAY, NoClock), false, count)
+    }),
+    // By the verb of the trait.
+    ("gate-allowed", |count| {
+        let gate = black_box(Limiter::with_clock(bucket(wide()), SystemClock));
+        times(count, || counted_gate(&gate))
+    }),
+    ("counted-allowed", |count| {
+        asked(
+            Counted::new(Limiter::with_clock(bucket(wide()), SystemClock)),
+            true,
+            count,
+        )
+    }),
+    ("counted-denied", |count| {
+        asked(
+            Counted::new(Limiter::with_clock(bucket(dry()), SystemClock)),
+            false,
+            count,
+        )
+    }),
+    ("counted-at-allowed", |count| {
+        told(Counted::new(started(bucket(wide()))), true, count)
+    }),
+    ("counted-at-denied", |count| {
+        told(Counted::new(started(bucket(dry()))), false, count)
+    }),
+];

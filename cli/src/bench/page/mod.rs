@@ -1,0 +1,162 @@
+//! The page: one file, with its pictures and its style inside, and no scripts.
+//!
+//! | file | what |
+//! |---|---|
+//! | `throughput`, `latency` | what is shown |
+//! | `figure` | one picture |
+//! | `html` | text and tables |
+//! | `style` | colours that are readable on light and on dark |
+
+mod figure;
+mod html;
+mod latency;
+mod style;
+mod throughput;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::contestants::Source;
+use super::latency::Latency;
+use super::machine;
+use super::rows::Row;
+use html::escaped;
+
+/// The name of the page in the folder that was asked for.
+const NAME: &str = "index.html";
+
+/// What a star says.
+const STARRED: &str = " * These threads do not have a core each.";
+
+/// The panels of each picture.
+const PANELS: [(Source, &str); 3] = [
+    (Source::System, "system clock"),
+    (Source::Coarse, "coarse clock"),
+    (Source::Tick, "given tick"),
+];
+
+/// A page that can be written. What it held is left until then.
+pub(crate) struct Page {
+    path: PathBuf,
+    file: File,
+}
+
+/// What the page tells.
+pub(crate) struct Findings<'a> {
+    pub(crate) threads: &'a [usize],
+    /// What the machine itself makes of several threads, a line each.
+    pub(crate) contention: String,
+    pub(crate) rows: &'a [Row<'a>],
+    pub(crate) latencies: &'a [Latency<'a>],
+}
+
+impl Page {
+    /// Makes the folder, and sees that the page can be written.
+    pub(crate) fn create(folder: &Path) -> Result<Self, Box<dyn Error>> {
+        let failed = |path: &Path, error: io::Error| {
+            format!("--report: {} can't be written: {error}", path.display())
+        };
+        fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        let path = folder.join(NAME);
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|error| failed(&path, error))?;
+        Ok(Self { path, file })
+    }
+
+    /// Puts this in the place of what the page held. Returns where it is.
+    pub(crate) fn write(mut self, findings: &Findings<'_>) -> Result<PathBuf, Box<dyn Error>> {
+        let html = findings.html()?;
+        let mut write = || {
+            self.file.set_len(0)?;
+            self.file.rewind()?;
+            self.file.write_all(html.as_bytes())
+        };
+        write().map_err(|error| {
+            format!(
+                "--report: {} can't be written: {error}",
+                self.path.display()
+            )
+        })?;
+        Ok(self.path)
+    }
+}
+
+impl Findings<'_> {
+    /// Whether so many threads don't have a core each.
+    fn is_crowded(&self, threads: usize) -> bool {
+        let mut rows = self.rows.iter();
+        rows.any(|row| row.threads == threads && row.crowded)
+    }
+
+    /// The number, and a star if they don't have a core each.
+    fn starred(&self, threads: usize) -> String {
+        format!(
+            "{threads}{}",
+            if self.is_crowded(threads) { "*" } else { "" }
+        )
+    }
+
+    fn html(&self) -> Result<String, Box<dyn Error>> {
+        let mut html = String::new();
+        let [machine, versions] = machine::lines().map(|line| escaped(&line));
+        write!(
+            html,
+            "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n\
+             <meta charset=\"utf-8\"/>\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+             <title>What a decision costs: {machine}</title>\n<style>\n{}</style>\n</head>\n\
+             <body>\n<main>\n<h1>What a decision costs</h1>\n<p>{machine}<br/>{versions}</p>\n",
+            style::sheet(),
+        )?;
+        self.write_contention(&mut html)?;
+        throughput::write(&mut html, self)?;
+        latency::write(&mut html, self)?;
+        html += METHOD;
+        html += "</main>\n</body>\n</html>\n";
+        Ok(html)
+    }
+
+    /// What the machine itself makes of several threads.
+    fn write_contention(&self, html: &mut String) -> Result<(), Box<dyn Error>> {
+        if !self.contention.is_empty() {
+            html.push_str("<h2>The machine's own contention</h2>\n");
+            html.push_str(
+                "<p>No limiter: a reading of the clock and one exchange, on one word for all ",
+            );
+            html.push_str("threads, and on words of their own.</p>\n<ul class=\"note\">\n");
+            for line in self.contention.lines() {
+                writeln!(html, "<li>{}</li>", escaped(line))?;
+            }
+            html.push_str("</ul>\n");
+        }
+        Ok(())
+    }
+}
+
+const METHOD: &str = "\
+<h2>What was measured</h2>
+<dl>
+<dt>floor</dt>
+<dd>The least that a decision on a shared word can cost: a raw reading of the counter and one exchange of \
+the word (denied: one load).</dd>
+<dt>private words</dt>
+<dd>The same, on a word for each thread: what is left without contention.</dd>
+<dt>token bucket, sharded, lease, slots, log</dt>
+<dd>tollgate&apos;s: one word; a word for each core; 64 permits at a time drawn by each thread; a window of 60 \
+slots; a log of 1000 times.</dd>
+<dt>std mutex, parking_lot</dt>
+<dd>The same token bucket behind a mutex, with the same clock.</dd>
+<dt>throughput</dt>
+<dd>Decisions in a loop, on all threads at once, in short slices in which all contestants take turns; the \
+median of the slices. Scales are logarithmic.</dd>
+<dt>latency</dt>
+<dd>Single decisions, with a reading of the raw counter before and after each: what the thread waits for. \
+The readings themselves are in the figures, and shown as &quot;the timing alone&quot;: nothing below that can \
+be seen. Counts of all threads together, and of all rounds. What the system gives to others while a decision \
+is made is in the figures too.</dd>
+</dl>
+";

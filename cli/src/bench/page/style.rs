@@ -1,0 +1,198 @@
+//! What the page looks like: readable on light and on dark, without a script.
+//!
+//! Whoever draws writes the colours for light; for dark the style sheet replaces them, by what they
+//! are. Text has at least 4.5 : 1 on both backgrounds, lines and marks at least 3 : 1.
+
+use std::fmt::Write;
+
+use plotters::style::RGBColor;
+
+/// Text and axes.
+pub(crate) const INK: RGBColor = RGBColor(0x3D, 0x44, 0x4D);
+const DARK_INK: RGBColor = RGBColor(0xC9, 0xD1, 0xD9);
+
+/// The lines behind.
+pub(crate) const GRID: RGBColor = RGBColor(0xD0, 0xD7, 0xDE);
+const DARK_GRID: RGBColor = RGBColor(0x30, 0x36, 0x3D);
+
+/// The shape of the points of a line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mark {
+    Circle,
+    Ring,
+    Cross,
+    Square,
+    Diamond,
+    Up,
+    Down,
+}
+
+/// How a contestant is drawn.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// As the contestant is called.
+    pub(crate) subject: &'static str,
+    pub(crate) colour: RGBColor,
+    dark: RGBColor,
+    pub(crate) mark: Mark,
+    /// As CSS.
+    dashes: &'static str,
+}
+
+const fn look(
+    subject: &'static str,
+    colour: (u8, u8, u8),
+    dark: (u8, u8, u8),
+    mark: Mark,
+    dashes: &'static str,
+) -> Look {
+    Look {
+        subject,
+        colour: RGBColor(colour.0, colour.1, colour.2),
+        dark: RGBColor(dark.0, dark.1, dark.2),
+        mark,
+        dashes,
+    }
+}
+
+/// One colour for each: the style sheet finds them by it.
+static LOOKS: [Look; 10] = [
+    look(
+        "floor",
+        (0x57, 0x60, 0x6A),
+        (0xA0, 0xA9, 0xB3),
+        Mark::Cross,
+        "6 4",
+    ),
+    look(
+        "private words",
+        (0x58, 0x60, 0x6A),
+        (0xA1, 0xA9, 0xB3),
+        Mark::Ring,
+        "2 4",
+    ),
+    look(
+        "the timing alone",
+        (0x59, 0x60, 0x6A),
+        (0xA2, 0xA9, 0xB3),
+        Mark::Down,
+        "1 3",
+    ),
+    look(
+        "token bucket",
+        (0x09, 0x69, 0xDA),
+        (0x58, 0xA6, 0xFF),
+        Mark::Circle,
+        "",
+    ),
+    look(
+        "sharded",
+        (0x1A, 0x7F, 0x37),
+        (0x56, 0xD3, 0x64),
+        Mark::Up,
+        "",
+    ),
+    look(
+        "lease of 64",
+        (0x82, 0x50, 0xDF),
+        (0xD2, 0xA8, 0xFF),
+        Mark::Square,
+        "",
+    ),
+    look(
+        "60 slots",
+        (0x0A, 0x7C, 0x86),
+        (0x4C, 0xC9, 0xD6),
+        Mark::Diamond,
+        "",
+    ),
+    look(
+        "log of 1000",
+        (0xBF, 0x39, 0x89),
+        (0xF7, 0x78, 0xBA),
+        Mark::Down,
+        "",
+    ),
+    look(
+        "std mutex",
+        (0xBC, 0x4C, 0x00),
+        (0xF0, 0x88, 0x3E),
+        Mark::Square,
+        "8 3 2 3",
+    ),
+    look(
+        "parking_lot",
+        (0xA4, 0x0E, 0x26),
+        (0xFF, 0x7B, 0x72),
+        Mark::Diamond,
+        "8 3 2 3",
+    ),
+];
+
+/// How those are drawn that have no look of their own.
+static PLAIN: Look = look("", (0x5A, 0x60, 0x6A), (0xA3, 0xA9, 0xB3), Mark::Ring, "");
+
+impl Look {
+    pub(crate) fn of(subject: &str) -> &'static Self {
+        let known = LOOKS.iter().find(|look| look.subject == subject);
+        known.unwrap_or(&PLAIN)
+    }
+}
+
+/// The style sheet of the page and of the pictures in it.
+pub(crate) fn sheet() -> String {
+    let mut sheet = PAGE.to_owned();
+    for look in LOOKS.iter().filter(|look| !look.dashes.is_empty()) {
+        // Writing to a String can't fail. Marks are not dashed.
+        let (colour, dashes) = (hex(look.colour), look.dashes);
+        let _ = writeln!(
+            sheet,
+            "polyline[stroke=\"{colour}\"]{{stroke-dasharray:{dashes}}}"
+        );
+    }
+    sheet += "@media(prefers-color-scheme:dark){\n";
+    sheet += DARK;
+    let looks = LOOKS.iter().chain([&PLAIN]);
+    let lines = looks.map(|look| (look.colour, look.dark));
+    for (light, dark) in lines.chain([(INK, DARK_INK), (GRID, DARK_GRID)]) {
+        let (light, dark) = (hex(light), hex(dark));
+        let _ = writeln!(sheet, "[fill=\"{light}\"]{{fill:{dark}}}");
+        let _ = writeln!(sheet, "[stroke=\"{light}\"]{{stroke:{dark}}}");
+    }
+    sheet += "}\n";
+    sheet
+}
+
+const PAGE: &str = "\
+:root{color-scheme:light dark}
+body{margin:0 auto;padding:1.5rem;max-width:72rem;font:1rem/1.5 system-ui,sans-serif;\
+color:#1F2328;background:#FFFFFF}
+h1{font-size:1.7rem}
+h2{margin-top:2.5rem;font-size:1.35rem}
+h3{margin-top:2rem;font-size:1.1rem}
+figure{margin:1rem 0}
+figcaption,caption,dd{color:#3D444D}
+caption{text-align:left;padding:.3rem 0}
+svg{display:block;width:100%;height:auto}
+text,td{font-variant-numeric:tabular-nums}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-size:.9rem}
+th,td{padding:.2rem .7rem;text-align:right;white-space:nowrap}
+th[scope=row],thead th:first-child{text-align:left;font-weight:normal}
+thead th{border-bottom:1px solid #59636E;vertical-align:bottom}
+tbody tr:nth-child(even){background:#F3F5F7}
+.note{padding:.6rem 1rem;border-left:.3rem solid #BC4C00;background:#F3F5F7}
+";
+
+const DARK: &str = "\
+body{color:#E6EDF3;background:#0D1117}
+figcaption,caption,dd{color:#C9D1D9}
+thead th{border-bottom-color:#9198A1}
+tbody tr:nth-child(even),.note{background:#171D25}
+.note{border-left-color:#F0883E}
+";
+
+/// As it is written in the picture.
+fn hex(RGBColor(red, green, blue): RGBColor) -> String {
+    format!("#{red:02X}{green:02X}{blue:02X}")
+}

@@ -1,0 +1,79 @@
+//! A table for each number of threads: what a decision costs.
+
+use std::fmt::Write;
+
+use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
+use console::style;
+
+use super::contestants::timing::Kind;
+use super::rows::{Row, short};
+
+/// The tables, and what their columns mean.
+pub(crate) fn tables(rows: &[Row<'_>]) -> String {
+    let mut text = String::new();
+    for rows in rows.chunk_by(|a, b| a.threads == b.threads) {
+        let title = match rows.first().map(|row| row.threads) {
+            Some(1) => "1 thread".to_owned(),
+            n => format!("{} threads on one limiter", n.unwrap_or_default()),
+        };
+        // Writing to a String can't fail.
+        let _ = write!(text, "\n{}\n{}\n", style(title).bold(), table(rows));
+    }
+    text + LEGEND
+}
+
+const LEGEND: &str = "
+ns     what a decision costs the thread that makes it
+M/s    million decisions a second, of all threads together
+floor  ns divided by the floor's: the clock and one exchange (denied: one load)
+mutex  times the decisions of the same bucket in a std mutex with the same clock
+";
+
+/// Allowed on the left, denied on the right.
+fn table(rows: &[Row<'_>]) -> Table {
+    let mut table = bare();
+    let columns = ["ns", "M/s", "floor", "mutex"];
+    let mut head = vec![Cell::new("")];
+    for kind in Kind::BOTH {
+        // The first column of each half says which it is.
+        let names = [kind.name(), "", "", ""];
+        let cells = names.iter().zip(columns);
+        head.extend(cells.map(|(half, column)| number(format!("{half}\n{column}"))));
+    }
+    table.set_header(head);
+    for one in rows
+        .iter()
+        .filter(|row| row.contest.entry.kind == Kind::BOTH[0])
+    {
+        let mut cells = vec![Cell::new(one.contest.entry.label())];
+        for kind in Kind::BOTH {
+            let is_same = |row: &&Row<'_>| {
+                let entry = &row.contest.entry;
+                (entry.name, entry.kind) == (one.contest.entry.name, kind)
+            };
+            if let Some(row) = rows.iter().find(is_same) {
+                let figures = [row.ns_per_op, row.mops, row.vs_floor, row.vs_mutex];
+                cells.extend(figures.map(|figure| number(short(figure))));
+            }
+        }
+        table.add_row(cells);
+    }
+    for (i, column) in table.column_iter_mut().enumerate() {
+        // A gap between the halves.
+        column.set_padding((if i % columns.len() == 1 { 2 } else { 0 }, 0));
+    }
+    table
+}
+
+/// With a line under its head, and no others.
+pub(crate) fn bare() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
+    table
+}
+
+pub(crate) fn number(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
