@@ -165,16 +165,39 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             Some(part) => {
                 part.give_back(|algorithm, word| algorithm.undo(word, self.now, &granted))
             }
-            None => self.undo_of_several(&granted),
+            None => {
+                // As many as would come back of it to one word that nobody else has used.
+                let alone = self.whole.step(0, granted.at(), granted.n());
+                let n = alone.map_or(0, |(word, alone)| self.whole.undo(word, self.now, &alone).1);
+                self.refund(n)
+            }
         }
     }
 
     /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
     pub fn refund(&self, n: u64) -> u64 {
-        let mut left = n;
-        for (_, part) in self.nearest_first() {
-            let refund = |algorithm: &A, word| algorithm.refund(word, self.now, left);
-            left -= part.give_back(refund).min(left);
+        let refund = |part: &Part<A>, n: u64| {
+            let refund = |algorithm: &A, word| algorithm.refund(word, self.now, n);
+            part.give_back(refund).min(n)
+        };
+        let (mut left, parts) = (n, self.parts.len() as u64);
+        // To all alike, as what is owed is owed by all alike; where a part is full the others get more.
+        while let Some(each) = left.checked_div(parts).filter(|each| *each > 0) {
+            let before = left;
+            for part in self.parts {
+                left -= refund(part, each);
+            }
+            if left == before {
+                return n - left;
+            }
+        }
+        // The rest to those that have least; the first time round to no part twice.
+        for _ in 0..parts {
+            let last = |part: &&CachePadded<Part<A>>| part.due_of_one(self.now);
+            match self.parts.iter().max_by_key(last) {
+                Some(part) if left > 0 => left -= refund(part, 1),
+                _ => break,
+            }
         }
         n - left
     }
@@ -184,22 +207,30 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
     /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
-        let mut owed = n - taken.n();
-        let (mut charged, mut debt) = (taken.n(), 0_u64);
-        let (mut at, mut clear) = (taken.at(), Duration::ZERO);
-        let mut parts = self.parts.len() as u64;
-        for (_, part) in self.nearest_first() {
-            // A part that can't record its share leaves it to those that follow.
-            let share = owed.div_ceil(parts.max(1));
-            let one = part.at(self.now).charge(share);
-            charged += one.n();
-            owed -= one.n().min(owed);
-            debt = debt.saturating_add(one.debt());
+        let (owed, parts) = (n - taken.n(), self.parts.len() as u64);
+        let (mut charged, mut at) = (taken.n(), taken.at());
+        let mut charge = |part: &Part<A>, n| {
+            let one = part.at(self.now).charge(n);
             if one.n() > 0 {
-                at = at.max(one.at());
+                (charged, at) = (charged + one.n(), at.max(one.at()));
             }
+        };
+        let each = owed.checked_div(parts).unwrap_or(0);
+        for part in self.parts.iter().filter(|_| each > 0) {
+            charge(part, each);
+        }
+        // The rest to those that would have a permit first, so that all parts owe alike.
+        for _ in 0..owed - each * parts {
+            let first = |part: &&CachePadded<Part<A>>| part.due_of_one(self.now);
+            if let Some(part) = self.parts.iter().min_by_key(first) {
+                charge(part, 1);
+            }
+        }
+        let (mut debt, mut clear) = (0_u64, Duration::ZERO);
+        for part in self.parts {
+            let one = part.at(self.now).charge(0);
+            debt = debt.saturating_add(one.debt());
             clear = clear.max(one.clear_after());
-            parts -= 1;
         }
         Charged::new(charged, at).with_debt(debt, clear)
     }

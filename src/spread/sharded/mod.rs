@@ -89,10 +89,13 @@ pub const MAX_SHARDS: usize = 256;
 /// - [`Granted::remaining`](crate::Granted::remaining) and [`reset_after`](crate::Granted::reset_after)
 ///   tell of the parts that the permits came from. [`available`](Self::available) looks at all parts, one
 ///   after the other.
-/// - `charge` takes what there is, and spreads the debt over all parts. Its debt counts a started permit
-///   of each part whole.
-/// - `undo` of a grant that came from several parts gives back what of as many permits, taken at that
-///   tick, would not be refilled yet. (Where a period begins with its first permit, nothing.)
+/// - `charge` takes what there is, and spreads the debt over all parts alike, as `refund` spreads what it gives
+///   back. Its debt counts a started permit of each part whole. (An `undo` gives back to the part that granted:
+///   in debt that part is then the first that grants again.)
+/// - `undo` of a grant that came from several parts gives back, to all parts, as many permits as would come
+///   back to one word that nobody else has used.
+/// - `take_up_to` takes from parts that count at one and the same tick: in windows that differ, it may leave
+///   permits of the later ones.
 /// - `reset` reaches one part after the other. A request that is just putting back may put into the fresh part
 ///   what it took from the old one.
 pub struct Sharded<A, C = SystemClock> {
@@ -338,8 +341,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         self.at(self.now()).undo(granted)
     }
 
-    /// Gives back `n` permits, to the own part first, never above a full one. Returns how many came
-    /// back, a part of one counted whole.
+    /// Gives back `n` permits to all parts alike, never above a full one. Returns how many came back, a part
+    /// of one counted whole.
     #[inline]
     pub fn refund(&self, n: u64) -> u64 {
         self.at(self.now()).refund(n)

@@ -31,6 +31,8 @@
 //!
 //! Nobody waits. A thread that stops while it is putting back keeps this part from taking anything back.
 
+use core::cmp::Reverse;
+
 use crate::algorithm::Split;
 use crate::cell::{Cell, Place};
 use crate::clock::Tick;
@@ -81,6 +83,13 @@ impl<A: Split> Part<A> {
     #[inline(always)]
     pub(super) fn at(&self, now: Tick) -> At<'_, A> {
         At::new(&self.algorithm, &self.cell, now)
+    }
+
+    /// When it has a permit: [`Tick::MAX`] if it never will. Of parts that have some, the one with most is first.
+    pub(super) fn due_of_one(&self, now: Tick) -> (Tick, Reverse<u64>) {
+        let word = self.cell.load();
+        let due = self.algorithm.due(word, now, 1).unwrap_or(Tick::MAX);
+        (due, Reverse(self.algorithm.available(word, now)))
     }
 
     /// Takes as many of `n` as there are, so that they can be put back.

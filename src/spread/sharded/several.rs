@@ -182,18 +182,4 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         }
         outcome
     }
-
-    /// Gives back as many permits as were granted, as far as the clock has not refilled them.
-    #[cold]
-    pub(super) fn undo_of_several(&self, granted: &Granted) -> u64 {
-        let mut left = granted.n();
-        for (_, part) in self.nearest_first() {
-            let n = left.min(part.algorithm().available(0, granted.at()));
-            if let Ok((_, fresh)) = part.algorithm().step(0, granted.at(), n) {
-                let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fresh);
-                left -= part.give_back(undo).min(left);
-            }
-        }
-        granted.n() - left
-    }
 }

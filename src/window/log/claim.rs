@@ -209,8 +209,15 @@ impl<C> SlidingLog<C> {
     #[cold]
     #[inline(never)]
     fn entered(&self, view: &View, claimed: u64, n: u64, last: u64) -> u64 {
-        let floor = view.newest.max(self.shape.expiry(last));
-        self.enter_all(claimed, n, view.now).unwrap_or(floor)
+        if let Some(tick) = self.enter_all(claimed, n, view.now) {
+            return tick;
+        }
+        // Somebody else has entered it. Its first place is not claimed anew before the log has gone round.
+        let entry = self.read(self.shape.behind(claimed, n));
+        if self.shape.between(claimed, self.load()) <= self.shape.limit - n {
+            return tick_of(entry);
+        }
+        view.newest.max(self.shape.expiry(last))
     }
 
     /// How many of the oldest have expired; a moment later it may be more.

@@ -27,7 +27,8 @@ use crate::quota::{ConfigError, Quota};
 /// **Bound.** Of any `n + 1` permits that follow each other, the last is counted a period after the first, or
 /// later ([`Granted::at`]): for any number of threads. Several permits at once are had all or none.
 ///
-/// A caller with an older tick than the newest permit is counted at that one's tick. There is nothing to give
+/// A caller with an older tick than the newest permit is counted at that one's tick. (One that is stopped between
+/// its decision and its answer, until the log has gone round, may be told an older tick than its own.) There is nothing to give
 /// back or to owe: a place in the log is taken for a period.
 ///
 /// ```

@@ -83,6 +83,15 @@ impl Shape {
         }
     }
 
+    /// How many permits were claimed from one state to a later one.
+    pub(super) const fn between(&self, from: u64, to: u64) -> u64 {
+        let laps = (to & !(self.lap - 1)).wrapping_sub(from & !(self.lap - 1)) / self.lap;
+        let whole = laps.saturating_mul(self.limit);
+        whole
+            .saturating_add(self.index(to))
+            .saturating_sub(self.index(from))
+    }
+
     /// The parity of what is entered in the lap that the state is in.
     #[inline(always)]
     const fn parity(&self, state: u64) -> u64 {
