@@ -37,6 +37,10 @@ impl Bound {
                 edges.saturating_mul(self.burst)
             }
             Comes::InSteps { units, period } => steps(length, units, period),
+            Comes::Within { places, span } => {
+                let apart = length.div_ceil(places.period());
+                (apart / span.get() as u128).saturating_mul(self.burst)
+            }
         };
         self.permits(units)
     }
@@ -62,6 +66,10 @@ impl Bound {
             Comes::Anew { windows } => {
                 self.permits(windows.edges(from, to).saturating_mul(self.burst))
             }
+            Comes::Within { places, span } => {
+                let apart = places.edges(from, to) / span.get() as u128;
+                self.permits(apart.saturating_mul(self.burst))
+            }
             _ => self.permits(self.made(from, to)),
         }
     }
@@ -72,8 +80,8 @@ impl Bound {
     }
 
     /// How many units more are allowed in an interval that ends at `to` than in one that ends at
-    /// `from`. In steps, and where all comes anew, it is not that: then what an interval between
-    /// them may have more than a burst, and what one in a single window may.
+    /// `from`. Elsewhere it is not that: in steps it is what an interval between them may have more than
+    /// a burst, and where all comes anew, or is counted within a span, what one may that has no more.
     pub(super) const fn made(&self, from: Tick, to: Tick) -> u128 {
         let length = to.saturating_since(from).as_nanos();
         match self.comes {
@@ -81,7 +89,7 @@ impl Bound {
             Comes::AtEdges { windows, units } => {
                 windows.edges(from, to).saturating_mul(units as u128)
             }
-            Comes::Anew { .. } => 0,
+            Comes::Anew { .. } | Comes::Within { .. } => 0,
             Comes::InSteps { units, period } => steps(length, units, period),
         }
     }
@@ -92,8 +100,8 @@ impl Bound {
         self.burst.saturating_add(self.made(earliest, latest))
     }
 
-    /// The bound that also holds where charges are counted, and which a [`Sweep`](super::sweep) can
-    /// check; `None` if there is none.
+    /// The bound that also holds where charges are counted, and which can be checked with them; `None`
+    /// if there is none.
     ///
     /// What comes in steps is less than what comes steadily and begins with a step:
     /// `ceil(x / period) <= (x + period - 1) / period`.

@@ -1,7 +1,7 @@
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-use crate::clock::Tick;
+use super::windows::{Windows, period_of};
 use crate::quota::{ConfigError, Quota};
 
 /// What a limiter promised of every interval `[a, b]`:
@@ -12,6 +12,8 @@ use crate::quota::{ConfigError, Quota};
 /// | [`of_windows`](Self::of_windows) | `n`, if the interval lies in one window of the clock |
 /// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
 /// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
+/// | [`of_log`](Self::of_log) | `n`, if the interval is shorter than a period |
+/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies in so many slots of the clock |
 ///
 /// An algorithm says which is its own by [`Bounded`](super::Bounded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub(super) enum Comes {
     Anew { windows: Windows },
     /// So many units each period, wherever they begin.
     InSteps { units: u64, period: NonZeroU64 },
+    /// The burst, and no more, in any so many places of the clock that lie side by side: its ticks, or
+    /// its slots.
+    Within { places: Windows, span: NonZeroU64 },
 }
 
 /// What becomes of a debt.
@@ -46,54 +51,6 @@ pub(super) enum Owed {
     ForgottenAfter(Windows),
     /// It may be forgotten at any time.
     Forgotten,
-}
-
-/// Windows of equal length, side by side on the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Windows {
-    period: NonZeroU64,
-    /// How long before tick 0 one of them began; less than a period.
-    lead: u64,
-}
-
-impl Windows {
-    /// The period is that of a quota that was checked: it is not zero, and fits.
-    pub(super) const fn of(quota: Quota, lead: u64) -> Self {
-        Self {
-            period: period_of(quota),
-            lead,
-        }
-    }
-
-    pub(super) const fn period(&self) -> u128 {
-        self.period.get() as u128
-    }
-
-    /// Which window a tick is in.
-    pub(super) const fn index(&self, tick: Tick) -> u128 {
-        (tick.as_nanos() as u128 + self.lead as u128) / self.period.get() as u128
-    }
-
-    /// How many windows begin after `from` and not after `to`.
-    pub(super) const fn edges(&self, from: Tick, to: Tick) -> u128 {
-        self.index(to).saturating_sub(self.index(from))
-    }
-
-    const fn later(self, offset: Duration) -> Self {
-        let period = self.period.get() as u128;
-        let lead = (self.lead as u128 + period - offset.as_nanos() % period) % period;
-        Self {
-            lead: lead as u64,
-            ..self
-        }
-    }
-}
-
-const fn period_of(quota: Quota) -> NonZeroU64 {
-    match NonZeroU64::new(quota.period().as_nanos() as u64) {
-        Some(period) => period,
-        None => NonZeroU64::MIN,
-    }
 }
 
 impl Bound {
@@ -222,7 +179,83 @@ impl Bound {
         }
     }
 
-    /// Where the bound speaks of windows, these begin so much later.
+    /// The promise of a sliding log: at most `n` in every interval that is shorter than the quota's
+    /// period, so that a permit may be granted as soon as the `n`-th last one is a period old.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its `n`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::history::{Bound, History, Log};
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bound = Bound::of_log(Quota::per(2, Duration::from_nanos(10)))?;
+    /// let granted_at = |ticks: [u64; 3]| {
+    ///     let mut log = Log::new();
+    ///     for tick in ticks {
+    ///         log.grant(Tick::from_nanos(tick), 1);
+    ///     }
+    ///     History::from_iter([log])
+    /// };
+    /// assert!(granted_at([7, 9, 17]).check(&bound).is_ok());
+    /// assert!(granted_at([7, 9, 16]).check(&bound).is_err());
+    /// assert_eq!(bound.allows(Duration::from_nanos(9)), 2);
+    /// assert_eq!(bound.allows(Duration::from_nanos(10)), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_log(quota: Quota) -> Result<Self, ConfigError> {
+        match Self::of_windows(quota) {
+            Ok(_) => Ok(Self::within(quota, NonZeroU64::MIN, period_of(quota))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a slotted window: the quota's period has so many slots, and at most `n` are
+    /// granted in any so many slots of the clock that follow each other. Slots begin at tick 0, unless an
+    /// [`offset`](Self::offset) is added.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its `n`, or
+    /// if the period can't be divided into so many slots.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::history::Bound;
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// // Slots of 5 ns.
+    /// let bound = Bound::of_slots(Quota::per(7, Duration::from_nanos(20)), 4)?;
+    /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
+    /// assert_eq!(allowed(20, 39), 7);
+    /// assert_eq!(allowed(24, 39), 7);
+    /// assert_eq!(allowed(24, 40), 14);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_slots(quota: Quota, slots: usize) -> Result<Self, ConfigError> {
+        if let Err(error) = Self::of_windows(quota) {
+            return Err(error);
+        }
+        let period = period_of(quota).get();
+        let Some(span) = NonZeroU64::new(slots as u64) else {
+            return Err(ConfigError::ZeroSlots);
+        };
+        match NonZeroU64::new(period / span.get()) {
+            Some(slot) if period.is_multiple_of(span.get()) => Ok(Self::within(quota, slot, span)),
+            _ => Err(ConfigError::SlotsUneven {
+                slots,
+                period: quota.period(),
+            }),
+        }
+    }
+
+    /// Where the bound speaks of windows or slots, these begin so much later.
     #[must_use]
     pub const fn offset(self, offset: Duration) -> Self {
         let comes = match self.comes {
@@ -232,6 +265,10 @@ impl Bound {
             },
             Comes::Anew { windows } => Comes::Anew {
                 windows: windows.later(offset),
+            },
+            Comes::Within { places, span } => Comes::Within {
+                places: places.later(offset),
+                span,
             },
             Comes::Steadily { .. } | Comes::InSteps { .. } => self.comes,
         };
@@ -325,6 +362,17 @@ impl Bound {
                 period: period_of(quota),
             },
             debt: Owed::Paid,
+        }
+    }
+
+    /// At most `n` in any `span` places of so many nanoseconds.
+    const fn within(quota: Quota, place: NonZeroU64, span: NonZeroU64) -> Self {
+        Self {
+            comes: Comes::Within {
+                places: Windows::each(place),
+                span,
+            },
+            ..Self::anew(quota, Windows::of(quota, 0))
         }
     }
 }

@@ -1,4 +1,5 @@
-use super::bound::{Bound, Owed, Windows};
+use super::bound::{Bound, Owed};
+use super::windows::Windows;
 use crate::algorithm::{
     Algorithm, AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Requota, Rounding,
     SlidingWindow, TokenBucket,

@@ -2,6 +2,7 @@ use super::bound::{Bound, Comes};
 use super::credits::Worth;
 use super::log::{Credit, Log, Span, Taking};
 use super::sweep::Sweep;
+use super::within::Within;
 use super::{Excess, Summary, steps};
 use crate::clock::Tick;
 
@@ -43,6 +44,7 @@ impl History {
         let moments = moments.map(|(start, takings)| Moment::of(takings, start, &begin, &begin));
         match bound.comes {
             Comes::InSteps { .. } => steps::run(bound, &credits, moments)?,
+            Comes::Within { .. } => Within::run(bound, &credits, moments)?,
             _ => Sweep::run(bound, &credits, moments)?,
         }
         if grants.len() < self.takings.len() {
@@ -60,7 +62,11 @@ impl History {
         let begin = first_begun(&self.takings, |_| true);
         let moments = by_tick(&self.takings)
             .map(|(start, takings)| Moment::of(takings, start, &grants_begin, &begin));
-        Sweep::run(&with_charges, &credits, moments).map_err(|excess| Excess {
+        let checked = match with_charges.comes {
+            Comes::Within { .. } => Within::run(&with_charges, &credits, moments),
+            _ => Sweep::run(&with_charges, &credits, moments),
+        };
+        checked.map_err(|excess| Excess {
             allowed: bound.allows_between(excess.from, excess.to),
             ..excess
         })

@@ -44,7 +44,9 @@
 //! and the bound holds if no `over` is above the burst. What comes is `rate * (b - previous tick)`, or
 //! `n` at each window's beginning; where all comes anew in each window, `over` begins anew with it.
 //! What comes in steps a period apart, wherever they begin, does not add up so: there all beginnings
-//! are kept, by where in a period they lie, in a tree that knows the greatest.
+//! are kept, by where in a period they lie, in a tree that knows the greatest. And where no interval is
+//! promised anything but those up to some length, the beginnings near enough are kept, in a queue
+//! that has the worst in front.
 //!
 //! All of it is exact arithmetic on integers. Where there are charges, the grants alone are checked so,
 //! and then once more with the charges that certainly stood in the way of what came after them.
@@ -88,6 +90,8 @@ mod steps;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod windows;
+mod within;
 
 use core::error::Error;
 use core::fmt;

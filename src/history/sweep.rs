@@ -33,7 +33,7 @@ pub(super) struct Sweep<'h> {
 }
 
 impl<'h> Sweep<'h> {
-    /// Checks all moments, of which the bound must be none in steps.
+    /// Checks all moments, if what the bound allows adds up.
     pub(super) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],

@@ -7,6 +7,8 @@ use std::time::Duration;
 use tollgate::history::{Bound, History, Log, Summary};
 use tollgate::{Debt, GiveBack, Limiter, ManualClock, Tick};
 
+use crate::verbs::Verbs;
+
 /// splitmix64, so that each thread has its own repeatable stream.
 pub(crate) struct Random(pub(crate) u64);
 
@@ -21,12 +23,33 @@ impl Random {
 }
 
 /// What the threads do besides taking permits.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Mix {
     undo: bool,
     refund: bool,
     charge: bool,
     reset: bool,
+    /// The most permits in a request.
+    most: u64,
+    /// One turn in 64 times as many resets.
+    rare: u64,
+}
+
+impl Mix {
+    pub(crate) const fn up_to(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
+    pub(crate) const fn resetting_often(self) -> Self {
+        Self { rare: 50, ..self }
+    }
+
+    pub(crate) const fn without_charges(self) -> Self {
+        Self {
+            charge: false,
+            ..self
+        }
+    }
 }
 
 pub(crate) const TAKING: Mix = Mix {
@@ -34,6 +57,8 @@ pub(crate) const TAKING: Mix = Mix {
     refund: false,
     charge: false,
     reset: false,
+    most: 4,
+    rare: 500,
 };
 
 pub(crate) const EVERYTHING: Mix = Mix {
@@ -41,48 +66,45 @@ pub(crate) const EVERYTHING: Mix = Mix {
     refund: true,
     charge: true,
     reset: true,
+    most: 4,
+    rare: 500,
 };
 
 /// One thread's work: time moves on by a few nanoseconds a turn, and this thread's idea of it is
 /// up to `skew` behind or ahead.
-fn work<A: GiveBack + Debt>(
-    gate: &Limiter<A, ManualClock>,
-    turns: u64,
-    skew: u64,
-    mix: Mix,
-    random: &mut Random,
-) -> Log {
+fn work<G: Verbs>(gate: &G, turns: u64, skew: u64, mix: Mix, random: &mut Random) -> Log {
     let mut log = Log::with_capacity(turns as usize);
     for _ in 0..turns {
-        gate.clock().advance(Duration::from_nanos(random.below(4)));
+        gate.time().advance(Duration::from_nanos(random.below(4)));
         let begun = gate.now();
         let now = begun.as_nanos() + random.below(2 * skew + 1);
-        let at = gate.at(Tick::from_nanos(now.saturating_sub(skew)));
+        let now = Tick::from_nanos(now.saturating_sub(skew));
         match random.below(64) {
-            0 if mix.reset && random.below(500) == 0 => {
-                at.reset();
-                log.reset(at.now()).during(begun, gate.now());
+            0 if mix.reset && random.below(mix.rare) == 0 => {
+                if gate.reset() {
+                    log.reset(now).during(begun, gate.now());
+                }
             }
             1 if mix.charge => {
-                let charged = at.charge(random.below(6));
+                let charged = gate.charge(random.below(6), now);
                 log.charged(&charged).during(begun, gate.now());
             }
             2 | 3 if mix.refund => {
-                let n = at.refund(random.below(3));
-                log.gave_back(at.now(), n).during(begun, gate.now());
+                let n = gate.refund(random.below(3), now);
+                log.gave_back(now, n).during(begun, gate.now());
             }
             4..=20 => {
-                let granted = at.take_up_to(random.below(5));
+                let granted = gate.take_up_to(random.below(mix.most + 1), now);
                 log.granted(&granted).during(begun, gate.now());
             }
             choice => {
-                let n = random.below(4);
-                if let Ok(granted) = at.try_acquire_n(n) {
+                let n = random.below(mix.most);
+                if let Ok(granted) = gate.try_acquire_n(n, now) {
                     assert_eq!(granted.n(), n);
                     log.granted(&granted).during(begun, gate.now());
                     if mix.undo && choice % 4 == 0 {
-                        let n = at.undo(granted);
-                        log.gave_back(at.now(), n).during(begun, gate.now());
+                        let n = gate.undo(granted, now);
+                        log.gave_back(now, n).during(begun, gate.now());
                     }
                 }
             }
@@ -91,19 +113,28 @@ fn work<A: GiveBack + Debt>(
     log
 }
 
-/// What so many threads saw, the later ones with more skew.
+/// What so many threads saw of a limiter with this algorithm.
 pub(crate) fn record<A: GiveBack + Debt + Send + Sync>(
     algorithm: A,
     threads: u64,
     turns: u64,
     mix: Mix,
 ) -> History {
-    let gate = Limiter::with_clock(algorithm, ManualClock::at(Tick::from_nanos(1_000_000)));
+    let clock = ManualClock::at(START);
+    let gate = Limiter::with_clock(algorithm, clock);
+    record_of(&gate, threads, turns, mix)
+}
+
+/// When the clocks begin.
+pub(crate) const START: Tick = Tick::from_nanos(1_000_000);
+
+/// What so many threads saw, the later ones with more skew.
+pub(crate) fn record_of<G: Verbs>(gate: &G, threads: u64, turns: u64, mix: Mix) -> History {
     let start = Barrier::new(threads as usize);
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|id| {
-                let (gate, start) = (&gate, &start);
+                let start = &start;
                 scope.spawn(move || {
                     start.wait();
                     work(gate, turns, 200 * id, mix, &mut Random(id))

@@ -31,11 +31,17 @@ fn edges(from: u64, to: u64) -> i128 {
     (from + 1..=to).filter(begins).count() as i128
 }
 
+/// How many slots begin after one tick and not after the other.
+fn slots(from: u64, to: u64, length: u64, lead: u64) -> u64 {
+    let begins = |tick: &u64| (tick + lead).is_multiple_of(length);
+    (from + 1..=to).filter(begins).count() as u64
+}
+
 fn steps(length: u64) -> i128 {
     (0..).find(|k| k * PERIOD >= length).unwrap_or(0).into()
 }
 
-fn promises() -> [Promise; 6] {
+fn promises() -> [Promise; 9] {
     let period = Duration::from_nanos(PERIOD);
     let offset = Duration::from_nanos(OFFSET);
     let always = |_, _| true;
@@ -84,6 +90,19 @@ fn promises() -> [Promise; 6] {
             "steps",
             Bound::of_steps(two_of_three).expect("a quota"),
             |from, to| Some(2 * steps(to - from)),
+        ),
+        permits("log", Bound::of_log(three).expect("a quota"), |from, to| {
+            (to - from < PERIOD).then_some(0)
+        }),
+        permits(
+            "slots",
+            Bound::of_slots(three, 5).expect("a quota"),
+            |from, to| (slots(from, to, 2, 0) < 5).then_some(0),
+        ),
+        permits(
+            "slots elsewhere on the clock",
+            Bound::of_slots(three, 2).expect("a quota").offset(offset),
+            |from, to| (slots(from, to, 5, 2) < 2).then_some(0),
         ),
         Promise {
             permit: 10,

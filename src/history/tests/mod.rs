@@ -2,6 +2,7 @@
 
 mod definition;
 mod windows;
+mod within;
 
 use core::time::Duration;
 

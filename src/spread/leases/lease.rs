@@ -142,6 +142,8 @@ impl<A: Lend, C: Clock> Lender for Leases<A, C> {}
 
 mod lender {
     use super::{Clock, Denied, Leases, Lend};
+    use crate::limiter::At;
+    use crate::outcome::Granted;
 
     pub trait Sealed {
         /// Reserves a size, or what is left of one.
@@ -158,6 +160,15 @@ mod lender {
         fn take_back(&self, held: u64) -> u64;
     }
 
+    /// Permits of a window that is ahead of the clock, since somebody brought a later tick. What a lease holds can
+    /// be used at once, which would be before they count.
+    #[cold]
+    fn too_early<A: Lend>(limiter: &At<'_, A>, granted: Granted, n: u64) -> Denied {
+        let wait = granted.at().saturating_since(limiter.now());
+        limiter.undo(granted);
+        Denied::later(n, wait)
+    }
+
     impl<A: Lend, C: Clock> Sealed for Leases<A, C> {
         fn reserve(&self, size: u64) -> u64 {
             self.reserve(size)
@@ -169,13 +180,20 @@ mod lender {
 
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied> {
             let limiter = self.limiter.at(self.limiter.now());
-            let drawn = limiter.take_up_to(wanted).n();
+            let drawn = limiter.take_up_to(wanted);
+            if drawn.at() > limiter.now() {
+                return Err(too_early(&limiter, drawn, n));
+            }
+            let drawn = drawn.n();
             *held += drawn;
             match held.checked_sub(n) {
                 Some(left) if *held > 0 => *held = left,
                 _ => {
                     let missing = n - *held;
                     match limiter.try_acquire_n(missing) {
+                        Ok(granted) if granted.at() > limiter.now() => {
+                            return Err(too_early(&limiter, granted, n));
+                        }
                         Ok(_) => *held = 0,
                         // What the lease has drawn it holds, and there is room for what is missing then.
                         Err(Denied::Never { limit, .. }) if missing - limit <= wanted - drawn => {

@@ -65,7 +65,8 @@ pub const MAX_SHARDS: usize = 256;
 /// to it. Each part is exact in the same way as the whole would be.
 ///
 /// **Nothing is stranded.** Who finds the own part empty takes from the others, and a request that no
-/// single part can serve takes from several, so at one tick all permits can be had by any thread. What
+/// single part can serve takes from several, so at one tick all permits can be had by any thread. (At rates
+/// that are not exact the last permit of each part may come a nanosecond later, as that of one word may.) What
 /// the parts have less than one word would have is:
 ///
 /// - fractions of a permit, less than one in each part, which are not lost but wait for the rest;
@@ -90,7 +91,7 @@ pub const MAX_SHARDS: usize = 256;
 ///   tell of the parts that the permits came from. [`available`](Self::available) looks at all parts, one
 ///   after the other.
 /// - `charge` takes what there is, and spreads the debt over all parts alike, as `refund` spreads what it gives
-///   back. Its debt counts a started permit of each part whole. (An `undo` gives back to the part that granted:
+///   back. Its debt counts a started permit of each part whole. A part grants when it owes nothing itself. (An `undo` gives back to the part that granted:
 ///   in debt that part is then the first that grants again.)
 /// - `undo` of a grant that came from several parts gives back, to all parts, as many permits as would come
 ///   back to one word that nobody else has used.

@@ -1,0 +1,195 @@
+//! The check where only intervals of up to some length are judged, and all against the same number: at
+//! most `n` in so many ticks, or slots, of the clock.
+//!
+//! What was taken from `a` to `b` is `total(b) - before(a)`, so of all beginnings near enough to `b` the
+//! worst is the one with the least before it. They wait in a queue. The first leaves when it is too far
+//! away; and the last ones when one comes that has less before it, for that is worse than they are, and
+//! near for longer. So the worst is always the first, and each comes and goes once.
+
+use core::cmp::Reverse;
+use core::mem;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::Excess;
+use super::bound::{Bound, Comes};
+use super::check::Moment;
+use super::credits::{Credits, Worth};
+use super::windows::Windows;
+use crate::clock::Tick;
+
+/// Where an interval begins.
+struct Beginning {
+    at: Tick,
+    place: u128,
+    /// What was taken before it, less all that may have come back before it ended: in units, which
+    /// are permits here and a reset is some, and in permits alone.
+    before: i128,
+    net: i128,
+}
+
+/// The state of the check at one tick. No sum here comes near the ends of 128 bits: each event adds
+/// 64 bits.
+pub(super) struct Within<'h> {
+    bound: &'h Bound,
+    places: Windows,
+    span: u128,
+    /// By tick, and none has less before it than those in front of it.
+    beginnings: VecDeque<Beginning>,
+    /// What was taken so far, net, in units and in permits.
+    total: i128,
+    net: i128,
+    credits: Credits<'h>,
+    /// Charges that may not have been made before the next grant, by their end: with their
+    /// beginning, tick and permits.
+    coming: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
+    /// The charges in `total`, and those that were in it when they were still near: tick and permits.
+    owed: Vec<(Tick, i128)>,
+    /// When the last reset so far ended: a charge that began earlier may have been forgiven.
+    forgiven: Option<Tick>,
+    /// When the last of the grants so far ended.
+    last_done: Option<Tick>,
+}
+
+impl<'h> Within<'h> {
+    /// Checks all moments, if the bound is one of this kind.
+    pub(super) fn run(
+        bound: &'h Bound,
+        credits: &'h [Worth],
+        moments: impl Iterator<Item = Moment<'h>>,
+    ) -> Result<(), Excess> {
+        let Comes::Within { places, span } = bound.comes else {
+            return Ok(());
+        };
+        let mut within = Self {
+            bound,
+            places,
+            span: span.get().into(),
+            beginnings: VecDeque::new(),
+            total: 0,
+            net: 0,
+            credits: Credits::new(credits),
+            coming: BinaryHeap::new(),
+            owed: Vec::new(),
+            forgiven: None,
+            last_done: None,
+        };
+        for moment in moments {
+            within.look_at(&moment)?;
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, moment: &Moment<'h>) -> Result<(), Excess> {
+        let place = self.places.index(moment.tick);
+        let is_far = |first: &Beginning| place - first.place >= self.span;
+        while self.beginnings.front().is_some_and(is_far) {
+            self.beginnings.pop_front();
+        }
+        self.last_done = self.last_done.max(moment.done());
+        self.receive();
+        self.owe(moment.grants_begin);
+        // An interval that begins here has of what came back only what may overlap with it.
+        self.credits.expire(moment.begin);
+        self.begin(Beginning {
+            at: moment.tick,
+            place,
+            before: self.total + self.credits.units,
+            net: self.net + self.credits.permits,
+        });
+        let granted = moment.granted();
+        self.total += granted as i128;
+        self.net += granted as i128;
+        // Only grants are judged: a tick that only charged may exceed the bound.
+        if granted > 0 {
+            self.judge(moment.tick)?;
+        }
+        for charge in moment.charges() {
+            let took = charge.took;
+            let entry = (took.done, took.begun, charge.tick, charge.n);
+            self.coming.push(Reverse(entry));
+        }
+        Ok(())
+    }
+
+    /// Counts what may have come back before the last grant so far.
+    fn receive(&mut self) {
+        while let Some(credit) = self.credits.receive(self.last_done) {
+            if credit.is_reset {
+                self.forgiven = self.forgiven.max(Some(credit.took.done));
+                self.forgive();
+            }
+            self.total -= credit.units;
+            self.net -= credit.permits;
+        }
+    }
+
+    /// Counts the charges that were certainly made before all grants to come, the first of which
+    /// began at `begun`.
+    fn owe(&mut self, begun: Tick) {
+        while let Some(&Reverse((done, charge_begun, tick, n))) = self.coming.peek() {
+            if done >= begun {
+                break;
+            }
+            self.coming.pop();
+            if Some(charge_begun) > self.forgiven && self.is_near(tick) {
+                self.charge(tick, n.into());
+                self.owed.push((tick, n.into()));
+            }
+        }
+    }
+
+    /// Whether an interval that has begun holds this tick.
+    fn is_near(&self, tick: Tick) -> bool {
+        self.beginnings
+            .front()
+            .is_some_and(|first| first.at <= tick)
+    }
+
+    /// Counts a charge of this tick in the intervals that hold it.
+    fn charge(&mut self, tick: Tick, n: i128) {
+        self.total += n;
+        self.net += n;
+        let later = self.beginnings.iter_mut().rev();
+        for beginning in later.take_while(|beginning| beginning.at > tick) {
+            beginning.before += n;
+            beginning.net += n;
+        }
+    }
+
+    /// Takes the charges out again.
+    fn forgive(&mut self) {
+        for (tick, n) in mem::take(&mut self.owed) {
+            if self.is_near(tick) {
+                self.charge(tick, -n);
+            }
+        }
+        // What began after them has less before it now.
+        for beginning in mem::take(&mut self.beginnings) {
+            self.begin(beginning);
+        }
+    }
+
+    fn begin(&mut self, beginning: Beginning) {
+        let is_better = |last: &Beginning| last.before > beginning.before;
+        while self.beginnings.back().is_some_and(is_better) {
+            self.beginnings.pop_back();
+        }
+        self.beginnings.push_back(beginning);
+    }
+
+    fn judge(&self, now: Tick) -> Result<(), Excess> {
+        let Some(worst) = self.beginnings.front() else {
+            return Ok(());
+        };
+        let burst = i128::try_from(self.bound.burst).unwrap_or(i128::MAX);
+        if self.total - worst.before <= burst {
+            return Ok(());
+        }
+        Err(Excess {
+            from: worst.at,
+            to: now,
+            granted: self.net - worst.net,
+            allowed: self.bound.allows_between(worst.at, now),
+        })
+    }
+}
