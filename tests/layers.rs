@@ -141,3 +141,34 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
     }
     assert!(files >= 15, "{files}");
 }
+
+/// Whether the line indexes or cuts a slice, which panics where there is nothing.
+fn indexes(line: &str) -> bool {
+    let before = line.chars();
+    let pairs = before.zip(line.chars().skip(1));
+    let mut pairs = pairs.filter(|(_, bracket)| *bracket == '[');
+    pairs.any(|(before, _)| before.is_alphanumeric() || "_)]?".contains(before))
+}
+
+#[test]
+fn nothing_on_a_decisions_path_indexes() {
+    assert!(indexes("let word = words[i];") && indexes("f(x)[..2]") && indexes("a[0][1]"));
+    assert!(!indexes(
+        "#[inline] fn f(x: &[u64; 2]) -> Box<[u8]> { [1, 2]; vec![3] }"
+    ));
+    // Parsing is on nobody's path, and knows its texts.
+    let path_of_a_decision = [
+        "cell", "limiter", "outcome", "window", "spread", "gate", "counted",
+    ];
+    let mut files = 0;
+    for (module, path, text) in sources() {
+        let is_algorithm = module == "algorithm" && !path.ends_with("any/text.rs");
+        if path_of_a_decision.contains(&module.as_str()) || is_algorithm {
+            files += 1;
+            for line in code(&text) {
+                assert!(!indexes(line), "{}: {line}", path.display());
+            }
+        }
+    }
+    assert!(files >= 30, "{files}");
+}

@@ -10,9 +10,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, AnyAlgorithm, Clock, CoarseClock, Debt, FixedWindow, Gcra, Intervals, LeakyBucket,
-    Limiter, ManualClock, NoClock, Quota, Rebase, Requota, Rounding, SlidingWindow, SystemClock,
-    Tick, TokenBucket,
+    Algorithm, AnyAlgorithm, Clock, CoarseClock, Counted, Debt, FixedWindow, Gate, Gcra, Intervals,
+    LeakyBucket, Leases, Limiter, ManualClock, NoClock, Quota, Rebase, Requota, Rounding, Sharded,
+    SlidingLog, SlidingWindow, SlottedWindow, SystemClock, Tick, TokenBucket,
 };
 
 thread_local! {
@@ -272,6 +272,158 @@ fn nothing_when_an_algorithm_is_read_written_and_changed() {
             ));
             assert_eq!(algorithm.available(word, then), 2);
         }
+    });
+    assert_eq!(allocated, 0);
+}
+
+/// Those that can be split in four, each with ten an hour.
+fn in_parts() -> [AnyAlgorithm; 7] {
+    let ten = Quota::per_hour(10);
+    let windows = FixedWindow::new(ten).expect("windows");
+    let intervals = Intervals::new(ten).expect("a bucket");
+    [
+        TokenBucket::new(ten).expect("a bucket").into(),
+        LeakyBucket::meter(ten).expect("a meter").into(),
+        windows.into(),
+        windows.opened_by_first_hit().expect("a quantum").into(),
+        SlidingWindow::new(ten).expect("a window").into(),
+        intervals.into(),
+        intervals.greedy().expect("a quantum").into(),
+    ]
+}
+
+/// From the own part, from a sibling and from several, all there is and more.
+#[test]
+fn nothing_by_shards() {
+    SystemClock.now();
+    let gate = Sharded::new(bucket()).expect("a bucket");
+    // The first decision of a thread gives it a number.
+    assert_eq!(allocations(|| assert_eq!(every_verb!(&gate), (5, 3))), 0);
+    for algorithm in in_parts() {
+        let gate = Sharded::with_shards(algorithm, 4, ManualClock::new()).expect("four parts");
+        let allocated = allocations(|| {
+            for turn in 0..200 {
+                // Forwards by minutes, and sometimes back.
+                let now = Tick::from_nanos(300_000_000_000 * (turn - turn % 7 / 3));
+                gate.clock().set(now);
+                let view = gate.at(now).from_shard(turn as usize);
+                let granted = match turn % 4 {
+                    0 => view.try_acquire().ok(),
+                    1 => view.try_acquire_n(4).ok(),
+                    2 => gate.try_acquire_n(10).ok(),
+                    _ => Some(view.take_up_to(turn)),
+                };
+                black_box((view.available(), view.level().ceil(), view.is_idle()));
+                black_box((gate.available(), gate.level().floor(), gate.time_until(9)));
+                black_box((view.time_until(10), gate.try_acquire_n(11).is_ok()));
+                match (granted, turn % 11) {
+                    (Some(granted), 0..=4) => black_box(view.undo(granted)),
+                    (Some(granted), 5) => black_box(gate.undo(granted)),
+                    (_, 6) => black_box(gate.refund(3)),
+                    (_, 7) => gate.charge(5).debt(),
+                    _ => 0,
+                };
+            }
+            gate.reset();
+            assert_eq!(gate.take_up_to(u64::MAX).n(), 10);
+        });
+        assert_eq!(allocated, 0, "{algorithm}");
+    }
+}
+
+#[test]
+fn nothing_by_leases() {
+    for algorithm in in_parts() {
+        let gate = Leases::with_clock(algorithm, 5, ManualClock::new()).expect("leases");
+        let allocated = allocations(|| {
+            let (mut lease, mut second) = (gate.lease(3), gate.lease(9));
+            for turn in 0..200 {
+                let now = Tick::from_nanos(300_000_000_000 * (turn - turn % 7 / 3));
+                gate.limiter().clock().set(now);
+                black_box((lease.try_acquire().is_ok(), second.try_acquire_n(2).is_ok()));
+                black_box((lease.try_acquire_n(7).is_ok(), gate.try_acquire().is_ok()));
+                black_box((lease.held(), second.size(), gate.lent()));
+                match turn % 5 {
+                    0 => black_box(lease.give_back()),
+                    1 => black_box(gate.lease(1).size()),
+                    _ => 0,
+                };
+            }
+        });
+        assert_eq!(allocated, 0, "{algorithm}");
+    }
+}
+
+/// In the same slot, in the next one, in one that is behind, and after a gap.
+#[test]
+fn nothing_by_slots() {
+    let gate = SlottedWindow::with_clock(FIVE, 60, ManualClock::new()).expect("a window");
+    let allocated = allocations(|| {
+        for turn in 0..300 {
+            let now = Tick::from_nanos(25_000_000_000 * (turn * turn / 9 - turn % 7 / 3));
+            gate.clock().set(now);
+            let granted = match turn % 3 {
+                0 => gate.try_acquire().ok(),
+                1 => gate.try_acquire_n_at(4, now).ok(),
+                _ => Some(gate.take_up_to(turn)),
+            };
+            black_box((gate.available(), gate.counted(), gate.time_until(5)));
+            black_box((gate.try_acquire_n(0).is_ok(), gate.try_acquire_n(6).is_ok()));
+            match (granted, turn % 11) {
+                (Some(granted), 0..=4) => black_box(gate.undo(granted)),
+                (_, 5) => black_box(gate.refund(3)),
+                (_, 6) => gate.charge(3).debt(),
+                _ => 0,
+            };
+        }
+    });
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn nothing_by_a_log() {
+    let gate = SlidingLog::with_clock(FIVE, ManualClock::new()).expect("a log");
+    let allocated = allocations(|| {
+        for turn in 0..300 {
+            let now = Tick::from_nanos(600_000_000_000 * (turn - turn % 7 / 3));
+            gate.clock().set(now);
+            black_box(match turn % 3 {
+                0 => gate.try_acquire().is_ok(),
+                1 => gate.try_acquire_n_at(4, now).is_ok(),
+                _ => gate.take_up_to(turn).n() > 0,
+            });
+            black_box((gate.available(), gate.time_until(5), gate.time_until(6)));
+            black_box((gate.try_acquire_n(0).is_ok(), gate.try_acquire_n(6).is_ok()));
+        }
+    });
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn nothing_when_it_is_counted() {
+    let counted = Counted::new(Limiter::with_clock(bucket(), ManualClock::new()));
+    let shards = Sharded::with_shards(bucket(), 2, ManualClock::new()).expect("two parts");
+    let shards = Counted::new(shards);
+    let gates: [&dyn Gate<Clock = ManualClock>; 2] = [&counted, &shards];
+    let allocated = allocations(|| {
+        for gate in gates {
+            for n in [0, 1, 2, 2, 1, 0, 6, u64::MAX] {
+                black_box(gate.try_acquire_n_at(n, Tick::ZERO).is_ok());
+            }
+            black_box((
+                gate.take_up_to_at(2, Tick::ZERO).n(),
+                gate.available_at(Tick::ZERO),
+            ));
+        }
+        let granted = shards.take_up_to(1);
+        black_box((
+            shards.undo(granted),
+            shards.refund(2),
+            shards.charge(3).debt(),
+        ));
+        let (counts, other) = (counted.counts(), shards.counts());
+        assert_eq!((counts.granted, counts.denied, counts.permits), (3, 3, 5));
+        assert_eq!((other.returned, other.charged), (2, 3));
     });
     assert_eq!(allocated, 0);
 }

@@ -4,14 +4,16 @@
 
 use std::fmt::Debug;
 use std::mem::size_of;
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
 use tollgate::cell::{Cell, UNSTARTED};
 use tollgate::{
-    AnyAlgorithm, At, Charged, CoarseClock, ConfigError, Denied, FixedWindow, Gcra, Granted,
-    Intervals, LeakyBucket, Level, Limiter, ManualClock, NoClock, ParseAlgorithmError, Quota,
-    Rounding, SlidingWindow, SystemClock, Tick, TokenBucket, Upkeep,
+    AnyAlgorithm, At, Charged, CoarseClock, ConfigError, Counted, Counts, Denied, FixedWindow,
+    Gcra, Granted, Intervals, LeakyBucket, Lease, Leases, Level, Limiter, ManualClock, NoClock,
+    ParseAlgorithmError, Quota, Rounding, Sharded, ShardedAt, SlidingLog, SlidingWindow,
+    SlottedWindow, SystemClock, Tick, TokenBucket, Upkeep,
 };
 
 /// `?` does not work where constants are made, `match` does.
@@ -177,6 +179,39 @@ fn a_limiter_without_a_start_to_wait_for_is_full_at_once() {
     assert_eq!(gate.at(Tick::MAX).available(), 5);
 }
 
+/// What allocates is made when it is first used. A lease of a `static` can go to any thread.
+#[test]
+fn what_has_many_words_lives_in_a_static_as_well() {
+    static SHARDS: LazyLock<Sharded<TokenBucket>> =
+        LazyLock::new(|| made!(Sharded::new(bucket(FIVE))));
+    static SLOTS: LazyLock<SlottedWindow> = LazyLock::new(|| made!(SlottedWindow::new(FIVE, 60)));
+    static LOG: LazyLock<SlidingLog> = LazyLock::new(|| made!(SlidingLog::new(FIVE)));
+    static LEASES: LazyLock<Leases<TokenBucket>> =
+        LazyLock::new(|| made!(Limiter::with_leases(bucket(FIVE), 2)));
+
+    let threads = [0; 4].map(|_| {
+        let mut lease = LEASES.lease(1);
+        thread::spawn(move || {
+            let leased = (0..9).filter(|_| lease.try_acquire().is_ok()).count() as u64;
+            let taken = SHARDS.take_up_to(3).n();
+            [
+                taken,
+                SLOTS.take_up_to(3).n(),
+                LOG.take_up_to(3).n(),
+                leased,
+            ]
+        })
+    });
+    let mut sums = [0; 4];
+    for thread in threads {
+        let taken = thread.join().expect("no panic");
+        sums = std::array::from_fn(|i| sums[i] + taken[i]);
+    }
+    // Of the limit of five two are set aside for leases.
+    assert_eq!(sums, [5, 5, 5, 3]);
+    assert_eq!(LEASES.lent(), 0);
+}
+
 /// What is asked of everything public.
 fn is_shared<T: Send + Sync + Debug + 'static>() {}
 
@@ -195,6 +230,15 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<(Tick, Upkeep)>();
     is_shared::<(Granted, Denied, Charged)>();
     is_shared::<(ConfigError, tollgate::ParseQuotaError)>();
+    is_shared::<Sharded<TokenBucket>>();
+    is_shared::<Sharded<AnyAlgorithm, &'static CoarseClock>>();
+    is_shared::<ShardedAt<'static, FixedWindow>>();
+    is_shared::<Leases<TokenBucket, ManualClock>>();
+    is_shared::<Lease<&'static Leases<TokenBucket>>>();
+    is_shared::<Lease<Arc<Leases<AnyAlgorithm, ManualClock>>>>();
+    is_shared::<(SlottedWindow, SlottedWindow<ManualClock>)>();
+    is_shared::<(SlidingLog, SlidingLog<NoClock>)>();
+    is_shared::<(Counted<Sharded<Gcra>>, Counts)>();
     #[cfg(feature = "history")]
     is_shared::<(tollgate::history::History, tollgate::history::Log)>();
 }

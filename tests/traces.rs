@@ -64,9 +64,13 @@ const NOTHING_TAKEN: &str = "a window with nothing taken, or less than nothing, 
 const SPREADS: &str = "spreads hits evenly by delays";
 const AT_THE_BEGINNING: &str = "at a window's beginning its reset is now";
 const ROUNDED: &str = "doubles of a quarter of a microsecond";
+const STILL_COUNTS: &str = "at a hit, what is exactly a window old still counts";
+const FIRST_EVER: &str = "with nothing in the window its reset is that of the first hit of all";
+const COUNTS_FIRST: &str = "counts before it forgets";
+const TAKES_ONE: &str = "takes one permit for several";
 
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 13] = [
+const EXPECTED: [Expected; 16] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
@@ -82,6 +86,16 @@ const EXPECTED: [Expected; 13] = [
             (END, TheyAdmitMore, 88),
             (END, OtherValue, 33),
             (COUNTS_ON, OtherValue, 405),
+        ],
+    ),
+    (
+        "limits_moving_window.jsonl.gz",
+        7,
+        2100,
+        &[
+            (STILL_COUNTS, TheyAdmitLess, 84),
+            (FIRST_EVER, TheyAdmitLess, 51),
+            (FIRST_EVER, OtherValue, 83),
         ],
     ),
     (
@@ -108,6 +122,7 @@ const EXPECTED: [Expected; 13] = [
     ),
     ("pyrate_fixed_window_aligned.jsonl.gz", 6, 1800, &[]),
     ("pyrate_gcra.jsonl.gz", 7, 2100, &[]),
+    ("pyrate_sliding_log.jsonl.gz", 6, 1800, &[]),
     (
         "rate_limiter_flexible_memory.jsonl.gz",
         9,
@@ -128,6 +143,18 @@ const EXPECTED: [Expected; 13] = [
             (TIE, OtherValue, 6),
             (LEAKS_TWICE, TheyAdmitMore, 4),
             (LEAKS_TWICE, OtherValue, 32),
+        ],
+    ),
+    (
+        "redis_shenyu_sliding_window.jsonl.gz",
+        18,
+        3960,
+        &[
+            (COUNTS_FIRST, TheyAdmitMore, 1),
+            (COUNTS_FIRST, TheyAdmitLess, 267),
+            (COUNTS_FIRST, OtherValue, 743),
+            (TAKES_ONE, TheyAdmitMore, 13),
+            (TAKES_ONE, OtherValue, 23),
         ],
     ),
     (

@@ -17,24 +17,32 @@
 // They hold closures and places, and nobody prints them.
 #![allow(missing_debug_implementations)]
 
+mod deed;
 mod expected;
 mod hand;
 mod layout;
+pub mod logged;
 mod orders;
 pub mod places;
+mod play;
 pub mod races;
 mod rules;
 mod run;
+mod sabotage;
 pub mod samples;
 mod scene;
+mod script;
 mod subject;
 pub mod suite;
 mod verb;
 
+pub use deed::Deed;
 pub use expected::Expected;
 pub use hand::{Hand, Home};
 pub use layout::{Actor, Layout, actor};
+pub use play::{Play, Played, Told};
 pub use run::{Run, broken, model};
+pub use sabotage::{Site, mistaken, relaxed, stored};
 pub use scene::{Outcome, Scene, Turn};
 pub use subject::Subject;
 pub use verb::{Answer, Kind, Scope, Verb};

@@ -8,20 +8,11 @@ use tollgate::{
     Quota, Rounding, SlidingWindow, TokenBucket,
 };
 
-/// What is wrong with the text: the part, where it begins, and why.
-pub(crate) fn wrong(text: &str) -> (String, usize, String) {
+use crate::texts::{Wrong, check_errors, is_read_back, offending};
+
+pub(crate) fn wrong(text: &str) -> Wrong {
     match text.parse::<AnyAlgorithm>() {
-        Err(error @ ParseAlgorithmError::Text(inner)) => {
-            let span = inner.span();
-            let part = text.get(span.clone());
-            let part = part.unwrap_or_else(|| panic!("{span:?} is no part of {text:?}"));
-            let message = error.to_string();
-            assert!(
-                message.starts_with(&format!("at byte {}: ", span.start)),
-                "{message}"
-            );
-            (part.to_string(), span.start, message)
-        }
+        Err(error @ ParseAlgorithmError::Text(inner)) => offending(text, inner.span(), &error),
         other => panic!("{text:?}: {other:?}"),
     }
 }
@@ -29,7 +20,6 @@ pub(crate) fn wrong(text: &str) -> (String, usize, String) {
 #[test]
 fn errors_point_at_the_offending_part() {
     let cases = [
-        // The text, the part, where it begins, and what the message says.
         ("", "", 0, "the text ends where an algorithm must stand"),
         ("bucket 5/s", "bucket", 0, "is no algorithm"),
         ("GCRA 5/s", "GCRA", 0, "is no algorithm"),
@@ -184,12 +174,7 @@ fn errors_point_at_the_offending_part() {
         ("intervals 5/s 🦀🦀", "🦀🦀", 14, "is not known here"),
         ("gcra 5/s, burst 5", ",", 8, "is not known here"),
     ];
-    for (text, part, start, why) in cases {
-        let (found, at, message) = wrong(text);
-        assert_eq!((found.as_str(), at), (part, start), "{text:?}: {message}");
-        assert!(message.contains(why), "{text:?}: {message}");
-        assert!(message.contains(part), "{text:?}: {message}");
-    }
+    check_errors(&cases, wrong);
 }
 
 #[test]
@@ -397,6 +382,6 @@ fn a_time_beyond_all_texts_has_one_that_means_the_same() {
     ] {
         let (far, near) = (AnyAlgorithm::from(far), AnyAlgorithm::from(near));
         assert_eq!(far, near);
-        assert_eq!(far.to_string().parse(), Ok(far), "{far}");
+        is_read_back(&far);
     }
 }

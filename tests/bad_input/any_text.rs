@@ -1,39 +1,20 @@
 //! Any text at all is an algorithm or an error that points at the offending part, and every algorithm
 //! that has a text is read back from it.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
+use proptest::sample::Index;
 use tollgate::{
     AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, ParseAlgorithmError, Quota, Rounding,
     SlidingWindow, TokenBucket,
 };
 
 use crate::algorithms::wrong;
-
-/// A length of time that a text can hold.
-fn time() -> impl Strategy<Value = Duration> {
-    let unit = prop::sample::select(vec![1, 1000, 1_000_000_000, 60_000_000_000]);
-    (any::<u64>(), 0..64_u32, unit).prop_map(|(count, bits, unit)| {
-        let nanos = (count >> bits).checked_mul(unit);
-        Duration::from_nanos(nanos.unwrap_or(count >> bits))
-    })
-}
-
-fn quota() -> impl Strategy<Value = Quota> {
-    let number = || (any::<u64>(), 20..64_u32).prop_map(|(n, bits)| n >> bits);
-    let option = || prop::option::of(number());
-    (number(), time(), option(), option()).prop_map(|(n, period, burst, initial)| {
-        let quota = Quota::per(n, period);
-        let quota = burst.map_or(quota, |burst| quota.burst(burst));
-        initial.map_or(quota, |initial| quota.initial(initial))
-    })
-}
+use crate::texts::{is_read_back, quota, soup, time, with_a_mistake};
 
 /// Any algorithm with any options that can be had.
-fn algorithm() -> impl Strategy<Value = AnyAlgorithm> {
+pub(crate) fn algorithm() -> impl Strategy<Value = AnyAlgorithm> {
     let options = (time(), time(), any::<u64>(), 0..4_u8, 0..8_u8);
-    (quota(), options).prop_filter_map("can't be had", |(quota, options)| {
+    (quota(20..64), options).prop_filter_map("can't be had", |(quota, options)| {
         let (origin, offset, free, alignment, kind) = options;
         let plain = Quota::per(quota.permits(), quota.period());
         macro_rules! aligned {
@@ -74,7 +55,7 @@ fn algorithm() -> impl Strategy<Value = AnyAlgorithm> {
 }
 
 /// Words of the language in any order.
-fn soup() -> impl Strategy<Value = String> {
+fn any_words() -> impl Strategy<Value = String> {
     let words = [
         "token-bucket",
         "gcra",
@@ -110,22 +91,13 @@ fn soup() -> impl Strategy<Value = String> {
         "\u{2003}",
         "x",
     ];
-    let space = prop::sample::select(vec![" ", " ", " ", ""]);
-    let word = (prop::sample::select(words.to_vec()), space);
-    let rest = prop::collection::vec(word, 0..10);
     let first = prop::sample::select(words[..7].to_vec());
-    (first, rest).prop_map(|(first, rest)| {
-        let rest: String = rest
-            .into_iter()
-            .flat_map(|(word, space)| [word, space])
-            .collect();
-        format!("{first} {rest}")
-    })
+    (first, soup(words.to_vec(), " ")).prop_map(|(first, rest)| format!("{first} {rest}"))
 }
 
 fn is_algorithm_or_points_at_it(text: &str) {
     match text.parse::<AnyAlgorithm>() {
-        Ok(algorithm) => assert_eq!(algorithm.to_string().parse(), Ok(algorithm), "{text:?}"),
+        Ok(algorithm) => is_read_back(&algorithm),
         Err(ParseAlgorithmError::Text(_)) => {
             wrong(text);
         }
@@ -137,26 +109,23 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
 
     #[test]
-    fn any_text_is_an_algorithm_or_an_error_in_it(text in any::<String>(), soup in soup()) {
+    fn any_text_is_an_algorithm_or_an_error_in_it(text in any::<String>(), soup in any_words()) {
         is_algorithm_or_points_at_it(&text);
         is_algorithm_or_points_at_it(&soup);
     }
 
     #[test]
     fn an_algorithm_is_read_back_from_its_text(algorithm in algorithm()) {
-        let text = algorithm.to_string();
-        prop_assert_eq!(text.parse(), Ok(algorithm), "{}", text);
+        is_read_back(&algorithm);
     }
 
     #[test]
     fn an_algorithm_with_a_mistake_is_an_error_in_it(
         algorithm in algorithm(),
-        place in any::<prop::sample::Index>(),
+        place in any::<Index>(),
         mistake in any::<char>(),
     ) {
-        let mut text: Vec<char> = algorithm.to_string().chars().collect();
-        text.insert(place.index(text.len() + 1), mistake);
-        is_algorithm_or_points_at_it(&text.into_iter().collect::<String>());
+        is_algorithm_or_points_at_it(&with_a_mistake(&algorithm, place, mistake));
     }
 }
 
@@ -165,36 +134,30 @@ mod serde {
     use proptest::prelude::*;
     use tollgate::AnyAlgorithm;
 
+    use crate::texts::serde::{error, is_its_text};
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
         #[test]
         fn an_algorithm_is_read_back_from_json(algorithm in super::algorithm()) {
-            let json = serde_json::to_string(&algorithm).expect("a string");
-            prop_assert_eq!(&json, &format!("\"{algorithm}\""));
-            let read: AnyAlgorithm = serde_json::from_str(&json).expect("the same algorithm");
-            prop_assert_eq!(read, algorithm);
+            is_its_text(&algorithm);
         }
     }
 
     #[test]
     fn what_is_no_algorithm_is_an_error_that_says_so() {
-        let error = |json| {
-            serde_json::from_str::<AnyAlgorithm>(json)
-                .expect_err(json)
-                .to_string()
-        };
-        let name = error("\"bucket 5/s\"");
+        let name = error::<AnyAlgorithm>("\"bucket 5/s\"");
         assert!(
             name.contains("at byte 0: `bucket` is no algorithm"),
             "{name}"
         );
-        let limit = error("\"fixed-window 5/s burst 6\"");
+        let limit = error::<AnyAlgorithm>("\"fixed-window 5/s burst 6\"");
         assert!(
             limit.contains("burst is 6, but a window of 5 permits"),
             "{limit}"
         );
-        let number = error("100");
+        let number = error::<AnyAlgorithm>("100");
         assert!(
             number.contains("an algorithm such as \"gcra 100/s burst 20\""),
             "{number}"

@@ -6,8 +6,15 @@
 mod algorithms;
 mod any_text;
 mod configuration;
+#[cfg(feature = "std")]
+mod many_verbs;
 mod poison;
+#[cfg(feature = "std")]
+mod shards;
+#[cfg(feature = "std")]
+mod slots;
 mod text;
+mod texts;
 mod verbs;
 mod windows;
 

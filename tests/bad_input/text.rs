@@ -4,33 +4,19 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tollgate::{ParseQuotaError, Quota};
+use proptest::sample::Index;
+use tollgate::Quota;
 
-/// What is wrong with the text: the part, where it begins, and why.
-fn wrong(text: &str) -> (String, usize, String) {
+use crate::texts::{Wrong, check_errors, is_read_back, offending, quota, soup, with_a_mistake};
+
+fn wrong(text: &str) -> Wrong {
     let error = text.parse::<Quota>().expect_err(text);
-    check_error(text, error);
-    let span = error.span();
-    (
-        text[span.clone()].to_string(),
-        span.start,
-        error.to_string(),
-    )
-}
-
-/// Whether the error points into the text, and says where.
-fn check_error(text: &str, error: ParseQuotaError) {
-    let span = error.span();
-    let part = text.get(span.clone());
-    assert!(part.is_some(), "{span:?} is no part of {text:?}");
-    let start = format!("at byte {}: ", span.start);
-    assert!(error.to_string().starts_with(&start), "{text:?}: {error}");
+    offending(text, error.span(), &error)
 }
 
 #[test]
 fn errors_point_at_the_offending_part() {
     let cases = [
-        // The text, the part, where it begins, and what the message says.
         ("", "", 0, "the text ends where a number must stand"),
         ("   ", "", 3, "the text ends where a number must stand"),
         ("many/s", "many/s", 0, "where a number must stand"),
@@ -100,12 +86,7 @@ fn errors_point_at_the_offending_part() {
         ),
         ("10/s burst 5 🦀🦀 6", "🦀🦀", 13, "is not known here"),
     ];
-    for (text, part, start, why) in cases {
-        let (found, at, message) = wrong(text);
-        assert_eq!((found.as_str(), at), (part, start), "{text:?}: {message}");
-        assert!(message.contains(why), "{text:?}: {message}");
-        assert!(message.contains(part), "{text:?}: {message}");
-    }
+    check_errors(&cases, wrong);
 }
 
 #[test]
@@ -168,30 +149,8 @@ fn a_period_beyond_its_text_is_an_error_and_no_panic() {
     }
 }
 
-/// Any quota whose period a text can hold.
-fn quotas() -> impl Strategy<Value = Quota> {
-    let number = || (any::<u64>(), 0..64_u32).prop_map(|(n, bits)| n >> bits);
-    let unit = prop::sample::select(vec![
-        1,
-        1000,
-        1_000_000_000,
-        60_000_000_000,
-        3_600_000_000_000,
-    ]);
-    let period = (number(), unit).prop_map(|(count, unit)| match u64::checked_mul(count, unit) {
-        Some(ns) => Duration::from_nanos(ns),
-        None => Duration::from_nanos(count),
-    });
-    let option = || prop::option::of(number());
-    (number(), period, option(), option()).prop_map(|(n, period, burst, initial)| {
-        let quota = Quota::per(n, period);
-        let quota = burst.map_or(quota, |burst| quota.burst(burst));
-        initial.map_or(quota, |initial| quota.initial(initial))
-    })
-}
-
 /// Words of the language in any order.
-fn soup() -> impl Strategy<Value = String> {
+fn any_words() -> impl Strategy<Value = String> {
     let words = [
         "0",
         "1",
@@ -217,14 +176,15 @@ fn soup() -> impl Strategy<Value = String> {
         "\u{2003}",
         "x",
     ];
-    prop::collection::vec(prop::sample::select(words.to_vec()), 0..12)
-        .prop_map(|words| words.concat())
+    soup(words.to_vec(), "")
 }
 
 fn is_quota_or_points_at_it(text: &str) {
     match text.parse::<Quota>() {
-        Ok(quota) => assert_eq!(quota.to_string().parse(), Ok(quota), "{text:?}"),
-        Err(error) => check_error(text, error),
+        Ok(quota) => is_read_back(&quota),
+        Err(error) => {
+            offending(text, error.span(), &error);
+        }
     }
 }
 
@@ -232,26 +192,23 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4000) })]
 
     #[test]
-    fn any_text_is_a_quota_or_an_error_in_it(text in any::<String>(), soup in soup()) {
+    fn any_text_is_a_quota_or_an_error_in_it(text in any::<String>(), soup in any_words()) {
         is_quota_or_points_at_it(&text);
         is_quota_or_points_at_it(&soup);
     }
 
     #[test]
-    fn a_quota_is_read_back_from_its_text(quota in quotas()) {
-        let text = quota.to_string();
-        prop_assert_eq!(text.parse(), Ok(quota), "{}", text);
+    fn a_quota_is_read_back_from_its_text(quota in quota(0..64)) {
+        is_read_back(&quota);
     }
 
     #[test]
     fn a_quota_with_a_mistake_is_an_error_in_it(
-        quota in quotas(),
-        place in any::<prop::sample::Index>(),
+        quota in quota(0..64),
+        place in any::<Index>(),
         mistake in any::<char>(),
     ) {
-        let mut text: Vec<char> = quota.to_string().chars().collect();
-        text.insert(place.index(text.len() + 1), mistake);
-        is_quota_or_points_at_it(&text.into_iter().collect::<String>());
+        is_quota_or_points_at_it(&with_a_mistake(&quota, place, mistake));
     }
 }
 
@@ -260,31 +217,25 @@ mod serde {
     use proptest::prelude::*;
     use tollgate::Quota;
 
+    use crate::texts::serde::{error, is_its_text};
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
 
         #[test]
-        fn a_quota_is_read_back_from_json(quota in super::quotas()) {
-            let json = serde_json::to_string(&quota).expect("a string");
-            prop_assert_eq!(&json, &format!("\"{quota}\""));
-            let read: Quota = serde_json::from_str(&json).expect("the same quota");
-            prop_assert_eq!(read, quota);
+        fn a_quota_is_read_back_from_json(quota in super::quota(0..64)) {
+            is_its_text(&quota);
         }
     }
 
     #[test]
     fn what_is_no_quota_is_an_error_that_says_so() {
-        let error = |json| {
-            serde_json::from_str::<Quota>(json)
-                .expect_err(json)
-                .to_string()
-        };
-        let unit = error("\"100/fortnight\"");
+        let unit = error::<Quota>("\"100/fortnight\"");
         assert!(
             unit.contains("at byte 4: `fortnight` is no unit of time"),
             "{unit}"
         );
-        let number = error("100");
+        let number = error::<Quota>("100");
         assert!(
             number.contains("a quota such as \"100/s burst 20\""),
             "{number}"

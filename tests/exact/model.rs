@@ -5,23 +5,15 @@
 //! reduced numerator of the quota is the denominator here. Nothing is rounded but the answers,
 //! and nothing is shared with the crate.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Up to there, in nanoseconds, the crate promises everything: 50 years of 365.25 days.
-pub(crate) const FIFTY_YEARS: u64 = 36_525 * 43_200 * 1_000_000_000;
+use crate::random::Random;
+pub(crate) use crate::reference::FIFTY_YEARS;
+use crate::reference::{Fraction, Reference, Span, Wait};
+use crate::seen::Seen;
 
-/// The values that are right: all from `lo` to `hi`, which are one where the crate is exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) lo: i128,
-    pub(crate) hi: i128,
-}
-
-impl Span {
-    pub(crate) fn has(self, value: u128) -> bool {
-        i128::try_from(value).is_ok_and(|value| self.lo <= value && value <= self.hi)
-    }
-}
+const YEAR: u64 = FIFTY_YEARS / 50;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
@@ -84,10 +76,6 @@ impl Model {
         }
     }
 
-    pub(crate) fn burst(&self) -> u64 {
-        self.burst
-    }
-
     /// What the bucket lacks at `now`, in parts; below 0 if it has been full for a while.
     fn lack(&self, now: u64) -> i128 {
         self.full_at - self.tick(now)
@@ -118,22 +106,16 @@ impl Model {
         }
     }
 
-    /// Nanoseconds until `n` permits are there; for 0 permits, until no debt is left.
-    pub(crate) fn wait(&self, now: u64, n: u64) -> Span {
+    /// Nanoseconds until `n` permits are there.
+    fn until(&self, now: u64, n: u64) -> Span {
         self.span(now, n == 0, |lack| {
             div_ceil(lack + self.permits(n) - self.reach, self.parts).max(0)
         })
     }
 
-    pub(crate) fn available(&self, now: u64) -> Span {
-        self.span(now, false, |lack| {
-            (self.reach - lack.max(0)).max(0) / self.interval
-        })
-    }
-
     /// Nanoseconds until the bucket is full. A bucket that will not be for a hundred years may be
     /// another nanosecond late; what the crate promises of permits ends long before.
-    pub(crate) fn full_after(&self, now: u64) -> Span {
+    fn full_after(&self, now: u64) -> Span {
         let full = self.span(now, false, |lack| div_ceil(lack, self.parts).max(0));
         let far = !self.exact && self.full_tick() > 2 * FIFTY_YEARS;
         Span {
@@ -142,56 +124,20 @@ impl Model {
         }
     }
 
-    /// Permits owed, a started one counted whole.
-    pub(crate) fn debt(&self, now: u64) -> Span {
-        self.span(now, true, |lack| {
-            div_ceil(lack - self.reach, self.interval).max(0)
-        })
+    /// The first nanosecond at or after which the bucket is full.
+    fn full_tick(&self) -> u64 {
+        u64::try_from(div_ceil(self.full_at, self.parts)).unwrap_or(u64::MAX)
     }
 
     /// How many permits could be charged before a burst of them is owed.
-    pub(crate) fn chargeable(&self, now: u64) -> u64 {
+    fn chargeable(&self, now: u64) -> u64 {
         let free = 2 * self.reach - self.lack(now).max(0);
         u64::try_from(free.max(0) / self.interval).unwrap_or(u64::MAX)
     }
 
-    /// Takes `n` permits, there or not.
-    pub(crate) fn take(&mut self, now: u64, n: u64) {
-        if n > 0 {
-            self.roundings += u64::from(self.lack(now) <= 0);
-            self.full_at = self.full_at.max(self.tick(now)) + self.permits(n);
-        }
-    }
-
-    /// Where the last grant stands: what [`undo`](Self::undo) wants to know.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
-            end: self.full_at,
-            roundings: self.roundings,
-        }
-    }
-
-    /// Whether the limiter must know where this grant stands: always, where it is exact.
-    /// Elsewhere mark and bucket may have been rounded by different parts of a nanosecond, and
-    /// what is left of the grant can't be told closer than that.
-    pub(crate) fn knows(&self, mark: Mark) -> bool {
-        self.exact || mark.roundings == self.roundings
-    }
-
-    /// Gives back what `n` permits that ended at `mark` still take of the time after `now`. The
-    /// answer is how many came back, a part of one counted whole.
-    pub(crate) fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Span {
-        let ahead = (mark.end - self.tick(now)).max(0);
-        self.give_back(now, self.permits(n), ahead)
-    }
-
-    /// Gives back `n` permits, down to a full bucket.
-    pub(crate) fn refund(&mut self, now: u64, n: u64) -> Span {
-        self.give_back(now, self.permits(n), i128::MAX / 2)
-    }
-
     /// Gives back `parts`, but no more than are `ahead` and than the bucket lacks. Either may be
-    /// counted a nanosecond longer or a quarter of one shorter; what comes back may not.
+    /// counted a nanosecond longer or a quarter of one shorter; what comes back may not. The answer is
+    /// how many permits came back, a part of one counted whole.
     fn give_back(&mut self, now: u64, parts: i128, ahead: i128) -> Span {
         let lack = self.lack(now).max(0);
         let slack = if self.exact { 0 } else { self.parts };
@@ -209,25 +155,138 @@ impl Model {
         span
     }
 
-    pub(crate) fn reset(&mut self) {
-        self.roundings += 1;
-        self.full_at = 0;
-    }
-
     /// Starts with `initial` permits.
     pub(crate) fn start(&mut self, now: u64, initial: u64) {
         self.take(now, self.burst - initial);
     }
+}
 
-    /// Whether the bucket is full: whether it may be told to be, and whether it must.
-    pub(crate) fn is_full(&self, now: u64) -> (bool, bool) {
+impl Reference for Model {
+    type Mark = Mark;
+
+    fn limit(&self) -> u64 {
+        self.burst
+    }
+
+    /// The same, one that matters or one beside it, a later one, an earlier one.
+    fn moment(&self, still: u64, random: &mut Random, _seen: &mut Seen) -> u64 {
+        let beside =
+            |random: &mut Random, tick: u64| tick.saturating_add(random.below(3)).saturating_sub(1);
+        let later = |by: u64| still.saturating_add(by);
+        let until = |n| later(self.until(still, n).lo as u64);
+        let full = self.full_after(still).hi as u64;
+        let target = match random.below(20) {
+            0..=4 => still,
+            5 => later(1),
+            6 => later(random.upto(1_000_000)),
+            7..=10 => {
+                let n = random.upto(self.burst);
+                beside(random, until(n))
+            }
+            11 => beside(random, self.full_tick()),
+            12 => beside(random, until(0)),
+            13 | 14 => later(random.upto(full.saturating_mul(2))),
+            15 => still.saturating_sub(random.upto(1000)),
+            16 => still.saturating_sub(random.upto(full)),
+            17 => later(full).saturating_add(random.upto(1_000_000_000)),
+            18 if random.one_in(50) => random.below(FIFTY_YEARS),
+            19 if random.one_in(50) => 0,
+            _ => beside(random, until(1)),
+        };
+        target.min(FIFTY_YEARS)
+    }
+
+    /// Where the limiter is not exact its clock is slower by up to a third of a nanosecond in 50 years,
+    /// and what is given back so much earlier counts by that much more.
+    fn begins_anew(&self, before: u64, now: u64) -> bool {
+        !self.exact && now < before.saturating_sub(YEAR)
+    }
+
+    fn available(&self, now: u64) -> Span {
+        self.span(now, false, |lack| {
+            (self.reach - lack.max(0)).max(0) / self.interval
+        })
+    }
+
+    /// Only what would take past 50 years may be said to be never there.
+    fn wait(&self, now: u64, n: u64) -> Wait {
+        let span = self.until(now, n);
+        Wait {
+            span,
+            may_be_never: i128::from(FIFTY_YEARS) < i128::from(now) + span.hi,
+            is_never: false,
+        }
+    }
+
+    fn counted_at(&self, now: u64, _n: u64) -> u64 {
+        now
+    }
+
+    fn as_new_after(&self, now: u64, _counted_at: u64) -> Span {
+        self.full_after(now)
+    }
+
+    fn take(&mut self, now: u64, n: u64) {
+        if n > 0 {
+            self.roundings += u64::from(self.lack(now) <= 0);
+            self.full_at = self.full_at.max(self.tick(now)) + self.permits(n);
+        }
+    }
+
+    fn debt(&self, now: u64) -> Span {
+        self.span(now, true, |lack| {
+            div_ceil(lack - self.reach, self.interval).max(0)
+        })
+    }
+
+    /// A burst of debt always fits.
+    fn room(&self, now: u64) -> RangeInclusive<u64> {
+        self.chargeable(now)..=u64::MAX
+    }
+
+    /// Elsewhere more than a burst of debt is not paid within 50 years.
+    fn knows_debt(&self, now: u64, n: u64) -> bool {
+        self.exact || n <= self.chargeable(now)
+    }
+
+    fn mark(&self, _now: u64) -> Mark {
+        Mark {
+            end: self.full_at,
+            roundings: self.roundings,
+        }
+    }
+
+    /// Gives back what `n` permits that ended at `mark` still take of the time after `now`. Where the
+    /// limiter is not exact, mark and bucket may have been rounded by different parts of a nanosecond, and
+    /// what is left of the grant can't be told closer than that.
+    fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<Span> {
+        if !self.exact && mark.roundings != self.roundings {
+            return None;
+        }
+        let ahead = (mark.end - self.tick(now)).max(0);
+        Some(self.give_back(now, self.permits(n), ahead))
+    }
+
+    /// Gives back `n` permits, down to a full bucket.
+    fn refund(&mut self, now: u64, n: u64) -> Span {
+        self.give_back(now, self.permits(n), i128::MAX / 2)
+    }
+
+    fn is_idle(&self, now: u64) -> (bool, bool) {
         let late = if self.exact { 0 } else { self.parts };
         (self.lack(now) <= 0, self.lack(now) + late <= 0)
     }
 
-    /// The first nanosecond at or after which the bucket is full.
-    pub(crate) fn full_tick(&self) -> u64 {
-        u64::try_from(div_ceil(self.full_at, self.parts)).unwrap_or(u64::MAX)
+    fn level(&self, now: u64) -> Option<Fraction> {
+        self.exact.then(|| Fraction {
+            num: self.lack(now).max(0) as u128,
+            den: self.interval as u128,
+        })
+    }
+
+    fn reset(&mut self) {
+        self.roundings += 1;
+        self.full_at = 0;
     }
 }
 

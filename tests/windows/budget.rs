@@ -1,7 +1,6 @@
 //! What fits a word, from what is documented of each layout, by trying one width after the other.
 
-/// 50 years of 365.25 days, in nanoseconds.
-pub(crate) const FIFTY_YEARS: u64 = 36_525 * 43_200 * 1_000_000_000;
+pub(crate) use crate::reference::FIFTY_YEARS;
 
 /// So many windows are needed for 50 years, wherever they begin: the first and the last are cut.
 fn needed(period: u64) -> u128 {

@@ -5,6 +5,9 @@
 
 mod bounds;
 mod budget;
+#[path = "../common/defined.rs"]
+mod defined;
+#[path = "../common/driver.rs"]
 mod driver;
 mod examples;
 mod first;
@@ -13,19 +16,28 @@ mod grid;
 mod intervals;
 mod known_failures;
 mod leaky;
+#[path = "../common/model.rs"]
 mod model;
 mod quotas;
-#[path = "../exact/random.rs"]
+#[path = "../common/random.rs"]
 mod random;
+#[path = "../common/reference.rs"]
+mod reference;
+#[path = "../common/seen.rs"]
+mod seen;
 mod sliding;
+#[path = "../common/subject.rs"]
+mod subject;
 mod words;
 
 use tollgate::{AnyAlgorithm, Limiter, ManualClock, Tick};
 
 use budget::FIFTY_YEARS;
-use driver::{Every, Run, Seen};
+use driver::Run;
 use model::Model;
 use random::Random;
+use seen::Seen;
+use subject::Every;
 
 /// So many operations of each algorithm. A build that checks overflow as well does a share of them, so
 /// that the tests stay quick.
@@ -96,15 +108,7 @@ fn runs<A: Every + Copy>(cases: &[(A, (impl Model, u64))], seed: u64, must_see: 
             seen.add(&run(*algorithm, model.clone(), &mut random, 200));
         }
     }
-    check(&seen, must_see);
-}
-
-fn check(seen: &Seen, must_see: &[&str]) {
-    println!("{} operations: {seen:?}", seen.count("operation"));
-    assert!(seen.count("operation") >= OPERATIONS);
-    for what in MUST_SEE.iter().chain(must_see) {
-        assert!(seen.count(what) > 0, "no {what}: {seen:?}");
-    }
+    seen.check(OPERATIONS, &[&MUST_SEE, must_see]);
 }
 
 #[test]
@@ -172,5 +176,6 @@ fn any_algorithm_is_what_it_stands_for() {
         some_of!(quotas::intervals());
         some_of!(quotas::greedy());
     }
-    check(&seen, &["delayed", "counted ahead", "a part of a permit"]);
+    let any = ["delayed", "counted ahead", "a part of a permit"];
+    seen.check(OPERATIONS, &[&MUST_SEE, &any]);
 }

@@ -163,10 +163,29 @@ mod lender {
     /// Permits of a window that is ahead of the clock, since somebody brought a later tick. What a lease holds can
     /// be used at once, which would be before they count.
     #[cold]
-    fn too_early<A: Lend>(limiter: &At<'_, A>, granted: Granted, n: u64) -> Denied {
+    fn too_early<A: Lend>(
+        limiter: &At<'_, A>,
+        granted: Granted,
+        n: u64,
+        held: u64,
+        wanted: u64,
+    ) -> Denied {
         let wait = granted.at().saturating_since(limiter.now());
         limiter.undo(granted);
-        Denied::later(n, wait)
+        let missing = n - held;
+        match limiter.time_until(missing) {
+            Some(due) => Denied::later(n, wait.max(due)),
+            None => match limiter.try_acquire_n(missing) {
+                Err(Denied::Never { limit, .. }) if missing - limit <= wanted => {
+                    match limiter.time_until((missing - limit).min(limit)) {
+                        Some(due) => Denied::later(n, wait.max(due)),
+                        None => Denied::stuck(n),
+                    }
+                }
+                Err(denied) => denied,
+                Ok(_) => Denied::stuck(n),
+            },
+        }
     }
 
     impl<A: Lend, C: Clock> Sealed for Leases<A, C> {
@@ -181,8 +200,8 @@ mod lender {
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied> {
             let limiter = self.limiter.at(self.limiter.now());
             let drawn = limiter.take_up_to(wanted);
-            if drawn.at() > limiter.now() {
-                return Err(too_early(&limiter, drawn, n));
+            if n > 0 && drawn.at() > limiter.now() {
+                return Err(too_early(&limiter, drawn, n, *held, wanted));
             }
             let drawn = drawn.n();
             *held += drawn;
@@ -191,8 +210,8 @@ mod lender {
                 _ => {
                     let missing = n - *held;
                     match limiter.try_acquire_n(missing) {
-                        Ok(granted) if granted.at() > limiter.now() => {
-                            return Err(too_early(&limiter, granted, n));
+                        Ok(granted) if n > 0 && granted.at() > limiter.now() => {
+                            return Err(too_early(&limiter, granted, n, *held, wanted));
                         }
                         Ok(_) => *held = 0,
                         // What the lease has drawn it holds, and there is room for what is missing then.

@@ -51,6 +51,7 @@ fn a_changed_decision_fails() {
         json!(true),
     );
     fails("pyrate_fixed_window_aligned", 0, waits, "ok", json!(true));
+    fails("pyrate_sliding_log", 0, waits, "ok", json!(true));
     fails(
         "rate_limiter_flexible_memory",
         0,
@@ -69,6 +70,9 @@ fn a_changed_value_fails() {
     fails("go_throttled_gcra", 1, waits, "retry_after_ns", json!(7));
     fails("go_throttled_gcra", 1, waits, "retry_after_ns", json!(-1));
     fails("pyrate_gcra", 1, waits, "waiting_ms", json!(7));
+    fails("pyrate_sliding_log", 1, waits, "waiting_ms", json!(7));
+    fails("pyrate_sliding_log", 4, waits, "failing", json!([3, 1001]));
+    fails("pyrate_sliding_log", 0, granted, "stored", json!(0));
     fails("rust_governor_gcra", 0, granted, "remaining", json!(9));
     fails("go_throttled_gcra", 0, granted, "remaining", json!(9));
     fails("go_throttled_gcra", 0, granted, "reset_after_ns", json!(9));
@@ -243,6 +247,8 @@ fn another_configuration_fails() {
         ("limits_fixed_window", "window_us"),
         ("limits_sliding_window_counter", "limit"),
         ("limits_sliding_window_counter", "window_us"),
+        ("limits_moving_window", "limit"),
+        ("limits_moving_window", "window_us"),
         ("rate_limiter_flexible_memory", "points"),
         ("rate_limiter_flexible_memory", "duration_s"),
     ];
@@ -256,6 +262,9 @@ fn another_configuration_fails() {
         ("pyrate_gcra", 0, "rates", "limit"),
         ("pyrate_gcra", 0, "rates", "interval_ms"),
         ("pyrate_gcra", 0, "rates", "burst"),
+        ("pyrate_sliding_log", 0, "rates", "limit"),
+        ("pyrate_sliding_log", 0, "rates", "interval_ms"),
+        ("pyrate_sliding_log", 5, "rates", "limit"),
         ("pyrate_fixed_window_aligned", 0, "rates", "limit"),
         ("pyrate_fixed_window_aligned", 0, "rates", "interval_ms"),
         ("nginx_limit_req_virtual", 3, "limits", "rate_milli_per_s"),

@@ -3,6 +3,7 @@
 mod changed;
 mod folders;
 mod leaky;
+mod logs;
 mod malformed;
 mod outside;
 mod windows;
@@ -18,16 +19,19 @@ pub(crate) fn own_copy() -> PathBuf {
 }
 
 /// The recorded files that have an adapter.
-const COVERED: [&str; 13] = [
+const COVERED: [&str; 16] = [
     "go_throttled_gcra",
     "limits_fixed_window",
+    "limits_moving_window",
     "limits_sliding_window_counter",
     "nginx_limit_req_realtime",
     "nginx_limit_req_virtual",
     "pyrate_fixed_window_aligned",
     "pyrate_gcra",
+    "pyrate_sliding_log",
     "rate_limiter_flexible_memory",
     "redis_shenyu_leaky_bucket",
+    "redis_shenyu_sliding_window",
     "redis_shenyu_token_bucket",
     "redis_spring_gateway_token_bucket",
     "rust_governor_gcra",

@@ -4,7 +4,9 @@ mod first_hit;
 mod flexible_theirs;
 mod governor;
 mod limits_fixed_window;
+mod limits_moving_window;
 mod limits_sliding_window;
+mod log_gate;
 mod nginx;
 mod pyrate;
 mod pyrate_rates;
@@ -13,6 +15,7 @@ mod rate_limiter_flexible;
 mod redis_bucket;
 mod shenyu;
 mod shenyu_leaky;
+mod shenyu_log;
 mod spring;
 mod throttled;
 mod token_bucket_pypi;
@@ -24,15 +27,18 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
     &[
         &governor::Governor,
         &limits_fixed_window::LimitsFixedWindow,
+        &limits_moving_window::LimitsMovingWindow,
         &limits_sliding_window::LimitsSlidingWindow,
         &nginx::Nginx,
         &throttled::Throttled,
         &pyrate::Pyrate,
         &pyrate_window::PyrateWindow,
+        &pyrate_window::PyrateLog,
         &rate_limiter_flexible::RateLimiterFlexible,
         &token_bucket_pypi::TokenBucketPyPi,
         &spring::Spring,
         &shenyu::ShenYu,
         &shenyu_leaky::ShenYuLeaky,
+        &shenyu_log::ShenYuLog,
     ]
 }

@@ -39,7 +39,7 @@ fn gate(config: &Fields, limit: u64, interval_ms: u64) -> Result<Gate<Gcra>, Mal
     ))
 }
 
-struct PyrateTrace(Rates<Gcra>);
+struct PyrateTrace(Rates<Gate<Gcra>>);
 
 impl Replay for PyrateTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {

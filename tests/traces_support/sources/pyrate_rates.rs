@@ -3,24 +3,55 @@
 //! Several rates are several limiters: a call is admitted if all admit it, else what the first ones
 //! granted is given back; `failing` is the first that refused. Waits are rounded up to milliseconds.
 
-use tollgate::{Forecast, GiveBack};
+use tollgate::{Forecast, GiveBack, Granted};
 use tollgate_replay::{Answer, Comparison, Fields, Gate, Malformed, Op};
 
-pub(super) struct Rate<A> {
+use super::log_gate::LogGate;
+
+/// One limiter of ours.
+pub(super) trait One {
+    fn ask(&self, n: u64, t_ns: u64) -> Answer;
+
+    /// Gives back what it has just granted.
+    fn undo(&self, granted: Granted) -> Result<(), Malformed>;
+}
+
+impl<A: Forecast + GiveBack> One for Gate<A> {
+    fn ask(&self, n: u64, t_ns: u64) -> Answer {
+        Self::ask(self, n, t_ns)
+    }
+
+    fn undo(&self, granted: Granted) -> Result<(), Malformed> {
+        Self::undo(self, granted);
+        Ok(())
+    }
+}
+
+impl One for LogGate {
+    fn ask(&self, n: u64, t_ns: u64) -> Answer {
+        Self::ask(self, n, t_ns)
+    }
+
+    fn undo(&self, granted: Granted) -> Result<(), Malformed> {
+        self.take_out(granted)
+    }
+}
+
+pub(super) struct Rate<G> {
     limit: u64,
     interval_ms: u64,
-    pub(super) gate: Gate<A>,
+    pub(super) gate: G,
 }
 
-pub(super) struct Rates<A> {
-    pub(super) rates: Vec<Rate<A>>,
+pub(super) struct Rates<G> {
+    pub(super) rates: Vec<Rate<G>>,
 }
 
-impl<A: Forecast + GiveBack> Rates<A> {
+impl<G: One> Rates<G> {
     /// The gate of each rate's limit and interval in milliseconds.
     pub(super) fn new(
         config: &Fields,
-        gate: impl Fn(&Fields, u64, u64) -> Result<Gate<A>, Malformed>,
+        gate: impl Fn(&Fields, u64, u64) -> Result<G, Malformed>,
     ) -> Result<Self, Malformed> {
         let rates = config.objects("rates")?;
         let rate = |config: &Fields| {
@@ -38,7 +69,7 @@ impl<A: Forecast + GiveBack> Rates<A> {
 
     /// The decision, and of a refusal which rate it was and how long one must wait for it.
     pub(super) fn put(&self, op: &Op) -> Result<(bool, Comparison), Malformed> {
-        let refused = self.ask(op.args.u64("n")?, nanos(op.args.u64("t")?));
+        let refused = self.ask(op.args.u64("n")?, nanos(op.args.u64("t")?))?;
         let (ok, granted) = (op.result.flag("ok")?, refused.is_none());
         let comparison = Comparison::decision(op, ok, granted);
         if ok {
@@ -63,21 +94,21 @@ impl<A: Forecast + GiveBack> Rates<A> {
     }
 
     /// All or none: the first rate that refused, and its answer.
-    fn ask(&self, n: u64, t_ns: u64) -> Option<(&Rate<A>, Answer)> {
+    fn ask(&self, n: u64, t_ns: u64) -> Result<Option<(&Rate<G>, Answer)>, Malformed> {
         let mut granted = Vec::new();
         for rate in &self.rates {
             let answer = rate.gate.ask(n, t_ns);
             match answer.decision {
                 Ok(grant) => granted.push((rate, grant)),
                 Err(_) => {
-                    granted
-                        .iter()
-                        .for_each(|(rate, grant)| rate.gate.undo(*grant));
-                    return Some((rate, answer));
+                    for (rate, grant) in granted {
+                        rate.gate.undo(grant)?;
+                    }
+                    return Ok(Some((rate, answer)));
                 }
             }
         }
-        None
+        Ok(None)
     }
 }
 

@@ -10,8 +10,9 @@ use tollgate_versus::{
 use super::contestants::bucket::bucket;
 use super::contestants::{Source, entries};
 use super::gates::{Asked, AskedAt};
+use super::lent::Lending;
 use super::others::Governor;
-use super::timing::{Aligned, Contestant, Kind, Runner};
+use super::timing::{Aligned, Contestant, Kind, PerThread, Runner};
 
 pub(crate) type Named = (&'static str, Box<dyn Runner>);
 
@@ -34,6 +35,10 @@ pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError>
         }
     }
     all.push(("governor_system", shared(Governor::system(kind))));
+    if kind == Kind::Allowed {
+        let lending = Lending::new(SystemClock)?;
+        all.push(("lease_1024_system", Box::new(PerThread(lending))));
+    }
     windows(&mut all, kind, threads);
     counted(&mut all, kind)?;
     Ok(all)

@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
 mod gates;
+mod lent;
 mod limiters;
 #[path = "../versus/others.rs"]
 #[allow(dead_code, reason = "governor alone, with its own clock")]

@@ -1,14 +1,9 @@
-//! What every reference model says, and what follows from it: when permits are there is searched for,
-//! tick by tick in halves, in what the definition says is counted at each.
+//! A model that counts what was taken when, and what follows from it: when permits are there is searched
+//! for, tick by tick in halves, in what the definition says is counted at each.
 
 use std::fmt::Debug;
 
-/// A number of permits, exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fraction {
-    pub(crate) num: u128,
-    pub(crate) den: u128,
-}
+pub(crate) use crate::reference::Fraction;
 
 impl Fraction {
     pub(crate) fn whole(n: u64) -> Self {
@@ -16,18 +11,6 @@ impl Fraction {
             num: n.into(),
             den: 1,
         }
-    }
-
-    pub(crate) fn floor(self) -> u128 {
-        self.num / self.den
-    }
-
-    pub(crate) fn ceil(self) -> u128 {
-        self.num.div_ceil(self.den)
-    }
-
-    pub(crate) fn as_f64(self) -> f64 {
-        self.floor() as f64 + (self.num % self.den) as f64 / self.den as f64
     }
 }
 
@@ -56,6 +39,11 @@ pub(crate) trait Model: Debug + Clone {
 
     /// The tick at which a permit taken now is counted.
     fn counted_at(&self, now: u64) -> u64;
+
+    /// Whether a grant says how many remain.
+    fn tells_what_remains(&self) -> bool {
+        true
+    }
 
     /// Counts `n` permits, there or not.
     fn take(&mut self, now: u64, n: u64);

@@ -1,0 +1,40 @@
+//! Leases of more permits than 64: a draw waits until the limiter's cache line has come from the other core,
+//! so what decisions cost on several threads is a matter of how seldom they draw.
+
+use tollgate::{Clock, ConfigError, Lease, Leases, TokenBucket};
+
+use super::contestants::bucket::bucket;
+use super::contestants::timing::{Handle, Handled, Kind};
+
+const SIZE: u64 = 1024;
+
+/// What lends to each thread, and never runs dry.
+pub(crate) struct Lending<C>(Leases<TokenBucket, C>);
+
+impl<C: Clock> Lending<C> {
+    pub(crate) fn new(clock: C) -> Result<Self, ConfigError> {
+        let leases = Leases::with_clock(bucket(Kind::Allowed)?, 64 * SIZE, clock)?;
+        Ok(Self(leases))
+    }
+}
+
+impl<C: Clock + Sync> Handled for Lending<C> {
+    type Handle<'a>
+        = Own<'a, C>
+    where
+        C: 'a;
+
+    fn handle(&self, _threads: usize) -> Own<'_, C> {
+        Own(self.0.lease(SIZE))
+    }
+}
+
+/// A thread's permits.
+pub(crate) struct Own<'a, C: Clock>(Lease<&'a Leases<TokenBucket, C>>);
+
+impl<C: Clock> Handle for Own<'_, C> {
+    #[inline(always)]
+    fn decide(&mut self, _turn: u64) -> bool {
+        self.0.try_acquire().is_ok()
+    }
+}

@@ -1,0 +1,194 @@
+//! What an exact log answers, by its definition: a list of ticks. It shares nothing with the crate's.
+
+use std::fmt;
+
+use crate::play::Told;
+
+/// A call on a log, at a tick.
+#[derive(Debug, Clone, Copy)]
+pub enum Call {
+    /// `try_acquire_n_at`.
+    Take(u64, u64),
+    /// `take_up_to_at`.
+    TakeUpTo(u64, u64),
+    /// `available_at`.
+    Available(u64),
+    /// `time_until_at`.
+    TimeUntil(u64, u64),
+}
+
+impl Call {
+    const fn tick(self) -> u64 {
+        match self {
+            Self::Take(_, at) | Self::TakeUpTo(_, at) | Self::Available(at) => at,
+            Self::TimeUntil(_, at) => at,
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Take(n, at) => write!(f, "take {n} at {at}"),
+            Self::TakeUpTo(n, at) => write!(f, "take up to {n} at {at}"),
+            Self::Available(at) => write!(f, "available at {at}"),
+            Self::TimeUntil(n, at) => write!(f, "time until {n} at {at}"),
+        }
+    }
+}
+
+/// At most `limit` permits in every interval of `period`.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// The limit.
+    pub limit: u64,
+    /// The period.
+    pub period: u64,
+}
+
+/// The ticks of all permits, in the order in which they were claimed.
+type Ticks = Vec<u64>;
+
+/// Whose tick a claim is entered at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entering {
+    /// Its own, by who claimed.
+    Alone,
+    /// Anybody's: who helps has another tick. And who claimed may be told the earliest one that it could be, if
+    /// it has been claimed anew by the time it looks.
+    Helped,
+}
+
+impl Rules {
+    /// What can be told in some order of the actors' calls, after which `then` are asked: first where each
+    /// enters its own, and then where others may help.
+    pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<Told>; 2] {
+        [Entering::Alone, Entering::Helped].map(|entering| {
+            let all = before.iter().chain(actors.iter().copied().flatten());
+            let ticks = all.chain(then).map(|call| call.tick()).collect();
+            let mut play = Orders {
+                rules: self,
+                entering,
+                ticks,
+                then,
+                told: Vec::new(),
+            };
+            play.go_on(&self.after(before), actors, &vec![vec![]; actors.len()]);
+            play.told
+        })
+    }
+
+    /// The ticks after these calls.
+    fn after(self, calls: &[Call]) -> Ticks {
+        calls.iter().fold(Ticks::new(), |ticks, call| {
+            let mut outcomes = self.outcomes(&ticks, *call, &[]);
+            outcomes.remove(0).1
+        })
+    }
+
+    /// The tick from which on `n` more could be had: 0 if at once, in a log that is not full.
+    fn expiry(self, ticks: &Ticks, n: u64) -> u64 {
+        let kept = ticks.len() as u64;
+        match (kept + n).checked_sub(self.limit + 1) {
+            Some(place) if kept + n > self.limit => ticks[place as usize] + self.period,
+            _ => 0,
+        }
+    }
+
+    fn available(self, ticks: &Ticks, now: u64) -> u64 {
+        let is_there = |n: &u64| self.expiry(ticks, *n) <= now;
+        (1..=self.limit).take_while(is_there).count() as u64
+    }
+
+    /// What a call may answer, and the ticks then. The first is that of who does it alone.
+    fn outcomes(self, ticks: &Ticks, call: Call, others: &[u64]) -> Vec<(String, Ticks)> {
+        let newest = ticks.last().copied().unwrap_or(0);
+        let now = call.tick().max(newest);
+        match call {
+            Call::Take(n, at) => match self.expiry(ticks, n) {
+                due if due > now => vec![(format!("not for {}", due - at), ticks.clone())],
+                due => self.claims(ticks, n, now, newest.max(due), others),
+            },
+            Call::TakeUpTo(n, _) => match self.available(ticks, now).min(n) {
+                0 => vec![(format!("0 at {now}, 0 left"), ticks.clone())],
+                n => {
+                    let floor = newest.max(self.expiry(ticks, n));
+                    self.claims(ticks, n, now, floor, others)
+                }
+            },
+            Call::Available(_) => {
+                let there = self.available(ticks, now);
+                vec![(format!("{there} there"), ticks.clone())]
+            }
+            Call::TimeUntil(n, at) => {
+                let wait = match self.expiry(ticks, n) {
+                    due if due > now => due - at,
+                    _ => 0,
+                };
+                vec![(format!("{wait} to wait"), ticks.clone())]
+            }
+        }
+    }
+
+    fn claims(
+        self,
+        ticks: &Ticks,
+        n: u64,
+        now: u64,
+        floor: u64,
+        others: &[u64],
+    ) -> Vec<(String, Ticks)> {
+        let mut outcomes = Vec::new();
+        for tick in [now].into_iter().chain(others.iter().copied()) {
+            let entered = tick.max(floor);
+            let mut ticks = ticks.clone();
+            ticks.extend((0..n).map(|_| entered));
+            outcomes.push((format!("{n} at {entered}, 0 left"), ticks.clone()));
+            if !others.is_empty() {
+                outcomes.push((format!("{n} at {floor}, 0 left"), ticks));
+            }
+        }
+        outcomes
+    }
+}
+
+/// All orders of calls.
+struct Orders<'a> {
+    rules: Rules,
+    entering: Entering,
+    ticks: Vec<u64>,
+    then: &'a [Call],
+    told: Vec<Told>,
+}
+
+impl Orders<'_> {
+    fn go_on(&mut self, ticks: &Ticks, left: &[&[Call]], told: &Told) {
+        if left.iter().all(|calls| calls.is_empty()) {
+            let asked = self.then.iter().map(|call| {
+                let mut outcomes = self.rules.outcomes(ticks, *call, &[]);
+                outcomes.remove(0).0
+            });
+            let mut told = told.clone();
+            told.push(asked.collect());
+            if !self.told.contains(&told) {
+                self.told.push(told);
+            }
+            return;
+        }
+        let others = match self.entering {
+            Entering::Alone => Vec::new(),
+            Entering::Helped => self.ticks.clone(),
+        };
+        for (who, calls) in left.iter().enumerate() {
+            let Some((call, rest)) = calls.split_first() else {
+                continue;
+            };
+            for (answer, ticks) in self.rules.outcomes(ticks, *call, &others) {
+                let (mut left, mut told) = (left.to_vec(), told.clone());
+                left[who] = rest;
+                told[who].push(answer);
+                self.go_on(&ticks, &left, &told);
+            }
+        }
+    }
+}

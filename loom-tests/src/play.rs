@@ -1,0 +1,395 @@
+//! A play: a gate of several words, what happens first, and then who does what at the same time. What a
+//! [`Scene`](crate::Scene) is to one word.
+
+use std::fmt::{self, Debug, Display};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate::primitive::modelled::{Conditions, Stop, stopping, under};
+
+use crate::deed::Deed;
+use crate::expected::Expected;
+use crate::layout::{Layout, actor};
+use crate::run::Run;
+use crate::script;
+use crate::verb::Answer;
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Played {
+    /// To each actor, before the play.
+    pub before: Vec<Vec<Answer>>,
+    /// To each actor.
+    pub answers: Vec<Vec<Answer>>,
+    /// When all had come to their end: what the words hold, as far as it can be asked.
+    pub after: Vec<Answer>,
+}
+
+impl Played {
+    /// All answers.
+    pub fn all(&self) -> impl Iterator<Item = &Answer> {
+        let actors = self.before.iter().chain(&self.answers).flatten();
+        actors.chain(&self.after)
+    }
+
+    /// All that was told while they played and after, in words.
+    pub fn told(&self) -> Told {
+        let all = self.answers.iter().chain([&self.after]);
+        all.map(|answers| answers.iter().map(ToString::to_string).collect())
+            .collect()
+    }
+
+    /// What each actor was told.
+    pub fn in_words(&self) -> Vec<String> {
+        let words = self.answers.iter().map(|answers| {
+            let answers = answers.iter().map(ToString::to_string);
+            answers.collect::<Vec<_>>().join(", ")
+        });
+        words.collect()
+    }
+}
+
+/// What was told, in words: to each actor, and after them.
+pub type Told = Vec<Vec<String>>;
+
+type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
+type Rule = dyn Fn(&Played) + Send + Sync;
+
+/// Who does what. `M` is what an actor remembers.
+pub struct Play<G, M> {
+    make: Arc<dyn Fn() -> G + Send + Sync>,
+    /// What the main thread does before, with each actor's memory.
+    before: Vec<Vec<Deed<G, M>>>,
+    pub(crate) actors: Vec<Vec<Deed<G, M>>>,
+    pub(crate) after: Arc<After<G, M>>,
+    rules: Vec<Arc<Rule>>,
+}
+
+impl<G, M> Play<G, M>
+where
+    G: Send + Sync + 'static,
+    M: Default + Send + 'static,
+{
+    /// A play at a gate that is made so, anew for each execution.
+    pub fn at(make: impl Fn() -> G + Send + Sync + 'static) -> Self {
+        Self {
+            make: Arc::new(make),
+            before: Vec::new(),
+            actors: Vec::new(),
+            after: Arc::new(|_, _| Vec::new()),
+            rules: Vec::new(),
+        }
+    }
+
+    /// One more actor.
+    #[must_use]
+    pub fn actor(self, deeds: &[Deed<G, M>]) -> Self {
+        self.actor_after(&[], deeds)
+    }
+
+    /// One more actor, for whom this was done before.
+    #[must_use]
+    pub fn actor_after(mut self, before: &[Deed<G, M>], deeds: &[Deed<G, M>]) -> Self {
+        self.before.push(before.to_vec());
+        self.actors.push(deeds.to_vec());
+        self
+    }
+
+    /// What is asked when all have come to their end.
+    #[must_use]
+    pub fn after(
+        mut self,
+        after: impl Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync + 'static,
+    ) -> Self {
+        self.after = Arc::new(after);
+        self
+    }
+
+    /// What must hold of whatever is played.
+    #[must_use]
+    pub fn rule(mut self, rule: impl Fn(&Played) + Send + Sync + 'static) -> Self {
+        self.rules.push(Arc::new(rule));
+        self
+    }
+
+    /// Whatever the threads do, the rules hold, and the actors are told one of these, in words; each of
+    /// them is. These do not come from the gate itself, so they show that it is right.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+        let told = told.iter().map(|actors| {
+            let actors = actors.iter().map(|told| (*told).to_owned());
+            actors.collect::<Vec<_>>()
+        });
+        let expected = Expected::all(told.collect());
+        explore(&Arc::new(self), run, &expected, Played::in_words);
+    }
+
+    /// Whatever the threads do, the rules hold, and what is told, to the actors and after them, is among these;
+    /// each of the first is reached.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_among(self, run: &mut Run, required: Vec<Told>, others: Vec<Told>) {
+        let expected = Expected::some(required, others);
+        explore(&Arc::new(self), run, &expected, Played::told);
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their end, the
+    /// rules hold, and what is told is among these, by how many deeds that one did.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<Told>>) {
+        let allowed = allowed.into_iter().map(|told| Expected::some(vec![], told));
+        let allowed: Vec<_> = allowed.collect();
+        stop_everywhere(&Arc::new(self), run, who, move |played| {
+            allowed[played.answers[who].len()].note(&played.told());
+        });
+    }
+
+    /// Whatever the threads do, the rules hold.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_rules(self, run: &mut Run) {
+        let expected = Expected::at_least(vec![true]);
+        explore(&Arc::new(self), run, &expected, |_| true);
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their end, and
+    /// the rules hold.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping(self, run: &mut Run, who: usize) {
+        stop_everywhere(&Arc::new(self), run, who, |_| {});
+    }
+
+    pub(crate) fn begin(&self) -> (Arc<G>, Vec<Vec<Answer>>, Vec<M>) {
+        let gate = Arc::new((self.make)());
+        let mut memories = Vec::new();
+        let mut answers = Vec::new();
+        for before in &self.before {
+            let mut memory = M::default();
+            answers.push(all_of(before, &gate, &mut memory));
+            memories.push(memory);
+        }
+        (gate, answers, memories)
+    }
+
+    /// One execution under loom. `stops` says who, and after how many operations. Also says whether that
+    /// one came to its end.
+    fn perform(&self, layout: Layout, stops: Option<(usize, u64)>) -> (Played, bool) {
+        let (gate, before, memories) = self.begin();
+        let actors = self.actors.iter().zip(memories).enumerate();
+        let actors = actors.map(|(who, (deeds, mut memory))| {
+            let (deeds, gate) = (deeds.clone(), Arc::clone(&gate));
+            let stops = stops.filter(|stops| stops.0 == who);
+            actor(move || {
+                let mut answers = Vec::new();
+                let mut act = || {
+                    for deed in &deeds {
+                        answers.push(deed.act(&gate, &mut memory));
+                    }
+                };
+                let ended = match stops {
+                    Some((_, operations)) => stopping(Stop::Operations(operations), act).is_some(),
+                    None => {
+                        act();
+                        true
+                    }
+                };
+                (answers, memory, ended)
+            })
+        });
+        let acted = layout.act(actors.collect());
+        let ended = acted.iter().all(|(_, _, ended)| *ended);
+        let (answers, mut memories): (Vec<_>, Vec<_>) = acted
+            .into_iter()
+            .map(|(answers, memory, _)| (answers, memory))
+            .unzip();
+        let played = Played {
+            before,
+            answers,
+            after: (self.after)(&gate, &mut memories),
+        };
+        for rule in &self.rules {
+            rule(&played);
+        }
+        (played, ended)
+    }
+
+    fn lengths(&self) -> Vec<usize> {
+        self.actors.iter().map(Vec::len).collect()
+    }
+}
+
+impl<G, M> Play<G, M>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    /// Whatever the threads do, the rules hold, and the outcome is that of some order of the same deeds,
+    /// one after the other; and each of those is reached.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore(self, run: &mut Run) {
+        let play = Arc::new(self);
+        let expected = Expected::all(outcomes(&play, script::in_order(&play.lengths())));
+        explore(&play, run, &expected, Played::clone);
+    }
+
+    /// The same, but that others may see what somebody has only begun.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_begun(self, run: &mut Run) {
+        let play = Arc::new(self);
+        let required = outcomes(&play, script::in_order(&play.lengths()));
+        let begun = script::with_begun(&script::in_order(&play.lengths()));
+        let others = outcomes(&play, begun);
+        let expected = Expected::some(required, others);
+        explore(&play, run, &expected, Played::clone);
+    }
+
+    /// Whatever the threads do, the rules hold; and the outcome of each order is reached.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_openly(self, run: &mut Run) {
+        let play = Arc::new(self);
+        let required = outcomes(&play, script::in_order(&play.lengths()));
+        explore(&play, run, &Expected::at_least(required), Played::clone);
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their end, and
+    /// what they are told is that of some order in which that one did its last deed, or did not, or began
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping_in_order(self, run: &mut Run, who: usize) {
+        let play = Arc::new(self);
+        let lengths = play.lengths();
+        // By how many deeds it did.
+        let mut allowed = Vec::new();
+        for done in 0..=lengths[who] {
+            let mut outcomes = outcomes(
+                &play,
+                script::with_begun(&script::stopped(&lengths, who, done)),
+            );
+            for outcome in &mut outcomes {
+                // What the last deed would have answered.
+                outcome.answers[who].truncate(done);
+            }
+            allowed.push(Expected::some(vec![], outcomes));
+        }
+        stop_everywhere(&play, run, who, move |played| {
+            allowed[played.answers[who].len()].note(played);
+        });
+    }
+}
+
+/// Explores a play, and what is told of it must be expected.
+fn explore<G, M, T>(
+    play: &Arc<Play<G, M>>,
+    run: &mut Run,
+    expected: &Expected<T>,
+    tell: impl Fn(&Played) -> T + Copy + Send + Sync + 'static,
+) where
+    G: Send + Sync + 'static,
+    M: Default + Send + 'static,
+    T: Clone + PartialEq + Debug + Send + Sync + 'static,
+{
+    let _said = Said(play.to_string());
+    for rings in [false, true] {
+        // A second time, with the bells, only where loom has missed something without them.
+        if rings && expected.missed().is_empty() {
+            break;
+        }
+        let (play, noted) = (Arc::clone(play), expected.clone());
+        let conditions = Conditions {
+            rings,
+            ..Conditions::now()
+        };
+        under(conditions, || {
+            run.explore(move |layout| noted.note(&tell(&play.perform(layout, None).0)));
+        });
+    }
+    expected.assert_reached();
+}
+
+/// Lets one actor stop before each of its operations in turn.
+fn stop_everywhere<G, M>(
+    play: &Arc<Play<G, M>>,
+    run: &mut Run,
+    who: usize,
+    judge: impl Fn(&Played) + Send + Sync + 'static,
+) where
+    G: Send + Sync + 'static,
+    M: Default + Send + 'static,
+{
+    let _said = Said(format!("actor {who} stops\n{play}"));
+    let judge = Arc::new(judge);
+    for operations in 0.. {
+        let stopped = Arc::new(Mutex::new(false));
+        let (stops, play, judge) = (Arc::clone(&stopped), Arc::clone(play), Arc::clone(&judge));
+        run.explore(move |layout| {
+            let (played, ended) = play.perform(layout, Some((who, operations)));
+            *stops.lock().unwrap_or_else(PoisonError::into_inner) |= !ended;
+            judge(&played);
+        });
+        if !*stopped.lock().unwrap_or_else(PoisonError::into_inner) {
+            assert!(operations > 1, "it never stopped");
+            break;
+        }
+    }
+}
+
+fn all_of<G, M>(deeds: &[Deed<G, M>], gate: &Arc<G>, memory: &mut M) -> Vec<Answer> {
+    let answers = deeds.iter().map(|deed| deed.act(gate, memory));
+    answers.collect()
+}
+
+fn outcomes<G, M>(play: &Arc<Play<G, M>>, scripts: Vec<script::Script>) -> Vec<Played>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    script::read(play, scripts).into_iter().flatten().collect()
+}
+
+impl<G, M> Display for Play<G, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (before, deeds) in self.before.iter().zip(&self.actors) {
+            let line = |deeds: &[Deed<G, M>]| {
+                let deeds = deeds.iter().map(ToString::to_string);
+                deeds.collect::<Vec<_>>().join(", ")
+            };
+            writeln!(f, "  after {}: {}", line(before), line(deeds))?;
+        }
+        Ok(())
+    }
+}
+
+/// Says which play it was, if it fails unexpectedly.
+struct Said(String);
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !crate::run::is_quiet() {
+            eprintln!("the play that failed:\n{}", self.0);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The same deeds one after the other, where loom has nothing to choose: what the outcomes of threads are
+//! compared with.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate::primitive::modelled::{Conditions, Stop, stopping, under};
+
+use crate::orders::orders;
+use crate::play::{Play, Played};
+
+/// What is done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// This actor's next deed.
+    Do(usize),
+    /// This actor begins its next deed, and stops when it has written so often. It does it later, or never.
+    Begin(usize, u64),
+}
+
+pub(crate) type Script = Vec<Step>;
+
+/// More often than a deed writes before the end that counts.
+const MANY: u64 = 3;
+
+/// Runs scripts on the correct crate. A script whose beginning was the whole deed gives nothing.
+pub(crate) fn read<G, M>(play: &Arc<Play<G, M>>, scripts: Vec<Script>) -> Vec<Option<Played>>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    let mut all = Vec::new();
+    // Loom counts the operations of one execution.
+    for scripts in scripts.chunks(100) {
+        let (play, scripts) = (Arc::clone(play), scripts.to_vec());
+        all.extend(alone(move || {
+            let outcomes = scripts.iter().map(|script| follow(&play, script));
+            outcomes.collect::<Vec<_>>()
+        }));
+    }
+    all
+}
+
+/// Runs something in a model with one thread.
+fn alone<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> T {
+    let told = Arc::new(Mutex::new(None));
+    let tells = Arc::clone(&told);
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 50_000;
+    under(Conditions::default(), || {
+        builder.check(move || {
+            let done = act();
+            *tells.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        });
+    });
+    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    told.take().expect("it ran")
+}
+
+fn follow<G, M>(play: &Play<G, M>, script: &Script) -> Option<Played>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    let (gate, before, mut memories) = play.begin();
+    let mut answers = vec![Vec::new(); play.actors.len()];
+    for step in script {
+        match *step {
+            Step::Do(who) => {
+                let deed = &play.actors[who][answers[who].len()];
+                answers[who].push(deed.act(&gate, &mut memories[who]));
+            }
+            Step::Begin(who, writes) => {
+                let deed = &play.actors[who][answers[who].len()];
+                let mut memory = memories[who].clone();
+                let done = stopping(Stop::Writes(writes), || deed.act(&gate, &mut memory));
+                if done.is_some() {
+                    return None;
+                }
+            }
+        }
+    }
+    let after = (play.after)(&gate, &mut memories);
+    Some(Played {
+        before,
+        answers,
+        after,
+    })
+}
+
+/// All orders of the actors' deeds.
+pub(crate) fn in_order(lengths: &[usize]) -> Vec<Script> {
+    let orders = orders(lengths).into_iter();
+    let script = |order: Vec<usize>| order.into_iter().map(Step::Do).collect();
+    orders.map(script).collect()
+}
+
+/// The same scripts, and those in which up to two deeds were begun before they are done: what somebody has
+/// begun may be seen by others, though it counts only when it is done.
+pub(crate) fn with_begun(scripts: &[Script]) -> Vec<Script> {
+    let mut all = scripts.to_vec();
+    for _ in 0..2 {
+        let more: Vec<_> = all.iter().flat_map(one_more_begun).collect();
+        for script in more {
+            if !all.contains(&script) {
+                all.push(script);
+            }
+        }
+    }
+    all
+}
+
+/// One more deed is begun before others that were done before it.
+fn one_more_begun(script: &Script) -> Vec<Script> {
+    let mut all = Vec::new();
+    for (place, step) in script.iter().enumerate() {
+        let (Step::Do(who) | Step::Begin(who, _)) = *step;
+        let is_own = |step: &Step| matches!(*step, Step::Do(of) | Step::Begin(of, _) if of == who);
+        let before = script[..place].iter().rev();
+        let others = before.take_while(|step| !is_own(step)).count();
+        for earlier in (place - others)..place {
+            for writes in 1..=MANY {
+                let mut script = script.clone();
+                script.insert(earlier, Step::Begin(who, writes));
+                all.push(script);
+            }
+        }
+    }
+    all
+}
+
+/// What one actor has begun after `done` deeds it never goes on with. (If that is all of the deed, then
+/// it is done.)
+pub(crate) fn stopped(lengths: &[usize], who: usize, done: usize) -> Vec<Script> {
+    let mut lengths = lengths.to_vec();
+    let is_last = lengths[who] == done;
+    lengths[who] = done;
+    let mut all = in_order(&lengths);
+    if is_last {
+        return all;
+    }
+    lengths[who] = done + 1;
+    let begins = in_order(&lengths);
+    for script in &begins {
+        let last = script.iter().rposition(|step| *step == Step::Do(who));
+        let last = last.expect("it does something");
+        for writes in 1..=MANY {
+            let mut script = script.clone();
+            script[last] = Step::Begin(who, writes);
+            all.push(script);
+        }
+    }
+    all.extend(begins);
+    all
+}

@@ -1,0 +1,119 @@
+//! What is compared with a model: a limiter, its clock, and all the ways in which it can be asked.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tollgate::{
+    Algorithm, At, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Limiter,
+    ManualClock, Tick,
+};
+
+/// What the algorithms of these tests can do: everything.
+pub(crate) trait Every: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug {}
+impl<A: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug> Every for A {}
+
+/// A limiter on a manual clock, which stands at `now` when it is asked. A verb can be called in several
+/// ways that mean the same: `door` says by which.
+///
+/// What a limiter does not have is never asked for.
+pub(crate) trait Subject: Debug {
+    /// The verbs that it does not have, by the driver's names.
+    const LACKS: &'static [&'static str];
+
+    fn set(&self, now: Tick);
+    fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied>;
+    fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted;
+    fn available(&self, door: u64, now: Tick) -> u64;
+    fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration>;
+
+    fn undo(&self, _door: u64, _granted: Granted, _now: Tick) -> u64 {
+        unreachable!("no undo")
+    }
+    fn refund(&self, _door: u64, _n: u64, _now: Tick) -> u64 {
+        unreachable!("no refund")
+    }
+    fn charge(&self, _door: u64, _n: u64, _now: Tick) -> Charged {
+        unreachable!("no charge")
+    }
+    fn level(&self, _door: u64, _now: Tick) -> Level {
+        unreachable!("no level")
+    }
+    fn is_idle(&self, _now: Tick) -> bool {
+        unreachable!("no is_idle")
+    }
+    fn reset(&self) {
+        unreachable!("no reset")
+    }
+}
+
+/// The door to a view of the tick, which asks at other ticks than the clock's.
+pub(crate) const AT: u64 = 2;
+
+/// How many doors there are.
+pub(crate) const DOORS: u64 = 3;
+
+/// The same verb of a limiter by its clock, or of its view.
+macro_rules! by {
+    ($gate:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
+        match $door {
+            0 | 1 => $gate.$verb($($argument),*),
+            _ => $gate.at($now).$verb($($argument),*),
+        }
+    };
+}
+
+impl<A: Every> Subject for Limiter<A, ManualClock> {
+    const LACKS: &'static [&'static str] = &[];
+
+    fn set(&self, now: Tick) {
+        self.clock().set(now);
+    }
+
+    fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
+        let view: At<'_, A> = self.at(now);
+        match (door, n) {
+            (0, 1) => self.try_acquire(),
+            (0, _) => self.try_acquire_n(n),
+            (1, 1) => self.try_acquire_at(now),
+            (1, _) => self.try_acquire_n_at(n, now),
+            (_, 1) => view.try_acquire(),
+            (_, _) => view.try_acquire_n(n),
+        }
+    }
+
+    fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted {
+        by!(self, door, now, take_up_to(n))
+    }
+
+    fn available(&self, door: u64, now: Tick) -> u64 {
+        by!(self, door, now, available())
+    }
+
+    fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration> {
+        by!(self, door, now, time_until(n))
+    }
+
+    fn undo(&self, door: u64, granted: Granted, now: Tick) -> u64 {
+        by!(self, door, now, undo(granted))
+    }
+
+    fn refund(&self, door: u64, n: u64, now: Tick) -> u64 {
+        by!(self, door, now, refund(n))
+    }
+
+    fn charge(&self, door: u64, n: u64, now: Tick) -> Charged {
+        by!(self, door, now, charge(n))
+    }
+
+    fn level(&self, door: u64, now: Tick) -> Level {
+        by!(self, door, now, level())
+    }
+
+    fn is_idle(&self, now: Tick) -> bool {
+        self.at(now).is_idle()
+    }
+
+    fn reset(&self) {
+        Limiter::reset(self);
+    }
+}
