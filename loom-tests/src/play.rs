@@ -4,11 +4,13 @@
 use std::fmt::{self, Debug, Display};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tollgate::history::Bound;
 use tollgate::primitive::modelled::{Conditions, Stop, stopping, under};
 
 use crate::deed::Deed;
 use crate::expected::Expected;
 use crate::layout::{Layout, actor};
+use crate::rules;
 use crate::run::Run;
 use crate::script;
 use crate::verb::Answer;
@@ -29,6 +31,17 @@ impl Played {
     pub fn all(&self) -> impl Iterator<Item = &Answer> {
         let actors = self.before.iter().chain(&self.answers).flatten();
         actors.chain(&self.after)
+    }
+
+    /// Checks that all that was granted, also before and after, keeps this bound. (Not where permits come
+    /// back.)
+    ///
+    /// # Panics
+    ///
+    /// If it does not.
+    pub fn check_bound(&self, bound: &Bound) {
+        let all: Vec<_> = self.all().copied().collect();
+        rules::check_bound(bound, &[all]);
     }
 
     /// All that was told while they played and after, in words.

@@ -71,7 +71,8 @@ pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     }
 }
 
-/// Runs a model on something broken: in every layout it must fail, and say why.
+/// Runs a model on something broken: in every layout it must fail, and say why. (Or one of several whys, with
+/// `|` between them.)
 ///
 /// # Panics
 ///
@@ -82,7 +83,7 @@ pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
         match quietly(|| body(&mut run)) {
             Ok(()) => panic!("{name} found nothing in {run:?}"),
             Err(message) => assert!(
-                message.contains(why),
+                why.split('|').any(|why| message.contains(why.trim())),
                 "{name} should have said {why:?}, and said {message:?}"
             ),
         }

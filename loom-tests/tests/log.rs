@@ -221,11 +221,9 @@ fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
 
 /// One call each.
 fn one_stops_once(run: &mut Run) {
-    let casts: [(u64, [&[Call]; 3]); 4] = [
+    let casts: [(u64, [&[Call]; 3]); 2] = [
         (1, [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]]),
-        (2, [&[Take(2, 5)], &[Take(2, 20)], &[Take(1, 21)]]),
-        (2, [&[Take(1, 5)], &[Take(1, 20)], &[TimeUntil(2, 21)]]),
-        (3, [&[Take(3, 5)], &[Take(2, 20)], &[TakeUpTo(3, 18)]]),
+        (2, [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]]),
     ];
     one_stops(&casts, run);
 }
@@ -233,20 +231,17 @@ fn one_stops_once(run: &mut Run) {
 /// The other goes on for laps.
 fn one_stops_on_its_way(run: &mut Run) {
     let casts: [(u64, [&[Call]; 3]); 3] = [
-        (
-            1,
-            [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]],
-        ),
+        (1, [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]]),
         (
             2,
             [&[Take(2, 5)], &[Take(2, 20)], &[Take(1, 21), Take(2, 31)]],
         ),
         (
-            2,
+            3,
             [
-                &[Take(2, 5)],
-                &[Take(1, 20), Take(1, 21)],
-                &[Take(1, 31), Take(1, 32)],
+                &[Take(3, 5)],
+                &[Take(2, 20), Take(1, 21)],
+                &[TakeUpTo(3, 18), TimeUntil(2, 31)],
             ],
         ),
     ];
@@ -281,11 +276,11 @@ fn who_stops_stops_nobody() {
     let name = "log::who_stops_stops_nobody";
     model(name, None, one_stops_once);
     let name = "log::who_stops_stops_nobody, on the way";
-    model(name, Some(2), one_stops_on_its_way);
+    model(name, Some(1), one_stops_on_its_way);
 }
 
-/// What is said where more is granted than the limit.
-const TOO_MANY: &str = " permits in ";
+/// What is said where more is granted than the limit; or less, or at another tick, than in any order.
+const TOO_MANY: &str = " permits in | no order";
 
 #[test]
 fn mistakes_are_found() {

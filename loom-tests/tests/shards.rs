@@ -1,64 +1,81 @@
-//! Shards: threads take from siblings and from several parts together, and put back what they could not use,
-//! beside others who take and give back. Never more is had than the whole allows; at a standing tick nothing is
-//! lost; who stops stops nobody.
+//! Shards: threads take from each other's parts, and from several at once, and put back what they can't use,
+//! while others take, give back, charge and reset. Never is one granted too many; at a standing tick nothing is
+//! stranded; who stops stops nobody. And mistakes in that are found.
 
 #![cfg(tollgate_loom)]
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::history::Bounded;
 use tollgate::primitive::modelled::Mistake;
-use tollgate::{Granted, NoClock, Quota, Sharded, Tick, TokenBucket};
+use tollgate::{
+    Algorithm, AnyAlgorithm, FixedWindow, Granted, NoClock, Quota, Sharded, Tick, TokenBucket,
+};
 use tollgate_loom_tests::{
     Answer, Deed as Any, Play as AnyPlay, Played, Run, mistaken, model, stored,
 };
 
-type Gate = Sharded<TokenBucket, NoClock>;
-/// An actor keeps its last grant.
-type Hand = Option<Granted>;
-type Deed = Any<Gate, Hand>;
-type Play = AnyPlay<Gate, Hand>;
+type Gate = Sharded<AnyAlgorithm, NoClock>;
+type Deed = Any<Gate, Option<Granted>>;
+type Play = AnyPlay<Gate, Option<Granted>>;
 
-/// A permit each 100 ns, of which each of two parts makes one in 200.
-const EACH: u64 = 100;
+/// When plays begin.
+const NOW: u64 = 100;
+/// A part's permit comes again.
+const NEXT: u64 = NOW + 4;
 
-/// Two parts with so many permits together.
-fn gate(burst: u64) -> Gate {
-    let quota = Quota::per(1, Duration::from_nanos(EACH)).burst(burst);
-    let bucket = TokenBucket::new(quota).expect("a quota");
-    Sharded::starting_at(bucket, 2, NoClock, Tick::ZERO).expect("two parts")
+/// Three permits, one each 2 ns. Of two parts the first has two and the other one, and each gets one in 4 ns.
+fn bucket() -> AnyAlgorithm {
+    let quota = Quota::per(1, Duration::from_nanos(2)).burst(3);
+    TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// Takes `n` at this tick, at home in this part.
-fn acquire(home: usize, n: u64, tick: u64) -> Deed {
-    Deed::new(
-        format!("acquire {n} from {home} at {tick}"),
-        move |gate, hand| {
-            let view = gate.at(Tick::from_nanos(tick)).from_shard(home);
-            match view.try_acquire_n(n) {
-                Ok(granted) => {
-                    *hand = Some(granted);
-                    Answer::Granted(granted)
-                }
-                Err(denied) => Answer::Denied(denied),
-            }
-        },
-    )
+/// Three permits in each 4 ns: from 96, from 100 and so on.
+fn windows() -> AnyAlgorithm {
+    let quota = Quota::per(3, Duration::from_nanos(4));
+    FixedWindow::new(quota).expect("a quota").into()
 }
 
-/// Gives back the last grant, if there was one.
-fn undo(tick: u64) -> Deed {
-    Deed::new(format!("undo at {tick}"), move |gate, hand| {
-        let back = hand
-            .take()
-            .map(|granted| gate.at(Tick::from_nanos(tick)).undo(granted));
-        Answer::CameBack(back.unwrap_or(0))
+fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
+    *memory = Some(granted);
+    Answer::Granted(granted)
+}
+
+/// Takes `n` from home on.
+fn take_at(n: u64, home: usize, at: u64) -> Deed {
+    let name = format!("take {n} at {at}, from {home} on");
+    Deed::new(name, move |gate, memory| {
+        let view = gate.at(Tick::from_nanos(at)).from_shard(home);
+        match view.try_acquire_n(n) {
+            Ok(grant) => granted(grant, memory),
+            Err(denied) => Answer::Denied(denied),
+        }
     })
 }
 
-fn refund(home: usize, n: u64, tick: u64) -> Deed {
-    Deed::new(format!("refund {n} at {tick}"), move |gate, _| {
-        let view = gate.at(Tick::from_nanos(tick)).from_shard(home);
-        Answer::CameBack(view.refund(n))
+fn take(n: u64, home: usize) -> Deed {
+    take_at(n, home, NOW)
+}
+
+fn take_up_to_at(n: u64, home: usize, at: u64) -> Deed {
+    let name = format!("take up to {n} at {at}, from {home} on");
+    Deed::new(name, move |gate, memory| {
+        let view = gate.at(Tick::from_nanos(at)).from_shard(home);
+        granted(view.take_up_to(n), memory)
+    })
+}
+
+fn undo() -> Deed {
+    Deed::new("undo", |gate, memory| match memory.take() {
+        Some(granted) => Answer::CameBack(gate.at(Tick::from_nanos(NOW)).undo(granted)),
+        None => Answer::Done,
+    })
+}
+
+fn refund(n: u64) -> Deed {
+    Deed::new(format!("refund {n}"), move |gate, _| {
+        Answer::CameBack(gate.at(Tick::from_nanos(NOW)).refund(n))
     })
 }
 
@@ -69,214 +86,80 @@ fn reset() -> Deed {
     })
 }
 
-/// What was granted at this tick, less what came back.
-fn granted_at(played: &Played, tick: u64) -> i64 {
-    let net = played.all().map(|answer| match answer {
-        Answer::Granted(granted) if granted.at().as_nanos() == tick => granted.n() as i64,
-        Answer::CameBack(n) => -(*n as i64),
-        _ => 0,
-    });
-    net.sum()
+fn available() -> Deed {
+    Deed::new("available", |gate, _| {
+        Answer::Count(gate.at(Tick::from_nanos(NOW)).available())
+    })
 }
 
-fn count(played: &Played) -> i64 {
-    match played.after[0] {
-        Answer::Count(there) => there as i64,
-        _ => panic!("no count"),
-    }
+/// A play at two shards. When all have come to their end all that is there at this tick is taken, and what
+/// comes in the next one.
+fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Play {
+    let make =
+        move || Sharded::starting_at(algorithm(), 2, NoClock, Tick::ZERO).expect("it splits");
+    Play::at(make).after(move |gate, _| {
+        let ticks = [last, last + 4];
+        let drains = ticks.map(|at| take_up_to_at(9, 0, at).act(gate, &mut None));
+        drains.to_vec()
+    })
 }
 
-/// A play at tick 0, after which all that was not granted is there, and never more.
-fn standing(burst: u64, actors: &[[&[Deed]; 2]]) -> Play {
-    let mut play = Play::at(move || gate(burst));
-    for [before, deeds] in actors {
-        play = play.actor_after(before, deeds);
-    }
-    play.after(|gate, _| vec![Answer::Count(gate.at(Tick::ZERO).available())])
-        .rule(move |played| {
-            let (granted, there) = (granted_at(played, 0), count(played));
-            assert!(
-                granted + there <= burst as i64,
-                "more was had than there is: {granted} and {there}"
-            );
-            assert_eq!(granted + there, burst as i64, "permits were lost");
-        })
+/// The same at one tick, where permits only are taken and come back: then all that was not used is there.
+fn standing() -> Play {
+    play_until(bucket, NOW).rule(|played| {
+        let (taken, back) = balance(played);
+        assert!(
+            taken <= 3 + back,
+            "{taken} were taken, and {back} came back"
+        );
+        assert!(taken == 3 + back, "{} permits were lost", 3 + back - taken);
+    })
 }
 
-/// Who finds the own part empty takes from the sibling; each permit is had once.
-fn siblings(run: &mut Run) {
-    let both: &[[&[Deed]; 2]] = &[
-        [&[], &[acquire(0, 1, 0), acquire(0, 1, 0)]],
-        [&[], &[acquire(0, 1, 0)]],
-    ];
-    standing(2, both).explore_rules(run);
-    let both: &[[&[Deed]; 2]] = &[
-        [&[], &[acquire(0, 1, 0), acquire(0, 1, 0)]],
-        [&[], &[acquire(1, 1, 0), acquire(1, 1, 0)]],
-    ];
-    standing(3, both).explore_rules(run);
-}
-
-/// Requests for more than a part has, against each other and against one permit: all or nothing, and what could
-/// not be used is there again.
-fn several(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 4] = [
-        [&[acquire(0, 2, 0)], &[acquire(1, 2, 0)]],
-        [&[acquire(0, 2, 0)], &[acquire(0, 2, 0)]],
-        [&[acquire(0, 2, 0)], &[acquire(1, 1, 0)]],
-        [&[acquire(0, 2, 0)], &[acquire(0, 1, 0), acquire(0, 1, 0)]],
-    ];
-    for [one, other] in casts {
-        standing(2, &[[&[], one], [&[], other]]).explore_rules(run);
-    }
-    standing(4, &[[&[], &[acquire(0, 3, 0)]], [&[], &[acquire(1, 3, 0)]]]).explore_rules(run);
-}
-
-/// A request that will fail; and somebody who gives back to its part, waits, and takes as much as makes the
-/// word look untouched. At the tick at which that one takes, no more is had than a burst.
-fn comes_back_in_between(run: &mut Run) {
-    let later = 2 * EACH;
-    let others: [&[Deed]; 2] = [
-        &[acquire(1, 1, 0), undo(0), acquire(0, 1, later)],
-        &[acquire(1, 1, 0), refund(0, 1, 0), acquire(0, 1, later)],
-    ];
-    for (turn, deeds) in others.into_iter().enumerate() {
-        // The grant that comes back is of part 0.
-        let before: &[Deed] = &[acquire(0, 1, 0)];
-        let mut deeds = deeds.to_vec();
-        if turn == 0 {
-            // The grant in hand must be that one.
-            deeds[0] = Deed::new(
-                "acquire 1 from 1 at 0, and keep the old grant",
-                |gate, _| match gate.at(Tick::ZERO).from_shard(1).try_acquire() {
-                    Ok(granted) => Answer::Granted(granted),
-                    Err(denied) => Answer::Denied(denied),
-                },
-            );
+/// What was taken, and came back, until the end of the first drain.
+fn balance(played: &Played) -> (u64, u64) {
+    let (mut taken, mut back) = (0, 0);
+    for answer in played.all().take(played.all().count() - 1) {
+        match answer {
+            Answer::Granted(granted) => taken += granted.n(),
+            Answer::CameBack(n) => back += n,
+            _ => {}
         }
-        let play = Play::at(|| gate(4))
-            .actor(&[acquire(0, 3, 0)])
-            .actor_after(before, &deeds)
-            .after(move |gate, _| vec![Answer::Count(gate.at(Tick::from_nanos(later)).available())])
-            .rule(move |played| {
-                let had = played.all().map(|answer| match answer {
-                    Answer::Granted(granted) if granted.at().as_nanos() == later => granted.n(),
-                    _ => 0,
-                });
-                let (had, there) = (had.sum::<u64>() as i64, count(played));
-                assert!(
-                    had + there <= 4,
-                    "more was had than there is: {had} and {there}"
-                );
-            });
-        play.explore_rules(run);
     }
+    (taken, back)
 }
 
-/// The same with a reset, which gives everything back.
-fn reset_in_between(run: &mut Run) {
-    let actors: &[[&[Deed]; 2]] = &[
-        [&[], &[acquire(0, 2, 0)]],
-        [&[], &[acquire(1, 1, 0), reset()]],
+/// Takes from the own part, and then from the sibling.
+fn siblings(run: &mut Run) {
+    let one = standing().actor(&[take(1, 0), take(1, 0)]);
+    one.actor(&[take(1, 1), take(1, 1)]).explore(run);
+    let one = standing().actor_after(&[take(1, 0)], &[take(1, 1)]);
+    one.actor(&[take(1, 1)]).explore(run);
+    let all = standing().actor(&[take_up_to_at(3, 0, NOW)]);
+    all.actor(&[take_up_to_at(3, 1, NOW)]).explore_openly(run);
+}
+
+/// Takes from both parts, of which each has one.
+fn several(run: &mut Run) {
+    let both: [&[&str]; 2] = [
+        &["2 at 100, 0 left", "not for 4"],
+        &["not for 4", "1 at 100, 0 left"],
     ];
-    let mut play = Play::at(|| gate(2));
-    for [before, deeds] in actors {
-        play = play.actor_after(before, deeds);
-    }
-    let play = play
-        .after(|gate, _| vec![Answer::Count(gate.at(Tick::ZERO).available())])
-        .rule(|played| {
-            let (granted, there) = (granted_at(played, 0), count(played));
-            assert!(granted + there <= 4, "more was had than a reset allows");
-            assert!(there <= 2, "more is there than there can be");
-        });
-    play.explore_rules(run);
-}
-
-/// One stops for ever, before each of its operations in turn: what it had in hand is gone, and no more is had.
-fn one_stops(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 3] = [
-        [&[acquire(0, 2, 0)], &[acquire(1, 2, 0), acquire(1, 1, 0)]],
-        [
-            &[acquire(0, 2, 0)],
-            &[acquire(1, 1, 0), undo(0), acquire(1, 1, 0)],
-        ],
-        [
-            &[acquire(0, 1, 0), undo(0)],
-            &[acquire(0, 2, 0), acquire(0, 1, 0)],
-        ],
-    ];
-    for [stops, goes_on] in casts {
-        let play = Play::at(|| gate(2))
-            .actor(stops)
-            .actor(goes_on)
-            .after(|gate, _| vec![Answer::Count(gate.at(Tick::ZERO).available())])
-            .rule(|played| {
-                let (granted, there) = (granted_at(played, 0), count(played));
-                assert!(granted + there <= 2, "more was had than there is");
-            });
-        play.explore_stopping(run, 0);
-    }
-}
-
-fn three(run: &mut Run) {
-    let three: &[[&[Deed]; 2]] = &[
-        [&[], &[acquire(0, 2, 0)]],
-        [&[], &[acquire(1, 2, 0)]],
-        [&[], &[acquire(1, 1, 0)]],
-    ];
-    standing(2, three).explore_rules(run);
+    let play = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
+    play.actor(&[take(1, 1)]).explore_to(run, &both);
+    let play = standing().actor_after(&[take(1, 0)], &[take(2, 1)]);
+    play.actor(&[take(1, 1)]).explore_to(run, &both);
+    let two = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
+    two.actor(&[take(2, 1)]).explore_openly(run);
+    let two = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
+    two.actor(&[take(2, 0)]).explore_openly(run);
 }
 
 #[test]
-fn each_permit_is_had_once() {
-    let name = "shards::each_permit_is_had_once";
-    model(name, None, siblings);
-    stored(name, "more was had than there is", None, siblings);
+fn takes_from_siblings() {
+    model("shards::takes_from_siblings", None, siblings);
 }
-
 #[test]
-fn several_are_had_all_or_none() {
-    let name = "shards::several_are_had_all_or_none";
-    model(name, Some(3), several);
-    mistaken(
-        name,
-        Mistake::PutsNothingBack,
-        "permits were lost",
-        Some(4),
-        several,
-    );
-}
-
-#[test]
-fn an_equal_word_need_not_be_untouched() {
-    let name = "shards::an_equal_word_need_not_be_untouched";
-    model(name, Some(2), comes_back_in_between);
-    let why = "more was had than there is";
-    for mistake in [
-        Mistake::IgnoresGiveBacks,
-        Mistake::LowersMeanwhile,
-        Mistake::PutsBackBlindly,
-    ] {
-        mistaken(name, mistake, why, Some(2), comes_back_in_between);
-    }
-}
-
-#[test]
-fn a_reset_gives_back_a_burst() {
-    model(
-        "shards::a_reset_gives_back_a_burst",
-        Some(3),
-        reset_in_between,
-    );
-}
-
-#[test]
-fn who_stops_stops_nobody() {
-    model("shards::who_stops_stops_nobody", Some(2), one_stops);
-}
-
-#[test]
-fn three_threads() {
-    model("shards::three_threads", Some(2), three);
+fn takes_from_several() {
+    model("shards::takes_from_several", None, several);
 }

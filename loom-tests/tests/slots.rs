@@ -307,7 +307,7 @@ fn who_stops_stops_nobody() {
     let name = "slots::who_stops_stops_nobody";
     model(name, None, one_stops_once);
     let name = "slots::who_stops_stops_nobody, on the way";
-    model(name, Some(2), one_stops_on_its_way);
+    model(name, Some(1), one_stops_on_its_way);
 }
 
 #[test]

@@ -97,8 +97,8 @@ pub const MAX_SHARDS: usize = 256;
 ///   back to one word that nobody else has used.
 /// - `take_up_to` takes from parts that count at one and the same tick: in windows that differ, it may leave
 ///   permits of the later ones.
-/// - `reset` reaches one part after the other. A request that is just putting back may put into the fresh part
-///   what it took from the old one.
+/// - `reset` reaches one part after the other, and leaves out one to which somebody is putting back at that very
+///   moment.
 pub struct Sharded<A, C = SystemClock> {
     parts: Box<[CachePadded<Part<A>>]>,
     homes: Homes,

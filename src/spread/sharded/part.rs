@@ -13,23 +13,25 @@
 //! somebody take as many as make it the very same word. Hence a second word:
 //!
 //! ```text
-//!  63                                 20                      0
-//! ┌────────────────────────────────────┬───────────────────────┐
-//! │ how often the word was lowered     │ who are putting back  │
-//! └────────────────────────────────────┴───────────────────────┘
+//!  63                       24             12             0
+//! ┌─────────────────────────┬──────────────┬──────────────┐
+//! │ changes                 │ giving back  │ putting back │
+//! └─────────────────────────┴──────────────┴──────────────┘
 //! ```
 //!
-//! - **Who takes** notes the upper field first, and the word before and after.
-//! - **Who puts back** adds itself to the lower field if the upper one is as noted, exchanges the words, and
-//!   goes out again.
-//! - **Who gives back** (undo, refund) looks at the word, then raises the upper field if nobody is in the lower
-//!   one, and then exchanges the word that it saw. If somebody is, nothing comes back: a request is about to
-//!   put back, and would find its word again. A take between look and exchange makes the exchange fail, and one
-//!   before the look has noted the field before it was raised.
-//! - **A reset** raises the field and does not ask. Whoever is putting back at that moment may put its permits
-//!   into the fresh word, if that comes to be what it looks for: they are of the burst that a reset allows.
+//! - **Who takes** notes the changes first, and the word before and after.
+//! - **Who puts back** enters the lowest field, if nobody is giving back and the changes are as noted; exchanges
+//!   the words; and goes out.
+//! - **Who gives back** (undo, refund, reset) enters the middle field, if nobody is putting back; exchanges the
+//!   word; and goes out. Both count as a change. If somebody is putting back, nothing comes back.
 //!
-//! Nobody waits. A thread that stops while it is putting back keeps this part from taking anything back.
+//! So while somebody puts back nobody gives back, and nobody has since the permits were taken: a give-back that
+//! was under way then has gone out since, which is a change, or is still there. (To count one change and look no
+//! more would not do: the exchange of a give-back may succeed on a word that was made again after that, by a take
+//! that noted the change.)
+//!
+//! Nobody waits. A thread that stops while it is putting back keeps this part from taking anything back, and one
+//! that stops while it gives back keeps others from putting back, which loses permits and grants none.
 
 use core::cmp::Reverse;
 
@@ -40,15 +42,31 @@ use crate::limiter::At;
 use crate::outcome::Granted;
 use crate::primitive::{AtomicU64, Ordering, mistake};
 
-/// How wide the field is of those who are putting back: as many threads as there can be.
-const PUTTING_BACK: u32 = 20;
+/// How wide the fields are of those who are inside. More are not let in.
+const WIDTH: u32 = 12;
+/// One who is putting back, and one who gives back; and one change.
+const PUTTING_BACK: u64 = 1;
+const GIVING_BACK: u64 = 1 << WIDTH;
+const CHANGE: u64 = 1 << (2 * WIDTH);
+
+const fn putting_back(state: u64) -> u64 {
+    state & (GIVING_BACK - 1)
+}
+
+const fn giving_back(state: u64) -> u64 {
+    (state & (CHANGE - 1)) / GIVING_BACK
+}
+
+const fn changes(state: u64) -> u64 {
+    state / CHANGE
+}
 
 #[repr(C)]
 pub(super) struct Part<A> {
     /// The word first, and next to it the parameters that every decision reads.
     cell: Cell,
     algorithm: A,
-    lowered: AtomicU64,
+    backs: AtomicU64,
 }
 
 /// What a request took from a part, before it has all it asked for.
@@ -57,7 +75,7 @@ pub(super) struct Taken {
     pub(super) granted: Granted,
     before: u64,
     after: u64,
-    lowered: u64,
+    changes: u64,
 }
 
 impl<A: Split> Part<A> {
@@ -65,7 +83,7 @@ impl<A: Split> Part<A> {
         Self {
             cell: Cell::new(algorithm.initial_word(tick)),
             algorithm,
-            lowered: AtomicU64::new(0),
+            backs: AtomicU64::new(0),
         }
     }
 
@@ -94,16 +112,16 @@ impl<A: Split> Part<A> {
 
     /// Takes as many of `n` as there are, so that they can be put back.
     pub(super) fn take(&self, now: Tick, n: u64) -> Taken {
-        // ORDERING: Acquire. It pairs with the release in `lower`: a give-back of which this one knows had
-        // looked at the word before we take. Model: loom-tests/tests/shards.rs
-        let lowered = self.lowered.load(Ordering::Acquire) >> PUTTING_BACK;
+        // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one knows has
+        // exchanged the word before we take. Model: loom-tests/tests/shards.rs
+        let changes = changes(self.backs.load(Ordering::Acquire));
         self.at(now).change(|before| {
             let (after, granted) = self.algorithm.take_up_to(before, now, n);
             let taken = Taken {
                 granted,
                 before,
                 after,
-                lowered,
+                changes,
             };
             (after, taken)
         })
@@ -111,7 +129,14 @@ impl<A: Split> Part<A> {
 
     /// Puts back what nobody was granted, if nobody has changed the word since.
     pub(super) fn put_back(&self, taken: &Taken) {
-        if mistake!(PutsNothingBack) || taken.after == taken.before || !self.enter(taken.lowered) {
+        let may_enter = |state| {
+            let is_as_noted = changes(state) == taken.changes && giving_back(state) == 0;
+            is_as_noted || mistake!(IgnoresGiveBacks)
+        };
+        if mistake!(PutsNothingBack)
+            || taken.after == taken.before
+            || !self.enter(PUTTING_BACK, may_enter)
+        {
             return;
         }
         if mistake!(PutsBackBlindly) {
@@ -119,87 +144,66 @@ impl<A: Split> Part<A> {
         }
         // It may fail without a reason.
         while self.cell.exchange(taken.after, taken.before) == Err(taken.after) {}
-        // ORDERING: Release. It pairs with the acquire in `lower`: who finds nobody here exchanges the word
-        // after us. Model: loom-tests/tests/shards.rs
-        self.lowered.fetch_sub(1, Ordering::Release);
+        self.go_out(PUTTING_BACK.wrapping_neg());
     }
 
-    /// Enters among those who are putting back, if the word was not lowered since.
-    fn enter(&self, lowered: u64) -> bool {
+    /// Enters, if that may be and there is room.
+    fn enter(&self, who: u64, may_enter: impl Fn(u64) -> bool) -> bool {
         // ORDERING: Relaxed. The exchange finds out what has changed since.
-        let mut seen = self.lowered.load(Ordering::Relaxed);
+        let mut state = self.backs.load(Ordering::Relaxed);
         loop {
-            if seen >> PUTTING_BACK != lowered && !mistake!(IgnoresGiveBacks) {
+            let is_full = putting_back(state).max(giving_back(state)) == GIVING_BACK - 1;
+            if is_full || !may_enter(state) {
                 return false;
             }
-            // ORDERING: Relaxed. Who gives back finds us or has been found, by the order of the changes of
-            // this word; and the exchange of the other word fails if it was changed.
-            // Model: loom-tests/tests/shards.rs
-            match self.lowered.compare_exchange_weak(
-                seen,
-                seen + 1,
-                Ordering::Relaxed,
+            // ORDERING: Acquire. It pairs with the release in `go_out`: what those did who were inside before is
+            // done before what we do. Model: loom-tests/tests/shards.rs
+            match self.backs.compare_exchange_weak(
+                state,
+                state.wrapping_add(who),
+                Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return true,
-                Err(other) => seen = other,
+                Err(other) => state = other,
             }
         }
     }
 
-    /// Notes that the word is about to be lowered, unless somebody is putting back.
-    fn lower(&self) -> bool {
-        // ORDERING: Relaxed. The exchange finds out what has changed since.
-        let mut seen = self.lowered.load(Ordering::Relaxed);
-        loop {
-            let putting_back = seen & !(u64::MAX << PUTTING_BACK);
-            if putting_back > 0 && !mistake!(LowersMeanwhile) {
-                return false;
-            }
-            let next = seen.wrapping_add(1 << PUTTING_BACK);
-            // ORDERING: Acquire, for the words of those who have put back; release, for our look at the word:
-            // see `put_back` and `take`. Model: loom-tests/tests/shards.rs
-            match self.lowered.compare_exchange_weak(
-                seen,
-                next,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => return true,
-                Err(other) => seen = other,
-            }
-        }
+    fn go_out(&self, who: u64) {
+        // ORDERING: Release. See `enter` and `take`. Model: loom-tests/tests/shards.rs
+        self.backs.fetch_add(who, Ordering::Release);
     }
 
     /// Runs a step that lowers the word, and says how many permits it gave back; none, if somebody is putting
     /// back.
     pub(super) fn give_back(&self, step: impl Fn(&A, u64) -> (u64, u64)) -> u64 {
+        let word = self.cell.load();
+        let (next, n) = step(&self.algorithm, word);
+        if next == word {
+            return n;
+        }
+        let may_enter = |state| putting_back(state) == 0 || mistake!(LowersMeanwhile);
+        if !self.enter(GIVING_BACK + CHANGE, may_enter) {
+            return 0;
+        }
         let mut word = self.cell.load();
-        loop {
+        let n = loop {
             let (next, n) = step(&self.algorithm, word);
             if next == word {
-                return n;
-            }
-            // After the look and before the exchange, each time.
-            if !self.lower() {
-                return 0;
+                break n;
             }
             match self.cell.exchange(word, next) {
-                Ok(()) => return n,
+                Ok(()) => break n,
                 Err(seen) => word = seen,
             }
-        }
+        };
+        self.go_out(CHANGE - GIVING_BACK);
+        n
     }
 
+    /// Makes it fresh, unless somebody is putting back.
     pub(super) fn reset(&self) {
-        let mut word = self.cell.load();
-        loop {
-            // ORDERING: Release, as in `lower`; it does not ask who is putting back.
-            self.lowered.fetch_add(1 << PUTTING_BACK, Ordering::Release);
-            match self.cell.exchange(word, 0) {
-                Ok(()) => return,
-                Err(seen) => word = seen,
-            }
-        }
+        self.give_back(|_, _| (0, 0));
     }
 }

@@ -68,11 +68,11 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             if left == 0 || then.available() < n {
                 return Err(self.denied(n, self.due(n)));
             }
-            left -= 1;
             match then.gather(n) {
                 Gathered::All(granted) => return Ok(granted),
+                // Later each time, until it is that of the part that is ahead of all.
                 Gathered::From(tick) => then.now = tick,
-                Gathered::TooFew => {}
+                Gathered::TooFew => left -= 1,
             }
         }
     }

@@ -143,8 +143,7 @@ impl<C> SlottedWindow<C> {
             return self.exchange(view.word, next);
         }
         if shape.oldest(view.slot) > own {
-            self.note_first(view);
-            return self.exchange(view.word, next);
+            return self.exchange(view.word, next) && self.note_first(view);
         }
         let frozen = mistake!(SkipsTheFreeze => view.word, else shape.frozen(view.word));
         if view.word != frozen && !self.exchange(view.word, frozen) {
@@ -161,18 +160,17 @@ impl<C> SlottedWindow<C> {
             let _ = mistake!(RecordsByStore => entry.swap(record, Ordering::Release),
                 else entry.fetch_max(record, Ordering::Release));
         }
-        self.note_first(view);
-        self.exchange(frozen, next)
+        self.exchange(frozen, next) && self.note_first(view)
     }
 
-    /// Notes which slot has the first permits of the window that the word is about to move to. Somebody may
-    /// note another window's instead, or later: then who wants to know looks from the oldest slot on. What
-    /// belongs to this slot is the same whoever notes it, since the slots before it are finished.
-    fn note_first(&self, view: &View) {
+    /// Notes which slot has the first permits of the window that the word has moved to: only who moved it does,
+    /// so that there is one note for each slot. Until it is there, and if an older one comes after it, who wants
+    /// to know looks from the oldest slot on.
+    fn note_first(&self, view: &View) -> bool {
         let note = (view.slot << NOTED) | (view.slot - view.first);
-        // ORDERING: Relaxed. `exchange` publishes it, as it does what is recorded.
-        // Model: loom-tests/tests/slots.rs
+        // ORDERING: Relaxed. It says itself of which slot it is. Model: loom-tests/tests/slots.rs
         self.first.swap(note, Ordering::Relaxed);
+        true
     }
 
     /// What was noted of the window that ends with this slot.
