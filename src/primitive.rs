@@ -102,6 +102,8 @@ pub mod modelled {
         PutsBackBlindly,
         /// Shards: it is put back although permits were given back since.
         IgnoresGiveBacks,
+        /// Shards: permits are given back while somebody is putting back.
+        LowersMeanwhile,
         /// Shards: what was taken in vain is kept.
         PutsNothingBack,
         /// Leases: a lease that is dropped releases its size first, and then its permits.

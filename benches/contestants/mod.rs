@@ -1,6 +1,6 @@
 //! The contestants of the measurements, for the benches and for `tollgate bench` alike.
 //!
-//! Whoever adds one writes a [`Contestant`], or a [`Handled`](timing::Handled) one if each thread has a
+//! Whoever adds one writes a [`Contestant`], or a [`Handled`] one if each thread has a
 //! handle of its own, and a line in [`entries`].
 
 pub(crate) mod bucket;

@@ -51,6 +51,7 @@ impl Level {
     }
 
     /// The sum of two levels. Where their units differ, a part of a unit is rounded up.
+    #[cfg(feature = "std")]
     pub(crate) fn plus(self, other: Self) -> Self {
         let (to, from) = (u128::from(self.unit.get()), u128::from(other.unit.get()));
         let units = if to == from {

@@ -183,7 +183,7 @@ impl<A: Split> Part<A> {
         if next == word {
             return n;
         }
-        let may_enter = |state| putting_back(state) == 0;
+        let may_enter = |state| putting_back(state) == 0 || mistake!(LowersMeanwhile);
         if !self.enter(GIVING_BACK + CHANGE, may_enter) {
             return 0;
         }
