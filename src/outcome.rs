@@ -44,6 +44,7 @@ pub struct Granted {
 }
 
 /// Permits of several words.
+#[cfg(feature = "std")]
 pub(crate) const SEVERAL: u32 = u32::MAX;
 
 /// One unit a nanosecond.
@@ -69,17 +70,20 @@ impl Granted {
 
     /// Says which word granted it.
     #[inline]
+    #[cfg(feature = "std")]
     pub(crate) const fn of_part(self, part: u32) -> Self {
         Self { part, ..self }
     }
 
     /// Which word granted it.
     #[inline]
+    #[cfg(feature = "std")]
     pub(crate) const fn part(&self) -> u32 {
         self.part
     }
 
     /// One grant of both, from different words. There is no mark by which one of them would know it.
+    #[cfg(feature = "std")]
     pub(crate) fn and(self, other: Self) -> Self {
         let tick = |grant: &Self, units| grant.tick_of(units);
         let room = self.remaining().saturating_add(other.remaining());

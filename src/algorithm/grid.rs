@@ -63,6 +63,7 @@ impl Grid {
     }
 
     /// The same, beginning at tick 0.
+    #[cfg(feature = "std")]
     pub(crate) const fn on_the_clock(period: NonZeroU64, windows: u64) -> Self {
         Self::new(period, windows, Alignment::CLOCK)
     }
