@@ -241,6 +241,11 @@ where
     fn lengths(&self) -> Vec<usize> {
         self.actors.iter().map(Vec::len).collect()
     }
+
+    /// The orders of the deeds that loom visits within the run's bound on preemptions: these must be reached.
+    fn in_reach(&self, run: &Run) -> Vec<script::Script> {
+        script::within(script::in_order(&self.lengths()), run.bound())
+    }
 }
 
 impl<G, M> Play<G, M>
@@ -249,14 +254,16 @@ where
     M: Default + Clone + Send + 'static,
 {
     /// Whatever the threads do, the rules hold, and the outcome is that of some order of the same deeds,
-    /// one after the other; and each of those is reached.
+    /// one after the other; and each of those within the bound on preemptions is reached.
     ///
     /// # Panics
     ///
     /// If that does not hold.
     pub fn explore(self, run: &mut Run) {
         let play = Arc::new(self);
-        let expected = Expected::all(outcomes(&play, script::in_order(&play.lengths())));
+        let required = outcomes(&play, play.in_reach(run));
+        let others = outcomes(&play, script::in_order(&play.lengths()));
+        let expected = Expected::some(required, others);
         explore(&play, run, &expected, Played::clone);
     }
 
@@ -267,21 +274,21 @@ where
     /// If that does not hold.
     pub fn explore_begun(self, run: &mut Run) {
         let play = Arc::new(self);
-        let required = outcomes(&play, script::in_order(&play.lengths()));
+        let required = outcomes(&play, play.in_reach(run));
         let begun = script::with_begun(&script::in_order(&play.lengths()));
         let others = outcomes(&play, begun);
         let expected = Expected::some(required, others);
         explore(&play, run, &expected, Played::clone);
     }
 
-    /// Whatever the threads do, the rules hold; and the outcome of each order is reached.
+    /// Whatever the threads do, the rules hold; and the outcome of each order within the bound is reached.
     ///
     /// # Panics
     ///
     /// If that does not hold.
     pub fn explore_openly(self, run: &mut Run) {
         let play = Arc::new(self);
-        let required = outcomes(&play, script::in_order(&play.lengths()));
+        let required = outcomes(&play, play.in_reach(run));
         explore(&play, run, &Expected::at_least(required), Played::clone);
     }
 

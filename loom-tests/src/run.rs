@@ -24,6 +24,11 @@ impl Run {
         }
     }
 
+    /// Loom's bound on preemptions.
+    pub(crate) fn bound(&self) -> Option<usize> {
+        self.bound
+    }
+
     /// Lets loom execute a case in each layout, in every way that the preemption bound allows and
     /// loom knows of. What the case should reach is to be asserted afterwards, over all layouts:
     /// in each of them loom misses some interleavings.

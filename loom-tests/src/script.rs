@@ -94,6 +94,23 @@ pub(crate) fn in_order(lengths: &[usize]) -> Vec<Script> {
     orders.map(script).collect()
 }
 
+/// Those in which so few are interrupted between their deeds: loom visits no others.
+pub(crate) fn within(scripts: Vec<Script>, bound: Option<usize>) -> Vec<Script> {
+    let Some(bound) = bound else {
+        return scripts;
+    };
+    let is_within = |script: &Script| interrupted(script) <= bound;
+    scripts.into_iter().filter(is_within).collect()
+}
+
+/// How often somebody goes on before who acts has come to its end.
+fn interrupted(script: &Script) -> usize {
+    let pairs = script.windows(2).enumerate();
+    let interrupts =
+        pairs.filter(|(place, pair)| pair[0] != pair[1] && script[place + 1..].contains(&pair[0]));
+    interrupts.count()
+}
+
 /// The same scripts, and those in which up to two deeds were begun before they are done: what somebody has
 /// begun may be seen by others, though it counts only when it is done.
 pub(crate) fn with_begun(scripts: &[Script]) -> Vec<Script> {
