@@ -51,6 +51,18 @@ pub(crate) type AtomicU128 = portable_atomic::AtomicU128;
 #[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 pub(crate) type AtomicU128 = modelled::AtomicU128;
 
+/// A fence between accesses of several atomics.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) use core::sync::atomic::fence;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) use modelled::fence;
+
+/// For what no decision waits for.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type Mutex<T> = std::sync::Mutex<T>;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) type Mutex<T> = loom::sync::Mutex<T>;
+
 /// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
 /// atomics can only be made while a model runs.
 macro_rules! const_unless_loom {
@@ -132,6 +144,16 @@ pub mod modelled {
         HelpsAtItsTick,
         /// Log: places are entered although the state has gone on.
         EntersLate,
+        /// Changes: what was read of the parameters is not checked.
+        ReadsUnchecked,
+        /// Changes: parameters are written before it is said whose they are.
+        SaysAfterwards,
+        /// Changes: a decision compares the word alone, and not the version.
+        ComparesTheWordAlone,
+        /// Changes: the version is changed first, and the word is carried over afterwards.
+        CarriesAfterwards,
+        /// Changes: a grant is undone by its mark, whatever version it is of.
+        UndoesOldMarks,
     }
 
     /// How a model runs. The default is as the crate is.
@@ -247,6 +269,17 @@ pub mod modelled {
                     stop.set(Some(Stop::Writes(left.saturating_sub(1))));
                 }
             });
+        }
+    }
+
+    /// Loom's, under conditions: a fence whose ordering is `Relaxed` is none.
+    #[cfg(feature = "wide")]
+    #[track_caller]
+    pub(crate) fn fence(order: Ordering) {
+        let here = Location::caller();
+        match CONDITIONS.get().relaxed {
+            Some((file, line)) if here.line() == line && here.file().ends_with(file) => {}
+            _ => loom::sync::atomic::fence(order),
         }
     }
 
