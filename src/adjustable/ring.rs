@@ -63,10 +63,13 @@ impl Slot {
     }
 
     fn say(&self, version: u64) {
-        // ORDERING: Relaxed, and a Release fence: who reads one of the words that are written after it, and then
-        // passes the fence of `read`, sees this version or a later one.
+        // ORDERING: Release. Who finds this version here instead of an older one, and loads the pair again, finds
+        // that the older one is over: else it might look for ever.
         // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-        self.version.store(version, Ordering::Relaxed);
+        self.version.store(version, Ordering::Release);
+        // ORDERING: Release. Who reads one of the words that are written after it, and then passes the fence of
+        // `read`, sees this version or a later one.
+        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
         fence(Ordering::Release);
     }
 
@@ -84,7 +87,8 @@ impl Slot {
         // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it is no older
         // than any of the words. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
-        // ORDERING: Relaxed. The fence before it orders it.
+        // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another version, looks
+        // again and passes that fence, which then pairs with the store of `say`.
         // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         if now == version || mistake!(ReadsUnchecked) {
@@ -214,10 +218,10 @@ impl Ring {
         // ORDERING: Release. It publishes the parameters of the new version: who loads it, or what decisions make
         // of it, reads none that are older. On failure Relaxed: only the word is looked at.
         // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
-        let (success, failure) = (Ordering::Release, Ordering::Relaxed);
-        let exchanged = self
-            .pair
-            .compare_exchange_weak(pair.bits(), next.bits(), success, failure);
+        let (old, new) = (pair.bits(), next.bits());
+        let exchanged =
+            self.pair
+                .compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed);
         exchanged.map(|_| ()).map_err(Pair::of_bits)
     }
 }
