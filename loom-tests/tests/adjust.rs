@@ -12,7 +12,7 @@ use tollgate::{
     Settings, Tick,
 };
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Run, Site, mistaken, model, relaxed, stored,
+    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
 };
 
 /// At most so many, ever: the word counts those that were taken, in units of the quota's own. The unit is kept
@@ -180,13 +180,17 @@ fn play() -> Play {
 /// As many as there were, and not one more, are had, however often the quota is changed as it is.
 fn counted() -> Play {
     play().rule(|played| {
-        let taken = played.all().map(|answer| match answer {
-            Answer::Granted(granted) => granted.n(),
-            _ => 0,
-        });
-        let taken: u64 = taken.sum();
+        let taken = taken(played);
         assert!(taken <= LIMIT, "{taken} permits of {LIMIT}");
     })
+}
+
+fn taken(played: &Played) -> u64 {
+    let taken = played.all().map(|answer| match answer {
+        Answer::Granted(granted) => granted.n(),
+        _ => 0,
+    });
+    taken.sum()
 }
 
 /// One changes the quota, and the other does each of the others.
@@ -248,18 +252,27 @@ fn three(run: &mut Run) {
     two_set.actor(&[take(2)]).explore(run);
 }
 
-/// Who changes the quota stops for ever, before each of its operations in turn: others decide. (Others who change
-/// it wait, so there are none.)
+/// Who changes the quota, or decides, stops for ever, before each of its operations in turn: others decide, and
+/// no permit is lost but those that the smaller quota can't hold, or that were being taken. (Others who change it
+/// would wait, so there are none.)
 fn one_stops(run: &mut Run) {
-    let after = |play: Play| play.after(|gate, _| vec![Answer::Count(gate.at(NOW).available())]);
-    let casts: [[&[Deed]; 2]; 3] = [
-        [&[as_is(6)], &[take(1), available()]],
-        [&[as_is(2)], &[take(2), take(1)]],
-        [&[take(1)], &[as_is(2), take(1)]],
+    let casts: [(u64, [&[Deed]; 2]); 3] = [
+        (0, [&[as_is(6)], &[take(1), available(), take(1)]]),
+        (1, [&[as_is(2)], &[take(2), take(1)]]),
+        (2, [&[take(1)], &[as_is(2), take(1)]]),
     ];
-    for [stops, goes_on] in casts {
+    for (lost, [stops, goes_on]) in casts {
         let play = counted().actor(stops).actor(goes_on);
-        after(play).explore_stopping_in_order(run, 0);
+        let play = play.after(|gate, _| {
+            // A grant that is not taken again.
+            let left = gate.at(NOW).take_up_to(LIMIT);
+            vec![Answer::Granted(left)]
+        });
+        let play = play.rule(move |played| {
+            let taken = taken(played);
+            assert!(taken + lost >= LIMIT, "{taken} permits of {LIMIT}");
+        });
+        play.explore_stopping(run, 0);
     }
 }
 
