@@ -167,8 +167,10 @@ impl Settings for (u64, u64) {
 settings_of_kinds!(AnyAlgorithm, 12;
     0 TokenBucket 1 Gcra 2 LeakyBucket 3 FixedWindow 4 SlidingWindow 5 Intervals);
 
-#[cfg(all(test, feature = "std"))]
+#[cfg(test)]
 mod tests {
+    extern crate std;
+
     use std::vec::Vec;
 
     use super::{AnyAlgorithm, MAX_SETTINGS, Settings};
