@@ -39,7 +39,7 @@ impl Slot {
     fn new() -> Self {
         Self {
             version: AtomicU64::new(0),
-            words: [const { () }; MAX_SETTINGS].map(|()| AtomicU64::new(0)),
+            words: [(); MAX_SETTINGS].map(|()| AtomicU64::new(0)),
         }
     }
 

@@ -7,22 +7,21 @@ use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
+/// What a deed says of a word: the next word and the answer, or why not.
+pub(super) type Turn<A, D> = Result<(u64, <D as Deed<A>>::Answer), <D as Deed<A>>::Refusal>;
+
 /// What is to be done with a word, by the algorithm that is in force. As [`cell::Step`](crate::cell) a trait and
 /// not a closure, so that it is inlined by force.
-pub(super) trait Deed<A> {
+pub(super) trait Deed<A>: Sized {
     type Answer;
     type Refusal;
 
     /// Pure: it may be run again, also by another algorithm.
-    fn run(&mut self, algorithm: &A, pair: Pair) -> Result<(u64, Self::Answer), Self::Refusal>;
+    fn run(&mut self, algorithm: &A, pair: Pair) -> Turn<A, Self>;
 
     /// The same, if that is short; else it is run out of line.
     #[inline(always)]
-    fn run_short(
-        &mut self,
-        algorithm: &A,
-        pair: Pair,
-    ) -> Option<Result<(u64, Self::Answer), Self::Refusal>> {
+    fn run_short(&mut self, algorithm: &A, pair: Pair) -> Option<Turn<A, Self>> {
         Some(self.run(algorithm, pair))
     }
 

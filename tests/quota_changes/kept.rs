@@ -52,10 +52,11 @@ fn after_a_change_is_there_what_was_kept() {
                     // A period that began with a hit begins at a quantum, which is up to that much later.
                     let quantum =
                         ["greedy", "first-hit"].map(|kind| old.to_string().contains(kind));
-                    let lost_now = lost.max((quantum != [false; 2] && keep == Keep::Scaled).into());
-                    let more = u64::from(lost == 1 && keep == Keep::Scaled);
+                    let lost = lost.max((quantum != [false; 2]).into());
+                    let more =
+                        u64::from(old.to_string().contains("tolerance") && keep == Keep::Scaled);
                     assert!(
-                        (right.saturating_sub(lost_now)..=right + more).contains(&has),
+                        (right.saturating_sub(lost)..=right + more).contains(&has),
                         "{keep:?}: {has} of {right}, {old} to {new} with {had}"
                     );
                     let owes = view.charge(0).debt();
