@@ -69,7 +69,7 @@ pub use adjustable::{Adjustable, AdjustableAt, Keep};
 pub use algorithm::{
     Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
     LeakyBucket, Lend, Level, MAX_SETTINGS, ParseAlgorithmError, Rebase, Requota, Rounding,
-    Settings, SlidingWindow, Split, TokenBucket,
+    Settings, SlidingWindow, Split, Then, TokenBucket,
 };
 pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
 #[cfg(feature = "std")]

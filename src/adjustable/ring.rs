@@ -22,7 +22,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::keep::Keep;
-use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
+use crate::algorithm::{MAX_SETTINGS, Requota, Settings, Then};
 use crate::clock::Tick;
 use crate::primitive::{AtomicU64, AtomicU128, Ordering, fence, mistake};
 
@@ -73,9 +73,9 @@ impl Slot {
         fence(Ordering::Release);
     }
 
-    /// The parameters, if they are still those of this version.
+    /// Does something with the parameters, if they are still those of this version.
     #[inline(always)]
-    fn read<A: Settings>(&self, version: u64) -> Option<A> {
+    fn read<A: Settings, T: Then<A>>(&self, version: u64, then: T) -> Option<T::Output> {
         let mut words = self.words.iter();
         let mut read = || match words.next() {
             // ORDERING: Relaxed. If it is of a later version, what follows finds it out.
@@ -83,7 +83,17 @@ impl Slot {
             Some(word) => word.load(Ordering::Relaxed),
             None => 0,
         };
-        let algorithm = A::restore(&mut read);
+        let then = IfStill {
+            slot: self,
+            version,
+            then,
+        };
+        A::restore_and(&mut read, then)?
+    }
+
+    /// Whether all words that were read are of this version.
+    #[inline(always)]
+    fn is_still(&self, version: u64) -> bool {
         // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it is no older
         // than any of the words. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
@@ -91,10 +101,25 @@ impl Slot {
         // again and passes that fence, which then pairs with the store of `say`.
         // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
-        if now == version || mistake!(ReadsUnchecked) {
-            algorithm
-        } else {
-            None
+        now == version || mistake!(ReadsUnchecked)
+    }
+}
+
+/// Does something if the slot is still that version's.
+struct IfStill<'s, T> {
+    slot: &'s Slot,
+    version: u64,
+    then: T,
+}
+
+impl<A, T: Then<A>> Then<A> for IfStill<'_, T> {
+    type Output = Option<T::Output>;
+
+    #[inline(always)]
+    fn then(self, algorithm: &A) -> Option<T::Output> {
+        match self.slot.is_still(self.version) {
+            true => Some(self.then.then(algorithm)),
+            false => None,
         }
     }
 }
@@ -156,10 +181,10 @@ impl Ring {
         Pair::of_bits(bits)
     }
 
-    /// The parameters of this pair's version; `None` if it is over, and its slot another's.
+    /// Does something with the parameters of this pair's version; `None` if it is over, and its slot another's.
     #[inline(always)]
-    pub(super) fn read<A: Settings>(&self, pair: Pair) -> Option<A> {
-        self.slot(pair.version)?.read(pair.version)
+    pub(super) fn read<A: Settings, T: Then<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
+        self.slot(pair.version)?.read(pair.version, then)
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 
 use super::ring::{Pair, Ring};
-use crate::algorithm::{Algorithm, Settings};
+use crate::algorithm::{Algorithm, Settings, Then};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
@@ -32,6 +32,30 @@ pub(super) trait Deed<A>: Sized {
     }
 }
 
+/// Runs a deed on this pair, if that is short.
+struct Short<'d, D>(&'d mut D, Pair);
+
+impl<A, D: Deed<A>> Then<A> for Short<'_, D> {
+    type Output = Option<Turn<A, D>>;
+
+    #[inline(always)]
+    fn then(self, algorithm: &A) -> Self::Output {
+        self.0.run_short(algorithm, self.1)
+    }
+}
+
+/// Runs a deed on this pair.
+struct Long<'d, D>(&'d mut D, Pair);
+
+impl<A, D: Deed<A>> Then<A> for Long<'_, D> {
+    type Output = Turn<A, D>;
+
+    #[inline(always)]
+    fn then(self, algorithm: &A) -> Self::Output {
+        self.0.run(algorithm, self.1)
+    }
+}
+
 /// Runs a deed on the pair until what it answered holds: until the word that it returned has replaced the very
 /// word that it was given, under the very version whose algorithm it was given. Who refuses, or leaves the word
 /// as it is, writes nothing.
@@ -44,16 +68,15 @@ pub(super) fn update<A: Settings, D: Deed<A>>(
     mut deed: D,
 ) -> Result<D::Answer, D::Refusal> {
     let mut pair = ring.load();
-    if let Some(algorithm) = ring.read::<A>(pair) {
-        if let Some(outcome) = deed.run_short(&algorithm, pair) {
-            let (next, answer) = outcome?;
-            if deed.leaves(pair.word, next) {
-                return Ok(answer);
-            }
-            match ring.exchange(pair, next) {
-                Ok(()) => return Ok(answer),
-                Err(seen) => pair = seen,
-            }
+    let short = Short(&mut deed, pair);
+    if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
+        let (next, answer) = outcome?;
+        if deed.leaves(pair.word, next) {
+            return Ok(answer);
+        }
+        match ring.exchange(pair, next) {
+            Ok(()) => return Ok(answer),
+            Err(seen) => pair = seen,
         }
     }
     go_round(ring, pair, deed)
@@ -68,12 +91,12 @@ fn go_round<A: Settings, D: Deed<A>>(
     mut deed: D,
 ) -> Result<D::Answer, D::Refusal> {
     loop {
-        let Some(algorithm) = ring.read::<A>(pair) else {
+        let Some(outcome) = ring.read::<A, _>(pair, Long(&mut deed, pair)) else {
             // That version is over, so there is a later one.
             pair = ring.load();
             continue;
         };
-        let (next, answer) = deed.run(&algorithm, pair)?;
+        let (next, answer) = outcome?;
         if deed.leaves(pair.word, next) {
             return Ok(answer);
         }

@@ -54,7 +54,7 @@ pub(crate) use grid::{Grid, needed, period_of, shortest_period};
 pub use intervals::Intervals;
 pub use leaky_bucket::LeakyBucket;
 pub use lend::Lend;
-pub use settings::{MAX_SETTINGS, Settings};
+pub use settings::{MAX_SETTINGS, Settings, Then};
 pub use sliding_window::{Rounding, SlidingWindow};
 pub use split::Split;
 pub use token_bucket::TokenBucket;

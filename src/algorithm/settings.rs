@@ -51,6 +51,23 @@ pub trait Settings: Sized {
     /// The words may be anything, some of one writing and some of another: then it doesn't matter what is made
     /// of them, for it is thrown away, but it must not panic. `None` if they can't be what was written.
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self>;
+
+    /// Restores it, and does something with it. Leave it as it is, unless there are several kinds: if each is handed
+    /// on where it is read, the compiler need not put it into memory first.
+    #[inline(always)]
+    fn restore_and<T: Then<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
+        Some(then.then(&Self::restore(read)?))
+    }
+}
+
+/// What is done with an algorithm that is restored: see [`Settings::restore_and`]. A trait and not a closure, so
+/// that it is inlined by force.
+pub trait Then<A> {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn then(self, algorithm: &A) -> Self::Output;
 }
 
 /// Stands where decisions need no quota.
@@ -99,6 +116,20 @@ macro_rules! settings_of_kinds {
             fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
                 Some(match read() {
                     $($number => Self::$kind(crate::algorithm::Settings::restore(read)?),)*
+                    _ => return None,
+                })
+            }
+
+            #[inline(always)]
+            fn restore_and<T: crate::algorithm::Then<Self>>(
+                read: &mut impl FnMut() -> u64,
+                then: T,
+            ) -> Option<T::Output> {
+                Some(match read() {
+                    $($number => {
+                        let this = crate::algorithm::Settings::restore(read)?;
+                        then.then(&Self::$kind(this))
+                    })*
                     _ => return None,
                 })
             }
