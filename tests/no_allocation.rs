@@ -445,7 +445,7 @@ fn nothing_where_the_quota_can_be_changed() {
                 }
                 let took = gate.take_up_to(2);
                 black_box((gate.undo(took), gate.refund(1), gate.charge(2).debt()));
-                black_box((gate.available(), gate.level(), gate.time_until(1)));
+                black_box((gate.available(), gate.level().ceil(), gate.time_until(1)));
                 black_box((gate.quota(), gate.version()));
             }
             gate.reset();

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use tollgate::{
-    Adjustable, Algorithm, AnyAlgorithm, ConfigError, DebtGate, Denied, Gate, Granted, Keep,
-    LeakyBucket, ManualClock, NoClock, Quota, Requota, Settings, Tick, TokenBucket,
+    Adjustable, Algorithm, AnyAlgorithm, ConfigError, DebtGate, Denied, Granted, Keep, LeakyBucket,
+    ManualClock, NoClock, Quota, Requota, Settings, Tick, TokenBucket,
 };
 
 use crate::all;
@@ -177,7 +177,7 @@ fn nothing_comes_back_of_a_grant_of_before() {
 
 #[test]
 fn it_is_a_gate_as_the_others_are() {
-    fn drain(gate: &(impl DebtGate + Gate<Clock = NoClock>)) -> u64 {
+    fn drain(gate: &impl DebtGate<Clock = NoClock>) -> u64 {
         gate.charge_at(1, NOW);
         gate.take_up_to_at(100, NOW).n()
     }

@@ -67,6 +67,16 @@ impl Settings for Whole {
     }
 }
 
+/// Counts a thread less, also if it panics.
+struct Ends<'c>(&'c AtomicU64);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        // ORDERING: Relaxed. It only ends the changes.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
     const THERE: u64 = 20_000;
@@ -78,13 +88,12 @@ fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
                 .map(|_| {
                     scope.spawn(|| {
                         start.wait();
+                        let _ends = Ends(&left);
                         let mut taken = 0;
                         while gate.at(Tick::ZERO).try_acquire().is_ok() {
                             taken += 1;
                             let _ = gate.at(Tick::ZERO).try_acquire_n(THERE + 7);
                         }
-                        // ORDERING: Relaxed. It only ends the changes.
-                        left.fetch_sub(1, Ordering::Relaxed);
                         taken
                     })
                 })
