@@ -35,6 +35,7 @@
 //! | [`Leases`] | a thread for each core, and tight loops: decisions by subtraction |
 //! | [`SlottedWindow`] | so many in the last minute, by the second |
 //! | [`SlidingLog`] | so many in the last minute, exactly |
+//! | `Adjustable` (feature `wide`) | a quota that is changed in use |
 //! | [`Counted`] | statistics of any of them |
 //!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
@@ -43,6 +44,8 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "wide")]
+mod adjustable;
 pub mod algorithm;
 pub mod cell;
 pub mod clock;
@@ -61,10 +64,12 @@ mod spread;
 #[cfg(feature = "std")]
 mod window;
 
+#[cfg(feature = "wide")]
+pub use adjustable::{Adjustable, AdjustableAt, Keep};
 pub use algorithm::{
     Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
-    LeakyBucket, Lend, Level, ParseAlgorithmError, Rebase, Requota, Rounding, SlidingWindow, Split,
-    TokenBucket,
+    LeakyBucket, Lend, Level, MAX_SETTINGS, ParseAlgorithmError, Rebase, Requota, Rounding,
+    Settings, SlidingWindow, Split, Then, TokenBucket,
 };
 pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
 #[cfg(feature = "std")]

@@ -45,6 +45,24 @@ mod source {
 /// ```
 pub type AtomicU64 = source::AtomicU64;
 
+/// Two words that change together: `portable-atomic`'s, and a model's of it under loom.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type AtomicU128 = portable_atomic::AtomicU128;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) type AtomicU128 = modelled::AtomicU128;
+
+/// A fence between accesses of several atomics.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) use core::sync::atomic::fence;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) use modelled::fence;
+
+/// For what no decision waits for.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type Mutex<T> = std::sync::Mutex<T>;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) type Mutex<T> = loom::sync::Mutex<T>;
+
 /// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
 /// atomics can only be made while a model runs.
 macro_rules! const_unless_loom {
@@ -126,6 +144,16 @@ pub mod modelled {
         HelpsAtItsTick,
         /// Log: places are entered although the state has gone on.
         EntersLate,
+        /// Changes: what was read of the parameters is not checked.
+        ReadsUnchecked,
+        /// Changes: parameters are written before it is said whose they are.
+        SaysAfterwards,
+        /// Changes: a decision compares the word alone, and not the version.
+        ComparesTheWordAlone,
+        /// Changes: the version is changed first, and the word is carried over afterwards.
+        CarriesAfterwards,
+        /// Changes: a grant is undone by its mark, whatever version it is of.
+        UndoesOldMarks,
     }
 
     /// How a model runs. The default is as the crate is.
@@ -244,6 +272,17 @@ pub mod modelled {
         }
     }
 
+    /// Loom's, under conditions: a fence whose ordering is `Relaxed` is none.
+    #[cfg(feature = "wide")]
+    #[track_caller]
+    pub(crate) fn fence(order: Ordering) {
+        let here = Location::caller();
+        match CONDITIONS.get().relaxed {
+            Some((file, line)) if here.line() == line && here.file().ends_with(file) => {}
+            _ => loom::sync::atomic::fence(order),
+        }
+    }
+
     /// Loom's, under conditions.
     #[derive(Debug)]
     pub struct AtomicU64 {
@@ -356,6 +395,89 @@ pub mod modelled {
     impl From<u64> for AtomicU64 {
         fn from(word: u64) -> Self {
             Self::new(word)
+        }
+    }
+
+    /// Two words that change together: loom has no such atomic. What is atomic here is the number under which
+    /// a pair is known, and equal pairs are known under equal numbers, so it is loom that orders the operations.
+    #[cfg(feature = "wide")]
+    #[derive(Debug)]
+    pub struct AtomicU128 {
+        number: AtomicU64,
+    }
+
+    #[cfg(feature = "wide")]
+    static PAIRS: std::sync::Mutex<std::vec::Vec<u128>> =
+        std::sync::Mutex::new(std::vec::Vec::new());
+
+    #[cfg(feature = "wide")]
+    #[allow(missing_docs, reason = "as portable-atomic's")]
+    impl AtomicU128 {
+        pub fn new(pair: u128) -> Self {
+            Self {
+                number: AtomicU64::new(Self::number_of(pair)),
+            }
+        }
+
+        fn number_of(pair: u128) -> u64 {
+            let mut pairs = PAIRS
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let known = pairs.iter().position(|known| *known == pair);
+            let place = known.unwrap_or_else(|| {
+                pairs.push(pair);
+                pairs.len() - 1
+            });
+            place as u64
+        }
+
+        fn pair_of(number: u64) -> u128 {
+            let pairs = PAIRS
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            pairs[number as usize]
+        }
+
+        pub fn is_lock_free() -> bool {
+            true
+        }
+
+        #[track_caller]
+        pub fn load(&self, order: Ordering) -> u128 {
+            Self::pair_of(self.number.load(order))
+        }
+
+        #[track_caller]
+        pub fn compare_exchange(
+            &self,
+            pair: u128,
+            next: u128,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u128, u128> {
+            let (pair, next) = (Self::number_of(pair), Self::number_of(next));
+            let exchanged = self.number.compare_exchange(pair, next, success, failure);
+            exchanged.map(Self::pair_of).map_err(Self::pair_of)
+        }
+
+        #[track_caller]
+        pub fn compare_exchange_weak(
+            &self,
+            pair: u128,
+            next: u128,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u128, u128> {
+            let (pair, next) = (Self::number_of(pair), Self::number_of(next));
+            let exchanged = self
+                .number
+                .compare_exchange_weak(pair, next, success, failure);
+            exchanged.map(Self::pair_of).map_err(Self::pair_of)
+        }
+
+        #[track_caller]
+        pub fn swap(&self, next: u128, order: Ordering) -> u128 {
+            Self::pair_of(self.number.swap(Self::number_of(next), order))
         }
     }
 }

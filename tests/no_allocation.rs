@@ -427,3 +427,30 @@ fn nothing_when_it_is_counted() {
     });
     assert_eq!(allocated, 0);
 }
+
+#[cfg(feature = "wide")]
+#[test]
+fn nothing_where_the_quota_can_be_changed() {
+    use tollgate::{Adjustable, Keep};
+
+    let gate = Adjustable::with_clock(AnyAlgorithm::from(bucket()), ManualClock::new());
+    let quotas = [1, 5, 9].map(Quota::per_hour);
+    let mut granted = 0;
+    let allocated = allocations(|| {
+        for quota in quotas {
+            for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
+                gate.set_quota(quota, keep).expect("a quota");
+                for n in [0, 1, 2, 2, u64::MAX] {
+                    granted += u64::from(gate.try_acquire_n(n).is_ok());
+                }
+                let took = gate.take_up_to(2);
+                black_box((gate.undo(took), gate.refund(1), gate.charge(2).debt()));
+                black_box((gate.available(), gate.level().ceil(), gate.time_until(1)));
+                black_box((gate.quota(), gate.version()));
+            }
+            gate.reset();
+        }
+    });
+    assert_eq!(allocated, 0);
+    assert!(granted >= 9, "{granted}");
+}

@@ -1,6 +1,6 @@
 //! Going on with another quota, where the words of the two have nothing in common.
 
-use super::{Algorithm, Debt};
+use super::{Algorithm, Debt, Requota};
 use crate::clock::Tick;
 
 /// The word with which `next` goes on at `now` where `this` left off: with as many whole permits, but
@@ -18,4 +18,21 @@ where
         0 => 0,
         lack => next.charge(0, now, lack).0,
     }
+}
+
+/// The word with which `next` goes on with as large a part of its permits as `this` had of its own, in whole
+/// ones.
+pub(super) fn scaled<A: Requota>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
+    let (_, seen) = this.take_up_to(word, now, 0);
+    // As above.
+    let now = now.max(seen.at());
+    let (have, most) = (this.available(word, now), this.available(0, now));
+    if have == 0 || most == 0 {
+        // There is nothing to be scaled, and a debt stays.
+        return this.carry_over(word, now, next);
+    }
+    let there = next.available(0, now);
+    let part = u128::from(have) * u128::from(there) / u128::from(most);
+    // It fits: no more is there than there can be.
+    next.take_up_to(0, now, there.saturating_sub(part as u64)).0
 }

@@ -113,6 +113,11 @@ macro_rules! requota_by_pace {
             fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
                 self.pace.carry_over(word, now, &next.pace)
             }
+
+            #[inline]
+            fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
+                self.pace.carry_scaled(word, now, &next.pace)
+            }
         }
     };
 }

@@ -2,6 +2,8 @@
 
 use core::num::NonZeroU64;
 
+use super::settings::settings;
+
 /// Divides by a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
@@ -61,6 +63,8 @@ impl Divisor {
         }
     }
 }
+
+settings!(Divisor, 2; period inverse);
 
 #[cfg(test)]
 mod tests {

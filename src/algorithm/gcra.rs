@@ -3,6 +3,7 @@ use core::time::Duration;
 use super::Level;
 use super::delegate::{its_pace, requota_by_pace, runs_on};
 use super::pace::Pace;
+use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -96,3 +97,4 @@ impl Gcra {
 
 runs_on!(Gcra, its_pace);
 requota_by_pace!(Gcra);
+settings!(Gcra, 7; pace; quota = NO_QUOTA);

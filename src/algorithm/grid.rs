@@ -16,6 +16,7 @@ use core::time::Duration;
 use super::alignment::Alignment;
 use super::division::Divisor;
 use super::pace::Meter;
+use super::settings::settings;
 use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
@@ -271,3 +272,6 @@ impl Meter for Stairs {
         granted.with_reset_at(Tick::from_nanos(self.tick_of(word)))
     }
 }
+
+settings!(Grid, 5; period lead last windows);
+settings!(Stairs, 6; grid step);

@@ -28,6 +28,7 @@ use super::delegate::runs_on;
 use super::grid::{Grid, Stairs, needed, period_of, shortest_period};
 use super::hourglass::Hourglass;
 use super::pace::{MAX_WORD, Pace};
+use super::settings::{NO_QUOTA, settings, settings_of_kinds};
 use super::split::share;
 use super::{Level, Requota, carry};
 use crate::clock::Tick;
@@ -297,6 +298,8 @@ macro_rules! its_refill {
 
 runs_on!(Intervals, its_refill);
 alignable!(Intervals);
+settings_of_kinds!(Refill, 11; 0 Aligned 1 Greedy);
+settings!(Intervals, 11; refill; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
 impl Requota for Intervals {
     #[inline]

@@ -4,6 +4,7 @@
 use super::Level;
 use super::delegate::runs_on;
 use super::pace::Pace;
+use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -180,6 +181,7 @@ impl core::ops::Deref for Shaped<'_> {
 }
 
 runs_on!(LeakyBucket, its_shaped_pace);
+settings!(LeakyBucket, 8; pace at_once; free = 0; quota = NO_QUOTA);
 
 impl crate::algorithm::Requota for LeakyBucket {
     #[inline]
@@ -198,5 +200,10 @@ impl crate::algorithm::Requota for LeakyBucket {
     #[inline]
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         self.pace.carry_over(word, now, &next.pace)
+    }
+
+    #[inline]
+    fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.pace.carry_scaled(word, now, &next.pace)
     }
 }

@@ -21,6 +21,7 @@
 //! | [`Rebase`] | its word can move to another clock | |
 //! | [`Gauge`] | it can say how much it has counted | `level` |
 //! | [`Split`] | it can be kept in several words | all, of a [`Sharded`](crate::Sharded) |
+//! | [`Settings`] | its parameters can be kept in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
 //! | [`Lend`] | it can leave room for permits that are lent | those of a [`Lease`](crate::Lease) |
 //!
 //! All algorithms of this crate have all of them. [`AnyAlgorithm`] is any of them, chosen at run time.
@@ -39,6 +40,7 @@ mod intervals;
 mod leaky_bucket;
 mod lend;
 mod pace;
+mod settings;
 mod sliding_window;
 mod split;
 mod token_bucket;
@@ -52,6 +54,7 @@ pub(crate) use grid::{Grid, needed, period_of, shortest_period};
 pub use intervals::Intervals;
 pub use leaky_bucket::LeakyBucket;
 pub use lend::Lend;
+pub use settings::{MAX_SETTINGS, Settings, Then};
 pub use sliding_window::{Rounding, SlidingWindow};
 pub use split::Split;
 pub use token_bucket::TokenBucket;
@@ -174,6 +177,12 @@ pub trait Requota: Algorithm + Sized {
     /// has seen: a bucket that is carried over to windows by a caller whose clock is behind may find a
     /// new window when the clock catches up.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64;
+
+    /// The same, but of the permits that there are as large a part is carried over as they are of all that this
+    /// can hold: half a burst goes on as half of the other burst, rounded down. A debt stays as it is.
+    fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        carry::scaled(self, word, now, next)
+    }
 }
 
 /// An algorithm whose word can be moved to another clock.

@@ -1,6 +1,7 @@
 use super::Level;
 use super::delegate::{its_pace, requota_by_pace, runs_on};
 use super::pace::Pace;
+use super::settings::{NO_QUOTA, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -67,3 +68,4 @@ impl TokenBucket {
 
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
+settings!(TokenBucket, 7; pace; quota = NO_QUOTA);

@@ -100,6 +100,20 @@ impl Requota for AnyAlgorithm {
             (this, next) => carry::by_permits(this, word, now, next),
         }
     }
+
+    fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        match (self, next) {
+            (Self::TokenBucket(this), Self::TokenBucket(next)) => {
+                this.carry_scaled(word, now, next)
+            }
+            (Self::Gcra(this), Self::Gcra(next)) => this.carry_scaled(word, now, next),
+            (Self::LeakyBucket(this), Self::LeakyBucket(next)) => {
+                this.carry_scaled(word, now, next)
+            }
+            // All others count whole permits.
+            (this, next) => carry::scaled(this, word, now, next),
+        }
+    }
 }
 
 macro_rules! from_each {

@@ -25,6 +25,7 @@ use core::time::Duration;
 
 use super::super::alignment::Alignment;
 use super::super::grid::{Grid, Layout, period_of};
+use super::super::settings::settings;
 use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -261,3 +262,5 @@ impl Gauge for Aligned {
         Level::of_permits(self.settled(word, now) & self.most)
     }
 }
+
+settings!(Aligned, 8; limit most bits grid);

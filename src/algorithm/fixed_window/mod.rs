@@ -11,6 +11,7 @@ use super::alignment::{Alignment, alignable};
 use super::delegate::runs_on;
 use super::grid::period_of;
 use super::hourglass::Hourglass;
+use super::settings::{NO_QUOTA, settings, settings_of_kinds};
 use super::{Level, Requota, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -206,6 +207,8 @@ macro_rules! its_opening {
 
 runs_on!(FixedWindow, its_opening);
 alignable!(FixedWindow);
+settings_of_kinds!(Opening, 11; 0 Aligned 1 FirstHit);
+settings!(FixedWindow, 11; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
 impl Requota for FixedWindow {
     #[inline]

@@ -29,6 +29,7 @@ use core::time::Duration;
 
 use super::division::Divisor;
 use super::grid::{needed, shortest_period};
+use super::settings::settings;
 
 /// Fewer parts than that are too coarse.
 const MIN_SHIFT: u32 = 6;
@@ -143,3 +144,5 @@ impl Hourglass {
         1 << self.shift
     }
 }
+
+settings!(Hourglass, 10; limit most quantum bits shift period back horizon; missing = 0);

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU64;
 
+use super::super::settings::settings;
 use super::{SPEED_BITS, scale};
 use crate::clock::Tick;
 use crate::outcome::Granted;
@@ -67,3 +68,5 @@ impl Meter for Steady {
         granted.with_reset_units(word, self.speed)
     }
 }
+
+settings!(Steady, 3; speed horizon inverse);

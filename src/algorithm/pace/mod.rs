@@ -48,6 +48,7 @@
 
 mod meter;
 mod part;
+mod scaled;
 mod verbs;
 
 use core::num::NonZeroU64;
@@ -55,6 +56,8 @@ use core::time::Duration;
 
 pub(crate) use meter::{Meter, Steady};
 
+use super::grid::Stairs;
+use super::settings::settings;
 use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota};
 
 /// `speed` counts in parts of a unit of this many bits.
@@ -258,3 +261,6 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
 const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
+
+settings!(Pace<Steady>, 7; meter unit reach round burst; missing = 0);
+settings!(Pace<Stairs>, 10; meter unit reach round burst; missing = 0);

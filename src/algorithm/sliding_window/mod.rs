@@ -35,6 +35,7 @@ use core::num::NonZeroU64;
 
 use super::alignment::{Alignment, alignable};
 use super::grid::{Grid, Layout, period_of};
+use super::settings::{NO_QUOTA, settings};
 use super::{Requota, carry};
 use crate::clock::Tick;
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
@@ -234,3 +235,5 @@ impl Requota for SlidingWindow {
 }
 
 alignable!(SlidingWindow);
+settings!(SlidingWindow, 10; allowed most bits grid limit;
+    rounding = Rounding::Exact; alignment = Alignment::CLOCK; quota = NO_QUOTA);

@@ -1,0 +1,118 @@
+//! What it costs a decision that its quota can be changed: each kind of algorithm in a limiter and in an adjustable
+//! one, at a given tick and with the system's clock, in criterion groups by whether it is allowed.
+//!
+//! `cargo bench --bench adjustable --features wide`. `scripts/bench-check` judges the differences.
+
+#[allow(dead_code, reason = "not every bench needs all of them")]
+mod contestants;
+
+use std::time::Duration;
+
+use contestants::timing::{Aligned, Contestant, Kind, Runner, time};
+use criterion::{Criterion, SamplingMode};
+use tollgate::{
+    Adjustable, Algorithm, AnyAlgorithm, Clock, ConfigError, FixedWindow, Gate, Intervals, Limiter,
+    NoClock, Quota, Settings, SlidingWindow, SystemClock, Tick, TokenBucket,
+};
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .measurement_time(Duration::from_secs(1))
+        .warm_up_time(Duration::from_millis(300))
+        .configure_from_args();
+    for kind in Kind::BOTH {
+        compare(&mut criterion, kind);
+    }
+    criterion.final_summary();
+}
+
+fn compare(criterion: &mut Criterion, kind: Kind) {
+    let mut group = criterion.benchmark_group(format!("adjustable_{}", kind.name()));
+    group.sampling_mode(SamplingMode::Flat);
+    for (name, runner) in entries(kind).expect("quotas that can be represented") {
+        group.bench_function(&name, |bencher| {
+            bencher.iter_custom(|turns| {
+                time(&*runner, kind, 1, turns).unwrap_or_else(|error| panic!("{name}: {error}"))
+            });
+        });
+    }
+    group.finish();
+}
+
+/// A limiter that reads the system's clock.
+struct OnTheClock<G>(G, fn(&G));
+
+impl<G: Gate<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
+    #[inline(always)]
+    fn decide(&self, _turn: u64) -> bool {
+        self.0.try_acquire().is_ok()
+    }
+
+    fn prepare(&self) {
+        (self.1)(&self.0);
+        let _ = self.0.try_acquire();
+    }
+}
+
+/// A limiter that is told the time: turn after turn, a nanosecond each.
+struct Told<G>(G, fn(&G));
+
+impl<G: Gate + Sync> Contestant for Told<G> {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+    }
+
+    fn prepare(&self) {
+        (self.1)(&self.0);
+        let _ = self.0.try_acquire_at(Tick::ZERO);
+    }
+}
+
+/// More than anybody asks for in one row of decisions; or one permit, and then nothing for a day.
+fn quota(kind: Kind) -> Quota {
+    match kind {
+        Kind::Allowed => Quota::per(1 << 28, Duration::from_secs(365 * 86_400)),
+        Kind::Denied => Quota::per_day(1),
+    }
+}
+
+type Entries = Vec<(String, Box<dyn Runner>)>;
+
+fn entries(kind: Kind) -> Result<Entries, ConfigError> {
+    let quota = quota(kind);
+    let mut entries = Vec::new();
+    let bucket = TokenBucket::new(quota)?;
+    add(&mut entries, "bucket", bucket);
+    add(&mut entries, "fixed", FixedWindow::new(quota)?);
+    add(&mut entries, "sliding", SlidingWindow::new(quota)?);
+    add(&mut entries, "intervals", Intervals::new(quota)?);
+    add(&mut entries, "any_bucket", AnyAlgorithm::from(bucket));
+    Ok(entries)
+}
+
+/// In a limiter and in an adjustable one, each with both sources of time.
+fn add<A>(entries: &mut Entries, name: &str, algorithm: A)
+where
+    A: Algorithm + Settings + Clone + Copy + Sync + Send + 'static,
+{
+    let mut push = |what: &str, runner| entries.push((format!("{name}_{what}"), runner));
+    let limiter = Limiter::with_clock(algorithm, SystemClock);
+    push("limiter_system", boxed(OnTheClock(limiter, Limiter::reset)));
+    let adjustable = Adjustable::with_clock(algorithm, SystemClock);
+    push(
+        "adjustable_system",
+        boxed(OnTheClock(adjustable, Adjustable::reset)),
+    );
+    let limiter = Limiter::unstarted(algorithm, NoClock);
+    push("limiter_tick", boxed(Told(limiter, Limiter::reset)));
+    let adjustable = Adjustable::starting_at(algorithm, NoClock, Tick::ZERO);
+    push(
+        "adjustable_tick",
+        boxed(Told(adjustable, Adjustable::reset)),
+    );
+}
+
+fn boxed(contestant: impl Contestant + 'static) -> Box<dyn Runner> {
+    Box::new(Aligned(contestant))
+}

@@ -1,0 +1,253 @@
+//! A limiter whose quota can be changed in use. The protocol is in [`ring`].
+
+mod at;
+mod gates;
+mod keep;
+mod ring;
+mod turn;
+mod verbs;
+
+use core::fmt;
+use std::sync::PoisonError;
+
+pub use at::AdjustableAt;
+pub use keep::Keep;
+
+use crate::algorithm::Algorithm;
+use crate::algorithm::Gcra;
+use crate::algorithm::Requota;
+use crate::algorithm::Settings;
+use crate::algorithm::TokenBucket;
+use crate::clock::{Clock, SystemClock, Tick};
+use crate::primitive::{AtomicU128, Mutex};
+use crate::quota::{ConfigError, Quota};
+use ring::Ring;
+
+/// A [`Limiter`](crate::Limiter) whose quota can be changed while it is in use.
+///
+/// ```
+/// use tollgate::{Adjustable, Keep, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = Adjustable::token_bucket(Quota::per_hour(100))?;
+/// gate.try_acquire_n(60)?;
+/// gate.set_quota(Quota::per_hour(1000), Keep::AsIs)?;
+/// assert_eq!(gate.available(), 40);
+/// gate.set_quota(Quota::per_hour(10), Keep::AsIs)?;
+/// assert_eq!(gate.available(), 10);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Its verbs are those of a [`Limiter`](crate::Limiter). A limit that never changes is better off with that: it
+/// fits a `static` by itself (this one needs a `LazyLock`), and its exchange is of one word, which most processors do
+/// faster than that of two.
+///
+/// # What is promised
+///
+/// **No decision mixes two quotas.** Each is made with one quota and one word, which belong to each other. A
+/// grant's were those in force when it was made; a denial's, or a look's, were those of one moment during the
+/// call.
+///
+/// **The bound.** For a change at the tick at which [`set_quota`](Self::set_quota) read the clock (or was told):
+///
+/// - What was granted under each quota keeps the bound of that quota, by itself, over every interval. So in any
+///   interval at most the sum of the bounds of the quotas that were in force in it is granted.
+/// - With [`Keep::AsIs`] no permit comes from nowhere: right after a change there are at most as many as right
+///   before it. So buckets that are only changed so grant, in every interval, at most the burst of the quota that
+///   was in force at its beginning, and what each rate makes while it is in force. (Where threads' ticks differ,
+///   what the larger rate makes in that difference comes to that with each change.)
+/// - [`Keep::Scaled`] keeps the part of the burst that is there, and so adds to the permits at hand where it makes
+///   the burst larger. [`Keep::Fresh`] allows a burst more, as a reset does.
+///
+/// Windows go on with whole permits: what was counted counts in the new quota's current window, and is
+/// forgotten with that.
+///
+/// **Undo.** A grant that was made under a quota which has been replaced can't be [undone](Self::undo): nothing
+/// comes back of it, and its permits come again with time only. (Whether the clock has refilled them meanwhile is
+/// known to nobody, since the word counts in other units now.) Who knows better may
+/// [`refund`](Self::refund).
+///
+/// # Many threads
+///
+/// Decisions are lock-free where the exchange of two words is ([`is_lock_free`](Self::is_lock_free)): on x86-64
+/// (all processors but the first ones), on aarch64, and on some others. Elsewhere `portable-atomic` takes a lock
+/// for each, which is held for a few instructions. Those who change the quota wait for each other, but no decision
+/// ever waits for them, even if they stop in the middle.
+pub struct Adjustable<A, C = SystemClock> {
+    ring: Ring,
+    /// The algorithms of the version that is in force and of the one before or after it, where the slots have
+    /// their parameters; whoever changes the quota holds it.
+    sets: Mutex<Sets<A>>,
+    clock: C,
+}
+
+/// Where the algorithms of even and odd versions are.
+#[derive(Debug)]
+struct Sets<A> {
+    even: A,
+    odd: A,
+}
+
+impl<A> Sets<A> {
+    const fn of(&self, version: u64) -> &A {
+        match version % 2 {
+            0 => &self.even,
+            _ => &self.odd,
+        }
+    }
+
+    const fn of_mut(&mut self, version: u64) -> &mut A {
+        match version % 2 {
+            0 => &mut self.even,
+            _ => &mut self.odd,
+        }
+    }
+}
+
+impl<A: Algorithm + Settings + Clone> Adjustable<A> {
+    /// A limiter on the system's clock. It starts now.
+    #[must_use]
+    pub fn new(algorithm: A) -> Self {
+        Self::with_clock(algorithm, SystemClock)
+    }
+}
+
+impl Adjustable<TokenBucket> {
+    /// A token bucket on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented.
+    pub fn token_bucket(quota: Quota) -> Result<Self, ConfigError> {
+        TokenBucket::new(quota).map(Self::new)
+    }
+}
+
+impl Adjustable<Gcra> {
+    /// GCRA on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented.
+    pub fn gcra(quota: Quota) -> Result<Self, ConfigError> {
+        Gcra::new(quota).map(Self::new)
+    }
+}
+
+impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
+    /// A limiter on a clock of your own. It starts now.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Adjustable, FixedWindow, Keep, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let gate = Adjustable::with_clock(FixedWindow::new(Quota::per_minute(10))?, clock.clone());
+    /// gate.try_acquire_n(7)?;
+    /// gate.set_quota(Quota::per_minute(5), Keep::AsIs)?;
+    /// assert_eq!(gate.available(), 3);
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(gate.available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_clock(algorithm: A, clock: C) -> Self {
+        let now = clock.now();
+        Self::starting_at(algorithm, clock, now)
+    }
+}
+
+impl<A: Algorithm + Settings + Clone, C> Adjustable<A, C> {
+    /// A limiter that starts at this tick, on a clock that need not be one that can be read.
+    ///
+    /// ```
+    /// use tollgate::{Adjustable, Keep, NoClock, Quota, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(3))?;
+    /// let gate = Adjustable::starting_at(bucket, NoClock, Tick::ZERO);
+    /// let now = Tick::from_nanos(5);
+    /// gate.at(now).set_quota(Quota::per_second(2), Keep::AsIs)?;
+    /// assert_eq!(gate.at(now).available(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn starting_at(algorithm: A, clock: C, now: Tick) -> Self {
+        Self {
+            ring: Ring::new(&algorithm, algorithm.initial_word(now)),
+            sets: Mutex::new(Sets {
+                even: algorithm.clone(),
+                odd: algorithm,
+            }),
+            clock,
+        }
+    }
+}
+
+impl<A, C> Adjustable<A, C> {
+    /// The clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// How often the quota has been changed.
+    ///
+    /// ```
+    /// use tollgate::{Adjustable, Keep, Quota};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let gate = Adjustable::gcra(Quota::per_second(10))?;
+    /// assert!(gate.set_quota(Quota::per_second(10).burst(0), Keep::AsIs).is_err());
+    /// assert_eq!(gate.version(), 0);
+    /// gate.set_quota(Quota::per_second(20), Keep::AsIs)?;
+    /// assert_eq!(gate.version(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn version(&self) -> u64 {
+        self.ring.load().version
+    }
+
+    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken for a few
+    /// instructions, and who is stopped within these stops others.
+    #[must_use]
+    pub fn is_lock_free() -> bool {
+        AtomicU128::is_lock_free()
+    }
+
+    /// What `ask` says of the algorithm that is in force, and of its place. Nobody changes it meanwhile.
+    fn with_sets<T>(&self, ask: impl FnOnce(&mut Sets<A>, u64) -> T) -> T {
+        // Somebody who panicked with it has left the algorithm of the version in force as it was.
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = self.version();
+        ask(&mut sets, version)
+    }
+}
+
+impl<A: Requota + Settings + Clone, C> Adjustable<A, C> {
+    /// The algorithm that is in force. While somebody is changing it, it waits for that.
+    pub fn algorithm(&self) -> A {
+        self.with_sets(|sets, version| sets.of(version).clone())
+    }
+
+    /// The quota that is in force. While somebody is changing it, it waits for that.
+    pub fn quota(&self) -> Quota {
+        self.with_sets(|sets, version| sets.of(version).quota())
+    }
+}
+
+impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Adjustable<A, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pair = self.ring.load();
+        f.debug_struct("Adjustable")
+            .field("version", &pair.version)
+            .field("word", &pair.word)
+            .field("sets", &self.sets)
+            .field("clock", &self.clock)
+            .finish()
+    }
+}

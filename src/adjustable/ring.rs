@@ -1,0 +1,252 @@
+//! The pair and the two sets of parameters: the protocol. `docs/ORDERINGS.md` has it in full.
+//!
+//! ```text
+//!  pair                                 slots
+//! ┌──────────────┬──────────────┐      ┌─────────────────────────┬────────────────────────────┐
+//! │ version (64) │ word (64)    │      │ 0: of an even version   │ parameters: up to 15 words │
+//! └──────┬───────┴──────────────┘      ├─────────────────────────┼────────────────────────────┤
+//!        └── version % 2 ────────────► │ 1: of an odd version    │                            │
+//!                                      └─────────────────────────┴────────────────────────────┘
+//! ```
+//!
+//! A decision loads the pair, reads the parameters of its version, looks whether the slot is still that version's,
+//! runs the step, and exchanges the pair. A version is never there twice: so an exchange that succeeds proves that
+//! the parameters were those in force, and the word the last one. A denial used both as they were at one moment,
+//! when the pair was loaded.
+//!
+//! Who changes the quota writes the parameters of the next version into the other slot, whose version is over, and
+//! exchanges the pair for the next version and the word that is carried over. Until then nobody reads that slot,
+//! but for those who are late by two versions; these find it out. Who stops anywhere in it leaves a version that is
+//! in force with parameters that are whole.
+
+use crossbeam_utils::CachePadded;
+
+use super::keep::Keep;
+use crate::algorithm::{MAX_SETTINGS, Requota, Settings, Then};
+use crate::clock::Tick;
+use crate::primitive::{AtomicU64, AtomicU128, Ordering, fence, mistake};
+
+/// The parameters of a version, in as many bytes as two cache lines have.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Slot {
+    /// Whose they are, or are going to be.
+    version: AtomicU64,
+    words: [AtomicU64; MAX_SETTINGS],
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            version: AtomicU64::new(0),
+            words: [(); MAX_SETTINGS].map(|()| AtomicU64::new(0)),
+        }
+    }
+
+    /// Writes the parameters of a version. Nobody else writes, and that version is not in force yet.
+    fn write<A: Settings>(&self, version: u64, algorithm: &A) {
+        let afterwards = mistake!(SaysAfterwards);
+        if !afterwards {
+            self.say(version);
+        }
+        let mut words = self.words.iter();
+        algorithm.save(&mut |value| {
+            if let Some(word) = words.next() {
+                // ORDERING: Relaxed. The fence before it tells who reads it too early, and the exchange of the
+                // pair publishes it. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+                word.store(value, Ordering::Relaxed);
+            }
+        });
+        if afterwards {
+            self.say(version);
+        }
+    }
+
+    fn say(&self, version: u64) {
+        // ORDERING: Release. Who finds this version here instead of an older one, and loads the pair again, finds
+        // that the older one is over: else it might look for ever.
+        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        self.version.store(version, Ordering::Release);
+        // ORDERING: Release. Who reads one of the words that are written after it, and then passes the fence of
+        // `read`, sees this version or a later one.
+        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        fence(Ordering::Release);
+    }
+
+    /// Does something with the parameters, if they are still those of this version.
+    #[inline(always)]
+    fn read<A: Settings, T: Then<A>>(&self, version: u64, then: T) -> Option<T::Output> {
+        let mut words = self.words.iter();
+        let mut read = || match words.next() {
+            // ORDERING: Relaxed. If it is of a later version, what follows finds it out.
+            // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+            Some(word) => word.load(Ordering::Relaxed),
+            None => 0,
+        };
+        let then = IfStill {
+            slot: self,
+            version,
+            then,
+        };
+        A::restore_and(&mut read, then)?
+    }
+
+    /// Whether all words that were read are of this version.
+    #[inline(always)]
+    fn is_still(&self, version: u64) -> bool {
+        // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it is no older
+        // than any of the words. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        fence(Ordering::Acquire);
+        // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another version, looks
+        // again and passes that fence, which then pairs with the store of `say`.
+        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        let now = self.version.load(Ordering::Relaxed);
+        now == version || mistake!(ReadsUnchecked)
+    }
+}
+
+/// Does something if the slot is still that version's.
+struct IfStill<'s, T> {
+    slot: &'s Slot,
+    version: u64,
+    then: T,
+}
+
+impl<A, T: Then<A>> Then<A> for IfStill<'_, T> {
+    type Output = Option<T::Output>;
+
+    #[inline(always)]
+    fn then(self, algorithm: &A) -> Option<T::Output> {
+        match self.slot.is_still(self.version) {
+            true => Some(self.then.then(algorithm)),
+            false => None,
+        }
+    }
+}
+
+/// A version and a word, as they were at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) version: u64,
+    pub(super) word: u64,
+}
+
+impl Pair {
+    #[inline(always)]
+    const fn of_bits(bits: u128) -> Self {
+        Self {
+            version: (bits >> 64) as u64,
+            word: bits as u64,
+        }
+    }
+
+    #[inline(always)]
+    const fn bits(self) -> u128 {
+        (self.version as u128) << 64 | self.word as u128
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_word(self, word: u64) -> Self {
+        Self { word, ..self }
+    }
+}
+
+/// The pair, and the parameters of its version and of one more.
+#[derive(Debug)]
+pub(super) struct Ring {
+    pair: CachePadded<AtomicU128>,
+    slots: [Slot; 2],
+}
+
+impl Ring {
+    /// Version 0 of this algorithm.
+    pub(super) fn new<A: Settings>(algorithm: &A, word: u64) -> Self {
+        const { MAX_SETTINGS - A::WORDS };
+        let slots = [Slot::new(), Slot::new()];
+        let [first, _] = &slots;
+        first.write(0, algorithm);
+        let pair = Pair { version: 0, word };
+        Self {
+            pair: CachePadded::new(AtomicU128::new(pair.bits())),
+            slots,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn load(&self) -> Pair {
+        // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in between go on with
+        // what that released): the slot's words are of that version or a later one.
+        // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
+        let bits = self.pair.load(Ordering::Acquire);
+        Pair::of_bits(bits)
+    }
+
+    /// Does something with the parameters of this pair's version; `None` if it is over, and its slot another's.
+    #[inline(always)]
+    pub(super) fn read<A: Settings, T: Then<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
+        self.slot(pair.version)?.read(pair.version, then)
+    }
+
+    #[inline(always)]
+    fn slot(&self, version: u64) -> Option<&Slot> {
+        self.slots.get((version % 2) as usize)
+    }
+
+    /// Puts the next word where the pair is, if it still is there, or else says what is there. That may be the same.
+    #[inline(always)]
+    pub(super) fn exchange(&self, pair: Pair, word: u64) -> Result<(), Pair> {
+        let next = pair.with_word(word);
+        // ORDERING: Relaxed. It publishes nothing, and leaves what the version's exchange has released as it is, for
+        // whoever loads what is written here. On failure Acquire, as `load`.
+        // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
+        let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
+        let exchanged = self
+            .pair
+            .compare_exchange_weak(pair.bits(), next.bits(), success, failure);
+        match exchanged.map_err(Pair::of_bits) {
+            Ok(_) => Ok(()),
+            Err(seen) if mistake!(ComparesTheWordAlone) && seen.word == pair.word => {
+                self.exchange(seen, word)
+            }
+            Err(seen) => Err(seen),
+        }
+    }
+
+    /// Brings the next version: `new` instead of `old`. Nobody else does at the same time.
+    pub(super) fn bring<A: Requota + Settings>(&self, old: &A, new: &A, keep: Keep, now: Tick) {
+        let mut pair = self.load();
+        // It does not come again: 2^64 changes take centuries.
+        let version = pair.version.wrapping_add(1);
+        if let Some(slot) = self.slot(version) {
+            slot.write(version, new);
+        }
+        let afterwards = mistake!(CarriesAfterwards);
+        loop {
+            let word = match afterwards {
+                true => pair.word,
+                false => keep.carry(old, pair.word, now, new),
+            };
+            match self.exchange_version(pair, Pair { version, word }) {
+                Ok(()) => break,
+                Err(seen) => pair = seen,
+            }
+        }
+        if afterwards {
+            let mut pair = self.load();
+            while let Err(seen) = self.exchange(pair, keep.carry(old, pair.word, now, new)) {
+                pair = seen;
+            }
+        }
+    }
+
+    fn exchange_version(&self, pair: Pair, next: Pair) -> Result<(), Pair> {
+        // ORDERING: Release. It publishes the parameters of the new version: who loads it, or what decisions make
+        // of it, reads none that are older. On failure Relaxed: only the word is looked at.
+        // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
+        let (old, new) = (pair.bits(), next.bits());
+        let exchanged =
+            self.pair
+                .compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed);
+        exchanged.map(|_| ()).map_err(Pair::of_bits)
+    }
+}

@@ -1,0 +1,263 @@
+//! The parameters of an algorithm as words.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::AnyAlgorithm;
+use crate::quota::Quota;
+
+/// The most words that an algorithm's parameters may take.
+pub const MAX_SETTINGS: usize = 15;
+
+/// Parameters that can be kept in memory that others write to at the same time.
+///
+/// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter keeps what its
+/// decisions read in words, and makes an algorithm of them for each decision. So as few words as decisions read
+/// are best; at most [`MAX_SETTINGS`], else it does not compile. What is restored must decide, give back and
+/// charge as what was saved does. What only a [`Requota`](crate::Requota) needs, such as the quota, and the
+/// initial word, may be lost: for these an adjustable limiter has a copy.
+///
+/// ```
+/// use tollgate::Settings;
+///
+/// /// At most so many, of so many in all.
+/// struct Total { limit: u64, all: u64 }
+///
+/// impl Settings for Total {
+///     const WORDS: usize = 2;
+///
+///     fn save(&self, write: &mut impl FnMut(u64)) {
+///         write(self.limit);
+///         write(self.all);
+///     }
+///     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+///         Some(Self { limit: read(), all: read() })
+///     }
+/// }
+///
+/// let mut words = Vec::new();
+/// Total { limit: 5, all: 7 }.save(&mut |word| words.push(word));
+/// assert_eq!(words, [5, 7]);
+/// ```
+pub trait Settings: Sized {
+    /// How many words it writes, at most.
+    const WORDS: usize;
+
+    /// Writes the words, one after the other.
+    fn save(&self, write: &mut impl FnMut(u64));
+
+    /// Reads them again, in the same order: as many as were written, or fewer.
+    ///
+    /// The words may be anything, some of one writing and some of another: then it doesn't matter what is made
+    /// of them, for it is thrown away, but it must not panic. `None` if they can't be what was written.
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self>;
+
+    /// Restores it, and does something with it. Leave it as it is, unless there are several kinds: if each is handed
+    /// on where it is read, the compiler need not put it into memory first.
+    #[inline(always)]
+    fn restore_and<T: Then<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
+        Some(then.then(&Self::restore(read)?))
+    }
+}
+
+/// What is done with an algorithm that is restored: see [`Settings::restore_and`]. A trait and not a closure, so
+/// that it is inlined by force.
+pub trait Then<A> {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn then(self, algorithm: &A) -> Self::Output;
+}
+
+/// Stands where decisions need no quota.
+pub(super) const NO_QUOTA: Quota = Quota::per(0, Duration::ZERO);
+
+/// One after the other, each of these fields; the others get a value that no decision reads.
+macro_rules! settings {
+    ($type:ty, $words:expr; $($field:ident)* $(; $other:ident = $value:expr)*) => {
+        impl crate::algorithm::Settings for $type {
+            const WORDS: usize = $words;
+
+            #[inline]
+            fn save(&self, write: &mut impl FnMut(u64)) {
+                $(crate::algorithm::Settings::save(&self.$field, write);)*
+            }
+
+            #[inline(always)]
+            fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+                Some(Self {
+                    $($field: crate::algorithm::Settings::restore(read)?,)*
+                    $($other: $value,)*
+                })
+            }
+        }
+    };
+}
+pub(super) use settings;
+
+/// One of several kinds: its number, and then its own words.
+macro_rules! settings_of_kinds {
+    ($kinds:ident, $words:expr; $($number:literal $kind:ident)*) => {
+        impl crate::algorithm::Settings for $kinds {
+            const WORDS: usize = $words;
+
+            #[inline]
+            fn save(&self, write: &mut impl FnMut(u64)) {
+                match self {
+                    $(Self::$kind(this) => {
+                        write($number);
+                        crate::algorithm::Settings::save(this, write);
+                    })*
+                }
+            }
+
+            #[inline(always)]
+            fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+                Some(match read() {
+                    $($number => Self::$kind(crate::algorithm::Settings::restore(read)?),)*
+                    _ => return None,
+                })
+            }
+
+            #[inline(always)]
+            fn restore_and<T: crate::algorithm::Then<Self>>(
+                read: &mut impl FnMut() -> u64,
+                then: T,
+            ) -> Option<T::Output> {
+                Some(match read() {
+                    $($number => {
+                        let this = crate::algorithm::Settings::restore(read)?;
+                        then.then(&Self::$kind(this))
+                    })*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+pub(super) use settings_of_kinds;
+
+impl Settings for u64 {
+    const WORDS: usize = 1;
+
+    #[inline]
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write(*self);
+    }
+
+    #[inline(always)]
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        Some(read())
+    }
+}
+
+impl Settings for u32 {
+    const WORDS: usize = 1;
+
+    #[inline]
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write((*self).into());
+    }
+
+    #[inline(always)]
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        Some(read() as u32)
+    }
+}
+
+impl Settings for NonZeroU64 {
+    const WORDS: usize = 1;
+
+    #[inline]
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write(self.get());
+    }
+
+    #[inline(always)]
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        Self::new(read())
+    }
+}
+
+impl Settings for (u64, u64) {
+    const WORDS: usize = 2;
+
+    #[inline]
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write(self.0);
+        write(self.1);
+    }
+
+    #[inline(always)]
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        Some((read(), read()))
+    }
+}
+
+settings_of_kinds!(AnyAlgorithm, 12;
+    0 TokenBucket 1 Gcra 2 LeakyBucket 3 FixedWindow 4 SlidingWindow 5 Intervals);
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::{AnyAlgorithm, MAX_SETTINGS, Settings};
+    use crate::algorithm::{Algorithm, Forecast};
+    use crate::clock::Tick;
+
+    fn saved(algorithm: &AnyAlgorithm) -> Vec<u64> {
+        let mut words = Vec::new();
+        algorithm.save(&mut |word| words.push(word));
+        words
+    }
+
+    fn restored(words: &[u64]) -> Option<AnyAlgorithm> {
+        let mut words = words.iter();
+        let algorithm = AnyAlgorithm::restore(&mut || *words.next().unwrap_or(&0));
+        algorithm.inspect(|_| assert!(words.next().is_none(), "a word is not read"))
+    }
+
+    #[test]
+    fn what_is_restored_decides_alike_and_torn_words_do_no_harm() {
+        let texts = [
+            "token-bucket 13/s burst 40",
+            "gcra 1/10ms tolerance 25ms",
+            "leaky-queue 7/min burst 5 free 2",
+            "leaky-meter 7/min burst 5",
+            "fixed-window 5/min offset 7s",
+            "fixed-window 5/s first-hit",
+            "sliding-window 50/min origin 9s rounding down",
+            "intervals 3/h burst 7 offset 1ms",
+            "intervals 2/d burst 9 greedy",
+        ];
+        let all = texts.map(|text| text.parse::<AnyAlgorithm>().expect(text));
+        for algorithm in &all {
+            let words = saved(algorithm);
+            assert!(words.len() <= AnyAlgorithm::WORDS && AnyAlgorithm::WORDS <= MAX_SETTINGS);
+            let same = restored(&words).expect("it was saved");
+            let mut word = algorithm.initial_word(Tick::ZERO);
+            for nanos in (0..400).map(|i| i * 333_333_331) {
+                let now = Tick::from_nanos(nanos);
+                let took = algorithm.step(word, now, 1 + nanos % 3);
+                assert_eq!(same.step(word, now, 1 + nanos % 3), took, "{algorithm}");
+                let short = same.short_step(word, now, 2);
+                assert_eq!(short, algorithm.short_step(word, now, 2), "{algorithm}");
+                let due = algorithm.due(word, now, 2);
+                assert_eq!(same.due(word, now, 2), due, "{algorithm}");
+                word = took.map_or(word, |(next, _)| next);
+            }
+            // The words of two algorithms, some of each.
+            for other in &all {
+                for cut in 0..=words.len() {
+                    let tail = saved(other).into_iter().skip(cut);
+                    let torn: Vec<_> = words.iter().copied().take(cut).chain(tail).collect();
+                    let mut torn = torn.into_iter();
+                    let _ = AnyAlgorithm::restore(&mut || torn.next().unwrap_or(0));
+                }
+            }
+        }
+    }
+}
