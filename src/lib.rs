@@ -59,25 +59,35 @@ mod quota;
 #[cfg(feature = "std")]
 mod spread;
 #[cfg(feature = "std")]
+mod wait;
+#[cfg(feature = "std")]
 mod window;
 
 pub use algorithm::{
     Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
-    LeakyBucket, Lend, Level, ParseAlgorithmError, Rebase, Requota, Rounding, SlidingWindow, Split,
-    TokenBucket,
+    LeakyBucket, Lend, Level, ParseAlgorithmError, Rebase, Requota, Reserve, Rounding,
+    SlidingWindow, Split, TokenBucket,
 };
-pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
+pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick, Timer};
 #[cfg(feature = "std")]
-pub use clock::{ManualClock, Upkeep};
+pub use clock::{ManualClock, ManualSleep, Sleeps, Upkeep};
 #[cfg(feature = "std")]
 pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
-pub use gate::{DebtGate, Gate, GiveBackGate};
+pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};
 #[cfg(feature = "std")]
 pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
+#[cfg(feature = "wait")]
+pub use wait::{Acquire, Jitter, On};
+#[cfg(feature = "std")]
+pub use wait::{Cancelled, Pacer, Reservation, Settled, WaitingRoom};
+#[cfg(feature = "futures")]
+pub use wait::{LimitedSink, LimitedStream};
+#[cfg(feature = "tokio")]
+pub use wait::{Throttled, TokioTimer};
 #[cfg(feature = "std")]
 pub use window::{MAX_LOG, MAX_SLOTS, SlidingLog, SlottedWindow};
 

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use super::Level;
-use super::delegate::{its_pace, requota_by_pace, runs_on};
+use super::delegate::{its_pace, requota_by_pace, reserve_by_pace, runs_on};
 use super::pace::Pace;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -96,3 +96,4 @@ impl Gcra {
 
 runs_on!(Gcra, its_pace);
 requota_by_pace!(Gcra);
+reserve_by_pace!(Gcra);

@@ -1,5 +1,5 @@
 use super::Level;
-use super::delegate::{its_pace, requota_by_pace, runs_on};
+use super::delegate::{its_pace, requota_by_pace, reserve_by_pace, runs_on};
 use super::pace::Pace;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -67,3 +67,4 @@ impl TokenBucket {
 
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
+reserve_by_pace!(TokenBucket);
