@@ -116,6 +116,14 @@ pub trait ReserveGate: GiveBackGate + DebtGate {
     /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
 
+    /// Takes `n` permits that are there, in one turn, for the sake of those who need not wait: `None` may mean
+    /// anything but that they were taken. Leave it as it is where that would be no quicker.
+    #[inline(always)]
+    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+        let _ = (n, now);
+        None
+    }
+
     /// Gives back at this tick as much of the last `n` permits of a reservation as can be: what is kept of it,
     /// which may be due sooner now, and how many came back.
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
@@ -168,6 +176,11 @@ impl<A: Reserve, C> ReserveGate for Limiter<A, C> {
     #[inline(always)]
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
         self.at(now).reserve_until(n, latest)
+    }
+
+    #[inline(always)]
+    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+        self.at(now).reserve_once(n)
     }
 
     #[inline]
@@ -355,6 +368,11 @@ macro_rules! gate_behind {
             #[inline]
             fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
                 (**self).reserve_until_at(n, latest, now)
+            }
+
+            #[inline(always)]
+            fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+                (**self).reserve_once_at(n, now)
             }
 
             #[inline]

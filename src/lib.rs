@@ -37,6 +37,16 @@
 //! | [`SlidingLog`] | so many in the last minute, exactly |
 //! | [`Counted`] | statistics of any of them |
 //!
+//! And these wait:
+//!
+//! | | for |
+//! |---|---|
+//! | [`Limiter::reserve`], [`Reservation`] | knowing when it is one's turn |
+//! | [`Limiter::acquire`] | a thread that blocks until it is |
+//! | `Limiter::on`, `On` (feature `wait`) | futures, and with `futures` and `tokio` streams, sinks and bytes |
+//! | [`Pacer`] | work that is evenly spaced |
+//! | [`WaitingRoom`] | smoothing what comes too fast, and refusing overload early |
+//!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
 
@@ -99,3 +109,7 @@ struct Readme;
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../docs/PAST_ONE_WORD.md")]
 struct PastOneWord;
+
+#[cfg(all(doctest, feature = "tokio"))]
+#[doc = include_str!("../docs/TIME.md")]
+struct Time;

@@ -206,7 +206,6 @@ impl Granted {
 
     /// Whether the caller may go at once, unless that takes looking up.
     #[inline(always)]
-    #[cfg(feature = "std")]
     pub(crate) const fn is_ready(&self) -> bool {
         self.ready == 0
     }

@@ -169,6 +169,14 @@ pub trait Reserve: GiveBack + Debt {
     fn reserve(&self, word: u64, now: Tick, n: u64, latest: Tick)
     -> Result<(u64, Granted), Denied>;
 
+    /// The same of permits that are there, if that is short: see [`short_step`](Algorithm::short_step). Leave it
+    /// as it is.
+    #[inline(always)]
+    fn reserve_now(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
+        let (next, granted) = self.short_step(word, now, n)?.ok()?;
+        granted.is_ready().then_some((next, granted))
+    }
+
     /// Gives back as much of the last `n` permits of what was reserved as can be without admitting more than
     /// was promised, those who wait among it: the next word, what is kept of the reservation, which may be due
     /// sooner now, and how many came back, a part of one counted whole.

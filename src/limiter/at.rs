@@ -222,6 +222,12 @@ impl<A: Reserve> Step for Ahead<'_, A> {
     }
 
     #[inline(always)]
+    fn run_short(&mut self, word: u64) -> Option<Result<(u64, Granted), Denied>> {
+        let reserved = self.algorithm.reserve_now(word, self.now, self.n);
+        reserved.map(Ok)
+    }
+
+    #[inline(always)]
     fn leaves(&self, _word: u64, _next: u64) -> bool {
         self.n == 0
     }
@@ -257,6 +263,22 @@ impl<A: Reserve, P: Place> At<'_, A, P> {
             n,
             latest,
         })
+    }
+
+    /// Takes `n` permits that are there, in one turn: `None` may mean anything but that they were taken.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn reserve_once(&self, n: u64) -> Option<Granted> {
+        let (algorithm, now, latest) = (self.algorithm, self.now, self.now);
+        cell::try_once(
+            self.place,
+            Ahead {
+                algorithm,
+                now,
+                n,
+                latest,
+            },
+        )
     }
 
     /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it, which may

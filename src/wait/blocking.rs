@@ -9,24 +9,30 @@ use crate::gate::ReserveGate;
 use crate::limiter::Limiter;
 use crate::outcome::{Denied, Granted};
 
-/// Takes `n` permits and sleeps until they are there, if that is not after `latest`.
+/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. Who finds them there pays
+/// for nothing else.
 #[inline(always)]
 pub(crate) fn acquire<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
 where
     G: ReserveGate<Clock: Sleeps>,
 {
-    let granted = gate.reserve_until_at(n, latest, now)?;
-    if granted.is_ready() {
-        return Ok(granted);
+    match gate.reserve_once_at(n, now) {
+        Some(granted) => Ok(granted),
+        None => wait(gate, n, now, latest),
     }
-    Ok(sleep(gate.clock(), granted, now))
 }
 
 #[cold]
 #[inline(never)]
-fn sleep(clock: &impl Sleeps, granted: Granted, now: Tick) -> Granted {
-    clock.sleep_until(granted.due(), now);
-    granted.when_due()
+fn wait<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
+where
+    G: ReserveGate<Clock: Sleeps>,
+{
+    let granted = gate.reserve_until_at(n, latest, now)?;
+    if !granted.is_ready() {
+        gate.clock().sleep_until(granted.due(), now);
+    }
+    Ok(granted.when_due())
 }
 
 /// The verbs of a limiter whose permits can be had before they are there.

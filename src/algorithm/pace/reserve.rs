@@ -30,6 +30,7 @@
 use super::{Meter, Pace};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
+use crate::primitive::mistake;
 
 impl<M: Meter + PartialEq> Pace<M> {
     #[inline(always)]
@@ -116,7 +117,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let kept = granted.with_n(granted.n() - n);
         let is_last = word == granted.mark();
         let someone_waits = word > made.saturating_add(at_once);
-        if someone_waits && !is_last {
+        if someone_waits && !is_last && !mistake!(CancelsInTheMiddle) {
             return (word, kept, 0);
         }
         let units = n.saturating_mul(self.unit.get());
