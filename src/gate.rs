@@ -7,6 +7,7 @@ use crate::algorithm::Algorithm;
 use crate::algorithm::Debt;
 use crate::algorithm::GiveBack;
 use crate::algorithm::Lend;
+use crate::algorithm::Reserve;
 use crate::algorithm::Split;
 use crate::clock::{Clock, Tick};
 use crate::limiter::Limiter;
@@ -105,6 +106,29 @@ pub trait DebtGate: Gate {
     fn charge_at(&self, n: u64, now: Tick) -> Charged;
 }
 
+/// A limiter whose permits can be had before they are there, by those who wait.
+pub trait ReserveGate: GiveBackGate + DebtGate {
+    /// Takes `n` permits at this tick, if they will be there at `latest` or sooner: [`Granted::due`] says
+    /// when.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
+    fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
+
+    /// Takes `n` permits that are there, in one turn, for the sake of those who need not wait: `None` may mean
+    /// anything but that they were taken. Leave it as it is where that would be no quicker.
+    #[inline(always)]
+    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+        let _ = (n, now);
+        None
+    }
+
+    /// Gives back at this tick as much of the last `n` permits of a reservation as can be: what is kept of it,
+    /// which may be due sooner now, and how many came back.
+    fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
+}
+
 impl<A: Algorithm, C> Gate for Limiter<A, C> {
     type Clock = C;
 
@@ -145,6 +169,23 @@ impl<A: Debt, C> DebtGate for Limiter<A, C> {
     #[inline]
     fn charge_at(&self, n: u64, now: Tick) -> Charged {
         self.at(now).charge(n)
+    }
+}
+
+impl<A: Reserve, C> ReserveGate for Limiter<A, C> {
+    #[inline(always)]
+    fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).reserve_until(n, latest)
+    }
+
+    #[inline(always)]
+    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+        self.at(now).reserve_once(n)
+    }
+
+    #[inline]
+    fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
+        self.at(now).cancel(granted, n)
     }
 }
 
@@ -320,6 +361,23 @@ macro_rules! gate_behind {
             #[inline]
             fn refund_at(&self, n: u64, now: Tick) -> u64 {
                 (**self).refund_at(n, now)
+            }
+        }
+
+        impl<G: ReserveGate + ?Sized> ReserveGate for $pointer {
+            #[inline]
+            fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
+                (**self).reserve_until_at(n, latest, now)
+            }
+
+            #[inline(always)]
+            fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+                (**self).reserve_once_at(n, now)
+            }
+
+            #[inline]
+            fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
+                (**self).cancel_at(granted, n, now)
             }
         }
 

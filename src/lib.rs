@@ -38,6 +38,16 @@
 //! | `Adjustable` (feature `wide`) | a quota that is changed in use |
 //! | [`Counted`] | statistics of any of them |
 //!
+//! And these wait:
+//!
+//! | | for |
+//! |---|---|
+//! | [`Limiter::reserve`], [`Reservation`] | knowing when it is one's turn |
+//! | [`Limiter::acquire`] | a thread that blocks until it is |
+//! | `Limiter::on`, `On` (feature `wait`) | futures, and with `futures` and `tokio` streams, sinks and bytes |
+//! | [`Pacer`] | work that is evenly spaced |
+//! | [`WaitingRoom`] | smoothing what comes too fast, and refusing overload early |
+//!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
 
@@ -62,27 +72,37 @@ mod quota;
 #[cfg(feature = "std")]
 mod spread;
 #[cfg(feature = "std")]
+mod wait;
+#[cfg(feature = "std")]
 mod window;
 
 #[cfg(feature = "wide")]
 pub use adjustable::{Adjustable, AdjustableAt, Keep};
 pub use algorithm::{
     Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
-    LeakyBucket, Lend, Level, MAX_SETTINGS, ParseAlgorithmError, Rebase, Requota, Rounding,
-    Settings, SlidingWindow, Split, Then, TokenBucket,
+    LeakyBucket, Lend, Level, MAX_SETTINGS, ParseAlgorithmError, Rebase, Requota, Reserve,
+    Rounding, Settings, SlidingWindow, Split, Then, TokenBucket,
 };
-pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
+pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick, Timer};
 #[cfg(feature = "std")]
-pub use clock::{ManualClock, Upkeep};
+pub use clock::{ManualClock, ManualSleep, Sleeps, Upkeep};
 #[cfg(feature = "std")]
 pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
-pub use gate::{DebtGate, Gate, GiveBackGate};
+pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};
 #[cfg(feature = "std")]
 pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
+#[cfg(feature = "wait")]
+pub use wait::{Acquire, Jitter, On};
+#[cfg(feature = "std")]
+pub use wait::{Cancelled, Pacer, Reservation, Settled, WaitingRoom};
+#[cfg(feature = "futures")]
+pub use wait::{LimitedSink, LimitedStream};
+#[cfg(feature = "tokio")]
+pub use wait::{Throttled, TokioTimer};
 #[cfg(feature = "std")]
 pub use window::{MAX_LOG, MAX_SLOTS, SlidingLog, SlottedWindow};
 
@@ -94,3 +114,7 @@ struct Readme;
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../docs/PAST_ONE_WORD.md")]
 struct PastOneWord;
+
+#[cfg(all(doctest, feature = "tokio"))]
+#[doc = include_str!("../docs/TIME.md")]
+struct Time;

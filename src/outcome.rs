@@ -75,6 +75,12 @@ impl Granted {
         Self { part, ..self }
     }
 
+    /// The same of so many permits.
+    #[inline]
+    pub(crate) const fn with_n(self, n: u64) -> Self {
+        Self { n, ..self }
+    }
+
     /// Which word granted it.
     #[inline]
     #[cfg(feature = "std")]
@@ -196,6 +202,33 @@ impl Granted {
     #[inline]
     pub const fn delay(&self) -> Duration {
         self.tick_of(self.ready).saturating_since(self.at)
+    }
+
+    /// Whether the caller may go at once, unless that takes looking up.
+    #[inline(always)]
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.ready == 0
+    }
+
+    /// When the caller may go: [`delay`](Self::delay) after the tick at which the permits were counted.
+    #[inline]
+    pub const fn due(&self) -> Tick {
+        let ready = self.tick_of(self.ready);
+        if ready.as_nanos() > self.at.as_nanos() {
+            ready
+        } else {
+            self.at
+        }
+    }
+
+    /// The same grant when its permits are there, or were: it counts then, and there is nothing to wait for.
+    #[inline]
+    pub const fn when_due(self) -> Self {
+        Self {
+            at: self.due(),
+            ready: 0,
+            ..self
+        }
     }
 
     /// The first tick at which the clock has made so many units.

@@ -126,6 +126,8 @@ pub mod modelled {
         PutsNothingBack,
         /// Leases: a lease that is dropped releases its size first, and then its permits.
         ReleasesSizeFirst,
+        /// Reservations: one in the middle comes back although somebody waits after it.
+        CancelsInTheMiddle,
         /// Slots: a slot is finished without its word being frozen.
         SkipsTheFreeze,
         /// Slots: permits are taken from a frozen word.

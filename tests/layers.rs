@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 13] = [
+const LEVELS: [(&str, u8); 14] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
@@ -16,6 +16,7 @@ const LEVELS: [(&str, u8); 13] = [
     ("limiter", 2),
     ("history", 2),
     ("window", 2),
+    ("wait", 2),
     ("spread", 2),
     ("gate", 2),
     ("counted", 2),

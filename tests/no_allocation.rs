@@ -454,3 +454,26 @@ fn nothing_where_the_quota_can_be_changed() {
     assert_eq!(allocated, 0);
     assert!(granted >= 9, "{granted}");
 }
+
+#[test]
+fn reservations_and_waiting_for_what_is_there_allocate_nothing() {
+    let clock = ManualClock::new();
+    let bucket = TokenBucket::new(Quota::per_second(10).burst(2)).expect("a quota");
+    let gate = Limiter::with_clock(bucket, clock.clone());
+    let mut came_back = 0;
+    let count = allocations(|| {
+        for _ in 0..100 {
+            let taken = gate
+                .acquire()
+                .and_then(|_| gate.acquire_timeout(1, Duration::ZERO));
+            assert!(taken.is_ok());
+            let first = gate.reserve(2).expect("it will be there");
+            let second = gate.reserve_within(1, Duration::from_secs(1));
+            let second = second.expect("it will be there");
+            assert!(gate.reserve_within(1, Duration::ZERO).is_err());
+            came_back += second.cancel().came_back + first.settle(1).came_back;
+            clock.advance(Duration::from_secs(1));
+        }
+    });
+    assert_eq!((count, came_back), (0, 200));
+}

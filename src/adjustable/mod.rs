@@ -1,5 +1,6 @@
 //! A limiter whose quota can be changed in use. The protocol is in [`ring`].
 
+mod ahead;
 mod at;
 mod gates;
 mod keep;
@@ -67,6 +68,10 @@ use ring::Ring;
 /// comes back of it, and its permits come again with time only. (Whether the clock has refilled them meanwhile is
 /// known to nobody, since the word counts in other units now.) Who knows better may
 /// [`refund`](Self::refund).
+///
+/// **Reservations** keep the tick at which they are due, whatever the quota becomes; what waits, counts as debt for
+/// those who come after the change, who may so be due before those who came before it if the rate has risen. Of one
+/// from before the change nothing comes back.
 ///
 /// # Many threads
 ///

@@ -3,7 +3,7 @@
 use core::convert::Infallible;
 
 use super::ring::{Pair, Ring};
-use crate::algorithm::{Algorithm, Settings, Then};
+use crate::algorithm::{Algorithm, Reserve, Settings, Then};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
@@ -82,6 +82,17 @@ pub(super) fn update<A: Settings, D: Deed<A>>(
     go_round(ring, pair, deed)
 }
 
+/// The first turn alone: the answer if the deed is short, does not refuse and was not disturbed.
+#[inline(always)]
+pub(super) fn try_once<A: Settings, D: Deed<A>>(ring: &Ring, mut deed: D) -> Option<D::Answer> {
+    let pair = ring.load();
+    let (next, answer) = ring.read::<A, _>(pair, Short(&mut deed, pair))??.ok()?;
+    if !deed.leaves(pair.word, next) {
+        ring.exchange(pair, next).ok()?;
+    }
+    Some(answer)
+}
+
 /// The turns after the first one, and long deeds. Out of line, as the cell's.
 #[cold]
 #[inline(never)]
@@ -142,20 +153,36 @@ impl<A: Algorithm> Deed<A> for Acquire {
     }
 }
 
-/// A deed that may refuse.
-pub(super) struct Try<F>(pub(super) F);
+/// The deed of a reservation.
+pub(super) struct Ahead {
+    pub(super) now: Tick,
+    pub(super) n: u64,
+    pub(super) latest: Tick,
+}
 
-impl<A, T, E, F: FnMut(&A, Pair) -> Result<(u64, T), E>> Deed<A> for Try<F> {
-    type Answer = T;
-    type Refusal = E;
+impl<A: Reserve> Deed<A> for Ahead {
+    type Answer = Granted;
+    type Refusal = Denied;
 
     #[inline(always)]
-    fn run(&mut self, algorithm: &A, pair: Pair) -> Result<(u64, T), E> {
-        (self.0)(algorithm, pair)
+    fn run(&mut self, algorithm: &A, pair: Pair) -> Result<(u64, Granted), Denied> {
+        let (next, granted) = algorithm.reserve(pair.word, self.now, self.n, self.latest)?;
+        Ok((next, granted.of_part(part_of(pair.version))))
+    }
+
+    #[inline(always)]
+    fn run_short(&mut self, algorithm: &A, pair: Pair) -> Option<Result<(u64, Granted), Denied>> {
+        let (next, granted) = algorithm.reserve_now(pair.word, self.now, self.n)?;
+        Some(Ok((next, granted.of_part(part_of(pair.version)))))
+    }
+
+    #[inline(always)]
+    fn leaves(&self, _word: u64, _next: u64) -> bool {
+        self.n == 0
     }
 }
 
-/// A deed that can't.
+/// A deed that can't refuse.
 pub(super) struct Change<F>(pub(super) F);
 
 impl<A, T, F: FnMut(&A, Pair) -> (u64, T)> Deed<A> for Change<F> {

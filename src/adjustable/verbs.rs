@@ -136,23 +136,6 @@ impl<A: Algorithm + Settings, C> Adjustable<A, C> {
     pub fn reset(&self) {
         self.change(|_: &A, _| (0, ()));
     }
-
-    /// Runs a pure step of the algorithm in force on the word, and puts the word that it returns in its place, in
-    /// one. It may be run again.
-    ///
-    /// # Errors
-    ///
-    /// What the step refuses with: then nothing is written.
-    #[inline(always)]
-    #[allow(dead_code, reason = "for verbs that come from elsewhere in the crate")]
-    pub(crate) fn update<T, E>(
-        &self,
-        mut step: impl FnMut(&A, u64) -> Result<(u64, T), E>,
-    ) -> Result<T, E> {
-        let step =
-            turn::Try(move |algorithm: &A, pair: super::ring::Pair| step(algorithm, pair.word));
-        turn::update::<A, _>(&self.ring, step)
-    }
 }
 
 impl<A: Algorithm + Settings, C: Clock> Adjustable<A, C> {

@@ -122,3 +122,33 @@ macro_rules! requota_by_pace {
     };
 }
 pub(super) use requota_by_pace;
+
+/// Implements [`Reserve`](crate::algorithm::Reserve) for a bucket that keeps a `pace`.
+macro_rules! reserve_by_pace {
+    ($algorithm:ty) => {
+        impl crate::algorithm::Reserve for $algorithm {
+            #[inline(always)]
+            fn reserve(
+                &self,
+                word: u64,
+                now: Tick,
+                n: u64,
+                latest: Tick,
+            ) -> Result<(u64, Granted), Denied> {
+                self.pace.reserve(word, now, n, latest)
+            }
+
+            #[inline]
+            fn cancel(
+                &self,
+                word: u64,
+                now: Tick,
+                granted: &Granted,
+                n: u64,
+            ) -> (u64, Granted, u64) {
+                self.pace.cancel(word, now, granted, n)
+            }
+        }
+    };
+}
+pub(super) use reserve_by_pace;

@@ -143,9 +143,18 @@ impl Shaped<'_> {
         (next, self.delayed(granted, word, next, now))
     }
 
-    /// The last of the permits leaves when all that are before it have, but for the free ones.
     #[inline(always)]
     fn delayed(&self, granted: Granted, word: u64, next: u64, now: Tick) -> Granted {
+        match self.leaves(granted.n(), word, next, now) {
+            Some(units) => granted.with_ready_units(units),
+            None => granted,
+        }
+    }
+
+    /// The last of the permits leaves when all that are before it have, but for the free ones: when the clock
+    /// has made so many units, or at once.
+    #[inline(always)]
+    fn leaves(&self, n: u64, word: u64, next: u64, now: Tick) -> Option<u64> {
         // The base of an idle bucket is a unit above the clock where a clock is not exact: a permit
         // that finds it idle is not delayed for that.
         let base = if self.pace.is_idle(word, now) {
@@ -153,10 +162,10 @@ impl Shaped<'_> {
         } else {
             self.pace.made(now)
         };
-        if granted.n() == 0 || next.saturating_sub(base) <= self.at_once {
-            granted
+        if n == 0 || next.saturating_sub(base) <= self.at_once {
+            None
         } else {
-            granted.with_ready_units(next - self.at_once)
+            Some(next - self.at_once)
         }
     }
 }
@@ -182,6 +191,38 @@ impl core::ops::Deref for Shaped<'_> {
 
 runs_on!(LeakyBucket, its_shaped_pace);
 settings!(LeakyBucket, 8; pace at_once; free = 0; quota = NO_QUOTA);
+
+/// Of a queue permits are due when they leave it; who comes when it is full leaves it in its turn.
+impl crate::algorithm::Reserve for LeakyBucket {
+    #[inline]
+    fn reserve(
+        &self,
+        word: u64,
+        now: Tick,
+        n: u64,
+        latest: Tick,
+    ) -> Result<(u64, Granted), Denied> {
+        let (next, granted) = self.pace.reserve(word, now, n, Tick::MAX)?;
+        let shaped = Shaped {
+            pace: &self.pace,
+            at_once: self.at_once,
+        };
+        let leaves = match shaped.leaves(n, word, next, now) {
+            Some(units) => self.pace.tick_of(units),
+            None => Some(now),
+        };
+        let due = leaves.ok_or(Denied::stuck(n))?.max(granted.due());
+        if due > latest && due > now {
+            return Err(Denied::later(n, due.saturating_since(latest)));
+        }
+        Ok((next, granted.with_ready_at(due)))
+    }
+
+    #[inline]
+    fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64) {
+        self.pace.cancel_of(self.at_once, word, now, granted, n)
+    }
+}
 
 impl crate::algorithm::Requota for LeakyBucket {
     #[inline]

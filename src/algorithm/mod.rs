@@ -17,6 +17,7 @@
 //! | [`GiveBack`] | permits can be given back | `undo`, `refund` |
 //! | [`Debt`] | more can be taken than there is | `charge` |
 //! | [`Forecast`] | it knows when permits will be there | `time_until` |
+//! | [`Reserve`] | permits can be had before they are there | `reserve`, `acquire` |
 //! | [`Requota`] | it is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | its word can move to another clock | |
 //! | [`Gauge`] | it can say how much it has counted | `level` |
@@ -24,7 +25,7 @@
 //! | [`Settings`] | its parameters can be kept in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
 //! | [`Lend`] | it can leave room for permits that are lent | those of a [`Lease`](crate::Lease) |
 //!
-//! All algorithms of this crate have all of them. [`AnyAlgorithm`] is any of them, chosen at run time.
+//! All algorithms of this crate have all of them but [`Reserve`], which the buckets have. [`AnyAlgorithm`] is any of them, chosen at run time.
 
 mod alignment;
 mod any;
@@ -157,6 +158,32 @@ pub trait Forecast: Algorithm {
     /// The first tick, `now` or later, at which a step would grant `n` if nobody else took any;
     /// `None` if there is none.
     fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick>;
+}
+
+/// An algorithm of which permits can be had before they are there: those who take them are told when they
+/// are, in the order in which they came.
+pub trait Reserve: GiveBack + Debt {
+    /// Takes `n` permits, if they will be there at `latest` or sooner: the next word and the grant, which
+    /// is [due](Granted::due) at the first tick at which they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they won't: how much too late they will be, or that they never will.
+    fn reserve(&self, word: u64, now: Tick, n: u64, latest: Tick)
+    -> Result<(u64, Granted), Denied>;
+
+    /// The same of permits that are there, if that is short: see [`short_step`](Algorithm::short_step). Leave it
+    /// as it is.
+    #[inline(always)]
+    fn reserve_now(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
+        let (next, granted) = self.short_step(word, now, n)?.ok()?;
+        granted.is_ready().then_some((next, granted))
+    }
+
+    /// Gives back as much of the last `n` permits of what was reserved as can be without admitting more than
+    /// was promised, those who wait among it: the next word, what is kept of the reservation, which may be due
+    /// sooner now, and how many came back, a part of one counted whole.
+    fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64);
 }
 
 /// An algorithm that is made from a quota, and whose word can be carried over to another one.

@@ -2,12 +2,14 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::{Clock, Tick};
+use super::sleepers::{ManualSleep, Sleepers};
+use super::{Clock, Sleeps, Tick, Timer};
 use crate::primitive::{AtomicU64, Ordering};
 
 /// A clock that stands still until it is told to move. For tests and simulations.
 ///
-/// Clones share one time: give one to the limiter and keep the other.
+/// Clones share one time: give one to the limiter and keep the other. Who [waits](Sleeps) by it, in a thread
+/// or in a [future](Timer), sleeps until somebody moves it on far enough.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,7 +27,12 @@ use crate::primitive::{AtomicU64, Ordering};
 /// ```
 #[derive(Clone)]
 pub struct ManualClock {
-    now_ns: Arc<AtomicU64>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    now_ns: AtomicU64,
+    sleepers: Sleepers,
 }
 
 impl ManualClock {
@@ -39,7 +46,10 @@ impl ManualClock {
     #[must_use]
     pub fn at(tick: Tick) -> Self {
         Self {
-            now_ns: Arc::new(AtomicU64::new(tick.as_nanos())),
+            shared: Arc::new(Shared {
+                now_ns: AtomicU64::new(tick.as_nanos()),
+                sleepers: Sleepers::default(),
+            }),
         }
     }
 
@@ -47,17 +57,20 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) -> Tick {
         // ORDERING: Relaxed. The time publishes no other memory.
         // Model: loom-tests/tests/clock.rs::two_advances_are_both_counted
-        let mut now = self.now_ns.load(Ordering::Relaxed);
+        let mut now = self.shared.now_ns.load(Ordering::Relaxed);
         loop {
             let next = Tick::from_nanos(now).saturating_add(by);
             // ORDERING: Relaxed, as above.
-            match self.now_ns.compare_exchange_weak(
+            match self.shared.now_ns.compare_exchange_weak(
                 now,
                 next.as_nanos(),
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return next,
+                Ok(_) => {
+                    self.wake();
+                    return next;
+                }
                 Err(seen) => now = seen,
             }
         }
@@ -67,7 +80,44 @@ impl ManualClock {
     pub fn set(&self, tick: Tick) {
         // ORDERING: Relaxed. The time publishes no other memory. A swap, since words change by
         // read-modify-write alone.
-        self.now_ns.swap(tick.as_nanos(), Ordering::Relaxed);
+        self.shared.now_ns.swap(tick.as_nanos(), Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// The earliest tick for which somebody sleeps: where a simulation goes next.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_hour(1))?;
+    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// std::thread::scope(|scope| {
+    ///     let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| gate.acquire())).collect();
+    ///     while !threads.iter().all(|thread| thread.is_finished()) {
+    ///         match clock.next_sleeper() {
+    ///             Some(tick) => clock.set(tick),
+    ///             None => std::thread::yield_now(),
+    ///         }
+    ///     }
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_sleeper(&self) -> Option<Tick> {
+        self.shared.sleepers.next()
+    }
+
+    /// How many sleep.
+    pub fn sleepers(&self) -> usize {
+        self.shared.sleepers.len()
+    }
+
+    /// Wakes those whose time has come.
+    fn wake(&self) {
+        self.shared.sleepers.wake(|| self.now());
     }
 }
 
@@ -75,13 +125,33 @@ impl Clock for ManualClock {
     #[inline]
     fn now(&self) -> Tick {
         // ORDERING: Relaxed. The time publishes no other memory.
-        Tick::from_nanos(self.now_ns.load(Ordering::Relaxed))
+        Tick::from_nanos(self.shared.now_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl Sleeps for ManualClock {
+    fn sleep_until(&self, due: Tick, _now: Tick) -> Tick {
+        self.shared.sleepers.block_until(due, || self.now())
+    }
+}
+
+impl Timer for ManualClock {
+    type Sleep = ManualSleep;
+
+    fn sleep(&self, duration: Duration) -> ManualSleep {
+        ManualSleep::new(self.clone(), self.now().saturating_add(duration))
     }
 }
 
 impl Default for ManualClock {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl ManualClock {
+    pub(super) fn registry(&self) -> &Sleepers {
+        &self.shared.sleepers
     }
 }
 

@@ -10,18 +10,28 @@
 mod coarse;
 #[cfg(feature = "std")]
 mod manual;
+#[cfg(feature = "std")]
+mod sleepers;
+#[cfg(feature = "std")]
+mod sleeps;
 mod system;
 mod tick;
+mod timer;
 
 pub use coarse::CoarseClock;
 #[cfg(feature = "std")]
 pub use coarse::Upkeep;
 #[cfg(feature = "std")]
 pub use manual::ManualClock;
+#[cfg(feature = "std")]
+pub use sleepers::ManualSleep;
+#[cfg(feature = "std")]
+pub use sleeps::Sleeps;
 pub use system::SystemClock;
 #[cfg(feature = "std")]
 pub(crate) use system::unix_origin;
 pub use tick::Tick;
+pub use timer::Timer;
 
 /// Something that says what time it is.
 ///

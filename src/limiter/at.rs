@@ -2,7 +2,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 
-use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level};
+use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Reserve};
 use crate::cell::{self, Cell, Place, Starter, Step, UNSTARTED};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -201,6 +201,95 @@ impl<A: Forecast, P: Place> At<'_, A, P> {
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         let due = self.algorithm.due(self.word(), self.now, n)?;
         Some(due.saturating_since(self.now))
+    }
+}
+
+/// The step of a reservation.
+struct Ahead<'a, A> {
+    algorithm: &'a A,
+    now: Tick,
+    n: u64,
+    latest: Tick,
+}
+
+impl<A: Reserve> Step for Ahead<'_, A> {
+    type Answer = Granted;
+    type Refusal = Denied;
+
+    #[inline(always)]
+    fn run(&mut self, word: u64) -> Result<(u64, Granted), Denied> {
+        self.algorithm.reserve(word, self.now, self.n, self.latest)
+    }
+
+    #[inline(always)]
+    fn run_short(&mut self, word: u64) -> Option<Result<(u64, Granted), Denied>> {
+        let reserved = self.algorithm.reserve_now(word, self.now, self.n);
+        reserved.map(Ok)
+    }
+
+    #[inline(always)]
+    fn leaves(&self, _word: u64, _next: u64) -> bool {
+        self.n == 0
+    }
+}
+
+impl<A: Reserve, P: Place> At<'_, A, P> {
+    /// Takes `n` permits, if they will be there at `latest` or sooner: [`Granted::due`] says when. What
+    /// [`Limiter::reserve`](crate::Limiter::reserve) and all that waits is made of.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
+    ///
+    /// ```
+    /// use tollgate::{Limiter, NoClock, Quota, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Limiter::unstarted(TokenBucket::new(Quota::per_second(1))?, NoClock);
+    /// let view = gate.at(Tick::ZERO);
+    /// let (soon, late) = (Tick::from_nanos(999_999_999), Tick::from_nanos(1_000_000_000));
+    /// assert_eq!(view.reserve_until(1, soon)?.due(), Tick::ZERO);
+    /// assert!(view.reserve_until(1, soon).is_err());
+    /// assert_eq!(view.reserve_until(1, late)?.due(), late);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn reserve_until(&self, n: u64, latest: Tick) -> Result<Granted, Denied> {
+        let (algorithm, now) = (self.algorithm, self.now);
+        self.update(Ahead {
+            algorithm,
+            now,
+            n,
+            latest,
+        })
+    }
+
+    /// Takes `n` permits that are there, in one turn: `None` may mean anything but that they were taken.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn reserve_once(&self, n: u64) -> Option<Granted> {
+        let (algorithm, now, latest) = (self.algorithm, self.now, self.now);
+        cell::try_once(
+            self.place,
+            Ahead {
+                algorithm,
+                now,
+                n,
+                latest,
+            },
+        )
+    }
+
+    /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it, which may
+    /// be due sooner now, and how many came back.
+    #[inline]
+    pub fn cancel(&self, granted: Granted, n: u64) -> (Granted, u64) {
+        let (algorithm, now) = (self.algorithm, self.now);
+        self.change(move |word| {
+            let (next, kept, back) = algorithm.cancel(word, now, &granted, n);
+            (next, (kept, back))
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 mod kept;
 mod model;
 mod threads;
+mod waiting;
 
 use tollgate::AnyAlgorithm;
 

@@ -48,6 +48,7 @@
 
 mod meter;
 mod part;
+mod reserve;
 mod scaled;
 mod verbs;
 

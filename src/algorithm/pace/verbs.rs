@@ -23,7 +23,7 @@ impl<M: Meter + PartialEq> Pace<M> {
 
     /// How far the word may stand above the clock for `n` permits to be granted; at most a burst.
     #[inline]
-    fn slack(&self, n: u64) -> u64 {
+    pub(super) fn slack(&self, n: u64) -> u64 {
         if n == 0 {
             // Not in debt: a full burst from idle leaves the word at made + round + reach.
             self.reach + self.round
@@ -80,7 +80,7 @@ impl<M: Meter + PartialEq> Pace<M> {
     }
 
     #[inline(always)]
-    fn granted(&self, next: u64, made: u64, now: Tick, n: u64) -> Granted {
+    pub(super) fn granted(&self, next: u64, made: u64, now: Tick, n: u64) -> Granted {
         let granted = Granted::new(n, now)
             .with_room(self.room(next, made), self.unit)
             .with_mark(next);
@@ -130,7 +130,7 @@ impl<M: Meter + PartialEq> Pace<M> {
     /// the permits that came back, a part of one counted whole. The clock itself may be a part of
     /// a unit further than it has `made`, so down to there would bring a permit forward.
     #[inline]
-    fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
+    pub(super) fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
         let units = units.min(word.saturating_sub(base));
         (word - units, units.div_ceil(self.unit.get()))
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use tollgate::{
     Algorithm, Clock, CoarseClock, Debt, Gate, Gauge, Gcra, GiveBack, Granted, Lease, Leases,
-    Limiter, NoClock, Quota, Tick, TokenBucket,
+    Limiter, NoClock, Quota, Reserve, Sleeps, Tick, TokenBucket,
 };
 use tollgate_versus::{Ask, AskAt};
 
@@ -35,6 +35,11 @@ mod counted {
     #[inline(never)]
     pub(super) fn counted_acquire<A: Algorithm, C: Clock>(gate: &Limiter<A, C>) -> bool {
         gate.try_acquire().is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_wait<A: Reserve, C: Sleeps>(gate: &Limiter<A, C>) -> bool {
+        gate.acquire().is_ok()
     }
 
     #[inline(never)]
@@ -187,7 +192,7 @@ const SOON: Tick = Tick::from_nanos(1);
 
 type Row = (&'static str, fn(u64) -> u64);
 
-static ROWS: [Row; 18] = [
+static ROWS: [Row; 19] = [
     ("bucket-allowed", |count| {
         with_clock(bucket(wide()), tollgate::SystemClock, true, count)
     }),
@@ -204,6 +209,10 @@ static ROWS: [Row; 18] = [
         let gate = Limiter::with_clock(bucket(wide()), tollgate::SystemClock);
         let n = black_box(3);
         times(count, || counted_acquire_n(&gate, n))
+    }),
+    ("bucket-waits-allowed", |count| {
+        let gate = Limiter::with_clock(bucket(wide()), tollgate::SystemClock);
+        times(count, || counted_wait(&gate))
     }),
     ("bucket-at-allowed", |count| {
         at_tick(bucket(wide()), SOON, true, count)

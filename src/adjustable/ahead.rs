@@ -1,0 +1,61 @@
+//! Reservations, and all that waits.
+
+use super::turn::{self, Ahead, part_of};
+use super::{Adjustable, AdjustableAt};
+use crate::algorithm::Reserve;
+use crate::algorithm::Settings;
+use crate::clock::Tick;
+use crate::gate::ReserveGate;
+use crate::outcome::{Denied, Granted};
+
+impl<A: Reserve + Settings, C> AdjustableAt<'_, A, C> {
+    /// Takes `n` permits, if they will be there at `latest` or sooner: [`Granted::due`] says when.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
+    #[inline]
+    pub fn reserve_until(&self, n: u64, latest: Tick) -> Result<Granted, Denied> {
+        let now = self.now;
+        turn::update::<A, _>(&self.gate.ring, Ahead { now, n, latest })
+    }
+
+    /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it, which may
+    /// be due sooner now, and how many came back. Of one from before the quota was changed nothing does.
+    #[inline]
+    pub fn cancel(&self, granted: Granted, n: u64) -> (Granted, u64) {
+        let now = self.now;
+        self.gate.change(move |algorithm: &A, pair| {
+            if granted.part() != part_of(pair.version) {
+                let kept = granted.n().saturating_sub(n);
+                return (pair.word, (granted.with_n(kept), 0));
+            }
+            let (next, kept, back) = algorithm.cancel(pair.word, now, &granted, n);
+            (next, (kept, back))
+        })
+    }
+}
+
+impl<A: Reserve + Settings, C> ReserveGate for Adjustable<A, C> {
+    #[inline]
+    fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).reserve_until(n, latest)
+    }
+
+    #[inline(always)]
+    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+        turn::try_once::<A, _>(
+            &self.ring,
+            Ahead {
+                now,
+                n,
+                latest: now,
+            },
+        )
+    }
+
+    #[inline]
+    fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
+        self.at(now).cancel(granted, n)
+    }
+}

@@ -1,0 +1,160 @@
+//! Who sleeps by a clock that stands still until it is told to move.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Wake;
+use std::thread::{self, Thread};
+
+use super::{Clock, ManualClock, Tick};
+
+/// By the tick for which they sleep, and then by when they came.
+#[derive(Default)]
+pub(super) struct Sleepers {
+    all: Mutex<Registry>,
+}
+
+#[derive(Default)]
+struct Registry {
+    by_tick: BTreeMap<(Tick, u64), Waker>,
+    came: u64,
+}
+
+/// A place among the sleepers.
+type Place = (Tick, u64);
+
+impl Sleepers {
+    fn all(&self) -> MutexGuard<'_, Registry> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a sleeper, or again if it is known; `None` if its time has come.
+    ///
+    /// The clock is read while nobody can look for whom to wake: who moves the clock on after that finds
+    /// the sleeper, and of a move before it the sleeper reads.
+    fn register(
+        &self,
+        due: Tick,
+        known: Option<Place>,
+        waker: &Waker,
+        now: impl FnOnce() -> Tick,
+    ) -> Option<Place> {
+        let mut all = self.all();
+        if now() >= due {
+            if let Some(place) = known {
+                all.by_tick.remove(&place);
+            }
+            return None;
+        }
+        let place = known.unwrap_or_else(|| {
+            all.came += 1;
+            (due, all.came)
+        });
+        all.by_tick.insert(place, waker.clone());
+        Some(place)
+    }
+
+    fn forget(&self, place: Place) {
+        self.all().by_tick.remove(&place);
+    }
+
+    pub(super) fn next(&self) -> Option<Tick> {
+        let all = self.all();
+        let first = all.by_tick.first_key_value();
+        first.map(|((tick, _), _)| *tick)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all().by_tick.len()
+    }
+
+    /// Wakes those whose time has come, the earliest first.
+    pub(super) fn wake(&self, now: impl FnOnce() -> Tick) {
+        let awake = {
+            let mut all = self.all();
+            if all.by_tick.is_empty() {
+                return;
+            }
+            let now = now();
+            let asleep = match now.as_nanos().checked_add(1) {
+                Some(next) => all.by_tick.split_off(&(Tick::from_nanos(next), 0)),
+                None => BTreeMap::new(),
+            };
+            core::mem::replace(&mut all.by_tick, asleep)
+        };
+        for waker in awake.into_values() {
+            waker.wake();
+        }
+    }
+
+    /// Blocks this thread until the clock says `due` or later.
+    pub(super) fn block_until(&self, due: Tick, now: impl Fn() -> Tick) -> Tick {
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut place = None;
+        loop {
+            place = self.register(due, place, &waker, &now);
+            if place.is_none() {
+                return now();
+            }
+            thread::park();
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Ends when a [`ManualClock`] says so. What its [`Timer`](crate::Timer) returns.
+pub struct ManualSleep {
+    clock: ManualClock,
+    due: Tick,
+    place: Option<Place>,
+}
+
+impl ManualSleep {
+    pub(super) fn new(clock: ManualClock, due: Tick) -> Self {
+        Self {
+            clock,
+            due,
+            place: None,
+        }
+    }
+}
+
+impl Future for ManualSleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let sleepers = self.clock.registry();
+        let place = sleepers.register(self.due, self.place, context.waker(), || self.clock.now());
+        self.place = place;
+        match place {
+            Some(_) => Poll::Pending,
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl Drop for ManualSleep {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.clock.registry().forget(place);
+        }
+    }
+}
+
+impl fmt::Debug for ManualSleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ManualSleep")
+            .field("due", &self.due)
+            .finish()
+    }
+}

@@ -1,0 +1,53 @@
+use core::future::Future;
+use core::time::Duration;
+
+/// Lets futures sleep: what waiting needs of a runtime.
+///
+/// `TokioTimer` is there with the feature `tokio`, and [`ManualClock`](crate::ManualClock) is one too. Any other
+/// runtime's is a few lines:
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::Timer;
+///
+/// /// That of smol and of whatever else uses `async-io`.
+/// #[derive(Debug, Clone, Copy)]
+/// struct AsyncIo;
+///
+/// # mod async_io {
+/// #     pub struct Timer;
+/// #     impl Timer { pub fn after(_: std::time::Duration) -> std::future::Ready<()> { std::future::ready(()) } }
+/// # }
+/// impl Timer for AsyncIo {
+///     type Sleep = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+///
+///     fn sleep(&self, duration: Duration) -> Self::Sleep {
+///         let timer = async_io::Timer::after(duration);
+///         Box::pin(async { _ = timer.await })
+///     }
+/// }
+/// ```
+pub trait Timer {
+    /// Ends when the time is over.
+    type Sleep: Future<Output = ()>;
+
+    /// Sleeps for so long, from now on. It may sleep longer. (If it wakes early, who waits sleeps again.)
+    fn sleep(&self, duration: Duration) -> Self::Sleep;
+}
+
+impl<T: Timer + ?Sized> Timer for &T {
+    type Sleep = T::Sleep;
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep {
+        (**self).sleep(duration)
+    }
+}
+
+#[cfg(feature = "std")]
+impl<T: Timer + ?Sized> Timer for std::sync::Arc<T> {
+    type Sleep = T::Sleep;
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep {
+        (**self).sleep(duration)
+    }
+}

@@ -1,0 +1,190 @@
+//! The verbs that reserve and wait.
+
+use core::time::Duration;
+
+use super::Reservation;
+#[cfg(feature = "wide")]
+use crate::adjustable::Adjustable;
+use crate::algorithm::Reserve;
+#[cfg(feature = "wide")]
+use crate::algorithm::Settings;
+use crate::clock::{Clock, Sleeps, Tick};
+use crate::gate::ReserveGate;
+use crate::limiter::Limiter;
+use crate::outcome::{Denied, Granted};
+
+/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. Who finds them there pays
+/// for nothing else.
+#[inline(always)]
+pub(crate) fn acquire<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
+where
+    G: ReserveGate<Clock: Sleeps>,
+{
+    match gate.reserve_once_at(n, now) {
+        Some(granted) => Ok(granted),
+        None => wait(gate, n, now, latest),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wait<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
+where
+    G: ReserveGate<Clock: Sleeps>,
+{
+    let granted = gate.reserve_until_at(n, latest, now)?;
+    if !granted.is_ready() {
+        gate.clock().sleep_until(granted.due(), now);
+    }
+    Ok(granted.when_due())
+}
+
+/// The verbs of a limiter whose permits can be had before they are there.
+macro_rules! waits {
+    ([$($bound:ident)+] $($limiter:tt)+) => {
+        impl<A: $($bound +)+ Sized, C> $($limiter)+ {
+            /// [`reserve`](Self::reserve) at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they will never be there.
+            #[inline]
+            pub fn reserve_at(&self, n: u64, now: Tick) -> Result<Reservation<&Self>, Denied> {
+                Reservation::until(self, n, Tick::MAX, now)
+            }
+
+            /// [`reserve_within`](Self::reserve_within) at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they will not be there in that time.
+            #[inline]
+            pub fn reserve_within_at(
+                &self,
+                n: u64,
+                max_wait: Duration,
+                now: Tick,
+            ) -> Result<Reservation<&Self>, Denied> {
+                Reservation::until(self, n, now.saturating_add(max_wait), now)
+            }
+        }
+
+        #[cfg(feature = "wait")]
+        impl<A: $($bound +)+ Sized, C: Clock> $($limiter)+ {
+            /// The same limiter for those who wait in futures: see [`On`](crate::On).
+            #[inline]
+            pub fn on<T: $crate::clock::Timer>(&self, timer: T) -> $crate::wait::On<&Self, T> {
+                $crate::wait::On::new(self, timer)
+            }
+        }
+
+        impl<A: $($bound +)+ Sized, C: Clock> $($limiter)+ {
+            /// Takes `n` permits, now or when they will be there: the reservation says when it is
+            /// [due](Reservation::due). One exchange, whoever waits; due in the order of arrival.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they will never be there, at once.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(60).burst(2))?;
+            /// assert!(gate.reserve(2)?.is_due());
+            /// assert!(gate.reserve(1)?.time_left() > Duration::from_secs(59));
+            /// assert!(gate.reserve(3).unwrap_err().is_permanent());
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn reserve(&self, n: u64) -> Result<Reservation<&Self>, Denied> {
+                self.reserve_at(n, self.now())
+            }
+
+            /// The same if they are due within `max_wait`; else nothing is taken.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they are due later, or never: `retry_after` says how much later.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(60).burst(1))?;
+            /// assert!(gate.reserve_within(1, Duration::ZERO)?.is_due());
+            /// assert!(gate.reserve_within(1, Duration::from_secs(50)).is_err());
+            /// assert!(gate.reserve_within(1, Duration::from_secs(60)).is_ok());
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn reserve_within(
+                &self,
+                n: u64,
+                max_wait: Duration,
+            ) -> Result<Reservation<&Self>, Denied> {
+                self.reserve_within_at(n, max_wait, self.now())
+            }
+        }
+
+        impl<A: $($bound +)+ Sized, C: Sleeps> $($limiter)+ {
+            /// Takes one permit, and blocks this thread until it is there. It computes when that is, and
+            /// sleeps once: it may wake late, never early. Who waits is served in the order of arrival.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if it will never be there.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
+            /// let first = gate.acquire()?;
+            /// let second = gate.acquire()?;
+            /// assert!((second.at().saturating_since(first.at())).as_millis() >= 1);
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn acquire(&self) -> Result<Granted, Denied> {
+                self.acquire_n(1)
+            }
+
+            /// The same of `n` permits at once.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they will never be there.
+            #[inline(always)]
+            pub fn acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+                $crate::wait::blocking::acquire(self, n, self.now(), Tick::MAX)
+            }
+
+            /// The same if that takes no longer than `timeout`; else nothing is taken, and it returns at
+            /// once. A timeout of zero is a try.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they will not be there in that time.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
+            /// gate.acquire_timeout(1, Duration::ZERO)?;
+            /// let denied = gate.acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
+            /// assert!(denied.retry_after().unwrap() > Duration::from_secs(3000));
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> Result<Granted, Denied> {
+                let now = self.now();
+                $crate::wait::blocking::acquire(self, n, now, now.saturating_add(timeout))
+            }
+        }
+    };
+}
+
+waits!([Reserve] Limiter<A, C>);
+#[cfg(feature = "wide")]
+waits!([Reserve Settings] Adjustable<A, C>);

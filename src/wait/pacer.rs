@@ -1,0 +1,150 @@
+use core::fmt;
+use core::time::Duration;
+
+use super::Reservation;
+use crate::algorithm::Gcra;
+use crate::clock::{Clock, Sleeps, SystemClock, Tick};
+use crate::limiter::Limiter;
+use crate::outcome::Denied;
+use crate::quota::{ConfigError, Quota};
+
+/// Spreads work evenly: each [`take`](Self::take) returns when the next piece may begin.
+///
+/// One who comes late may catch up: what was not taken in time is kept, up to a slack of 10 intervals, and
+/// taken at once by who comes next. [`with_slack`](Self::with_slack) says how much, and with none all are an
+/// interval apart, whatever happens. Deadlines follow one another on the clock, and not each other's
+/// wake-ups, so the rate is kept in the long run though each sleeps a little too long.
+///
+/// **Bound.** In every interval `[a, b]` at most `1 + slack + rate * (b - a)`.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{ManualClock, Pacer, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let pacer = Pacer::with_clock(Quota::per_second(100), 10, clock.clone())?;
+/// let mut times = Vec::new();
+/// for _ in 0..4 {
+///     let due = pacer.reserve()?.due();
+///     clock.set(due); // or pacer.take(), which sleeps until then
+///     times.push(due.as_nanos() / 1_000_000);
+/// }
+/// assert_eq!(times, [0, 10, 20, 30]);
+///
+/// clock.advance(Duration::from_secs(1)); // nobody came
+/// assert!((0..11).all(|_| pacer.reserve().unwrap().is_due()));
+/// assert_eq!(pacer.reserve()?.delay(), Duration::from_millis(10));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Pacer<C = SystemClock> {
+    gate: Limiter<Gcra, C>,
+}
+
+/// What [`Pacer::new`] allows to catch up with, in intervals.
+const SLACK: u64 = 10;
+
+impl Pacer {
+    /// So many a period, and a slack of 10 intervals. (The quota's burst has no meaning here.)
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
+    pub fn new(quota: Quota) -> Result<Self, ConfigError> {
+        Self::with_slack(quota, SLACK)
+    }
+
+    /// The same with this slack, in intervals: none for strictly even spacing.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] as [`new`](Self::new); a slack that does not fit is a burst that is too large.
+    pub fn with_slack(quota: Quota, slack: u64) -> Result<Self, ConfigError> {
+        Self::with_clock(quota, slack, SystemClock)
+    }
+}
+
+impl<C: Clock> Pacer<C> {
+    /// The same on a clock of your own.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] as [`with_slack`](Pacer::with_slack).
+    pub fn with_clock(quota: Quota, slack: u64, clock: C) -> Result<Self, ConfigError> {
+        // There is nothing to catch up with yet.
+        let quota = quota.burst(slack.saturating_add(1)).initial(1);
+        let gate = Limiter::with_clock(Gcra::new(quota)?, clock);
+        Ok(Self { gate })
+    }
+
+    /// When the next piece of work may begin: [`Reservation::due`]. Who changes their mind may
+    /// [cancel](Reservation::cancel) it.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the clock will not get there.
+    pub fn reserve(&self) -> Result<Reservation<&Limiter<Gcra, C>>, Denied> {
+        self.gate.reserve(1)
+    }
+
+    /// The same futures that other limiters have: `pacer.on(timer).acquire().await`.
+    #[cfg(feature = "wait")]
+    pub fn on<T: crate::clock::Timer>(&self, timer: T) -> super::On<&Limiter<Gcra, C>, T> {
+        self.gate.on(timer)
+    }
+}
+
+impl<C> Pacer<C> {
+    /// [`reserve`](Self::reserve) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the clock will not get there.
+    pub fn reserve_at(&self, now: Tick) -> Result<Reservation<&Limiter<Gcra, C>>, Denied> {
+        self.gate.reserve_at(1, now)
+    }
+
+    /// What one piece of work is apart from the next, rounded down to a nanosecond.
+    pub fn interval(&self) -> Duration {
+        let quota = self.gate.quota();
+        let nanos = quota.period().as_nanos() / u128::from(quota.permits().max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How many intervals one who comes late may catch up with.
+    pub fn slack(&self) -> u64 {
+        self.gate.quota().burst_size().saturating_sub(1)
+    }
+}
+
+impl<C: Sleeps> Pacer<C> {
+    /// Blocks this thread until the next piece of work may begin, and returns the tick at which that was.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the clock will not get there.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pacer = tollgate::Pacer::with_slack(tollgate::Quota::per_second(1000), 0)?;
+    /// let first = pacer.take()?;
+    /// let second = pacer.take()?;
+    /// assert!(second.saturating_since(first) >= pacer.interval());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn take(&self) -> Result<Tick, Denied> {
+        Ok(self.gate.acquire()?.at())
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for Pacer<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pacer")
+            .field("interval", &self.interval())
+            .field("slack", &self.slack())
+            .field("clock", self.gate.clock())
+            .finish()
+    }
+}

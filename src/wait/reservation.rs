@@ -1,0 +1,190 @@
+use core::time::Duration;
+
+use crate::clock::{Clock, Sleeps, Tick};
+use crate::gate::ReserveGate;
+use crate::outcome::{Denied, Granted};
+
+/// Permits that are taken, and may be used when they are [due](Self::due).
+///
+/// Reservations are due in the order in which they were made, and each is made by one exchange, whoever waits.
+/// Dropping one keeps its permits taken; [`cancel`](Self::cancel) gives back what can be given back.
+///
+/// **Bound.** What is used counts at the tick at which it is due (or was made, if that was later), and
+/// keeps the bucket's bound there, whatever else is cancelled. (Permits that others
+/// [give back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
+/// `cancel`, which knows of them.)
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let bucket = TokenBucket::new(Quota::per_second(10).burst(1))?;
+/// let gate = Limiter::with_clock(bucket, clock.clone());
+///
+/// assert!(gate.reserve(1)?.is_due());
+/// let second = gate.reserve(1)?;
+/// let third = gate.reserve(1)?;
+/// assert_eq!(second.delay(), Duration::from_millis(100));
+/// assert_eq!(third.delay(), Duration::from_millis(200));
+///
+/// // The last in line gives back all; the next one has its turn.
+/// assert_eq!(third.cancel().came_back, 1);
+/// assert_eq!(gate.reserve(1)?.delay(), Duration::from_millis(200));
+///
+/// // One in the middle can't: those after it have been told when to go.
+/// assert_eq!(second.cancel().lost, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "the permits are taken, and should be used, waited for or cancelled"]
+pub struct Reservation<G> {
+    gate: G,
+    granted: Granted,
+}
+
+/// What became of a reservation that was cancelled. The sum is what was to be cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Cancelled {
+    /// How many permits others can have now, a part of one counted whole.
+    pub came_back: u64,
+    /// How many nobody will have: those that the clock has refilled already, and those that stand before
+    /// somebody who waits.
+    pub lost: u64,
+}
+
+/// What became of a reservation whose cost is known now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settled {
+    /// What was kept, of what was reserved. If it was the last in line, it may be due sooner now.
+    pub granted: Granted,
+    /// How many permits others can have now.
+    pub came_back: u64,
+    /// How many nobody will have: see [`Cancelled::lost`].
+    pub lost: u64,
+    /// How many were taken besides, into debt if they were not there.
+    pub charged: u64,
+}
+
+impl<G> Reservation<G> {
+    /// How many permits.
+    pub const fn n(&self) -> u64 {
+        self.granted.n()
+    }
+
+    /// The tick from which on they may be used.
+    pub const fn due(&self) -> Tick {
+        self.granted.due()
+    }
+
+    /// How long that is after the reservation was made.
+    pub const fn delay(&self) -> Duration {
+        self.granted.delay()
+    }
+
+    /// Keeps the permits: the grant, which says when it is [due](Granted::due).
+    pub const fn granted(&self) -> Granted {
+        self.granted
+    }
+}
+
+impl<G: ReserveGate> Reservation<G> {
+    /// Takes `n` permits at this tick if they are due at `latest` or sooner.
+    pub(crate) fn until(gate: G, n: u64, latest: Tick, now: Tick) -> Result<Self, Denied> {
+        let granted = gate.reserve_until_at(n, latest, now)?;
+        Ok(Self { gate, granted })
+    }
+
+    /// [`cancel`](Self::cancel) at this tick.
+    pub fn cancel_at(self, now: Tick) -> Cancelled {
+        let n = self.n();
+        let (_, came_back) = self.gate.cancel_at(self.granted, n, now);
+        let lost = n.saturating_sub(came_back);
+        Cancelled { came_back, lost }
+    }
+
+    /// [`settle`](Self::settle) at this tick.
+    pub fn settle_at(self, actual: u64, now: Tick) -> Settled {
+        let over = self.n().saturating_sub(actual);
+        let (granted, came_back) = match over {
+            0 => (self.granted, 0),
+            over => self.gate.cancel_at(self.granted, over, now),
+        };
+        let charged = match actual.saturating_sub(self.n()) {
+            0 => 0,
+            more => self.gate.charge_at(more, now).n(),
+        };
+        Settled {
+            granted,
+            came_back,
+            lost: over.saturating_sub(came_back),
+            charged,
+        }
+    }
+}
+
+impl<G: ReserveGate<Clock: Clock>> Reservation<G> {
+    /// Whether the permits may be used.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.time_left().is_zero()
+    }
+
+    /// How long until the permits may be used.
+    pub fn time_left(&self) -> Duration {
+        self.due().saturating_since(self.gate.clock().now())
+    }
+
+    /// Gives back what can be given back without admitting more than was promised.
+    ///
+    /// The last in line gives back all. One in the middle gives back nothing while anybody waits: those after it
+    /// have been told when to go, and if its permits came back, whoever came next would go at the same tick as
+    /// one of them. When nobody waits any more, what the clock has refilled already does not come back a
+    /// second time.
+    pub fn cancel(self) -> Cancelled {
+        let now = self.gate.clock().now();
+        self.cancel_at(now)
+    }
+
+    /// Corrects what was reserved when the cost is known: gives back what can be of what was too much, as
+    /// [`cancel`](Self::cancel) does, or takes what was too little, into debt if it is not there.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
+    /// let estimate = gate.reserve(30)?;
+    /// assert_eq!(estimate.settle(10).came_back, 20);
+    /// let estimate = gate.reserve(30)?;
+    /// assert_eq!(estimate.settle(35).charged, 5);
+    /// assert_eq!(gate.available(), 55);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn settle(self, actual: u64) -> Settled {
+        let now = self.gate.clock().now();
+        self.settle_at(actual, now)
+    }
+}
+
+impl<G: ReserveGate<Clock: Sleeps>> Reservation<G> {
+    /// Blocks this thread until the permits may be used.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
+    /// let first = gate.reserve(1)?;
+    /// let second = gate.reserve(1)?.wait();
+    /// assert!(gate.now() >= second.at());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(self) -> Granted {
+        let clock = self.gate.clock();
+        clock.sleep_until(self.due(), clock.now());
+        self.granted.when_due()
+    }
+}

@@ -1,0 +1,176 @@
+use core::time::Duration;
+
+use super::{Reservation, blocking};
+use crate::algorithm::{Requota, Reserve};
+use crate::clock::{Clock, Sleeps, Tick};
+use crate::gate::ReserveGate;
+use crate::limiter::Limiter;
+use crate::outcome::{Denied, Granted};
+
+/// A limiter with a waiting room of a certain size.
+///
+/// A newcomer takes a permit at once if there is one, and else waits its turn; when as many wait as the room
+/// holds it is refused at once. So low traffic is never delayed, high traffic is smooth, and overload is
+/// refused early, while there is time to go elsewhere. Those who wait are let in first come first served, at the
+/// limiter's rate; nobody overtakes them.
+///
+/// The room is as large as what is served in the longest wait: one check says both.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket, WaitingRoom};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bucket = TokenBucket::new(Quota::per_second(10).burst(2))?;
+/// let gate = Limiter::with_clock(bucket, ManualClock::new());
+/// let room = WaitingRoom::for_wait(gate, Duration::from_millis(300));
+/// let waits: Vec<_> = (0..5).map(|_| room.reserve(1).unwrap().delay().as_millis()).collect();
+/// assert_eq!(waits, [0, 0, 100, 200, 300]);
+/// assert!(room.reserve(1).is_err());
+/// assert_eq!(room.waiting(), 3);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct WaitingRoom<G> {
+    gate: G,
+    longest: Duration,
+}
+
+impl<G> WaitingRoom<G> {
+    /// As many may wait as are served in this time: nobody waits longer.
+    pub const fn for_wait(gate: G, longest: Duration) -> Self {
+        Self { gate, longest }
+    }
+
+    /// The limiter.
+    pub const fn gate(&self) -> &G {
+        &self.gate
+    }
+
+    /// The longest that anybody waits.
+    pub const fn longest_wait(&self) -> Duration {
+        self.longest
+    }
+}
+
+impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
+    /// At most so many permits are waited for at once. (Whose turn comes within as many nanoseconds as there are
+    /// places may be counted as served already: ticks are whole nanoseconds, and each of those who wait may
+    /// be due a part of one late.)
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket, WaitingRoom};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(3).burst(1))?;
+    /// let room = WaitingRoom::for_permits(Limiter::with_clock(bucket, ManualClock::new()), 2);
+    /// assert!(room.reserve(1)?.is_due());
+    /// assert!(!room.reserve(1)?.is_due());
+    /// assert!(!room.reserve(1)?.is_due());
+    /// assert!(room.reserve(1).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn for_permits(gate: Limiter<A, C>, waiting: u64) -> Self {
+        let quota = gate.quota();
+        let (period, permits) = (
+            quota.period().as_nanos(),
+            u128::from(quota.permits().max(1)),
+        );
+        let time = period.saturating_mul(waiting.into()).div_ceil(permits);
+        // A nanosecond for each, unless that is long enough for one more to be served.
+        let late = u128::from(waiting).min(period / permits / 2);
+        let time = time.saturating_add(late);
+        let longest = Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
+        Self { gate, longest }
+    }
+}
+
+impl<G: ReserveGate> WaitingRoom<G> {
+    /// [`reserve`](Self::reserve) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the room is full.
+    pub fn reserve_at(&self, n: u64, now: Tick) -> Result<Reservation<&G>, Denied> {
+        Reservation::until(&self.gate, n, now.saturating_add(self.longest), now)
+    }
+}
+
+impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
+    /// A place in the room for who does the waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the room is full: `retry_after` says when there will be a place.
+    pub fn reserve(&self, n: u64) -> Result<Reservation<&G>, Denied> {
+        self.reserve_at(n, self.gate.clock().now())
+    }
+
+    /// How many permits are waited for, a started one counted whole; a charge into debt is waited for, too.
+    pub fn waiting(&self) -> u64 {
+        self.gate.charge_at(0, self.gate.clock().now()).debt()
+    }
+
+    /// For those who wait in futures.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota, TokioTimer, WaitingRoom};
+    ///
+    /// # #[cfg(feature = "tokio")]
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # runtime.block_on(async {
+    /// let gate = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+    /// let room = WaitingRoom::for_wait(gate, Duration::from_millis(50));
+    /// for _ in 0..3 {
+    ///     room.enter_on(TokioTimer, 1).await?;
+    /// }
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the room is full.
+    #[cfg(feature = "wait")]
+    pub async fn enter_on<T: crate::clock::Timer>(
+        &self,
+        timer: T,
+        n: u64,
+    ) -> Result<Granted, Denied> {
+        let on = super::On::new(&self.gate, timer);
+        on.acquire_timeout(n, self.longest).await
+    }
+}
+
+impl<G: ReserveGate<Clock: Sleeps>> WaitingRoom<G> {
+    /// Takes `n` permits, waiting in the room until they are there.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if the room is full, at once: `retry_after` says when there will be a place.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Limiter, Quota, WaitingRoom};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+    /// let room = WaitingRoom::for_wait(gate, Duration::from_millis(50));
+    /// room.enter(1)?;
+    /// room.enter(1)?; // a millisecond later
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn enter(&self, n: u64) -> Result<Granted, Denied> {
+        let now = self.gate.clock().now();
+        blocking::acquire(&self.gate, n, now, now.saturating_add(self.longest))
+    }
+}

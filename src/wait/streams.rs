@@ -1,0 +1,226 @@
+//! Streams and sinks at a rate: one permit an item.
+
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+
+use futures_core::{FusedStream, Stream};
+use futures_sink::Sink;
+use pin_project_lite::pin_project;
+
+use super::On;
+use super::turn::Turn;
+use crate::clock::{Clock, Timer};
+use crate::gate::ReserveGate;
+use crate::outcome::Granted;
+
+impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
+    /// The same stream at the limiter's rate: each item takes a permit, and waits until it is there. While
+    /// there is no item none is taken.
+    ///
+    /// ```
+    /// use futures::{StreamExt, stream};
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # futures::executor::block_on(async {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(3))?;
+    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// let items = gate.on(&clock).stream(stream::iter(["a", "b", "c"]));
+    /// assert_eq!(items.collect::<Vec<_>>().await, ["a", "b", "c"]);
+    /// assert_eq!(gate.available(), 0);
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    pub fn stream<S: Stream>(self, inner: S) -> LimitedStream<S, G, T> {
+        LimitedStream {
+            inner,
+            on: self,
+            item: None,
+            turn: Turn::new(),
+        }
+    }
+
+    /// The same sink at the limiter's rate: it is ready for an item when there is a permit for it.
+    ///
+    /// ```
+    /// use futures::{SinkExt, sink};
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # futures::executor::block_on(async {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(3))?;
+    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// let mut items = gate.on(&clock).sink(sink::drain());
+    /// items.send("a").await?;
+    /// items.send("b").await?;
+    /// drop(items);
+    /// assert_eq!(gate.available(), 1);
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
+    pub fn sink<S>(self, inner: S) -> LimitedSink<S, G, T> {
+        LimitedSink {
+            inner,
+            on: self,
+            permit: None,
+            turn: Turn::new(),
+        }
+    }
+}
+
+pin_project! {
+    /// A stream at a limiter's rate: [`On::stream`] makes it.
+    #[must_use = "streams do nothing unless they are polled"]
+    pub struct LimitedStream<S, G, T>
+    where
+        S: Stream,
+        G: ReserveGate,
+        G::Clock: Clock,
+        T: Timer,
+    {
+        #[pin]
+        inner: S,
+        on: On<G, T>,
+        // What waits for its permit.
+        item: Option<S::Item>,
+        #[pin]
+        turn: Turn<T::Sleep>,
+    }
+
+    impl<S, G, T> PinnedDrop for LimitedStream<S, G, T>
+    where
+        S: Stream,
+        G: ReserveGate,
+        G::Clock: Clock,
+        T: Timer,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            this.turn.give_up(this.on);
+        }
+    }
+}
+
+impl<S: Stream, G: ReserveGate<Clock: Clock>, T: Timer> Stream for LimitedStream<S, G, T> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        let mut this = self.project();
+        if this.item.is_none() {
+            match ready!(this.inner.poll_next(context)) {
+                Some(item) => *this.item = Some(item),
+                None => return Poll::Ready(None),
+            }
+        }
+        _ = ready!(this.turn.as_mut().poll_one(this.on, context));
+        Poll::Ready(this.item.take())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let held = usize::from(self.item.is_some());
+        let (least, most) = self.inner.size_hint();
+        let most = most.and_then(|most| most.checked_add(held));
+        (least.saturating_add(held), most)
+    }
+}
+
+impl<S: FusedStream, G: ReserveGate<Clock: Clock>, T: Timer> FusedStream
+    for LimitedStream<S, G, T>
+{
+    fn is_terminated(&self) -> bool {
+        self.item.is_none() && self.inner.is_terminated()
+    }
+}
+
+pin_project! {
+    /// A sink at a limiter's rate: [`On::sink`] makes it.
+    #[must_use = "sinks do nothing unless they are polled"]
+    pub struct LimitedSink<S, G, T>
+    where
+        G: ReserveGate,
+        G::Clock: Clock,
+        T: Timer,
+    {
+        #[pin]
+        inner: S,
+        on: On<G, T>,
+        // That of the next item.
+        permit: Option<Granted>,
+        #[pin]
+        turn: Turn<T::Sleep>,
+    }
+
+    impl<S, G, T> PinnedDrop for LimitedSink<S, G, T>
+    where
+        G: ReserveGate,
+        G::Clock: Clock,
+        T: Timer,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            this.turn.give_up(this.on);
+            if let Some(permit) = this.permit.take() {
+                this.on.settle(permit, 0);
+            }
+        }
+    }
+}
+
+impl<I, S: Sink<I>, G: ReserveGate<Clock: Clock>, T: Timer> Sink<I> for LimitedSink<S, G, T> {
+    type Error = S::Error;
+
+    fn poll_ready(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        let mut this = self.project();
+        ready!(this.inner.as_mut().poll_ready(context))?;
+        if this.permit.is_none() {
+            let permit = ready!(this.turn.as_mut().poll_one(this.on, context));
+            *this.permit = Some(permit);
+            // It may have been a while.
+            ready!(this.inner.poll_ready(context))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn start_send(self: Pin<&mut Self>, item: I) -> Result<(), S::Error> {
+        let this = self.project();
+        *this.permit = None;
+        this.inner.start_send(item)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.project().inner.poll_flush(context)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.project().inner.poll_close(context)
+    }
+}
+
+macro_rules! holds_another {
+    ($limited:ident, $($bound:tt)*) => {
+        impl<S: $($bound)*, G: ReserveGate<Clock: Clock>, T: Timer> $limited<S, G, T> {
+            /// What is inside.
+            pub const fn inner(&self) -> &S {
+                &self.inner
+            }
+        }
+
+        impl<S: $($bound)* + fmt::Debug, G: ReserveGate<Clock: Clock>, T: Timer> fmt::Debug
+            for $limited<S, G, T>
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($limited))
+                    .field("inner", &self.inner)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+holds_another!(LimitedStream, Stream);
+holds_another!(LimitedSink, Sized);

@@ -1,0 +1,32 @@
+use core::time::Duration;
+
+use tokio::time::Sleep;
+
+use crate::clock::Timer;
+
+/// Tokio's timer, which has a resolution of a millisecond and rounds up.
+///
+/// ```
+/// use tollgate::{Limiter, Quota, TokioTimer};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+/// # runtime.block_on(async {
+/// let gate = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+/// for _ in 0..3 {
+///     gate.on(TokioTimer).acquire().await?;
+/// }
+/// # Ok(())
+/// # })
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TokioTimer;
+
+impl Timer for TokioTimer {
+    type Sleep = Sleep;
+
+    fn sleep(&self, duration: Duration) -> Sleep {
+        tokio::time::sleep(duration)
+    }
+}

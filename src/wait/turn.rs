@@ -1,0 +1,124 @@
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+
+use pin_project_lite::pin_project;
+
+use super::On;
+use crate::clock::{Clock, Tick, Timer};
+use crate::gate::ReserveGate;
+use crate::outcome::{Denied, Granted};
+
+pin_project! {
+    /// The turn of one who waits: whose reservation it is, and the sleep until it is due.
+    #[derive(Debug)]
+    pub(super) struct Turn<S> {
+        taken: Option<Taken>,
+        #[pin]
+        sleep: Option<S>,
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    granted: Granted,
+    wakes: Tick,
+}
+
+/// When a limiter that is stuck is asked again.
+#[cfg(feature = "futures")]
+const STUCK: Duration = Duration::from_secs(1);
+
+impl<S> Turn<S> {
+    pub(super) const fn new() -> Self {
+        Self {
+            taken: None,
+            sleep: None,
+        }
+    }
+}
+
+impl<S: Future<Output = ()>> Turn<S> {
+    /// Reserves, if that is not done, and sleeps until it is due.
+    pub(super) fn poll_permits<G, T>(
+        self: Pin<&mut Self>,
+        on: &On<G, T>,
+        n: u64,
+        timeout: Duration,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Granted, Denied>>
+    where
+        G: ReserveGate<Clock: Clock>,
+        T: Timer<Sleep = S>,
+    {
+        let mut this = self.project();
+        loop {
+            match (*this.taken, this.sleep.as_mut().as_pin_mut()) {
+                (Some(Taken { granted, wakes }), Some(sleep)) => {
+                    ready!(sleep.poll(context));
+                    let now = on.gate.clock().now();
+                    if now >= wakes {
+                        *this.taken = None;
+                        this.sleep.set(None);
+                        return Poll::Ready(Ok(granted.when_due()));
+                    }
+                    // Woken early, or by a clock of another speed.
+                    let left = wakes.saturating_since(now);
+                    this.sleep.set(Some(on.timer.sleep(left)));
+                }
+                _ => {
+                    let now = on.gate.clock().now();
+                    let latest = now.saturating_add(timeout);
+                    let granted = on.gate.reserve_until_at(n, latest, now)?;
+                    let due = granted.due();
+                    if due <= now {
+                        return Poll::Ready(Ok(granted.when_due()));
+                    }
+                    let wakes = due.saturating_add(on.jitter.draw());
+                    *this.taken = Some(Taken { granted, wakes });
+                    let wait = wakes.saturating_since(now);
+                    this.sleep.set(Some(on.timer.sleep(wait)));
+                }
+            }
+        }
+    }
+
+    /// The same for one permit, however long it takes.
+    #[cfg(feature = "futures")]
+    pub(super) fn poll_one<G, T>(
+        mut self: Pin<&mut Self>,
+        on: &On<G, T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Granted>
+    where
+        G: ReserveGate<Clock: Clock>,
+        T: Timer<Sleep = S>,
+    {
+        loop {
+            let turn = self.as_mut();
+            if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
+                return Poll::Ready(granted);
+            }
+            // Somebody has set the limiter beyond its clock's end, and may reset it.
+            let mut this = self.as_mut().project();
+            if this.sleep.is_none() {
+                this.sleep.set(Some(on.timer.sleep(STUCK)));
+            }
+            if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+                ready!(sleep.poll(context));
+            }
+            this.sleep.set(None);
+        }
+    }
+
+    /// Cancels the reservation, if there is one: nobody waits for it any more.
+    pub(super) fn give_up<G: ReserveGate<Clock: Clock>, T>(self: Pin<&mut Self>, on: &On<G, T>) {
+        let mut this = self.project();
+        this.sleep.set(None);
+        if let Some(Taken { granted, .. }) = this.taken.take() {
+            let now = on.gate.clock().now();
+            _ = on.gate.cancel_at(granted, granted.n(), now);
+        }
+    }
+}
