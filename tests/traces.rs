@@ -67,15 +67,76 @@ const ROUNDED: &str = "doubles of a quarter of a microsecond";
 const STILL_COUNTS: &str = "at a hit, what is exactly a window old still counts";
 const FIRST_EVER: &str = "with nothing in the window its reset is that of the first hit of all";
 const COUNTS_FIRST: &str = "counts before it forgets";
+const CUT: &str = "waits are cut to whole nanoseconds";
+const CREDITED_TWICE: &str = "time went back: the time since is credited twice";
+const ROUNDED_HERE: &str = "levels are rounded to a part of a nanosecond here";
+const IN_THE_MIDDLE: &str = "one in the middle of the line is cancelled, and something comes back";
+const PAST_ITS_TIME: &str = "cancelled past its time, nothing comes back";
+const MORE_BACK: &str = "cancelled, more comes back than was reserved";
+const RESERVED_STILL: &str = "cancelled, and what was cancelled before counts as reserved still";
+const OTHER_QUOTA: &str = "reserved before the quota changed and cancelled since, it comes back";
+const LIMIT_0: &str = "a limit of 0: refused when it is built here";
+const ONCE: &str = "a limit of 0: its burst is handed out once, refused when it is built here";
+const NO_END: &str = "a limit without an end: refused when it is built here";
+const CENTURIES: &str = "less than a token a year: refused when it is built here";
+const OVERFLOWS: &str =
+    "less than a token a year: a wait overflows and is none, refused when it is built here";
+const NO_BURST: &str = "a burst of 0: refused when it is built here";
 const TAKES_ONE: &str = "takes one permit for several";
 
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 16] = [
+const EXPECTED: [Expected; 18] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
         3300,
         &[(ABOVE_CAPACITY, OtherValue, 125)],
+    ),
+    (
+        "go_xtime_rate_2b4e439.jsonl.gz",
+        53,
+        11460,
+        &[
+            (NO_BURST, OtherValue, 400),
+            (LIMIT_0, OtherValue, 800),
+            (NO_END, OtherValue, 800),
+            (PAST_ITS_TIME, OtherValue, 97),
+            (RESERVED_STILL, OtherValue, 4),
+            (MORE_BACK, OtherValue, 2),
+            (CENTURIES, OtherValue, 440),
+            (ROUNDED_HERE, TheyAdmitMore, 50),
+            (ROUNDED_HERE, OtherValue, 491),
+            (IN_THE_MIDDLE, OtherValue, 13),
+            (OTHER_QUOTA, OtherValue, 1),
+            (CREDITED_TWICE, TheyAdmitMore, 3),
+            (CREDITED_TWICE, OtherValue, 58),
+            (CUT, TheyAdmitMore, 441),
+            (CUT, OtherValue, 361),
+        ],
+    ),
+    (
+        "go_xtime_rate_v0.3.0.jsonl.gz",
+        53,
+        11460,
+        &[
+            (NO_BURST, OtherValue, 400),
+            (ONCE, OtherValue, 31),
+            (LIMIT_0, OtherValue, 769),
+            (NO_END, OtherValue, 800),
+            (PAST_ITS_TIME, OtherValue, 111),
+            (RESERVED_STILL, OtherValue, 6),
+            (MORE_BACK, OtherValue, 1),
+            (OVERFLOWS, OtherValue, 366),
+            (CENTURIES, OtherValue, 74),
+            (ROUNDED_HERE, TheyAdmitMore, 66),
+            (ROUNDED_HERE, OtherValue, 436),
+            (IN_THE_MIDDLE, OtherValue, 11),
+            (OTHER_QUOTA, OtherValue, 3),
+            (CREDITED_TWICE, TheyAdmitMore, 3),
+            (CREDITED_TWICE, OtherValue, 47),
+            (CUT, TheyAdmitMore, 420),
+            (CUT, OtherValue, 375),
+        ],
     ),
     (
         "limits_fixed_window.jsonl.gz",

@@ -19,8 +19,10 @@ pub(crate) fn own_copy() -> PathBuf {
 }
 
 /// The recorded files that have an adapter.
-const COVERED: [&str; 16] = [
+const COVERED: [&str; 18] = [
     "go_throttled_gcra",
+    "go_xtime_rate_2b4e439",
+    "go_xtime_rate_v0.3.0",
     "limits_fixed_window",
     "limits_moving_window",
     "limits_sliding_window_counter",

@@ -19,6 +19,10 @@ mod shenyu_log;
 mod spring;
 mod throttled;
 mod token_bucket_pypi;
+mod xtime;
+mod xtime_bucket;
+mod xtime_theirs;
+mod xtime_without;
 
 use tollgate_replay::Source;
 
@@ -40,5 +44,6 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
         &shenyu::ShenYu,
         &shenyu_leaky::ShenYuLeaky,
         &shenyu_log::ShenYuLog,
+        &xtime::XTime,
     ]
 }
