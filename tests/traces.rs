@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use tollgate_replay::Direction::{self, OtherValue, TheyAdmitLess, TheyAdmitMore};
-use tollgate_replay::{Report, run_folder};
+use tollgate_replay::{Line, Report, run_folder};
 use traces_support::own_copy;
 use traces_support::sources;
 
@@ -84,8 +84,11 @@ const OVERFLOWS: &str =
 const NO_BURST: &str = "a burst of 0: refused when it is built here";
 const TAKES_ONE: &str = "takes one permit for several";
 
+/// Of two limiters in one file only one is replayed: docs/TRACES.md says why.
+const NPM: &str = "npm_limiter.jsonl.gz";
+
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 18] = [
+const EXPECTED: [Expected; 19] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
@@ -181,6 +184,7 @@ const EXPECTED: [Expected; 18] = [
             (DRIFT, OtherValue, 80),
         ],
     ),
+    (NPM, 6, 1560, &[(TIE, OtherValue, 18)]),
     ("pyrate_fixed_window_aligned.jsonl.gz", 6, 1800, &[]),
     ("pyrate_gcra.jsonl.gz", 7, 2100, &[]),
     ("pyrate_sliding_log.jsonl.gz", 6, 1800, &[]),
@@ -259,7 +263,7 @@ fn the_differences_are_exactly_these() {
         let classes = f.divergences.iter();
         let classes = classes.map(|(&(class, direction), &count)| (class, direction, count));
         let classes: Vec<_> = classes.collect();
-        (f.file.as_str(), f.traces, f.ops, classes)
+        (f.file.as_str(), f.covered_traces(), f.ops, classes)
     });
     let expected =
         EXPECTED.map(|(file, traces, ops, classes)| (file, traces, ops, classes.to_vec()));
@@ -274,7 +278,8 @@ fn every_file_is_run_or_listed() {
     assert_eq!(traces, 446);
     for file in &OWN_COPY.files {
         let covered = file.covered_traces();
-        assert!(covered == 0 || covered == file.traces, "{}", file.file);
+        let of_two = if file.file == NPM { 6 } else { file.traces };
+        assert!(covered == 0 || covered == of_two, "{}", file.file);
         assert_eq!(covered == 0, file.ops == 0, "{}", file.file);
     }
 }
@@ -285,17 +290,20 @@ fn no_operation_is_skipped() {
     for file in OWN_COPY.files.iter().filter(|f| f.covered_traces() > 0) {
         let text = tollgate_replay::read_text(&own_copy().join(&file.file));
         let text = text.expect("a recorded file");
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a recorded line"));
-        let (headers, ops): (Vec<_>, Vec<_>) = lines.partition(|l| l.get("source").is_some());
-        let declared: u64 = headers
-            .iter()
-            .filter_map(|header| header["ops"].as_u64())
-            .sum();
-        assert_eq!(file.traces, headers.len());
+        let (mut traces, mut declared, mut ops, mut is_known) = (0, 0, 0, false);
+        for line in text.lines() {
+            match Line::parse(line).expect("a recorded line") {
+                Line::Header(header) => {
+                    is_known = sources::all().iter().any(|source| source.knows(&header));
+                    traces += usize::from(is_known);
+                    declared += if is_known { header.ops } else { 0 };
+                }
+                Line::Op(_) => ops += usize::from(is_known),
+            }
+        }
+        assert_eq!(file.covered_traces(), traces);
         assert_eq!(file.ops as u64, declared);
-        assert_eq!(file.ops, ops.len());
+        assert_eq!(file.ops, ops);
         // At least the decision and one value beside it.
         assert!(file.fields >= 2 * file.ops);
     }

@@ -8,6 +8,7 @@ mod limits_moving_window;
 mod limits_sliding_window;
 mod log_gate;
 mod nginx;
+mod npm_limiter;
 mod pyrate;
 mod pyrate_rates;
 mod pyrate_window;
@@ -34,6 +35,7 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
         &limits_moving_window::LimitsMovingWindow,
         &limits_sliding_window::LimitsSlidingWindow,
         &nginx::Nginx,
+        &npm_limiter::NpmLimiter,
         &throttled::Throttled,
         &pyrate::Pyrate,
         &pyrate_window::PyrateWindow,
