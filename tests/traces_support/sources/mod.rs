@@ -22,6 +22,8 @@ mod throttled;
 mod token_bucket_pypi;
 mod xtime;
 mod xtime_bucket;
+mod xtime_calls;
+mod xtime_classes;
 mod xtime_theirs;
 mod xtime_without;
 

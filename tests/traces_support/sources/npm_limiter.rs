@@ -75,7 +75,7 @@ impl Replay for NpmTrace {
             Err(denied) => denied.retry_after(),
         };
         assert_eq!(foretold, wait, "time_until({n}) and try_acquire_n({n})");
-        self.retry_ns = decision.err().and_then(|_| wait).map(in_nanos);
+        self.retry_ns = decision.err().and(wait).map(in_nanos);
         let theirs = &op.result;
         let ok = theirs.flag("ok")?;
         let content = before(theirs.f64("content")?, ok, n);

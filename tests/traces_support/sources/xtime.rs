@@ -9,69 +9,14 @@
 
 use tollgate::{Denied, Granted, Tick};
 use tollgate_replay::{
-    Class, Comparison, Direction, Fields, Header, Malformed, Op, Replay, Source, TIE, before,
-    in_nanos,
+    Class, Comparison, Header, Malformed, Op, Replay, Source, TIE, before, in_nanos,
 };
 
 use super::xtime_bucket::{Bucket, Decided};
+use super::xtime_calls::{Asked, limit, recorded};
+use super::xtime_classes::{CUT, LATE, LESS, MIDDLE, MORE, ROUNDED, STALE, WENT_BACK};
 use super::xtime_theirs::{Said, Theirs};
 use super::xtime_without::Without;
-
-/// A wait is cut to whole nanoseconds, so that what is a part of one early is admitted, and leaves less than
-/// nothing. Ours are rounded up. The admission is then made here too, for the nanosecond at which it is due. (A
-/// whole burst is taken of a bucket that has been full for a part of a nanosecond then, which is lost; that is
-/// taken over.)
-static CUT: Class = Class {
-    name: "waits are cut to whole nanoseconds",
-    directions: &[Direction::TheyAdmitMore, Direction::OtherValue],
-};
-
-/// An older caller gets the tokens of a later one, and takes the limiter back to its own time with it. We
-/// count at the latest time seen.
-static WENT_BACK: Class = Class {
-    name: "time went back: the time since is credited twice",
-    directions: &[Direction::TheyAdmitMore, Direction::OtherValue],
-};
-
-/// Ours counts in units: quarters of a nanosecond where the rate is no simple fraction of one, and what is carried
-/// over to another rate is cut to its units. It decides no more than a nanosecond late, and never early; the level that
-/// it tells may be a unit, a quarter of a nanosecond at most, above what it decides by.
-static ROUNDED: Class = Class {
-    name: "levels are rounded to a part of a nanosecond here",
-    directions: &[Direction::TheyAdmitMore, Direction::OtherValue],
-};
-
-/// A reservation that is neither the last in line nor alone: what was not reserved after it comes back there, while those who come
-/// after it wait for their time all the same. Here nothing comes back.
-static MIDDLE: Class = Class {
-    name: "one in the middle of the line is cancelled, and something comes back",
-    directions: &[Direction::OtherValue],
-};
-
-/// Past its time nothing comes back there; here, when nobody waits, what the clock has not refilled yet.
-static LATE: Class = Class {
-    name: "cancelled past its time, nothing comes back",
-    directions: &[Direction::OtherValue],
-};
-
-/// Its last event is that of whoever came last, also where that is sooner than an earlier one's.
-static MORE: Class = Class {
-    name: "cancelled, more comes back than was reserved",
-    directions: &[Direction::OtherValue],
-};
-
-/// It finds the one before the last by the time, which was cut or is past, and takes what was cancelled for
-/// reserved still.
-static LESS: Class = Class {
-    name: "cancelled, and what was cancelled before counts as reserved still",
-    directions: &[Direction::OtherValue],
-};
-
-/// The word was carried over to another quota, and where the reservation stands in it is not known any more.
-static STALE: Class = Class {
-    name: "reserved before the quota changed and cancelled since, it comes back",
-    directions: &[Direction::OtherValue],
-};
 
 pub(crate) struct XTime;
 
@@ -92,64 +37,6 @@ impl Source for XTime {
             }),
         })
     }
-}
-
-/// A limit in tokens a second.
-pub(super) fn limit(fields: &Fields) -> Result<f64, Malformed> {
-    match fields.get("limit").and_then(|value| value.as_str()) {
-        Some("Inf") => Ok(f64::INFINITY),
-        _ => fields.f64("limit"),
-    }
-}
-
-/// A call that asks for permits.
-#[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) n: u64,
-    /// None of one that does not wait.
-    pub(super) max_ns: Option<u64>,
-    pub(super) id: Option<u64>,
-}
-
-impl Asked {
-    /// None if it asks for none.
-    pub(super) fn of(op: &Op) -> Result<Option<Self>, Malformed> {
-        let (max_ns, reserves) = match op.name.as_str() {
-            "allow_n" => (None, false),
-            "reserve_n" => (Some(u64::MAX), true),
-            "reserve_within" => (Some(op.args.u64("max_ns")?), true),
-            _ => return Ok(None),
-        };
-        Ok(Some(Self {
-            n: op.args.u64("n")?,
-            max_ns,
-            id: if reserves {
-                Some(op.args.u64("id")?)
-            } else {
-                None
-            },
-        }))
-    }
-
-    pub(super) fn said_by(&self, theirs: &mut Theirs, t: u64) -> Said {
-        let max = i128::from(self.max_ns.unwrap_or(0)).min(Said::NEVER);
-        theirs.take(t.into(), self.n, max, self.id)
-    }
-}
-
-/// What was recorded.
-pub(super) fn recorded(op: &Op) -> Result<Said, Malformed> {
-    let tokens = op.result.f64("tokens")?;
-    let ok = match op.result.get("ok") {
-        Some(_) => op.result.flag("ok")?,
-        None => false,
-    };
-    let delay = match op.result.get("delay_ns") {
-        None => ok.then_some(0),
-        Some(value) if value.as_str() == Some("Inf") => ok.then_some(Said::NEVER),
-        Some(_) => Some(op.result.u64("delay_ns")?.into()),
-    };
-    Ok(Said { ok, delay, tokens })
 }
 
 const LEVELS: [&str; 2] = ["tokens", "tokens as time"];
@@ -266,49 +153,44 @@ impl Replay for XTrace {
         }
     }
 
-    /// Where the levels after the call differ by more than roundings.
+    /// Where the levels after the call differ by more than roundings, or we refused what they admitted.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let Some(last) = self.last.take() else {
             return Ok(false);
         };
         let (now, tokens) = (Tick::from_nanos(last.t), op.result.f64("tokens")?);
-        let differs = |bucket: &Bucket| {
-            let near = if bucket.rounds() {
-                bucket.per_ns()
-            } else {
-                bucket.near()
-            };
-            (tokens - bucket.tokens(now)).abs() > near
-        };
-        let refused = last.decision.is_some_and(|decision| decision.is_err());
-        let is_late = last.is_late();
         if op.name.starts_with("set_") {
             self.bucket.look(now, tokens);
         }
-        if !differs(&self.bucket) && !(last.said.ok && refused) && !is_late {
+        let refused = last.decision.is_some_and(|decision| decision.is_err());
+        let moved = self.differs(now, tokens) || last.said.ok && refused;
+        if !moved && !last.is_late() {
             return Ok(false);
         }
-        let (went_back, asked) = (last.counted_to > i128::from(last.t), last.asked);
-        if asked.is_none() && op.name == "cancel" {
+        let went_back = last.counted_to > i128::from(last.t);
+        if op.name == "cancel" {
             self.bucket.restore(last.word);
         }
-        if is_late || went_back && self.theirs.last() != i128::from(last.t) {
+        if last.is_late() || went_back && self.theirs.last() != i128::from(last.t) {
             // What it gave nothing for, or has forgotten the time of.
-            return Ok(is_late);
+            return Ok(last.is_late());
         }
-        if went_back {
-            let n = asked.map_or(0, |asked| asked.n);
-            self.bucket.restore(last.word);
-            self.bucket.hold(now, before(tokens, last.said.ok, n), 0);
-        }
-        if let Some(asked) = asked.filter(|_| last.said.ok && (refused || went_back)) {
-            let decided = self.bucket.reserve(now, asked.n, Tick::MAX);
-            if let Some(id) = asked.id {
-                self.bucket.keep(id, decided.decision.ok());
+        if let Some(asked) = last.asked {
+            if went_back {
+                self.bucket.restore(last.word);
+                let before = before(tokens, last.said.ok, asked.n);
+                self.bucket.hold(now, before, 0);
+            }
+            if last.said.ok && (refused || went_back) {
+                let decided = self.bucket.reserve(now, asked.n, Tick::MAX);
+                if let Some(id) = asked.id {
+                    self.bucket.keep(id, decided.decision.ok());
+                }
             }
         }
-        if differs(&self.bucket) {
-            let above = match (asked, last.held) {
+        if self.differs(now, tokens) {
+            // Those that stand above what came back, or the one that was just made.
+            let above = match (last.asked, last.held) {
                 (None, Some(held)) if !last.is_stale => held.mark(),
                 (None, _) => 0,
                 (Some(_), _) => last.word,
@@ -320,6 +202,16 @@ impl Replay for XTrace {
 }
 
 impl XTrace {
+    /// Whether ours holds another number of tokens, by more than what it rounds.
+    fn differs(&self, now: Tick, tokens: f64) -> bool {
+        let near = if self.bucket.rounds() {
+            self.bucket.per_ns()
+        } else {
+            self.bucket.near()
+        };
+        (tokens - self.bucket.tokens(now)).abs() > near
+    }
+
     /// The calls that ask for nothing.
     fn other(&mut self, op: &Op, now: Tick, last: &mut Last) -> Result<(), Malformed> {
         let t = i128::from(last.t);

@@ -4,8 +4,8 @@
 use tollgate::ConfigError;
 use tollgate_replay::{Class, Comparison, Direction, Malformed, Op, Replay, Value};
 
-use super::xtime::{Asked, limit, recorded};
 use super::xtime_bucket::Bucket;
+use super::xtime_calls::{Asked, limit, recorded};
 use super::xtime_theirs::{Said, Theirs};
 
 const NOTHING_TO_COMPARE: &[Direction] = &[Direction::OtherValue];
