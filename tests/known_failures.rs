@@ -1,7 +1,7 @@
 //! What went wrong in other rate limiters, each as a test that it does not go wrong here. Every
 //! test runs on both the token bucket and GCRA, or on all that it concerns, unless it says otherwise. What
 //! went wrong in windows alone is in tests/windows/known_failures.rs, and what in slots, logs and shards in
-//! tests/many/known_failures.rs.
+//! tests/many/known_failures.rs, and what with reservations in tests/reservations/known_failures.rs.
 
 use std::sync::Barrier;
 use std::thread;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use tollgate_replay::Direction::{self, OtherValue, TheyAdmitLess, TheyAdmitMore};
-use tollgate_replay::{Report, run_folder};
+use tollgate_replay::{Line, Report, run_folder};
 use traces_support::own_copy;
 use traces_support::sources;
 
@@ -67,15 +67,79 @@ const ROUNDED: &str = "doubles of a quarter of a microsecond";
 const STILL_COUNTS: &str = "at a hit, what is exactly a window old still counts";
 const FIRST_EVER: &str = "with nothing in the window its reset is that of the first hit of all";
 const COUNTS_FIRST: &str = "counts before it forgets";
+const CUT: &str = "waits are cut to whole nanoseconds";
+const CREDITED_TWICE: &str = "time went back: the time since is credited twice";
+const ROUNDED_HERE: &str = "levels are rounded to a part of a nanosecond here";
+const IN_THE_MIDDLE: &str = "one in the middle of the line is cancelled, and something comes back";
+const PAST_ITS_TIME: &str = "cancelled past its time, nothing comes back";
+const MORE_BACK: &str = "cancelled, more comes back than was reserved";
+const RESERVED_STILL: &str = "cancelled, and what was cancelled before counts as reserved still";
+const OTHER_QUOTA: &str = "reserved before the quota changed and cancelled since, it comes back";
+const LIMIT_0: &str = "a limit of 0: refused when it is built here";
+const ONCE: &str = "a limit of 0: its burst is handed out once, refused when it is built here";
+const NO_END: &str = "a limit without an end: refused when it is built here";
+const CENTURIES: &str = "less than a token a year: refused when it is built here";
+const OVERFLOWS: &str =
+    "less than a token a year: a wait overflows and is none, refused when it is built here";
+const NO_BURST: &str = "a burst of 0: refused when it is built here";
 const TAKES_ONE: &str = "takes one permit for several";
 
+/// Of two limiters in one file only one is replayed: docs/TRACES.md says why.
+const NPM: &str = "npm_limiter.jsonl.gz";
+
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 16] = [
+const EXPECTED: [Expected; 19] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
         3300,
         &[(ABOVE_CAPACITY, OtherValue, 125)],
+    ),
+    (
+        "go_xtime_rate_2b4e439.jsonl.gz",
+        53,
+        11460,
+        &[
+            (NO_BURST, OtherValue, 400),
+            (LIMIT_0, OtherValue, 800),
+            (NO_END, OtherValue, 800),
+            (PAST_ITS_TIME, OtherValue, 97),
+            (RESERVED_STILL, OtherValue, 4),
+            (MORE_BACK, OtherValue, 2),
+            (CENTURIES, OtherValue, 440),
+            (ROUNDED_HERE, TheyAdmitMore, 50),
+            (ROUNDED_HERE, OtherValue, 491),
+            (IN_THE_MIDDLE, OtherValue, 13),
+            (OTHER_QUOTA, OtherValue, 1),
+            (CREDITED_TWICE, TheyAdmitMore, 3),
+            (CREDITED_TWICE, OtherValue, 58),
+            (CUT, TheyAdmitMore, 441),
+            (CUT, OtherValue, 361),
+        ],
+    ),
+    (
+        "go_xtime_rate_v0.3.0.jsonl.gz",
+        53,
+        11460,
+        &[
+            (NO_BURST, OtherValue, 400),
+            (ONCE, OtherValue, 31),
+            (LIMIT_0, OtherValue, 769),
+            (NO_END, OtherValue, 800),
+            (PAST_ITS_TIME, OtherValue, 111),
+            (RESERVED_STILL, OtherValue, 6),
+            (MORE_BACK, OtherValue, 1),
+            (OVERFLOWS, OtherValue, 366),
+            (CENTURIES, OtherValue, 74),
+            (ROUNDED_HERE, TheyAdmitMore, 66),
+            (ROUNDED_HERE, OtherValue, 436),
+            (IN_THE_MIDDLE, OtherValue, 11),
+            (OTHER_QUOTA, OtherValue, 3),
+            (CREDITED_TWICE, TheyAdmitMore, 3),
+            (CREDITED_TWICE, OtherValue, 47),
+            (CUT, TheyAdmitMore, 420),
+            (CUT, OtherValue, 375),
+        ],
     ),
     (
         "limits_fixed_window.jsonl.gz",
@@ -120,6 +184,7 @@ const EXPECTED: [Expected; 16] = [
             (DRIFT, OtherValue, 80),
         ],
     ),
+    (NPM, 6, 1560, &[(TIE, OtherValue, 18)]),
     ("pyrate_fixed_window_aligned.jsonl.gz", 6, 1800, &[]),
     ("pyrate_gcra.jsonl.gz", 7, 2100, &[]),
     ("pyrate_sliding_log.jsonl.gz", 6, 1800, &[]),
@@ -198,7 +263,7 @@ fn the_differences_are_exactly_these() {
         let classes = f.divergences.iter();
         let classes = classes.map(|(&(class, direction), &count)| (class, direction, count));
         let classes: Vec<_> = classes.collect();
-        (f.file.as_str(), f.traces, f.ops, classes)
+        (f.file.as_str(), f.covered_traces(), f.ops, classes)
     });
     let expected =
         EXPECTED.map(|(file, traces, ops, classes)| (file, traces, ops, classes.to_vec()));
@@ -213,7 +278,8 @@ fn every_file_is_run_or_listed() {
     assert_eq!(traces, 446);
     for file in &OWN_COPY.files {
         let covered = file.covered_traces();
-        assert!(covered == 0 || covered == file.traces, "{}", file.file);
+        let of_two = if file.file == NPM { 6 } else { file.traces };
+        assert!(covered == 0 || covered == of_two, "{}", file.file);
         assert_eq!(covered == 0, file.ops == 0, "{}", file.file);
     }
 }
@@ -224,17 +290,20 @@ fn no_operation_is_skipped() {
     for file in OWN_COPY.files.iter().filter(|f| f.covered_traces() > 0) {
         let text = tollgate_replay::read_text(&own_copy().join(&file.file));
         let text = text.expect("a recorded file");
-        let lines = text
-            .lines()
-            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a recorded line"));
-        let (headers, ops): (Vec<_>, Vec<_>) = lines.partition(|l| l.get("source").is_some());
-        let declared: u64 = headers
-            .iter()
-            .filter_map(|header| header["ops"].as_u64())
-            .sum();
-        assert_eq!(file.traces, headers.len());
+        let (mut traces, mut declared, mut ops, mut is_known) = (0, 0, 0, false);
+        for line in text.lines() {
+            match Line::parse(line).expect("a recorded line") {
+                Line::Header(header) => {
+                    is_known = sources::all().iter().any(|source| source.knows(&header));
+                    traces += usize::from(is_known);
+                    declared += if is_known { header.ops } else { 0 };
+                }
+                Line::Op(_) => ops += usize::from(is_known),
+            }
+        }
+        assert_eq!(file.covered_traces(), traces);
         assert_eq!(file.ops as u64, declared);
-        assert_eq!(file.ops, ops.len());
+        assert_eq!(file.ops, ops);
         // At least the decision and one value beside it.
         assert!(file.fields >= 2 * file.ops);
     }

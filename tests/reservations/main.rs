@@ -2,3 +2,4 @@
 //! whatever order, and every permit is accounted for.
 
 mod every_order;
+mod known_failures;

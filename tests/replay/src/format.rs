@@ -173,9 +173,21 @@ pub struct Header {
     /// How long after 1970-01-01 UTC the trace's times begin, where it says so in whole seconds or
     /// milliseconds.
     origin: Option<Duration>,
+    /// When the limiter was made, on the trace's axis.
+    time_zero: Option<u64>,
 }
 
 impl Header {
+    /// When the limiter was made, on the trace's axis, which one that starts empty needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Malformed`] if the header does not say.
+    pub fn time_zero(&self) -> Result<u64, Malformed> {
+        self.time_zero
+            .ok_or_else(|| Malformed("it does not say when its limiter was made".to_owned()))
+    }
+
     /// The origin, which windows that are aligned to the epoch need.
     ///
     /// # Errors
@@ -244,6 +256,7 @@ impl Line {
                     None => None,
                 },
                 origin: origin(&fields)?,
+                time_zero: fields.optional_u64("t0")?,
                 config: Fields::new(fields.map.remove("config").unwrap_or_default(), "`config`")?,
             }));
         }

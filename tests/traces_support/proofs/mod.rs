@@ -7,6 +7,7 @@ mod logs;
 mod malformed;
 mod outside;
 mod windows;
+mod xtime;
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +20,16 @@ pub(crate) fn own_copy() -> PathBuf {
 }
 
 /// The recorded files that have an adapter.
-const COVERED: [&str; 16] = [
+const COVERED: [&str; 19] = [
     "go_throttled_gcra",
+    "go_xtime_rate_2b4e439",
+    "go_xtime_rate_v0.3.0",
     "limits_fixed_window",
     "limits_moving_window",
     "limits_sliding_window_counter",
     "nginx_limit_req_realtime",
     "nginx_limit_req_virtual",
+    "npm_limiter",
     "pyrate_fixed_window_aligned",
     "pyrate_gcra",
     "pyrate_sliding_log",

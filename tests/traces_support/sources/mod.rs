@@ -8,6 +8,7 @@ mod limits_moving_window;
 mod limits_sliding_window;
 mod log_gate;
 mod nginx;
+mod npm_limiter;
 mod pyrate;
 mod pyrate_rates;
 mod pyrate_window;
@@ -19,6 +20,12 @@ mod shenyu_log;
 mod spring;
 mod throttled;
 mod token_bucket_pypi;
+mod xtime;
+mod xtime_bucket;
+mod xtime_calls;
+mod xtime_classes;
+mod xtime_theirs;
+mod xtime_without;
 
 use tollgate_replay::Source;
 
@@ -30,6 +37,7 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
         &limits_moving_window::LimitsMovingWindow,
         &limits_sliding_window::LimitsSlidingWindow,
         &nginx::Nginx,
+        &npm_limiter::NpmLimiter,
         &throttled::Throttled,
         &pyrate::Pyrate,
         &pyrate_window::PyrateWindow,
@@ -40,5 +48,6 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
         &shenyu::ShenYu,
         &shenyu_leaky::ShenYuLeaky,
         &shenyu_log::ShenYuLog,
+        &xtime::XTime,
     ]
 }
