@@ -37,6 +37,12 @@
 //! | [`SlidingLog`] | so many in the last minute, exactly |
 //! | [`Counted`] | statistics of any of them |
 //!
+//! And this limits not how often but how much at once:
+//!
+//! | | for |
+//! |---|---|
+//! | [`Concurrency`] | at most so many inside, weighted; waiting first come first served, blocking or async |
+//!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
 
@@ -46,6 +52,8 @@
 pub mod algorithm;
 pub mod cell;
 pub mod clock;
+#[cfg(feature = "std")]
+mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
 #[cfg(feature = "std")]
@@ -69,6 +77,8 @@ pub use algorithm::{
 pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick};
 #[cfg(feature = "std")]
 pub use clock::{ManualClock, Upkeep};
+#[cfg(feature = "std")]
+pub use concurrency::{Concurrency, Enter, Inside, MAX_CONCURRENCY};
 #[cfg(feature = "std")]
 pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
