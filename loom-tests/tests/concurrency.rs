@@ -1,0 +1,462 @@
+//! Concurrency: who enters, leaves, waits, gives up and sets the limit, against each other. Never more inside than
+//! the limit, nobody who waits is passed or forgotten, and nothing is lost.
+
+#![cfg(tollgate_loom)]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::primitive::{AtomicU64, Ordering::Relaxed};
+use tollgate::{Concurrency, Denied, Enter, Inside};
+use tollgate_loom_tests::{Expected, Run, Site, actor, mistaken, model, relaxed, stored};
+
+type Gate = Arc<Concurrency>;
+type Guard = Inside<Gate>;
+
+fn gate(limit: u64) -> Gate {
+    Arc::new(Concurrency::new(limit).expect("a limit"))
+}
+
+/// Whether somebody was woken, which loom does not see.
+#[derive(Default)]
+struct Bell(Mutex<bool>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+}
+
+/// Somebody who waits, and is polled by hand: nobody blocks, so who is forgotten is seen at the end. (A thread
+/// that loom finds blocked can't unwind.)
+struct Waiter {
+    enter: Enter<Gate>,
+    bell: Arc<Bell>,
+    guard: Option<Guard>,
+    refused: bool,
+}
+
+impl Waiter {
+    /// Asks once.
+    fn new(gate: &Gate, n: u64) -> Self {
+        let mut waiter = Self {
+            enter: gate.enter_owned(n),
+            bell: Arc::default(),
+            guard: None,
+            refused: false,
+        };
+        waiter.poll();
+        waiter
+    }
+
+    fn poll(&mut self) {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        match Pin::new(&mut self.enter).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Ok(guard)) => self.guard = Some(guard),
+            Poll::Ready(Err(_)) => self.refused = true,
+            Poll::Pending => {}
+        }
+    }
+
+    /// When all have come to their end: what it was told, also if it has to ask once more. Then it leaves.
+    fn end(mut self) -> &'static str {
+        let at_once = self.guard.is_some() || self.refused;
+        if !at_once {
+            self.poll();
+        }
+        let woken = *self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (self.guard.is_some() || self.refused, at_once || woken) {
+            (true, false) => "not woken",
+            (true, true) if self.refused => "refused",
+            (true, true) => "inside",
+            (false, _) => "waits",
+        }
+    }
+}
+
+/// What try_enter says, in a word.
+fn said<T>(entered: &Result<T, Denied>) -> &'static str {
+    match entered {
+        Ok(_) => "inside",
+        Err(denied) if denied.is_permanent() => "refused",
+        Err(_) => "busy",
+    }
+}
+
+/// What must be so when all have left.
+fn check_empty(gate: &Concurrency) {
+    let (inside, waiting) = (gate.inside(), gate.waiting());
+    assert_eq!((inside, waiting), (0, 0), "something was lost");
+}
+
+/// In the file that has the operations.
+fn site(operation: &'static str) -> Site {
+    Site {
+        file: "concurrency/mod.rs",
+        text: include_str!("../../src/concurrency/mod.rs"),
+        operation,
+    }
+}
+
+const ENTER: &str = "compare_exchange_weak(word.0, next.0, Acquire, Relaxed)";
+const LEAVE: &str = "self.word.fetch_sub(n, Release)";
+const NEW_PEAK: &str = "self.word.fetch_add(0, Release)";
+
+/// Two try to enter, each with a weight of two and a limit of three, and leave.
+fn two_try(run: &mut Run) {
+    let expected = Expected::all(vec![
+        ["inside", "busy"],
+        ["busy", "inside"],
+        ["inside", "inside"],
+    ]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let (gate, inside) = (gate(3), Arc::new(Mutex::new((0, 0))));
+        let actors = [2, 2].map(|n| {
+            let (gate, inside) = (Arc::clone(&gate), Arc::clone(&inside));
+            actor(move || {
+                let guard = gate.try_enter_owned(n);
+                let said = said(&guard);
+                if let Ok(guard) = guard {
+                    let note = |change: fn(u64, u64) -> u64| {
+                        let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+                        inside.0 = change(inside.0, n);
+                        inside.1 = inside.1.max(inside.0);
+                    };
+                    note(|inside, n| inside + n);
+                    // Something happens inside.
+                    let _ = gate.limit();
+                    note(|inside, n| inside - n);
+                    drop(guard);
+                }
+                said
+            })
+        });
+        let told = layout.act(actors.into());
+        let most = inside.lock().unwrap_or_else(PoisonError::into_inner).1;
+        assert!(most <= 3, "more inside than the limit: {most}");
+        check_empty(&gate);
+        noted.note(&[told[0], told[1]]);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn never_more_than_the_limit() {
+    model("two try to enter", None, two_try);
+    let why = "more inside than the limit | something was lost";
+    stored("two try to enter", why, None, two_try);
+}
+
+/// One leaves a full gate while two come to wait, of which one wants all.
+fn leave_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(2).expect("room");
+        let wait = |n| {
+            let gate = Arc::clone(&gate);
+            actor(move || Some(Waiter::new(&gate, n)))
+        };
+        let leave = actor(move || {
+            drop(held);
+            None
+        });
+        let told = layout.act(vec![leave, wait(2), wait(1)]);
+        let mut waiters: Vec<Waiter> = told.into_iter().flatten().collect();
+        // Who is inside leaves, and then the other one is.
+        waiters.sort_by_key(|waiter| waiter.guard.is_none());
+        let inside = gate.inside();
+        let (first, other) = (waiters.remove(0), waiters.remove(0));
+        let others_turn = *other.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = match others_turn && first.guard.is_none() {
+            true => [other.end(), first.end()],
+            false => [first.end(), other.end()],
+        };
+        assert_eq!(ends, ["inside", "inside"], "somebody was forgotten");
+        assert!((1..=2).contains(&inside), "nobody came in");
+        check_empty(&gate);
+    });
+}
+
+/// The same in threads that sleep: loom would find one that nobody wakes.
+fn threads_sleep(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let wait = actor(move || one.enter().wait().map(|guard| guard.n()));
+        let leave = actor(move || {
+            drop(held);
+            other.enter().wait().map(|guard| guard.n())
+        });
+        assert_eq!(layout.act(vec![wait, leave]), [Ok(1), Ok(1)]);
+        check_empty(&gate);
+    });
+}
+
+#[test]
+fn nobody_is_forgotten() {
+    model("one leaves, two wait", Some(3), leave_against_enter);
+    model("two sleep in turn", Some(3), threads_sleep);
+    let why = "somebody was forgotten";
+    for mistake in [Mistake::LeavesSilently, Mistake::WaitsBlindly] {
+        mistaken(
+            "one leaves, two wait",
+            mistake,
+            why,
+            Some(2),
+            leave_against_enter,
+        );
+    }
+}
+
+/// One leaves while another tries to enter, and a third stands in line.
+fn leave_against_try(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(2).expect("room");
+        let waiter = Waiter::new(&gate, 2);
+        let newcomer = Arc::clone(&gate);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                "left"
+            }),
+            actor(move || said(&newcomer.try_enter_owned(1))),
+        ]);
+        let end = waiter.end();
+        assert_eq!((told[1], end), ("busy", "inside"), "who waits was passed");
+        check_empty(&gate);
+    });
+}
+
+#[test]
+fn nobody_is_passed() {
+    model("one leaves, one tries, one waits", None, leave_against_try);
+    let why = "who waits was passed";
+    mistaken(
+        "one leaves, one tries, one waits",
+        Mistake::Overtakes,
+        why,
+        None,
+        leave_against_try,
+    );
+}
+
+/// Two stand in line. One leaves while the first of them gives up, who may have been let in already.
+fn leave_against_give_up(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (first, second) = (Waiter::new(&gate, 1), Waiter::new(&gate, 1));
+        layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
+        let end = second.end();
+        assert_eq!(end, "inside", "what was handed over was lost");
+        check_empty(&gate);
+    });
+}
+
+/// The first in line wants more than there is and gives up, while another comes for whom there is room.
+fn enter_against_give_up(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(1).expect("room");
+        let large = Waiter::new(&gate, 2);
+        let newcomer = Arc::clone(&gate);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(large);
+                None
+            }),
+            actor(move || Some(Waiter::new(&newcomer, 1))),
+        ]);
+        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        drop(held);
+        assert_eq!(ends, ["inside"], "somebody was forgotten");
+        check_empty(&gate);
+    });
+}
+
+#[test]
+fn who_gives_up_loses_nothing() {
+    let name = "one leaves, one gives up, one waits";
+    model(name, None, leave_against_give_up);
+    let (mistake, why) = (Mistake::KeepsWhatWasHanded, "what was handed over was lost");
+    mistaken(name, mistake, why, None, leave_against_give_up);
+    let name = "one gives up, one comes";
+    model(name, None, enter_against_give_up);
+    let (mistake, why) = (Mistake::GivesUpSilently, "somebody was forgotten");
+    mistaken(name, mistake, why, None, enter_against_give_up);
+}
+
+/// The limit is raised while one comes.
+fn raise_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.set_limit(2), Ok(1));
+                None
+            }),
+            actor(move || Some(Waiter::new(&other, 1))),
+        ]);
+        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        drop(held);
+        assert_eq!(ends, ["inside"], "somebody was forgotten");
+        assert_eq!(gate.limit(), 2);
+        check_empty(&gate);
+    });
+}
+
+/// The limit is lowered while one comes who wants as much as there was.
+fn lower_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.set_limit(1), Ok(2));
+                None
+            }),
+            actor(move || Some(Waiter::new(&other, 2))),
+        ]);
+        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        drop(held);
+        assert_eq!(ends, ["refused"], "somebody waits in vain");
+        check_empty(&gate);
+    });
+}
+
+/// The limit is lowered while one leaves and enters again.
+fn lower_against_leave(run: &mut Run) {
+    let expected = Expected::all(vec!["inside", "busy"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let gate = gate(3);
+        let stays = gate.try_enter_owned(1).expect("room");
+        let goes = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.set_limit(2), Ok(3));
+                None
+            }),
+            actor(move || {
+                drop(goes);
+                Some(other.try_enter_owned(2))
+            }),
+        ]);
+        let entered: Vec<_> = told.into_iter().flatten().collect();
+        let (said, inside) = (said(&entered[0]), gate.inside());
+        drop((entered, stays));
+        let right = if said == "inside" { 3 } else { 1 };
+        assert_eq!(inside, right, "somebody is not counted");
+        assert_eq!(gate.limit(), 2, "the limit was not set");
+        check_empty(&gate);
+        noted.note(&said);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn a_limit_is_set_beside_others() {
+    let name = "the limit is raised, one comes";
+    model(name, None, raise_against_enter);
+    let (mistake, why) = (Mistake::RaisesSilently, "somebody was forgotten");
+    mistaken(name, mistake, why, None, raise_against_enter);
+    let name = "the limit is lowered, one comes";
+    model(name, None, lower_against_enter);
+    let (mistake, why) = (Mistake::LowersSilently, "somebody waits in vain");
+    mistaken(name, mistake, why, None, lower_against_enter);
+    let name = "the limit is lowered, one leaves and comes";
+    model(name, None, lower_against_leave);
+    let (mistake, why) = (
+        Mistake::SetsByStore,
+        "somebody is not counted | something was lost",
+    );
+    mistaken(name, mistake, why, None, lower_against_leave);
+}
+
+/// Two that are alone inside, one after the other: the second sees what the first wrote.
+fn one_after_the_other(run: &mut Run) {
+    run.explore(|layout| {
+        let (gate, data) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let actors = [(), ()].map(|()| {
+            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            actor(move || {
+                let guard = gate.try_enter().ok()?;
+                let seen = data.load(Relaxed);
+                data.store(seen + 1, Relaxed);
+                drop(guard);
+                Some(seen)
+            })
+        });
+        let told = layout.act(actors.into());
+        if let [Some(one), Some(other)] = told[..] {
+            assert_eq!(one + other, 1, "what was done inside was not seen");
+        }
+    });
+}
+
+/// The same where the second waits.
+fn one_waits_for_the_other(run: &mut Run) {
+    run.explore(|layout| {
+        let (gate, data) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let actors = [(), ()].map(|()| {
+            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            actor(move || {
+                let guard = gate.enter().wait().expect("room");
+                let seen = data.load(Relaxed);
+                data.store(seen + 1, Relaxed);
+                drop(guard);
+            })
+        });
+        layout.act(actors.into());
+        assert_eq!(data.load(Relaxed), 2, "what was done inside was not seen");
+    });
+}
+
+#[test]
+fn who_enters_sees_what_was_done_inside() {
+    let name = "one after the other";
+    model(name, None, one_after_the_other);
+    for operation in [ENTER, LEAVE] {
+        let why = "what was done inside was not seen";
+        relaxed(name, site(operation), why, None, one_after_the_other);
+    }
+    model("one waits for the other", None, one_waits_for_the_other);
+}
+
+/// The peak is reset while one enters, who stays: the new peak has it.
+fn reset_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        drop(gate.try_enter());
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.reset_peak(), 1);
+                None
+            }),
+            actor(move || other.try_enter_owned(1).ok()),
+        ]);
+        drop(told);
+        assert_eq!(gate.peak(), 1, "a peak was missed");
+    });
+}
+
+#[test]
+fn no_peak_is_missed() {
+    let name = "the peak is reset, one enters";
+    model(name, None, reset_against_enter);
+    for operation in [NEW_PEAK, ENTER] {
+        let why = "a peak was missed";
+        relaxed(name, site(operation), why, None, reset_against_enter);
+    }
+}
