@@ -376,10 +376,7 @@ fn a_limit_is_set_beside_others() {
     mistaken(name, mistake, why, None, lower_against_enter);
     let name = "the limit is lowered, one leaves and comes";
     model(name, None, lower_against_leave);
-    let (mistake, why) = (
-        Mistake::SetsByStore,
-        "somebody is not counted | something was lost",
-    );
+    let (mistake, why) = (Mistake::SetsByStore, "not counted | was lost | was not set");
     mistaken(name, mistake, why, None, lower_against_leave);
 }
 
