@@ -67,10 +67,11 @@ const ROUNDED: &str = "doubles of a quarter of a microsecond";
 const STILL_COUNTS: &str = "at a hit, what is exactly a window old still counts";
 const FIRST_EVER: &str = "with nothing in the window its reset is that of the first hit of all";
 const COUNTS_FIRST: &str = "counts before it forgets";
+const TAKES_NONE: &str = "an id that is inside already needs a place and takes none";
 const TAKES_ONE: &str = "takes one permit for several";
 
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 16] = [
+const EXPECTED: [Expected; 17] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
@@ -134,6 +135,12 @@ const EXPECTED: [Expected; 16] = [
             (COUNTS_ON, OtherValue, 633),
             (SPREADS, OtherValue, 151),
         ],
+    ),
+    (
+        "redis_shenyu_concurrent.jsonl.gz",
+        4,
+        1000,
+        &[(TAKES_NONE, OtherValue, 13)],
     ),
     (
         "redis_shenyu_leaky_bucket.jsonl.gz",

@@ -1,6 +1,7 @@
 //! Proofs that the runner itself can fail, reads what it should, and skips nothing.
 
 mod changed;
+mod concurrent;
 mod folders;
 mod leaky;
 mod logs;
@@ -19,7 +20,7 @@ pub(crate) fn own_copy() -> PathBuf {
 }
 
 /// The recorded files that have an adapter.
-const COVERED: [&str; 16] = [
+const COVERED: [&str; 17] = [
     "go_throttled_gcra",
     "limits_fixed_window",
     "limits_moving_window",
@@ -30,6 +31,7 @@ const COVERED: [&str; 16] = [
     "pyrate_gcra",
     "pyrate_sliding_log",
     "rate_limiter_flexible_memory",
+    "redis_shenyu_concurrent",
     "redis_shenyu_leaky_bucket",
     "redis_shenyu_sliding_window",
     "redis_shenyu_token_bucket",
