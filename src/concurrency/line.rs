@@ -21,7 +21,7 @@ use super::Concurrency;
 use super::word::WAITING;
 use crate::outcome::Denied;
 use crate::primitive::Ordering::Relaxed;
-use crate::primitive::{MutexGuard, const_unless_loom, mistake};
+use crate::primitive::{MutexGuard, mistake};
 
 /// A place in line: the lower, the earlier.
 pub(super) type Ticket = u64;
@@ -32,6 +32,7 @@ struct Waiter {
 }
 
 /// The line.
+#[derive(Default)]
 pub(super) struct Line {
     next: Ticket,
     waiting: BTreeMap<Ticket, Waiter>,
@@ -55,16 +56,6 @@ pub(super) enum GaveUp {
 }
 
 impl Line {
-    const_unless_loom! {
-        pub(super) fn new() -> Self {
-            Self {
-                next: 0,
-                waiting: BTreeMap::new(),
-                refused: BTreeSet::new(),
-            }
-        }
-    }
-
     fn push(&mut self, n: u64, waker: Waker) -> Ticket {
         let ticket = self.next;
         // One a nanosecond would take five centuries to come round.

@@ -15,7 +15,7 @@ use self::line::Line;
 use self::word::Word;
 use crate::outcome::Denied;
 use crate::primitive::Ordering::{Acquire, Relaxed, Release};
-use crate::primitive::{AtomicU64, Mutex, const_unless_loom, mistake};
+use crate::primitive::{AtomicU64, Mutex, mistake};
 use crate::quota::ConfigError;
 
 pub use self::enter::Enter;
@@ -61,15 +61,14 @@ pub use self::word::MAX_CONCURRENCY;
 /// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard says nothing
 /// about the thread that holds it, and may be sent to another.
 ///
-/// It can be a `static`:
+/// # For a whole program
 ///
 /// ```
+/// use std::sync::LazyLock;
 /// use tollgate::Concurrency;
 ///
-/// static UPLOADS: Concurrency = match Concurrency::new(8) {
-///     Ok(gate) => gate,
-///     Err(_) => panic!("a limit of 8"),
-/// };
+/// static UPLOADS: LazyLock<Concurrency> =
+///     LazyLock::new(|| Concurrency::new(8).expect("8 is from 1 to MAX_CONCURRENCY"));
 /// assert!(UPLOADS.try_enter().is_ok());
 /// assert_eq!(UPLOADS.inside(), 0);
 /// ```
@@ -80,7 +79,7 @@ pub struct Concurrency {
     line: Mutex<Line>,
 }
 
-const fn checked(limit: u64) -> Result<u64, ConfigError> {
+fn checked(limit: u64) -> Result<u64, ConfigError> {
     match limit {
         0 => Err(ConfigError::ZeroConcurrency),
         1..=MAX_CONCURRENCY => Ok(limit),
@@ -92,30 +91,25 @@ const fn checked(limit: u64) -> Result<u64, ConfigError> {
 }
 
 impl Concurrency {
-    const_unless_loom! {
-        /// At most `limit` at once.
-        ///
-        /// # Errors
-        ///
-        /// [`ConfigError`] if the limit is 0 or above [`MAX_CONCURRENCY`].
-        ///
-        /// ```
-        /// use tollgate::Concurrency;
-        ///
-        /// let error = Concurrency::new(0).unwrap_err();
-        /// assert_eq!(error.field(), "limit");
-        /// assert_eq!(error.to_string(), "limit is 0, but must be at least 1");
-        /// ```
-        pub fn new(limit: u64) -> Result<Self, ConfigError> {
-            match checked(limit) {
-                Ok(limit) => Ok(Self {
-                    word: AtomicU64::new(Word::empty(limit).0),
-                    peak: AtomicU64::new(0),
-                    line: Mutex::new(Line::new()),
-                }),
-                Err(error) => Err(error),
-            }
-        }
+    /// At most `limit` at once.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the limit is 0 or above [`MAX_CONCURRENCY`].
+    ///
+    /// ```
+    /// use tollgate::Concurrency;
+    ///
+    /// let error = Concurrency::new(0).unwrap_err();
+    /// assert_eq!(error.field(), "limit");
+    /// assert_eq!(error.to_string(), "limit is 0, but must be at least 1");
+    /// ```
+    pub fn new(limit: u64) -> Result<Self, ConfigError> {
+        checked(limit).map(|limit| Self {
+            word: AtomicU64::new(Word::empty(limit).0),
+            peak: AtomicU64::new(0),
+            line: Mutex::new(Line::default()),
+        })
     }
 
     /// Enters, if there is room and nobody waits.

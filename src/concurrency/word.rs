@@ -11,7 +11,15 @@
 
 use crate::outcome::Denied;
 
-/// The largest limit of a [`Concurrency`](crate::Concurrency).
+/// The largest limit of a [`Concurrency`](crate::Concurrency), and so the largest weight.
+///
+/// ```
+/// use tollgate::{Concurrency, MAX_CONCURRENCY};
+///
+/// assert!(Concurrency::new(MAX_CONCURRENCY).is_ok());
+/// let error = Concurrency::new(MAX_CONCURRENCY + 1).unwrap_err();
+/// assert_eq!(error.to_string(), "limit is 2147483648, but must be from 1 to 2147483647");
+/// ```
 pub const MAX_CONCURRENCY: u64 = (1 << 31) - 1;
 
 /// Somebody stands in line.

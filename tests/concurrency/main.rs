@@ -7,6 +7,7 @@
 mod model;
 mod order;
 #[path = "../common/random.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
 mod random;
 mod steps;
 mod storms;

@@ -67,7 +67,7 @@ impl Account {
         let mut random = Random(seed);
         let n = 1 + random.below(5);
         let enter = self.gate.enter_owned(n);
-        if seed % 2 == 0 {
+        if seed & 1 == 0 {
             let polls = random.below(6);
             let enter = Some(enter);
             let waited = Fickle { enter, polls }.await;
