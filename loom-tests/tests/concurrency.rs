@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use tollgate::primitive::modelled::Mistake;
 use tollgate::primitive::{AtomicU64, Ordering::Relaxed};
@@ -290,6 +291,36 @@ fn who_gives_up_loses_nothing() {
     model(name, None, enter_against_give_up);
     let (mistake, why) = (Mistake::GivesUpSilently, "somebody was forgotten");
     mistaken(name, mistake, why, None, enter_against_give_up);
+}
+
+/// One leaves while the time of one who waits is over: it is let in, or too late, and nothing between.
+fn leave_against_timeout(run: &mut Run) {
+    let expected = Expected::all(vec!["inside", "busy"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let other = Arc::clone(&gate);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                "left"
+            }),
+            // It is over when it is looked at.
+            actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
+        ]);
+        check_empty(&gate);
+        noted.note(&told[1]);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn who_is_late_loses_nothing() {
+    let name = "one leaves, the time of one is over";
+    model(name, None, leave_against_timeout);
+    let (mistake, why) = (Mistake::TooLateAnyhow, "something was lost");
+    mistaken(name, mistake, why, None, leave_against_timeout);
 }
 
 /// The limit is raised while one comes.

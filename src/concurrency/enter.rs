@@ -141,9 +141,9 @@ impl<G: Deref<Target = Concurrency> + Clone> Enter<G> {
     fn too_late(mut self) -> Result<Inside<G>, Denied> {
         match self.ticket.take().map(|ticket| self.gate.give_up(ticket)) {
             // Let in at the last moment.
-            Some(GaveUp::Inside) => Ok(self.guard()),
+            Some(GaveUp::Inside) if !mistake!(TooLateAnyhow) => Ok(self.guard()),
             Some(GaveUp::Refused) => Err(Denied::never(self.n, self.gate.limit())),
-            Some(GaveUp::Waiting) | None => Err(Denied::busy(self.n)),
+            _ => Err(Denied::busy(self.n)),
         }
     }
 }
