@@ -48,6 +48,12 @@
 //! | [`Pacer`] | work that is evenly spaced |
 //! | [`WaitingRoom`] | smoothing what comes too fast, and refusing overload early |
 //!
+//! And this limits not how often but how much at once:
+//!
+//! | | for |
+//! |---|---|
+//! | [`Concurrency`] | at most so many inside, weighted; waiting first come first served, blocking or async |
+//!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
 
@@ -59,6 +65,8 @@ mod adjustable;
 pub mod algorithm;
 pub mod cell;
 pub mod clock;
+#[cfg(feature = "std")]
+mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
 #[cfg(feature = "std")]
@@ -86,6 +94,8 @@ pub use algorithm::{
 pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick, Timer};
 #[cfg(feature = "std")]
 pub use clock::{ManualClock, ManualSleep, Sleeps, Upkeep};
+#[cfg(feature = "std")]
+pub use concurrency::{Concurrency, Enter, Inside, MAX_CONCURRENCY};
 #[cfg(feature = "std")]
 pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]

@@ -287,6 +287,13 @@ pub enum Denied {
         /// How long until there are as many, if nobody else takes any.
         retry_after: Duration,
     },
+    /// Others are inside, or wait before the caller: there will be enough when they have left, and nobody
+    /// knows when that is. A limit on how much runs at once answers so.
+    #[non_exhaustive]
+    Busy {
+        /// How many were asked for.
+        requested: u64,
+    },
     /// More was asked for than there can ever be at once.
     #[non_exhaustive]
     Never {
@@ -315,6 +322,12 @@ impl Denied {
         }
     }
 
+    /// A denial that ends when others have left. For limiters of your own.
+    #[inline]
+    pub const fn busy(requested: u64) -> Self {
+        Self::Busy { requested }
+    }
+
     /// A denial for good. For algorithms of your own.
     #[inline]
     pub const fn never(requested: u64, limit: u64) -> Self {
@@ -328,12 +341,12 @@ impl Denied {
     }
 
     /// How long until there will be enough, if nobody else takes any; `None` if waiting does not
-    /// help.
+    /// help, or if nobody knows how long.
     #[inline]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Later { retry_after, .. } => Some(*retry_after),
-            Self::Never { .. } | Self::Stuck { .. } => None,
+            Self::Busy { .. } | Self::Never { .. } | Self::Stuck { .. } => None,
         }
     }
 
@@ -341,7 +354,7 @@ impl Denied {
     #[inline]
     pub const fn is_permanent(&self) -> bool {
         match self {
-            Self::Later { .. } => false,
+            Self::Later { .. } | Self::Busy { .. } => false,
             Self::Never { .. } | Self::Stuck { .. } => true,
         }
     }
@@ -351,6 +364,7 @@ impl Denied {
     pub const fn requested(&self) -> u64 {
         match self {
             Self::Later { requested, .. }
+            | Self::Busy { requested }
             | Self::Never { requested, .. }
             | Self::Stuck { requested } => *requested,
         }
@@ -364,6 +378,9 @@ impl fmt::Display for Denied {
                 requested,
                 retry_after,
             } => write!(f, "rate limit reached: {requested} more in {retry_after:?}"),
+            Self::Busy { requested } => {
+                write!(f, "limit reached: {requested} more when others have left")
+            }
             Self::Never { requested, limit } => write!(
                 f,
                 "rate limit can never grant {requested} at once: the most is {limit}"

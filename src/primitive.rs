@@ -57,11 +57,52 @@ pub(crate) use core::sync::atomic::fence;
 #[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 pub(crate) use modelled::fence;
 
-/// For what no decision waits for.
-#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+/// A lock, for what is done only where somebody has to wait anyhow.
+#[cfg(all(feature = "std", not(all(tollgate_loom, feature = "loom"))))]
 pub(crate) type Mutex<T> = std::sync::Mutex<T>;
-#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+#[cfg(all(feature = "std", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type MutexGuard<'a, T> = std::sync::MutexGuard<'a, T>;
+#[cfg(all(tollgate_loom, feature = "loom"))]
 pub(crate) type Mutex<T> = loom::sync::Mutex<T>;
+#[cfg(all(tollgate_loom, feature = "loom"))]
+pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+
+#[cfg(all(tollgate_loom, feature = "loom"))]
+pub(crate) use modelled::Sleeper;
+#[cfg(all(feature = "std", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) use sleeper::Sleeper;
+
+#[cfg(all(feature = "std", not(all(tollgate_loom, feature = "loom"))))]
+mod sleeper {
+    use core::time::Duration;
+    use std::sync::Arc;
+    use std::task::Wake;
+    use std::thread::{self, Thread};
+
+    /// A thread that sleeps until it is woken, and not at all if it was woken since. It may also wake
+    /// without a reason.
+    pub(crate) struct Sleeper(Thread);
+
+    impl Sleeper {
+        pub(crate) fn here() -> Arc<Self> {
+            Arc::new(Self(thread::current()))
+        }
+
+        pub(crate) fn sleep(&self) {
+            thread::park();
+        }
+
+        pub(crate) fn sleep_at_most(&self, long: Duration) {
+            thread::park_timeout(long);
+        }
+    }
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+}
 
 /// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
 /// atomics can only be made while a model runs.
@@ -156,6 +197,24 @@ pub mod modelled {
         CarriesAfterwards,
         /// Changes: a grant is undone by its mark, whatever version it is of.
         UndoesOldMarks,
+        /// Concurrency: who comes does not look whether somebody waits.
+        Overtakes,
+        /// Concurrency: who found no room says that somebody waits whatever the word is by now.
+        WaitsBlindly,
+        /// Concurrency: who leaves lets nobody in.
+        LeavesSilently,
+        /// Concurrency: who gives up the first place in the line lets nobody in.
+        GivesUpSilently,
+        /// Concurrency: who gives up after being let in keeps what was handed over.
+        KeepsWhatWasHanded,
+        /// Concurrency: a raised limit lets nobody in.
+        RaisesSilently,
+        /// Concurrency: who was let in at the last moment is told that it is too late.
+        TooLateAnyhow,
+        /// Concurrency: a limit is set by a load and a store.
+        SetsByStore,
+        /// Concurrency: a lowered limit refuses nobody who waits for more.
+        LowersSilently,
     }
 
     /// How a model runs. The default is as the crate is.
@@ -397,6 +456,27 @@ pub mod modelled {
     impl From<u64> for AtomicU64 {
         fn from(word: u64) -> Self {
             Self::new(word)
+        }
+    }
+
+    /// As the one of threads, with loom's notification. What is to last for a time has passed at once.
+    pub(crate) struct Sleeper(loom::sync::Notify);
+
+    impl Sleeper {
+        pub(crate) fn here() -> std::sync::Arc<Self> {
+            std::sync::Arc::new(Self(loom::sync::Notify::new()))
+        }
+
+        pub(crate) fn sleep(&self) {
+            self.0.wait();
+        }
+
+        pub(crate) fn sleep_at_most(&self, _long: core::time::Duration) {}
+    }
+
+    impl std::task::Wake for Sleeper {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.notify();
         }
     }
 

@@ -6,13 +6,17 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Write;
+use std::future::Future;
 use std::hint::black_box;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, AnyAlgorithm, Clock, CoarseClock, Counted, Debt, FixedWindow, Gate, Gcra, Intervals,
-    LeakyBucket, Leases, Limiter, ManualClock, NoClock, Quota, Rebase, Requota, Rounding, Sharded,
-    SlidingLog, SlidingWindow, SlottedWindow, SystemClock, Tick, TokenBucket,
+    Algorithm, AnyAlgorithm, Clock, CoarseClock, Concurrency, Counted, Debt, FixedWindow, Gate,
+    Gcra, Intervals, LeakyBucket, Leases, Limiter, ManualClock, NoClock, Quota, Rebase, Requota,
+    Rounding, Sharded, SlidingLog, SlidingWindow, SlottedWindow, SystemClock, Tick, TokenBucket,
 };
 
 thread_local! {
@@ -476,4 +480,27 @@ fn reservations_and_waiting_for_what_is_there_allocate_nothing() {
         }
     });
     assert_eq!((count, came_back), (0, 200));
+}
+
+/// As long as nobody waits. A waiter allocates its place in line.
+#[test]
+fn nothing_by_those_who_enter_and_leave() {
+    let gate = Arc::new(Concurrency::new(3).expect("a limit"));
+    let allocated = allocations(|| {
+        for n in [1, 2, 3, 0, 1, 4] {
+            let one = gate.try_enter_n(n);
+            let other = gate.try_enter_owned(n);
+            let third = gate.try_enter_ahead(1);
+            black_box((one.is_ok(), other.is_ok(), third.is_ok()));
+            black_box((gate.inside(), gate.waiting(), gate.peak(), gate.limit()));
+        }
+        black_box(gate.enter_n(2).wait().is_ok());
+        black_box(gate.enter().wait_timeout(Duration::MAX).is_ok());
+        let mut enter = pin!(gate.enter_owned(3));
+        let polled = enter.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_ready() && gate.inside() == 3);
+        black_box(gate.enter().wait_timeout(Duration::ZERO).is_err());
+        black_box(gate.set_limit(2).is_ok() && gate.reset_peak() == 3);
+    });
+    assert_eq!(allocated, 0);
 }

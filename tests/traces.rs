@@ -82,13 +82,14 @@ const CENTURIES: &str = "less than a token a year: refused when it is built here
 const OVERFLOWS: &str =
     "less than a token a year: a wait overflows and is none, refused when it is built here";
 const NO_BURST: &str = "a burst of 0: refused when it is built here";
+const TAKES_NONE: &str = "an id that is inside already needs a place and takes none";
 const TAKES_ONE: &str = "takes one permit for several";
 
 /// Of two limiters in one file only one is replayed: docs/TRACES.md says why.
 const NPM: &str = "npm_limiter.jsonl.gz";
 
 /// Exactly these, so that no new difference hides in a class that is there already.
-const EXPECTED: [Expected; 19] = [
+const EXPECTED: [Expected; 20] = [
     (
         "go_throttled_gcra.jsonl.gz",
         11,
@@ -199,6 +200,12 @@ const EXPECTED: [Expected; 19] = [
             (COUNTS_ON, OtherValue, 633),
             (SPREADS, OtherValue, 151),
         ],
+    ),
+    (
+        "redis_shenyu_concurrent.jsonl.gz",
+        4,
+        1000,
+        &[(TAKES_NONE, OtherValue, 13)],
     ),
     (
         "redis_shenyu_leaky_bucket.jsonl.gz",

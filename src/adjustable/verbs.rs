@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Adjustable, AdjustableAt, Keep, turn};
+use super::{Adjustable, AdjustableAt, Keep};
 use crate::algorithm::Algorithm;
 use crate::algorithm::Debt;
 use crate::algorithm::Forecast;

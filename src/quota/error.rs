@@ -152,6 +152,15 @@ pub enum ConfigError {
         /// The most that can be kept.
         max: u64,
     },
+    /// Nobody at once.
+    ZeroConcurrency,
+    /// More at once than the word can count.
+    ConcurrencyTooLarge {
+        /// What was asked for.
+        limit: u64,
+        /// The most that can be counted.
+        max: u64,
+    },
 }
 
 impl ConfigError {
@@ -173,6 +182,7 @@ impl ConfigError {
             Self::ZeroShards | Self::TooManyShards { .. } => "shards",
             Self::ZeroLeases | Self::LeasesTooLarge { .. } => "total",
             Self::ZeroSlots | Self::TooManySlots { .. } | Self::SlotsUneven { .. } => "slots",
+            Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
         }
     }
 }
@@ -185,7 +195,7 @@ impl fmt::Display for ConfigError {
             Self::ZeroPermits | Self::ZeroLeases => {
                 write!(f, "{field} is 0, but must be at least 1 permit")
             }
-            Self::ZeroShards | Self::ZeroSlots => {
+            Self::ZeroShards | Self::ZeroSlots | Self::ZeroConcurrency => {
                 write!(f, "{field} is 0, but must be at least 1")
             }
             Self::TooManyShards { shards, max } => write!(
@@ -201,6 +211,9 @@ impl fmt::Display for ConfigError {
             ),
             Self::TooManySlots { slots, max } => {
                 write!(f, "{field} is {slots}, but must be from 1 to {max}")
+            }
+            Self::ConcurrencyTooLarge { limit, max } => {
+                write!(f, "{field} is {limit}, but must be from 1 to {max}")
             }
             Self::SlotsUneven { slots, period } => write!(
                 f,

@@ -171,7 +171,7 @@ impl<I: AsyncWrite, G: ReserveGate<Clock: Clock>, T: Timer> AsyncWrite for Throt
             bytes.len(),
             context
         ))?;
-        let part = &bytes[..allowed(&granted, bytes.len())];
+        let part = bytes.get(..allowed(&granted, bytes.len())).unwrap_or(bytes);
         let written = this.inner.poll_write(context, part);
         let moved = match written {
             Poll::Ready(Ok(moved)) => moved,

@@ -36,13 +36,13 @@ impl Task for tokio::task::JoinHandle<()> {
     }
 }
 
-impl Task for smol::Task<()> {
+impl Task for async_executor::Task<()> {
     fn is_finished(&self) -> bool {
         self.is_finished()
     }
 
     fn cancel(self) {
-        smol::block_on(smol::Task::cancel(self));
+        futures_lite::future::block_on(async_executor::Task::cancel(self));
     }
 }
 
@@ -138,22 +138,28 @@ fn on_tokio() {
     storm.check();
 }
 
+/// What smol is made of.
 #[test]
-fn on_smol() {
-    let executor = Arc::new(smol::Executor::new());
-    let (stop, stopped) = smol::channel::bounded::<()>(1);
+fn on_another_runtime() {
+    let executor = Arc::new(async_executor::Executor::new());
+    let stopped = Arc::new(AtomicU64::new(0));
     let threads: Vec<_> = (0..2)
         .map(|_| {
-            let (executor, stopped) = (Arc::clone(&executor), stopped.clone());
-            std::thread::spawn(move || _ = smol::block_on(executor.run(stopped.recv())))
+            let (executor, stopped) = (Arc::clone(&executor), Arc::clone(&stopped));
+            std::thread::spawn(move || {
+                while stopped.load(Ordering::Relaxed) == 0 {
+                    if !executor.try_tick() {
+                        std::thread::yield_now();
+                    }
+                }
+            })
         })
         .collect();
     let mut storm = Storm::new();
-    let tasks: Vec<_> = (0..WAITERS)
-        .map(|i| executor.spawn(storm.waiter(i)))
-        .collect();
+    let tasks = (0..WAITERS).map(|i| executor.spawn(storm.waiter(i)));
+    let tasks: Vec<_> = tasks.collect();
     storm.rage(tasks);
-    drop(stop);
+    stopped.store(1, Ordering::Relaxed);
     for thread in threads {
         thread.join().expect("nobody panicked");
     }

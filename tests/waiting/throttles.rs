@@ -46,12 +46,12 @@ fn clock_ms(clock: &ManualClock) -> u64 {
 #[test]
 fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
     let (clock, gate) = manual(Quota::per_second(10).burst(1));
-    let (sender, receiver) = smol::channel::unbounded();
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
     let mut items = Box::pin(gate.on(&clock).stream(receiver));
     assert!(poll_once(pin!(items.next())).is_none());
     assert_eq!(gate.available(), 1);
     for item in ["a", "b"] {
-        sender.try_send(item).expect("there is room");
+        sender.unbounded_send(item).expect("there is room");
     }
     assert_eq!(poll_once(pin!(items.next())), Some(Some("a")));
     // What waits for it is dropped, and comes again: the item is still there.
@@ -60,7 +60,7 @@ fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
     assert_eq!(clock.next_sleeper(), Some(Tick::from_nanos(100_000_000)));
     clock.set(Tick::from_nanos(100_000_000));
     assert_eq!(poll_once(pin!(items.next())), Some(Some("b")));
-    sender.try_send("c").expect("there is room");
+    sender.unbounded_send("c").expect("there is room");
     assert!(poll_once(pin!(items.next())).is_none());
     drop(items);
     assert_eq!(clock.sleepers(), 0);

@@ -1,6 +1,7 @@
 //! Proofs that the runner itself can fail, reads what it should, and skips nothing.
 
 mod changed;
+mod concurrent;
 mod folders;
 mod leaky;
 mod logs;
@@ -20,7 +21,7 @@ pub(crate) fn own_copy() -> PathBuf {
 }
 
 /// The recorded files that have an adapter.
-const COVERED: [&str; 19] = [
+const COVERED: [&str; 20] = [
     "go_throttled_gcra",
     "go_xtime_rate_2b4e439",
     "go_xtime_rate_v0.3.0",
@@ -34,6 +35,7 @@ const COVERED: [&str; 19] = [
     "pyrate_gcra",
     "pyrate_sliding_log",
     "rate_limiter_flexible_memory",
+    "redis_shenyu_concurrent",
     "redis_shenyu_leaky_bucket",
     "redis_shenyu_sliding_window",
     "redis_shenyu_token_bucket",

@@ -15,6 +15,7 @@ mod pyrate_window;
 mod rate_limiter_flexible;
 mod redis_bucket;
 mod shenyu;
+mod shenyu_concurrent;
 mod shenyu_leaky;
 mod shenyu_log;
 mod spring;
@@ -46,6 +47,7 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
         &token_bucket_pypi::TokenBucketPyPi,
         &spring::Spring,
         &shenyu::ShenYu,
+        &shenyu_concurrent::ShenYuConcurrent,
         &shenyu_leaky::ShenYuLeaky,
         &shenyu_log::ShenYuLog,
         &xtime::XTime,

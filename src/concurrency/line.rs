@@ -1,0 +1,213 @@
+//! Who waits, in order.
+//!
+//! Everything here happens under one lock, which nobody takes who enters or leaves while nobody waits. Two
+//! rules carry it, and both hold whenever the lock is free:
+//!
+//! - The word's flag is set exactly if somebody stands in line.
+//! - The first in line does not fit, or somebody who made room is on his way to the lock. For the flag was
+//!   set by an exchange of a word without room, so whoever made room after that has seen the flag in the
+//!   very word that he changed.
+//!
+//! A waiter who is let in is counted in the word and then taken out of the line: he has his permits before he
+//! knows it. So a ticket that is neither in line nor refused is that of one who is inside, and there is
+//! nothing else that he and the line must agree on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+use std::task::Waker;
+use std::vec::Vec;
+
+use super::Concurrency;
+use super::word::WAITING;
+use crate::outcome::Denied;
+use crate::primitive::Ordering::Relaxed;
+use crate::primitive::{MutexGuard, mistake};
+
+/// A place in line: the lower, the earlier.
+pub(super) type Ticket = u64;
+
+struct Waiter {
+    n: u64,
+    waker: Waker,
+}
+
+/// The line.
+#[derive(Default)]
+pub(super) struct Line {
+    next: Ticket,
+    waiting: BTreeMap<Ticket, Waiter>,
+    /// Those whom a lowered limit has put out, and who do not know it yet.
+    refused: BTreeSet<Ticket>,
+}
+
+/// What came of asking.
+pub(super) enum Asked {
+    Inside,
+    Waits(Ticket),
+    Refused(Denied),
+}
+
+/// What became of who gave up.
+pub(super) enum GaveUp {
+    /// He had been let in, and is inside.
+    Inside,
+    Waiting,
+    Refused,
+}
+
+impl Line {
+    fn push(&mut self, n: u64, waker: Waker) -> Ticket {
+        let ticket = self.next;
+        // One a nanosecond would take five centuries to come round.
+        self.next = ticket.wrapping_add(1);
+        self.waiting.insert(ticket, Waiter { n, waker });
+        ticket
+    }
+
+    fn is_first(&self, ticket: Ticket) -> bool {
+        self.waiting.first_key_value().map(|(first, _)| *first) == Some(ticket)
+    }
+
+    /// Takes out all who wait for more than this.
+    fn refuse_above(&mut self, limit: u64) -> Vec<Waker> {
+        let heavy = self.waiting.iter().filter(|(_, waiter)| waiter.n > limit);
+        let heavy: Vec<Ticket> = heavy.map(|(ticket, _)| *ticket).collect();
+        self.refused.extend(&heavy);
+        let waiters = heavy
+            .iter()
+            .filter_map(|ticket| self.waiting.remove(ticket));
+        waiters.map(|waiter| waiter.waker).collect()
+    }
+}
+
+/// No waker is woken, cloned or dropped under the lock: it may be a task that holds a guard.
+impl Concurrency {
+    pub(super) fn line(&self) -> MutexGuard<'_, Line> {
+        // Nothing that can panic leaves the line half changed.
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the last place in line, unless one can enter at once.
+    pub(super) fn stand_in_line(&self, n: u64, waker: Waker) -> Asked {
+        let mut line = self.line();
+        let mut word = self.load();
+        loop {
+            if n > word.limit() {
+                return Asked::Refused(word.denied(n));
+            }
+            // Nobody but who has the lock changes that.
+            if word.somebody_waits() {
+                return Asked::Waits(line.push(n, waker));
+            }
+            let has_room = word.has_room(n);
+            if !has_room && mistake!(WaitsBlindly) {
+                self.word.fetch_or(WAITING, Relaxed);
+                return Asked::Waits(line.push(n, waker));
+            }
+            let next = match has_room {
+                true => word.with_inside(n),
+                false => word.with_waiting(true),
+            };
+            match self.exchange(word, next) {
+                Ok(()) if has_room => return Asked::Inside,
+                Ok(()) => return Asked::Waits(line.push(n, waker)),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Looks whether one still waits, and is then to be woken by this waker.
+    pub(super) fn look(&self, ticket: Ticket, n: u64, mut waker: Waker) -> Asked {
+        let mut line = self.line();
+        if let Some(waiter) = line.waiting.get_mut(&ticket) {
+            // The old one is dropped after the lock.
+            core::mem::swap(&mut waiter.waker, &mut waker);
+            return Asked::Waits(ticket);
+        }
+        match line.refused.remove(&ticket) {
+            true => Asked::Refused(Denied::never(n, self.load().limit())),
+            false => Asked::Inside,
+        }
+    }
+
+    /// Gives up a place in line.
+    pub(super) fn give_up(&self, ticket: Ticket) -> GaveUp {
+        let mut line = self.line();
+        let was_first = line.is_first(ticket);
+        let Some(waiter) = line.waiting.remove(&ticket) else {
+            return match line.refused.remove(&ticket) {
+                true => GaveUp::Refused,
+                false => GaveUp::Inside,
+            };
+        };
+        self.note_emptied(&line);
+        drop(line);
+        // Who is next may want less.
+        if was_first && !mistake!(GivesUpSilently) {
+            self.let_in();
+        }
+        drop(waiter);
+        GaveUp::Waiting
+    }
+
+    /// Lets in whoever is first, as long as there is room.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn let_in(&self) {
+        while let Some(waker) = self.let_one_in() {
+            waker.wake();
+        }
+    }
+
+    fn let_one_in(&self) -> Option<Waker> {
+        let mut line = self.line();
+        let others = line.waiting.len() > 1;
+        let first = line.waiting.first_entry()?;
+        let n = first.get().n;
+        let mut word = self.load();
+        while word.has_room(n) {
+            match self.exchange(word, word.with_inside(n).with_waiting(others)) {
+                Ok(()) => return Some(first.remove().waker),
+                Err(seen) => word = seen,
+            }
+        }
+        None
+    }
+
+    /// Sets a limit that the word can hold, and returns the one before.
+    pub(super) fn change_limit(&self, limit: u64) -> u64 {
+        let mut line = self.line();
+        let mut word = self.load();
+        if mistake!(SetsByStore) {
+            self.word.store(word.with_limit(limit).0, Relaxed);
+        } else {
+            while let Err(seen) = self.exchange(word, word.with_limit(limit)) {
+                word = seen;
+            }
+        }
+        let refused = mistake!(LowersSilently => Vec::new(), else line.refuse_above(limit));
+        self.note_emptied(&line);
+        drop(line);
+        refused.into_iter().for_each(Waker::wake);
+        if !mistake!(RaisesSilently) {
+            self.let_in();
+        }
+        word.limit()
+    }
+
+    /// After somebody was taken out of the line, which may be empty now.
+    fn note_emptied(&self, line: &Line) {
+        if line.waiting.is_empty() {
+            // ORDERING: Relaxed. It publishes nothing, and only who has the lock sets it again.
+            self.word.fetch_and(!WAITING, Relaxed);
+        }
+    }
+
+    /// How many stand in line.
+    pub(super) fn standing(&self) -> usize {
+        match self.load().somebody_waits() {
+            true => self.line().waiting.len(),
+            false => 0,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The word of a [`Concurrency`](super::Concurrency), drawn and read.
+//!
+//! ```text
+//!   63        62 .. 32   31 .. 0
+//! [ waiting | limit    | inside ]
+//! ```
+//!
+//! `inside` is what the guards hold together. Nobody enters above the limit, so it is at most the largest
+//! limit there was, and fits; it is above the limit only after that was lowered. `waiting` is set as long as
+//! somebody stands in line: who comes sees in one look that there is room and that nobody is before him.
+
+use crate::outcome::Denied;
+
+/// The largest limit of a [`Concurrency`](crate::Concurrency), and so the largest weight.
+///
+/// ```
+/// use tollgate::{Concurrency, MAX_CONCURRENCY};
+///
+/// assert!(Concurrency::new(MAX_CONCURRENCY).is_ok());
+/// let error = Concurrency::new(MAX_CONCURRENCY + 1).unwrap_err();
+/// assert_eq!(error.to_string(), "limit is 2147483648, but must be from 1 to 2147483647");
+/// ```
+pub const MAX_CONCURRENCY: u64 = (1 << 31) - 1;
+
+/// Somebody stands in line.
+pub(super) const WAITING: u64 = 1 << 63;
+
+const LIMIT_AT: u32 = 32;
+const INSIDE: u64 = (1 << LIMIT_AT) - 1;
+
+/// A copy of the word, as it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word(pub(super) u64);
+
+impl Word {
+    /// Nobody inside, nobody waiting. The limit is at most [`MAX_CONCURRENCY`].
+    pub(super) const fn empty(limit: u64) -> Self {
+        Self(limit << LIMIT_AT)
+    }
+
+    #[inline]
+    pub(super) const fn limit(self) -> u64 {
+        (self.0 & !WAITING) >> LIMIT_AT
+    }
+
+    #[inline]
+    pub(super) const fn inside(self) -> u64 {
+        self.0 & INSIDE
+    }
+
+    #[inline]
+    pub(super) const fn somebody_waits(self) -> bool {
+        self.0 & WAITING != 0
+    }
+
+    /// Whether so many more could be inside. Of 0 there always could.
+    #[inline]
+    pub(super) const fn has_room(self, n: u64) -> bool {
+        n <= self.limit().saturating_sub(self.inside())
+    }
+
+    /// With so many more inside, for whom there is room.
+    #[inline]
+    pub(super) const fn with_inside(self, n: u64) -> Self {
+        Self(self.0.wrapping_add(n))
+    }
+
+    pub(super) const fn with_limit(self, limit: u64) -> Self {
+        Self((self.0 & (WAITING | INSIDE)) | (limit << LIMIT_AT))
+    }
+
+    pub(super) const fn with_waiting(self, somebody: bool) -> Self {
+        match somebody {
+            true => Self(self.0 | WAITING),
+            false => Self(self.0 & !WAITING),
+        }
+    }
+
+    /// What is said to who can't enter.
+    pub(super) const fn denied(self, n: u64) -> Denied {
+        match n > self.limit() {
+            true => Denied::never(n, self.limit()),
+            false => Denied::busy(n),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_field_keeps_the_others() {
+        for limit in [1, 5, MAX_CONCURRENCY] {
+            for inside in [0, 1, limit] {
+                for waiting in [false, true] {
+                    let word = Word::empty(limit).with_inside(inside).with_waiting(waiting);
+                    let fields = |word: Word| (word.limit(), word.inside(), word.somebody_waits());
+                    assert_eq!(fields(word), (limit, inside, waiting));
+                    assert_eq!(fields(word.with_limit(7)), (7, inside, waiting));
+                    assert_eq!(
+                        fields(word.with_waiting(!waiting)),
+                        (limit, inside, !waiting)
+                    );
+                    assert!(word.has_room(limit - inside) && !word.has_room(limit - inside + 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn above_a_lowered_limit_there_is_room_for_nothing_only() {
+        let word = Word::empty(9).with_inside(9).with_limit(4);
+        assert!(word.has_room(0) && !word.has_room(1) && !word.has_room(u64::MAX));
+        assert_eq!(word.denied(4), Denied::busy(4));
+        assert_eq!(word.denied(5), Denied::never(5, 4));
+    }
+}
