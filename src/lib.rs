@@ -36,6 +36,7 @@
 //! | [`SlottedWindow`] | so many in the last minute, by the second |
 //! | [`SlidingLog`] | so many in the last minute, exactly |
 //! | [`Counted`] | statistics of any of them |
+//! | `SmoothBursty`, `SmoothWarmingUp` (feature `wide`) | callers who wait their turn at a rate that can be changed, as Guava's do |
 //!
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
@@ -56,6 +57,8 @@ mod limiter;
 mod outcome;
 pub mod primitive;
 mod quota;
+#[cfg(feature = "wide")]
+pub mod smooth;
 #[cfg(feature = "std")]
 mod spread;
 #[cfg(feature = "std")]
@@ -76,6 +79,8 @@ pub use gate::{DebtGate, Gate, GiveBackGate};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};
+#[cfg(feature = "wide")]
+pub use smooth::{SmoothBursty, SmoothWarmingUp};
 #[cfg(feature = "std")]
 pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
 #[cfg(feature = "std")]

@@ -51,6 +51,12 @@ pub(crate) type AtomicU128 = portable_atomic::AtomicU128;
 #[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 pub(crate) type AtomicU128 = modelled::AtomicU128;
 
+/// What keeps apart those who change parameters. No decision takes one.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type Mutex<T> = std::sync::Mutex<T>;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) type Mutex<T> = loom::sync::Mutex<T>;
+
 /// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
 /// atomics can only be made while a model runs.
 macro_rules! const_unless_loom {
@@ -132,6 +138,16 @@ pub mod modelled {
         HelpsAtItsTick,
         /// Log: places are entered although the state has gone on.
         EntersLate,
+        /// Smooth: a new rate is written over the one in force.
+        OverwritesTheRate,
+        /// Smooth: the rate is read before the state.
+        ReadsTheRateFirst,
+        /// Smooth: when the versions begin anew, the next turn stays where it is.
+        KeepsTheTurn,
+        /// Smooth: two set rates at once.
+        SetsTogether,
+        /// Smooth: a rate is told without another look at the state.
+        TellsWithoutALook,
     }
 
     /// How a model runs. The default is as the crate is.

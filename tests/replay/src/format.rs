@@ -170,6 +170,10 @@ pub struct Header {
     pub config: Fields,
     /// What some sources say beside their configuration.
     pub variant: Option<String>,
+    /// When the limiter was made, on the trace's axis, where it says so.
+    pub start: Option<u64>,
+    /// What the limiter held then, in its own words; nothing where it does not say so.
+    pub initial: Fields,
     /// How long after 1970-01-01 UTC the trace's times begin, where it says so in whole seconds or
     /// milliseconds.
     origin: Option<Duration>,
@@ -244,6 +248,11 @@ impl Line {
                     None => None,
                 },
                 origin: origin(&fields)?,
+                start: fields.optional_u64("t0")?,
+                initial: match fields.map.remove("initial") {
+                    Some(initial) => Fields::new(initial, "`initial`")?,
+                    None => Fields::new(Value::Object(Map::new()), "`initial`")?,
+                },
                 config: Fields::new(fields.map.remove("config").unwrap_or_default(), "`config`")?,
             }));
         }
