@@ -101,8 +101,8 @@ const EXPECTED: &[Expected] = &[
         8,
         1600,
         &[
-            (FREE_FOR_EVER, TheyAdmitMore, 0),
-            (FREE_FOR_EVER, OtherValue, 0),
+            (FREE_FOR_EVER, TheyAdmitMore, 957),
+            (FREE_FOR_EVER, OtherValue, 601),
             (NO_PERMITS, OtherValue, 2),
         ],
     ),
@@ -230,7 +230,8 @@ fn the_differences_are_exactly_these() {
         (f.file.as_str(), f.traces, f.ops, classes)
     });
     let expected = EXPECTED.iter();
-    let expected = expected.map(|&(file, traces, ops, classes)| (file, traces, ops, classes.to_vec()));
+    let expected =
+        expected.map(|&(file, traces, ops, classes)| (file, traces, ops, classes.to_vec()));
     assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
 

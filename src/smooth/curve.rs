@@ -214,7 +214,7 @@ impl<K: Curve> Store<K> {
             true => {
                 let elapsed = (now - state.next) as f64;
                 let came = elapsed / self.curve.refill_interval(&self.pace);
-                let came = self.pace.unit.settle(came.min(max), max);
+                let came = self.pace.unit.settle(came, max);
                 (state.stored + came).min(max)
             }
             // Nothing is stored where there is no room: not nothing divided by nothing.
@@ -244,7 +244,7 @@ impl<K: Curve> Store<K> {
     pub(super) fn scaled(&self, stored: f64, new: &Self) -> f64 {
         let (old, max) = (self.max(), new.max());
         match old > 0.0 {
-            true => self.pace.unit.settle((stored * max / old).min(max), max),
+            true => self.pace.unit.settle(stored * max / old, max),
             false => new.initial(),
         }
     }

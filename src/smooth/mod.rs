@@ -63,9 +63,7 @@ pub use turn::Turn;
 
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::primitive::{AtomicU64, AtomicU128, Mutex};
-use curve::{
-    Curve, MAX_COLD_FACTOR, MAX_RATE, Store, check_max_burst, check_rate, check_warm_up,
-};
+use curve::{Curve, MAX_COLD_FACTOR, MAX_RATE, Store, check_max_burst, check_rate, check_warm_up};
 use pace::Unit;
 use state::State;
 

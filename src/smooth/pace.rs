@@ -49,7 +49,7 @@ impl Unit {
     }
 
     /// How many permits a store has that is not to have more than it got: a multiple of the last digit that its
-    /// size has, so that adding and taking is exact. In microseconds it is the double that it is.
+    /// size has, so that adding and taking is exact, and no more than fits. In microseconds it is the double that it is.
     pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
         if self == Self::Micros || max <= 0.0 {
             return permits;
@@ -57,7 +57,7 @@ impl Unit {
         // The size has 53 bits, and the last of them is 2^-52 of the first.
         let exponent = max.to_bits() >> 52;
         let scale = f64::from_bits(2_098_u64.saturating_sub(exponent) << 52);
-        (permits * scale) as u64 as f64 / scale
+        (permits.min(max) * scale) as u64 as f64 / scale
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod changed;
 mod folders;
+#[cfg(feature = "wide")]
+mod guava;
 mod leaky;
 mod logs;
 mod malformed;

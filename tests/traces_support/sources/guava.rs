@@ -43,7 +43,6 @@ impl Source for Guava {
         if initial != ours {
             return Err(Malformed(format!("it begins with {ours:?}: {initial:?}")));
         }
-        let has_defect = header.config.get("warmup_us").is_some_and(|it| it == 0);
         let theirs = Theirs {
             is_free: false,
             next_free: start,
@@ -209,12 +208,8 @@ impl Replay for Trace {
             return Ok(false);
         }
         let rate = op.args.f64("rate")?;
-        let gate = SmoothWarmingUp::started_at(
-            rate,
-            Duration::ZERO,
-            NoClock,
-            tick(self.after.next_free),
-        );
+        let gate =
+            SmoothWarmingUp::started_at(rate, Duration::ZERO, NoClock, tick(self.after.next_free));
         let gate = gate.map_err(|error| Malformed(error.to_string()))?;
         self.gate = Gate::WarmingUp(gate.in_whole_micros());
         Ok(true)
