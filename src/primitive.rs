@@ -55,7 +55,7 @@ pub(crate) type AtomicU128 = modelled::AtomicU128;
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
 pub(crate) type Mutex<T> = std::sync::Mutex<T>;
 #[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
-pub(crate) type Mutex<T> = loom::sync::Mutex<T>;
+pub(crate) type Mutex<T> = modelled::Mutex<T>;
 
 /// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
 /// atomics can only be made while a model runs.
@@ -367,6 +367,43 @@ pub mod modelled {
         }
 
         read_modify_writes! { swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
+    }
+
+    /// Loom's, which who stops for ever while holding it never gives back.
+    #[cfg(feature = "wide")]
+    #[derive(Debug)]
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// Who has one holds it.
+    #[cfg(feature = "wide")]
+    #[derive(Debug)]
+    pub struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+    #[cfg(feature = "wide")]
+    #[allow(missing_docs, reason = "as the standard library's")]
+    impl<T> Mutex<T> {
+        pub fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> std::sync::LockResult<MutexGuard<'_, T>> {
+            stop_if_due();
+            self.0
+                .lock()
+                .map(|guard| MutexGuard(Some(guard)))
+                .map_err(|poisoned| {
+                    std::sync::PoisonError::new(MutexGuard(Some(poisoned.into_inner())))
+                })
+        }
+    }
+
+    #[cfg(feature = "wide")]
+    impl<T> Drop for MutexGuard<'_, T> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                core::mem::forget(self.0.take());
+            }
+        }
     }
 
     impl Default for AtomicU64 {

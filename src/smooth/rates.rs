@@ -28,16 +28,18 @@ impl<K: Curve, C> Smooth<K, C> {
         State::unpack(self.state.load(Ordering::Acquire))
     }
 
-    /// Exchanges the state, or says what it is.
     #[inline]
-    pub(super) fn exchange(&self, state: State, next: State) -> Result<(), State> {
-        let (was, next) = (state.pack(), next.pack());
-        // ORDERING: Relaxed on success: it publishes nothing, and hands on what the one who set the rate
-        // published. Acquire on failure, as in `load`. Model: loom-tests/tests/smooth.rs
-        let exchanged =
-            self.state
-                .compare_exchange_weak(was, next, Ordering::Relaxed, Ordering::Acquire);
-        exchanged.map(|_| ()).map_err(State::unpack)
+    fn exchange(&self, state: State, next: State) -> bool {
+        // ORDERING: Relaxed. It publishes nothing, and hands on what the one who set the rate published. Who fails
+        // loads the state again. Model: loom-tests/tests/smooth.rs
+        self.state
+            .compare_exchange_weak(
+                state.pack(),
+                next.pack(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
+            .is_ok()
     }
 
     fn place_of(&self, version: u64) -> &AtomicU64 {
@@ -52,8 +54,8 @@ impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn rate_of(&self, state: State) -> f64 {
         // ORDERING: Acquire. It pairs with the release in `change`: who reads a rate that was written over this
-        // version's knows that the state has gone on. (That is argued: in a model no thread's operations change
-        // places.)
+        // version's sees that the state has gone on, be it by another look, be it by an exchange (for that it is
+        // argued: in a model no thread's operations change places). Model: loom-tests/tests/smooth.rs
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
@@ -80,13 +82,12 @@ impl<K: Curve, C> Smooth<K, C> {
         mut step: impl FnMut(State, &Store<K>) -> Result<(State, T), E>,
     ) -> Result<T, E> {
         let mut early = mistake!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
-        let mut state = self.load();
         loop {
+            let state = self.load();
             let rate = early.take().unwrap_or_else(|| self.rate_of(state));
             let (next, answer) = step(state, &self.store(rate))?;
-            match self.exchange(state, next) {
-                Ok(()) => return Ok(answer),
-                Err(seen) => state = seen,
+            if self.exchange(state, next) {
+                return Ok(answer);
             }
         }
     }
@@ -99,7 +100,7 @@ impl<K: Curve, C> Smooth<K, C> {
         let mut state = self.load();
         let (old, new) = (self.store(self.rate_of(state)), self.store(rate));
         let version = mistake!(OverwritesTheRate => state.version, else state.version + 1);
-        // ORDERING: Release. See `rate_of`. A swap, since words change by read-modify-write alone.
+        // ORDERING: Release. See `rate_of`. Model: loom-tests/tests/smooth.rs. A swap, since words change by read-modify-write alone.
         self.place_of(version)
             .swap(rate.to_bits(), Ordering::Release);
         loop {
