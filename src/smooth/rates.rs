@@ -75,17 +75,20 @@ impl<K: Curve, C> Smooth<K, C> {
         Store::new(self.curve, self.unit, rate)
     }
 
-    /// Changes the state by a step that may run several times, at the rate that is in force.
+    /// Changes the state by a step that may run several times, at the rate that is in force; unless the check of
+    /// the state, which needs no rate, says no.
     #[inline]
     pub(super) fn step<T, E>(
         &self,
-        mut step: impl FnMut(State, &Store<K>) -> Result<(State, T), E>,
+        check: impl Fn(State) -> Result<(), E>,
+        step: impl Fn(State, &Store<K>) -> (State, T),
     ) -> Result<T, E> {
         let mut early = mistake!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
         loop {
             let state = self.load();
+            check(state)?;
             let rate = early.take().unwrap_or_else(|| self.rate_of(state));
-            let (next, answer) = step(state, &self.store(rate))?;
+            let (next, answer) = step(state, &self.store(rate));
             if self.exchange(state, next) {
                 return Ok(answer);
             }

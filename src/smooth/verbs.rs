@@ -63,12 +63,11 @@ impl<K: Curve, C> Smooth<K, C> {
             return Ok(Turn::new(0, now, now));
         }
         let units = self.unit.of(now);
-        self.step(|state, store| {
-            // That is a question to the next turn alone.
-            self.check(state, n, now, longest)?;
+        let check = |state| self.check(state, n, now, longest);
+        self.step(check, |state, store| {
             let state = store.resync(state, units);
             let due = self.unit.tick(state.next).max(now);
-            Ok((store.take(state, n), Turn::new(n, now, due)))
+            (store.take(state, n), Turn::new(n, now, due))
         })
     }
 
