@@ -37,6 +37,7 @@
 //! | [`SlidingLog`] | so many in the last minute, exactly |
 //! | `Adjustable` (feature `wide`) | a quota that is changed in use |
 //! | [`Counted`] | statistics of any of them |
+//! | `SmoothBursty`, `SmoothWarmingUp` (feature `wide`) | callers who wait their turn at a rate that can be changed, as Guava's do |
 //!
 //! And these wait:
 //!
@@ -77,6 +78,8 @@ mod limiter;
 mod outcome;
 pub mod primitive;
 mod quota;
+#[cfg(feature = "wide")]
+pub mod smooth;
 #[cfg(feature = "std")]
 mod spread;
 #[cfg(feature = "std")]
@@ -103,6 +106,8 @@ pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};
+#[cfg(feature = "wide")]
+pub use smooth::{SmoothBursty, SmoothWarmingUp};
 #[cfg(feature = "std")]
 pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
 #[cfg(feature = "wait")]

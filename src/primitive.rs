@@ -104,6 +104,12 @@ mod sleeper {
     }
 }
 
+/// What keeps apart those who change parameters, of whom one may be stopped for ever. No decision takes one.
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type SettersMutex<T> = std::sync::Mutex<T>;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+pub(crate) type SettersMutex<T> = modelled::Mutex<T>;
+
 /// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
 /// atomics can only be made while a model runs.
 macro_rules! const_unless_loom {
@@ -215,6 +221,16 @@ pub mod modelled {
         SetsByStore,
         /// Concurrency: a lowered limit refuses nobody who waits for more.
         LowersSilently,
+        /// Smooth: a new rate is written over the one in force.
+        OverwritesTheRate,
+        /// Smooth: the rate is read before the state.
+        ReadsTheRateFirst,
+        /// Smooth: when the versions begin anew, the next turn stays where it is.
+        KeepsTheTurn,
+        /// Smooth: two set rates at once.
+        SetsTogether,
+        /// Smooth: a rate is told without another look at the state.
+        TellsWithoutALook,
     }
 
     /// How a model runs. The default is as the crate is.
@@ -445,6 +461,43 @@ pub mod modelled {
         }
 
         read_modify_writes! { swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
+    }
+
+    /// Loom's, which who stops for ever while holding it never gives back.
+    #[cfg(feature = "wide")]
+    #[derive(Debug)]
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// Who has one holds it.
+    #[cfg(feature = "wide")]
+    #[derive(Debug)]
+    pub struct MutexGuard<'a, T>(Option<loom::sync::MutexGuard<'a, T>>);
+
+    #[cfg(feature = "wide")]
+    #[allow(missing_docs, reason = "as the standard library's")]
+    impl<T> Mutex<T> {
+        pub fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> std::sync::LockResult<MutexGuard<'_, T>> {
+            stop_if_due();
+            self.0
+                .lock()
+                .map(|guard| MutexGuard(Some(guard)))
+                .map_err(|poisoned| {
+                    std::sync::PoisonError::new(MutexGuard(Some(poisoned.into_inner())))
+                })
+        }
+    }
+
+    #[cfg(feature = "wide")]
+    impl<T> Drop for MutexGuard<'_, T> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                core::mem::forget(self.0.take());
+            }
+        }
     }
 
     impl Default for AtomicU64 {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 15] = [
+const LEVELS: [(&str, u8); 16] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
@@ -22,6 +22,7 @@ const LEVELS: [(&str, u8); 15] = [
     ("counted", 2),
     ("adjustable", 2),
     ("concurrency", 2),
+    ("smooth", 2),
 ];
 
 fn level(module: &str) -> u8 {
@@ -125,6 +126,7 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
         "adjustable",
         "concurrency",
         "wait",
+        "smooth",
     ];
     let forbidden = [
         "unsafe ",
@@ -174,6 +176,7 @@ fn nothing_on_a_decisions_path_indexes() {
         "adjustable",
         "concurrency",
         "wait",
+        "smooth",
     ];
     let mut files = 0;
     for (module, path, text) in sources() {

@@ -1,6 +1,8 @@
 //! A play: a gate of several words, what happens first, and then who does what at the same time. What a
 //! [`Scene`](crate::Scene) is to one word.
 
+mod done;
+
 use std::fmt::{self, Debug, Display};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -170,11 +170,13 @@ pub struct Header {
     pub config: Fields,
     /// What some sources say beside their configuration.
     pub variant: Option<String>,
+    /// When the limiter was made, on the trace's axis, where it says so.
+    pub start: Option<u64>,
+    /// What the limiter held then, in its own words; nothing where it does not say so.
+    pub initial: Fields,
     /// How long after 1970-01-01 UTC the trace's times begin, where it says so in whole seconds or
     /// milliseconds.
     origin: Option<Duration>,
-    /// When the limiter was made, on the trace's axis.
-    time_zero: Option<u64>,
 }
 
 impl Header {
@@ -184,7 +186,7 @@ impl Header {
     ///
     /// [`Malformed`] if the header does not say.
     pub fn time_zero(&self) -> Result<u64, Malformed> {
-        self.time_zero
+        self.start
             .ok_or_else(|| Malformed("it does not say when its limiter was made".to_owned()))
     }
 
@@ -256,7 +258,11 @@ impl Line {
                     None => None,
                 },
                 origin: origin(&fields)?,
-                time_zero: fields.optional_u64("t0")?,
+                start: fields.optional_u64("t0")?,
+                initial: match fields.map.remove("initial") {
+                    Some(initial) => Fields::new(initial, "`initial`")?,
+                    None => Fields::new(Value::Object(Map::new()), "`initial`")?,
+                },
                 config: Fields::new(fields.map.remove("config").unwrap_or_default(), "`config`")?,
             }));
         }

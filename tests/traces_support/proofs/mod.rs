@@ -3,6 +3,8 @@
 mod changed;
 mod concurrent;
 mod folders;
+#[cfg(feature = "wide")]
+mod guava;
 mod leaky;
 mod logs;
 mod malformed;

@@ -3,6 +3,8 @@
 mod first_hit;
 mod flexible_theirs;
 mod governor;
+#[cfg(feature = "wide")]
+mod guava;
 mod limits_fixed_window;
 mod limits_moving_window;
 mod limits_sliding_window;
@@ -34,6 +36,8 @@ use tollgate_replay::Source;
 pub(crate) const fn all() -> &'static [&'static dyn Source] {
     &[
         &governor::Governor,
+        #[cfg(feature = "wide")]
+        &guava::Guava,
         &limits_fixed_window::LimitsFixedWindow,
         &limits_moving_window::LimitsMovingWindow,
         &limits_sliding_window::LimitsSlidingWindow,

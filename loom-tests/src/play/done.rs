@@ -1,0 +1,66 @@
+//! Plays of which no order need be seen: broken ones, and those in which somebody stops.
+
+use std::sync::Arc;
+
+use tollgate::primitive::modelled::{Conditions, under};
+
+use super::{Play, Said, outcomes, stop_everywhere};
+use crate::expected::Expected;
+use crate::run::Run;
+use crate::script;
+
+impl<G, M> Play<G, M>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    /// Whatever the threads do, the rules hold, and the outcome is that of some order. None need be reached: for
+    /// broken ones, of which each layout by itself must find what is broken. So the bells ring at once.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_any(self, run: &mut Run) {
+        let play = Arc::new(self);
+        let _said = Said(play.to_string());
+        let others = outcomes(&play, script::in_order(&play.lengths()));
+        let expected = Expected::some(vec![], others);
+        let conditions = Conditions {
+            rings: true,
+            ..Conditions::now()
+        };
+        under(conditions, || {
+            run.explore(move |layout| expected.note(&play.perform(layout, None).0));
+        });
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their end, and what they
+    /// are told is that of some order in which that one did its last deed, or did not. (And never of one in which
+    /// it has begun it.)
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping_or_done(self, run: &mut Run, who: usize) {
+        let play = Arc::new(self);
+        let lengths = play.lengths();
+        let allowed = (0..=lengths[who]).map(|done| {
+            let mut orders = Vec::new();
+            for done in [done, done + 1] {
+                let mut lengths = lengths.clone();
+                lengths[who] = done.min(lengths[who]);
+                orders.extend(script::in_order(&lengths));
+            }
+            let mut outcomes = outcomes(&play, orders);
+            for outcome in &mut outcomes {
+                // What the last deed would have answered.
+                outcome.answers[who].truncate(done);
+            }
+            Expected::some(vec![], outcomes)
+        });
+        let allowed: Vec<_> = allowed.collect();
+        stop_everywhere(&play, run, who, move |played| {
+            allowed[played.answers[who].len()].note(played);
+        });
+    }
+}

@@ -1,0 +1,251 @@
+//! The two stores of permits, and what it costs to take from them: all that the two limiters differ in.
+
+use core::time::Duration;
+
+use super::error::SmoothError;
+use super::pace::{Cost, Unit};
+use super::state::{NEVER, State};
+
+/// The slowest rate: a permit in 365 days.
+pub(super) const MIN_RATE: f64 = 1.0 / (365.0 * 86_400.0);
+/// The fastest.
+pub(super) const MAX_RATE: f64 = 1e12;
+/// The most permits that are ever stored: so many can be told from one more.
+const MAX_STORED: f64 = (1_u64 << 50) as f64;
+/// The longest time that a store takes to fill.
+const MAX_FILL: Duration = Duration::from_secs(365 * 86_400);
+/// How many times slower a cold limiter can be.
+pub(super) const MAX_COLD_FACTOR: f64 = 1e6;
+
+/// Permits stored are free: [`SmoothBursty`](crate::SmoothBursty).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bursty {
+    pub(super) max_burst: Duration,
+}
+
+/// Permits stored cost more, the more there are: [`SmoothWarmingUp`](crate::SmoothWarmingUp).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WarmingUp {
+    pub(super) warm_up: Duration,
+    pub(super) cold_factor: f64,
+}
+
+/// A rate, in the limiter's unit.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub(super) unit: Unit,
+    /// Permits a second.
+    pub(super) rate: f64,
+    /// Units from one permit to the next.
+    pub(super) interval: f64,
+}
+
+impl Pace {
+    pub(super) fn new(unit: Unit, rate: f64) -> Self {
+        Self {
+            unit,
+            rate,
+            interval: unit.a_second() / rate,
+        }
+    }
+}
+
+/// What the two stores have in common. There are no others.
+pub trait Curve: Copy {
+    /// The most permits that are stored.
+    fn max(&self, pace: &Pace) -> f64;
+    /// Units from one permit that is stored to the next.
+    fn refill_interval(&self, pace: &Pace) -> f64;
+    /// How many there are at first.
+    fn initial(&self, pace: &Pace) -> f64;
+    /// What it costs to take so many of so many that are stored.
+    fn cost(&self, pace: &Pace, stored: f64, take: f64) -> Cost;
+    /// The fastest rate with this store.
+    fn max_rate(&self) -> f64;
+}
+
+impl Curve for Bursty {
+    fn max(&self, pace: &Pace) -> f64 {
+        self.max_burst.as_secs_f64() * pace.rate
+    }
+
+    fn refill_interval(&self, pace: &Pace) -> f64 {
+        pace.interval
+    }
+
+    fn initial(&self, _: &Pace) -> f64 {
+        0.0
+    }
+
+    fn cost(&self, pace: &Pace, _: f64, _: f64) -> Cost {
+        Cost::none(pace.unit)
+    }
+
+    fn max_rate(&self) -> f64 {
+        max_rate(self.max_burst, 1.0)
+    }
+}
+
+/// A warm limiter has no more than a threshold: its permits are an interval apart. Above, the interval grows along
+/// a line to the cold one, with a full store, so that it takes the time to warm up to get from there to the
+/// threshold; and half as long from there to nothing.
+impl WarmingUp {
+    /// In units.
+    fn period(&self, pace: &Pace) -> f64 {
+        match pace.unit {
+            Unit::Nanos => self.warm_up.as_nanos() as f64,
+            Unit::Micros => self.warm_up.as_micros() as f64,
+        }
+    }
+
+    fn threshold(&self, pace: &Pace) -> f64 {
+        0.5 * self.period(pace) / pace.interval
+    }
+
+    fn cold_interval(&self, pace: &Pace) -> f64 {
+        pace.interval * self.cold_factor
+    }
+}
+
+impl Curve for WarmingUp {
+    fn max(&self, pace: &Pace) -> f64 {
+        let both = pace.interval + self.cold_interval(pace);
+        self.threshold(pace) + 2.0 * self.period(pace) / both
+    }
+
+    fn refill_interval(&self, pace: &Pace) -> f64 {
+        self.period(pace) / self.max(pace)
+    }
+
+    /// Cold.
+    fn initial(&self, pace: &Pace) -> f64 {
+        self.max(pace)
+    }
+
+    fn cost(&self, pace: &Pace, stored: f64, take: f64) -> Cost {
+        let none = Cost::none(pace.unit);
+        let (threshold, interval) = (self.threshold(pace), pace.interval);
+        let above = stored - threshold;
+        if above <= 0.0 {
+            return none.and(interval * take);
+        }
+        let slope = (self.cold_interval(pace) - interval) / (self.max(pace) - threshold);
+        let at = |above: f64| interval + above * slope;
+        let taken = above.min(take);
+        // The area under the line.
+        let slower = taken * (at(above) + at(above - taken)) / 2.0;
+        none.and(slower).and(interval * (take - taken))
+    }
+
+    fn max_rate(&self) -> f64 {
+        max_rate(self.warm_up, MOST_A_PERIOD)
+    }
+}
+
+/// Permits that are stored, by those that a warm limiter lets go in the time to warm up: with a cold factor of 1.
+const MOST_A_PERIOD: f64 = 1.5;
+
+fn max_rate(fill: Duration, times: f64) -> f64 {
+    (MAX_STORED / (times * fill.as_secs_f64())).min(MAX_RATE)
+}
+
+fn max_fill(rate: f64, times: f64) -> Duration {
+    let longest = Duration::try_from_secs_f64(MAX_STORED / (times * rate));
+    longest.map_or(MAX_FILL, |longest| longest.min(MAX_FILL))
+}
+
+pub(super) fn check_rate(rate: f64, max: f64) -> Result<(), SmoothError> {
+    match (MIN_RATE..=max).contains(&rate) {
+        true => Ok(()),
+        false => Err(SmoothError::Rate {
+            rate,
+            min: MIN_RATE,
+            max,
+        }),
+    }
+}
+
+pub(super) fn check_max_burst(max_burst: Duration, rate: f64) -> Result<Bursty, SmoothError> {
+    match max_fill(rate, 1.0) {
+        max if max_burst > max => Err(SmoothError::MaxBurst { max_burst, max }),
+        _ => Ok(Bursty { max_burst }),
+    }
+}
+
+pub(super) fn check_warm_up(warm_up: Duration, rate: f64) -> Result<(), SmoothError> {
+    match max_fill(rate, MOST_A_PERIOD) {
+        max if warm_up > max => Err(SmoothError::WarmUp { warm_up, max }),
+        _ => Ok(()),
+    }
+}
+
+/// The store at a rate: pure functions of the state.
+#[derive(Clone, Copy)]
+pub(super) struct Store<K> {
+    curve: K,
+    pace: Pace,
+}
+
+impl<K: Curve> Store<K> {
+    pub(super) fn new(curve: K, unit: Unit, rate: f64) -> Self {
+        let pace = Pace::new(unit, rate);
+        Self { curve, pace }
+    }
+
+    pub(super) fn rate(&self) -> f64 {
+        self.pace.rate
+    }
+
+    pub(super) fn max(&self) -> f64 {
+        self.curve.max(&self.pace)
+    }
+
+    pub(super) fn initial(&self) -> f64 {
+        self.curve.initial(&self.pace)
+    }
+
+    /// What has come together until now, if nobody has a turn still to come.
+    pub(super) fn resync(&self, state: State, now: u64) -> State {
+        if now <= state.next {
+            return state;
+        }
+        let max = self.max();
+        let stored = match max > 0.0 {
+            true => {
+                let elapsed = (now - state.next) as f64;
+                let came = elapsed / self.curve.refill_interval(&self.pace);
+                let came = self.pace.unit.settle(came, max);
+                (state.stored + came).min(max)
+            }
+            // Nothing is stored where there is no room: not nothing divided by nothing.
+            false => 0.0,
+        };
+        State {
+            next: now,
+            stored,
+            ..state
+        }
+    }
+
+    /// After so many permits: stored ones first. Who comes next waits for them.
+    pub(super) fn take(&self, state: State, n: u64) -> State {
+        let n = n as f64;
+        let spent = n.min(state.stored);
+        let cost = self.curve.cost(&self.pace, state.stored, spent);
+        let cost = cost.and((n - spent) * self.pace.interval).total();
+        State {
+            next: state.next.saturating_add(cost).min(NEVER),
+            stored: state.stored - spent,
+            ..state
+        }
+    }
+
+    /// As many permits as are the same part of a full store at another rate.
+    pub(super) fn scaled(&self, stored: f64, new: &Self) -> f64 {
+        let (old, max) = (self.max(), new.max());
+        match old > 0.0 {
+            true => self.pace.unit.settle(stored * max / old, max),
+            false => new.initial(),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Units, and how numbers are rounded in them: the two ways in which a smooth limiter counts.
+
+use core::time::Duration;
+
+use super::state::NEVER;
+use crate::clock::Tick;
+
+/// In what time is counted, and costs are rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Nanoseconds. A call's cost is rounded up to a whole one, and permits that come are rounded down.
+    Nanos,
+    /// Microseconds, as Guava counts: each part of a cost is cut off to whole ones.
+    Micros,
+}
+
+impl Unit {
+    const fn nanos(self) -> u64 {
+        match self {
+            Self::Nanos => 1,
+            Self::Micros => 1_000,
+        }
+    }
+
+    pub(super) const fn a_second(self) -> f64 {
+        match self {
+            Self::Nanos => 1e9,
+            Self::Micros => 1e6,
+        }
+    }
+
+    /// Whole units since the clock's start. What is beyond the end of time is there.
+    pub(super) const fn of(self, tick: Tick) -> u64 {
+        let units = tick.as_nanos() / self.nanos();
+        if units < NEVER { units } else { NEVER }
+    }
+
+    pub(super) const fn of_wait(self, wait: Duration) -> u64 {
+        let units = wait.as_nanos() / self.nanos() as u128;
+        if units < NEVER as u128 {
+            units as u64
+        } else {
+            NEVER
+        }
+    }
+
+    pub(super) const fn tick(self, units: u64) -> Tick {
+        Tick::from_nanos(units.saturating_mul(self.nanos()))
+    }
+
+    /// How many permits a store has that is not to have more than it got: a multiple of the last digit that its
+    /// size has, so that adding and taking is exact, and no more than fits. In microseconds it is the double that it is.
+    pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
+        if self == Self::Micros || max <= 0.0 {
+            return permits;
+        }
+        // The size has 53 bits, and the last of them is 2^-52 of the first.
+        let exponent = max.to_bits() >> 52;
+        let scale = f64::from_bits(2_098_u64.saturating_sub(exponent) << 52);
+        (permits.min(max) * scale) as u64 as f64 / scale
+    }
+}
+
+/// What a call costs, part by part.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    unit: Unit,
+    parts: f64,
+    cut: u64,
+}
+
+impl Cost {
+    pub(super) const fn none(unit: Unit) -> Self {
+        Self {
+            unit,
+            parts: 0.0,
+            cut: 0,
+        }
+    }
+
+    pub(super) fn and(self, part: f64) -> Self {
+        match self.unit {
+            Unit::Nanos => Self {
+                parts: self.parts + part,
+                ..self
+            },
+            Unit::Micros => Self {
+                cut: self.cut.saturating_add(whole(part)),
+                ..self
+            },
+        }
+    }
+
+    /// In whole units.
+    pub(super) fn total(self) -> u64 {
+        match self.unit {
+            Unit::Micros => self.cut,
+            Unit::Nanos => {
+                let cut = whole(self.parts);
+                cut.saturating_add(u64::from((cut as f64) < self.parts))
+            }
+        }
+    }
+}
+
+/// Without its fraction. What can't be told takes for ever.
+fn whole(part: f64) -> u64 {
+    match part < NEVER as f64 {
+        true => part as u64,
+        false => NEVER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_rounded_up_or_cut_part_by_part() {
+        let total = |unit, parts: [f64; 2]| Cost::none(unit).and(parts[0]).and(parts[1]).total();
+        assert_eq!(total(Unit::Nanos, [0.75, 0.75]), 2);
+        assert_eq!(total(Unit::Nanos, [0.25, 0.75]), 1);
+        assert_eq!(total(Unit::Nanos, [3.0, 0.0]), 3);
+        assert_eq!(total(Unit::Micros, [0.75, 0.75]), 0);
+        assert_eq!(total(Unit::Micros, [1.75, 2.75]), 3);
+        for never in [f64::NAN, f64::INFINITY, 1e300] {
+            assert!(total(Unit::Nanos, [never, 0.0]) >= NEVER);
+            assert!(total(Unit::Micros, [never, 0.0]) >= NEVER);
+        }
+    }
+
+    #[test]
+    fn a_store_is_rounded_down_to_its_last_digit() {
+        for max in [0.5, 1.0, 3.0, 1e-9, 1e12] {
+            assert_eq!(Unit::Nanos.settle(max, max), max);
+            let digit = f64::EPSILON * max / 2.0;
+            let less = Unit::Nanos.settle(max / 3.0, max);
+            assert!(less <= max / 3.0 && max / 3.0 - less < 4.0 * digit, "{max}");
+        }
+        assert_eq!(Unit::Nanos.settle(0.7, 0.0), 0.7);
+    }
+}

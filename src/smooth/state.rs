@@ -1,0 +1,101 @@
+//! The state of a smooth limiter: 128 bits that change together.
+//!
+//! ```text
+//!  127                            68    64                               0
+//! ┌──────────────────────────────┬──────┬────────────────────────────────┐
+//! │ next turn, in the unit       │ ver- │ stored permits, a double       │
+//! │ (nanoseconds, 36 years)      │ sion │                                │
+//! └──────────────────────────────┴──────┴────────────────────────────────┘
+//! ```
+//!
+//! - **The next turn** is when the next caller may go. It never goes back.
+//! - **The version** says which rate is in force: see `rates.rs`.
+//! - **The stored permits** are what has come together while nobody asked.
+
+/// How many bits the version has.
+const VERSION_BITS: u32 = 4;
+const VERSIONS: u64 = 1 << VERSION_BITS;
+
+/// A turn that never comes. Whatever would be later is this, so nothing wraps.
+pub(super) const NEVER: u64 = u64::MAX >> VERSION_BITS;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct State {
+    /// In the limiter's unit, at most [`NEVER`].
+    pub(super) next: u64,
+    pub(super) version: u64,
+    pub(super) stored: f64,
+}
+
+impl State {
+    pub(super) const fn pack(self) -> u128 {
+        let high = (self.next << VERSION_BITS) | self.version;
+        ((high as u128) << 64) | self.stored.to_bits() as u128
+    }
+
+    pub(super) const fn unpack(word: u128) -> Self {
+        let high = (word >> 64) as u64;
+        Self {
+            next: high >> VERSION_BITS,
+            version: high % VERSIONS,
+            stored: f64::from_bits(word as u64),
+        }
+    }
+
+    /// The same in the next version, with so many permits. Where the versions begin anew the next turn moves on by
+    /// one, so that a next turn and a version never come together a second time.
+    pub(super) const fn next_version(self, stored: f64, keeps_the_turn: bool) -> Self {
+        let version = (self.version + 1) % VERSIONS;
+        let next = match version {
+            0 if self.next < NEVER && !keeps_the_turn => self.next + 1,
+            _ => self.next,
+        };
+        Self {
+            next,
+            version,
+            stored,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        for next in [0, 1, 12_345, NEVER - 1, NEVER] {
+            for version in [0, 1, VERSIONS - 1] {
+                for stored in [0.0, 0.1, 1e12, f64::MAX] {
+                    let state = State {
+                        next,
+                        version,
+                        stored,
+                    };
+                    assert_eq!(State::unpack(state.pack()), state);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_and_a_version_never_come_twice() {
+        let mut state = State {
+            next: 7,
+            version: 0,
+            stored: 0.0,
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            assert!(seen.insert((state.next, state.version)));
+            state = state.next_version(0.0, false);
+        }
+        assert_eq!(state.next, 7 + 100 / VERSIONS);
+        let end = State {
+            next: NEVER,
+            version: VERSIONS - 1,
+            stored: 0.0,
+        };
+        assert_eq!(end.next_version(0.0, false).next, NEVER);
+    }
+}

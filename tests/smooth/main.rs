@@ -1,0 +1,30 @@
+//! Shows that the smooth limiters give the turns that their definitions give, whatever they are asked, and that
+//! threads that take turns together are never early together.
+
+mod bad_input;
+mod bound;
+mod exact;
+mod examples;
+mod known_failures;
+#[path = "../common/random.rs"]
+mod random;
+mod threads;
+mod warming;
+
+use std::time::Duration;
+
+use tollgate::{NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn tick(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}
+
+fn bursty(rate: f64) -> SmoothBursty<NoClock> {
+    SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
+}
+
+fn warming_up(rate: f64, warm_up: Duration) -> SmoothWarmingUp<NoClock> {
+    SmoothWarmingUp::started_at(rate, warm_up, NoClock, Tick::ZERO).expect("a rate")
+}
