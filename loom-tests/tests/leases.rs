@@ -213,7 +213,10 @@ fn each_against_each(run: &mut Run) {
         for other in &deeds {
             for taken in [0, 2, 3] {
                 let actors: &[[&[Deed]; 2]] = &[
-                    [&[acquire(taken), lease(2), take()], &[one.clone()]],
+                    [
+                        &[acquire(taken), lease(2), take()],
+                        std::slice::from_ref(&one),
+                    ],
                     [&[lease(2), take()], &[other.clone(), acquire(1)]],
                 ];
                 all_end(actors).explore_rules(run);

@@ -220,7 +220,7 @@ fn resets_and_charges(run: &mut Run) {
                     "{taken} were taken, and {back} came back"
                 );
             });
-            let resets = resets.actor_after(&[take(before, 0)], &[other.clone()]);
+            let resets = resets.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
             resets.actor(&[reset(), take(1, 1)]).explore_openly(run);
 
             let charges = play_until(bucket, NOW).rule(|played| {
@@ -235,7 +235,7 @@ fn resets_and_charges(run: &mut Run) {
                     "{taken} were taken, and {back} came back"
                 );
             });
-            let charges = charges.actor_after(&[take(before, 0)], &[other.clone()]);
+            let charges = charges.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
             charges.actor(&[charge(2)]).explore_openly(run);
         }
     }

@@ -157,13 +157,31 @@ fn first_begun(takings: &[Taking], such: impl Fn(&Taking) -> bool) -> Vec<Tick> 
 }
 
 /// The takings of each tick, and which of all takings the first of them is.
-fn by_tick(takings: &[Taking]) -> impl Iterator<Item = (usize, &[Taking])> + Clone {
-    let mut start = 0;
-    takings.chunk_by(|a, b| a.tick == b.tick).map(move |group| {
-        let first = start;
-        start += group.len();
-        (first, group)
-    })
+fn by_tick(takings: &[Taking]) -> ByTick<'_> {
+    ByTick {
+        rest: takings,
+        first: 0,
+    }
+}
+
+#[derive(Clone)]
+struct ByTick<'h> {
+    rest: &'h [Taking],
+    first: usize,
+}
+
+impl<'h> Iterator for ByTick<'h> {
+    type Item = (usize, &'h [Taking]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let tick = self.rest.first()?.tick;
+        let others = self.rest.iter().position(|taking| taking.tick != tick);
+        let (group, rest) = self.rest.split_at(others.unwrap_or(self.rest.len()));
+        let first = self.first;
+        self.first += group.len();
+        self.rest = rest;
+        Some((first, group))
+    }
 }
 
 /// The takings of one tick.

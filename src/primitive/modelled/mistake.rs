@@ -1,0 +1,72 @@
+/// A protocol's mistake: its code asks for it by `mistake!`, where the mistake would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mistake {
+    /// Shards: what was taken in vain is put back whatever the word is by now.
+    PutsBackBlindly,
+    /// Shards: it is put back although permits were given back since.
+    IgnoresGiveBacks,
+    /// Shards: permits are given back while somebody is putting back.
+    LowersMeanwhile,
+    /// Shards: what was taken in vain is kept.
+    PutsNothingBack,
+    /// Leases: a lease that is dropped releases its size first, and then its permits.
+    ReleasesSizeFirst,
+    /// Reservations: one in the middle comes back although somebody waits after it.
+    CancelsInTheMiddle,
+    /// Slots: a slot is finished without its word being frozen.
+    SkipsTheFreeze,
+    /// Slots: permits are taken from a frozen word.
+    IgnoresTheFreeze,
+    /// Slots: a finished slot is recorded by a store.
+    RecordsByStore,
+    /// Slots: only who froze the word records.
+    LeavesRecordingToOthers,
+    /// Log: what was claimed is entered before it is claimed.
+    EntersFirst,
+    /// Log: nobody enters what another has claimed.
+    NeverHelps,
+    /// Log: permits are claimed before the last claim is entered.
+    TakesUnentered,
+    /// Log: a helper enters its own tick, whatever was seen before.
+    HelpsAtItsTick,
+    /// Log: places are entered although the state has gone on.
+    EntersLate,
+    /// Changes: what was read of the parameters is not checked.
+    ReadsUnchecked,
+    /// Changes: parameters are written before it is said whose they are.
+    SaysAfterwards,
+    /// Changes: a decision compares the word alone, and not the version.
+    ComparesTheWordAlone,
+    /// Changes: the version is changed first, and the word is carried over afterwards.
+    CarriesAfterwards,
+    /// Changes: a grant is undone by its mark, whatever version it is of.
+    UndoesOldMarks,
+    /// Concurrency: who comes does not look whether somebody waits.
+    Overtakes,
+    /// Concurrency: who found no room says that somebody waits whatever the word is by now.
+    WaitsBlindly,
+    /// Concurrency: who leaves lets nobody in.
+    LeavesSilently,
+    /// Concurrency: who gives up the first place in the line lets nobody in.
+    GivesUpSilently,
+    /// Concurrency: who gives up after being let in keeps what was handed over.
+    KeepsWhatWasHanded,
+    /// Concurrency: a raised limit lets nobody in.
+    RaisesSilently,
+    /// Concurrency: who was let in at the last moment is told that it is too late.
+    TooLateAnyhow,
+    /// Concurrency: a limit is set by a load and a store.
+    SetsByStore,
+    /// Concurrency: a lowered limit refuses nobody who waits for more.
+    LowersSilently,
+    /// Smooth: a new rate is written over the one in force.
+    OverwritesTheRate,
+    /// Smooth: the rate is read before the state.
+    ReadsTheRateFirst,
+    /// Smooth: when the versions begin anew, the next turn stays where it is.
+    KeepsTheTurn,
+    /// Smooth: two set rates at once.
+    SetsTogether,
+    /// Smooth: a rate is told without another look at the state.
+    TellsWithoutALook,
+}

@@ -1,0 +1,81 @@
+use super::AtomicU64;
+use crate::primitive::Ordering;
+
+/// Two words that change together: loom has no such atomic. What is atomic here is the number under which
+/// a pair is known, and equal pairs are known under equal numbers, so it is loom that orders the operations.
+#[derive(Debug)]
+pub struct AtomicU128 {
+    number: AtomicU64,
+}
+
+static PAIRS: std::sync::Mutex<std::vec::Vec<u128>> = std::sync::Mutex::new(std::vec::Vec::new());
+
+#[allow(missing_docs, reason = "as portable-atomic's")]
+impl AtomicU128 {
+    pub fn new(pair: u128) -> Self {
+        Self {
+            number: AtomicU64::new(Self::number_of(pair)),
+        }
+    }
+
+    fn number_of(pair: u128) -> u64 {
+        let mut pairs = PAIRS
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = pairs.iter().position(|known| *known == pair);
+        let place = known.unwrap_or_else(|| {
+            pairs.push(pair);
+            pairs.len() - 1
+        });
+        place as u64
+    }
+
+    fn pair_of(number: u64) -> u128 {
+        let pairs = PAIRS
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        pairs[number as usize]
+    }
+
+    pub fn is_lock_free() -> bool {
+        true
+    }
+
+    #[track_caller]
+    pub fn load(&self, order: Ordering) -> u128 {
+        Self::pair_of(self.number.load(order))
+    }
+
+    #[track_caller]
+    pub fn compare_exchange(
+        &self,
+        pair: u128,
+        next: u128,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u128, u128> {
+        let (pair, next) = (Self::number_of(pair), Self::number_of(next));
+        let exchanged = self.number.compare_exchange(pair, next, success, failure);
+        exchanged.map(Self::pair_of).map_err(Self::pair_of)
+    }
+
+    #[track_caller]
+    pub fn compare_exchange_weak(
+        &self,
+        pair: u128,
+        next: u128,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u128, u128> {
+        let (pair, next) = (Self::number_of(pair), Self::number_of(next));
+        let exchanged = self
+            .number
+            .compare_exchange_weak(pair, next, success, failure);
+        exchanged.map(Self::pair_of).map_err(Self::pair_of)
+    }
+
+    #[track_caller]
+    pub fn swap(&self, next: u128, order: Ordering) -> u128 {
+        Self::pair_of(self.number.swap(Self::number_of(next), order))
+    }
+}
