@@ -108,13 +108,16 @@ pub trait DebtGate: Gate {
 
 /// A limiter whose permits can be had before they are there, by those who wait.
 pub trait ReserveGate: GiveBackGate + DebtGate {
-    /// Takes `n` permits at this tick, if they will be there at `latest` or sooner: [`Granted::due`] says
+    /// Takes `n` permits at this tick, if they are there, or will be at `latest` or sooner: [`Granted::due`] says
     /// when.
     ///
     /// # Errors
     ///
     /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
+
+    /// How many permits were taken that are not due yet at this tick, a started one counted whole.
+    fn waiting_at(&self, now: Tick) -> u64;
 
     /// Takes `n` permits that are there, in one turn, for the sake of those who need not wait: `None` may mean
     /// anything but that they were taken. Leave it as it is where that would be no quicker.
@@ -181,6 +184,11 @@ impl<A: Reserve, C> ReserveGate for Limiter<A, C> {
     #[inline(always)]
     fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
         self.at(now).reserve_once(n)
+    }
+
+    #[inline]
+    fn waiting_at(&self, now: Tick) -> u64 {
+        self.at(now).waiting()
     }
 
     #[inline]
@@ -373,6 +381,11 @@ macro_rules! gate_behind {
             #[inline(always)]
             fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
                 (**self).reserve_once_at(n, now)
+            }
+
+            #[inline]
+            fn waiting_at(&self, now: Tick) -> u64 {
+                (**self).waiting_at(now)
             }
 
             #[inline]

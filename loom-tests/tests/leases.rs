@@ -27,10 +27,12 @@ struct Gate {
     held: Mutex<u64>,
 }
 
+type Handle = Lease<Arc<Leases<TokenBucket, ManualClock>>>;
+
 /// A lease that is never dropped by accident: a thread that has stopped keeps its own.
 #[derive(Default)]
 struct Hand {
-    lease: Option<ManuallyDrop<Lease<Arc<Leases<TokenBucket, ManualClock>>>>>,
+    lease: Option<ManuallyDrop<Handle>>,
     noted: u64,
 }
 
@@ -215,7 +217,7 @@ fn each_against_each(run: &mut Run) {
                 let actors: &[[&[Deed]; 2]] = &[
                     [
                         &[acquire(taken), lease(2), take()],
-                        std::slice::from_ref(&one),
+                        std::slice::from_ref(one),
                     ],
                     [&[lease(2), take()], &[other.clone(), acquire(1)]],
                 ];

@@ -9,7 +9,7 @@ use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
 
 impl<A: Reserve + Settings, C> AdjustableAt<'_, A, C> {
-    /// Takes `n` permits, if they will be there at `latest` or sooner: [`Granted::due`] says when.
+    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: [`Granted::due`] says when.
     ///
     /// # Errors
     ///
@@ -18,6 +18,14 @@ impl<A: Reserve + Settings, C> AdjustableAt<'_, A, C> {
     pub fn reserve_until(&self, n: u64, latest: Tick) -> Result<Granted, Denied> {
         let now = self.now;
         turn::update::<A, _>(&self.gate.ring, Ahead { now, n, latest })
+    }
+
+    /// How many permits were taken that are not due yet, a started one counted whole.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        let now = self.now;
+        self.gate
+            .change(move |algorithm: &A, pair| (pair.word, algorithm.waiting(pair.word, now)))
     }
 
     /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it, which may
@@ -52,6 +60,11 @@ impl<A: Reserve + Settings, C> ReserveGate for Adjustable<A, C> {
                 latest: now,
             },
         )
+    }
+
+    #[inline]
+    fn waiting_at(&self, now: Tick) -> u64 {
+        self.at(now).waiting()
     }
 
     #[inline]

@@ -148,6 +148,11 @@ macro_rules! reserve_by_pace {
             ) -> (u64, Granted, u64) {
                 self.pace.cancel(word, now, granted, n)
             }
+
+            #[inline]
+            fn waiting(&self, word: u64, now: Tick) -> u64 {
+                self.pace.waiting(u64::MAX, word, now)
+            }
         }
     };
 }

@@ -222,6 +222,11 @@ impl crate::algorithm::Reserve for LeakyBucket {
     fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64) {
         self.pace.cancel_of(self.at_once, word, now, granted, n)
     }
+
+    #[inline]
+    fn waiting(&self, word: u64, now: Tick) -> u64 {
+        self.pace.waiting(self.at_once, word, now)
+    }
 }
 
 impl crate::algorithm::Requota for LeakyBucket {

@@ -163,7 +163,7 @@ pub trait Forecast: Algorithm {
 /// An algorithm of which permits can be had before they are there: those who take them are told when they
 /// are, in the order in which they came.
 pub trait Reserve: GiveBack + Debt {
-    /// Takes `n` permits, if they will be there at `latest` or sooner: the next word and the grant, which
+    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: the next word and the grant, which
     /// is [due](Granted::due) at the first tick at which they are.
     ///
     /// # Errors
@@ -184,6 +184,9 @@ pub trait Reserve: GiveBack + Debt {
     /// was promised, those who wait among it: the next word, what is kept of the reservation, which may be due
     /// sooner now, and how many came back, a part of one counted whole.
     fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64);
+
+    /// How many permits were taken that are not due yet, a started one counted whole.
+    fn waiting(&self, word: u64, now: Tick) -> u64;
 }
 
 /// An algorithm that is made from a quota, and whose word can be carried over to another one.

@@ -42,23 +42,28 @@ impl Sleepers {
         waker: &Waker,
         now: impl FnOnce() -> Tick,
     ) -> Option<Place> {
+        // Wakers are other people's code: none is cloned or dropped while the lock is held.
+        let waker = waker.clone();
         let mut all = self.all();
         if now() >= due {
-            if let Some(place) = known {
-                all.by_tick.remove(&place);
-            }
+            let old = known.and_then(|place| all.by_tick.remove(&place));
+            drop(all);
+            drop(old);
             return None;
         }
         let place = known.unwrap_or_else(|| {
             all.came += 1;
             (due, all.came)
         });
-        all.by_tick.insert(place, waker.clone());
+        let old = all.by_tick.insert(place, waker);
+        drop(all);
+        drop(old);
         Some(place)
     }
 
     fn forget(&self, place: Place) {
-        self.all().by_tick.remove(&place);
+        let old = self.all().by_tick.remove(&place);
+        drop(old);
     }
 
     pub(super) fn next(&self) -> Option<Tick> {
@@ -71,23 +76,18 @@ impl Sleepers {
         self.all().by_tick.len()
     }
 
-    /// Wakes those whose time has come, the earliest first.
-    pub(super) fn wake(&self, now: impl FnOnce() -> Tick) {
-        let awake = {
-            let mut all = self.all();
-            if all.by_tick.is_empty() {
-                return;
-            }
-            let now = now();
-            let asleep = match now.as_nanos().checked_add(1) {
-                Some(next) => all.by_tick.split_off(&(Tick::from_nanos(next), 0)),
-                None => BTreeMap::new(),
-            };
-            core::mem::replace(&mut all.by_tick, asleep)
-        };
-        for waker in awake.into_values() {
+    /// Wakes those whose time has come, the earliest first. One by one: a waker may do anything, and if it
+    /// panics the others are still there.
+    pub(super) fn wake(&self, now: impl Fn() -> Tick) {
+        while let Some(waker) = self.first_until(&now) {
             waker.wake();
         }
+    }
+
+    fn first_until(&self, now: impl Fn() -> Tick) -> Option<Waker> {
+        let mut all = self.all();
+        let first = all.by_tick.first_entry()?;
+        (first.key().0 <= now()).then(|| first.remove())
     }
 
     /// Blocks this thread until the clock says `due` or later.
@@ -97,7 +97,8 @@ impl Sleepers {
         loop {
             place = self.register(due, place, &waker, &now);
             if place.is_none() {
-                return now();
+                // Somebody may have turned it back since.
+                return due.max(now());
             }
             thread::park();
         }

@@ -234,7 +234,7 @@ impl<A: Reserve> Step for Ahead<'_, A> {
 }
 
 impl<A: Reserve, P: Place> At<'_, A, P> {
-    /// Takes `n` permits, if they will be there at `latest` or sooner: [`Granted::due`] says when. What
+    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: [`Granted::due`] says when. What
     /// [`Limiter::reserve`](crate::Limiter::reserve) and all that waits is made of.
     ///
     /// # Errors
@@ -279,6 +279,13 @@ impl<A: Reserve, P: Place> At<'_, A, P> {
                 latest,
             },
         )
+    }
+
+    /// How many permits were taken that are not due yet, a started one counted whole. Those of cancelled
+    /// reservations that were lost are among them.
+    #[inline]
+    pub fn waiting(&self) -> u64 {
+        self.algorithm.waiting(self.word(), self.now)
     }
 
     /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it, which may

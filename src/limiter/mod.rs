@@ -172,7 +172,8 @@ impl<A: Algorithm, C> Limiter<A, C> {
         self.at(now).try_acquire_n(n)
     }
 
-    /// Forgets everything: the limiter is fresh and full again. It allows one burst more.
+    /// Forgets everything: the limiter is fresh and full again. It allows one burst more; and those who wait for
+    /// permits that they have [reserved](Self::reserve) go when they were told, besides.
     ///
     /// ```
     /// # fn main() -> Result<(), tollgate::ConfigError> {

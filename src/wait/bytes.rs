@@ -16,13 +16,16 @@ use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
 
 /// As many bytes are asked for at once, or as few.
-const MOST: usize = 64 * 1024;
-const FEW: usize = 512;
+const MOST: u64 = 64 * 1024;
+const FEW: u64 = 512;
 
 impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
     /// This reader or writer at the limiter's rate, one permit a byte: permits are there before bytes are
-    /// moved, and while none can be moved none are held. For both directions at their own rates, wrap it
-    /// twice or split it.
+    /// moved. What bytes did not need is kept for the next ones, at most a
+    /// [piece](Throttled::in_pieces_of) for each direction, and given back when it is dropped: so a limiter
+    /// that several share moves at most a piece for each of them more than it grants.
+    ///
+    /// Reading and writing take from the same limiter, each in its own turn.
     ///
     /// ```
     /// use tokio::io::AsyncReadExt;
@@ -36,6 +39,7 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
     /// let mut reader = gate.on(&clock).bytes(&b"four hundred"[..]);
     /// let mut text = String::new();
     /// reader.read_to_string(&mut text).await?;
+    /// drop(reader);
     /// assert_eq!(gate.available(), 988);
     /// # Ok(())
     /// # })
@@ -45,9 +49,109 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
         Throttled {
             inner,
             on: self,
-            most: MOST,
-            few: FEW,
+            pieces: Pieces {
+                few: FEW,
+                most: MOST,
+            },
+            reading: Way::new(),
+            writing: Way::new(),
+        }
+    }
+}
+
+/// How many bytes are asked for.
+#[derive(Debug, Clone, Copy)]
+struct Pieces {
+    few: u64,
+    most: u64,
+}
+
+pin_project! {
+    /// One of the two directions.
+    struct Way<S> {
+        // Permits that are there and were not used yet.
+        kept: Option<Granted>,
+        // Whether the last permits were all used: then there is more to move.
+        flows: bool,
+        #[pin]
+        turn: Turn<S>,
+    }
+}
+
+impl<S> Way<S> {
+    const fn new() -> Self {
+        Self {
+            kept: None,
+            flows: false,
             turn: Turn::new(),
+        }
+    }
+}
+
+impl<S: Future<Output = ()>> Way<S> {
+    /// Permits for some of `wanted` bytes: those that are kept, or else others.
+    fn poll_permits<G, T>(
+        self: Pin<&mut Self>,
+        on: &On<G, T>,
+        pieces: &mut Pieces,
+        wanted: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<Granted>>
+    where
+        G: ReserveGate<Clock: Clock>,
+        T: Timer<Sleep = S>,
+    {
+        let mut this = self.project();
+        if let Some(kept) = this.kept.take() {
+            return Poll::Ready(Ok(kept));
+        }
+        loop {
+            let wanted = (wanted as u64).min(pieces.most);
+            let few = wanted.min(pieces.few);
+            let there = match *this.flows {
+                true => on.gate.available_at(on.gate.clock().now()),
+                false => few,
+            };
+            let n = there.clamp(few, wanted);
+            let turn = this.turn.as_mut();
+            match ready!(turn.poll_permits(on, n, Duration::MAX, context)) {
+                Ok(granted) => return Poll::Ready(Ok(granted)),
+                // It can't grant as many at once: fewer, then.
+                Err(Denied::Never { limit, .. }) if 0 < limit && limit < n => pieces.most = limit,
+                Err(denied) => return Poll::Ready(Err(io::Error::other(denied))),
+            }
+        }
+    }
+
+    /// So many bytes were moved by these permits.
+    fn moved<G: ReserveGate<Clock: Clock>, T>(
+        self: Pin<&mut Self>,
+        on: &On<G, T>,
+        few: u64,
+        granted: Granted,
+        bytes: usize,
+    ) {
+        let this = self.project();
+        let left = granted.n().saturating_sub(bytes as u64);
+        *this.flows = left == 0;
+        let too_many = left.saturating_sub(few);
+        let kept = match too_many {
+            0 => granted,
+            _ => {
+                on.gate
+                    .cancel_at(granted, too_many, on.gate.clock().now())
+                    .0
+            }
+        };
+        let left = left.min(few);
+        *this.kept = (left > 0).then(|| kept.with_n(left));
+    }
+
+    fn give_up<G: ReserveGate<Clock: Clock>, T>(self: Pin<&mut Self>, on: &On<G, T>) {
+        let this = self.project();
+        this.turn.give_up(on);
+        if let Some(kept) = this.kept.take() {
+            on.settle(kept, 0);
         }
     }
 }
@@ -63,10 +167,11 @@ pin_project! {
         #[pin]
         inner: I,
         on: On<G, T>,
-        most: usize,
-        few: usize,
+        pieces: Pieces,
         #[pin]
-        turn: Turn<T::Sleep>,
+        reading: Way<T::Sleep>,
+        #[pin]
+        writing: Way<T::Sleep>,
     }
 
     impl<I, G, T> PinnedDrop for Throttled<I, G, T>
@@ -77,49 +182,29 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            this.turn.give_up(this.on);
+            this.reading.give_up(this.on);
+            this.writing.give_up(this.on);
         }
     }
 }
 
 impl<I, G: ReserveGate<Clock: Clock>, T: Timer> Throttled<I, G, T> {
-    /// Bytes are not moved in smaller pieces than this, if there are as many to move: 512 if nothing is said.
-    /// A small one spreads them more evenly, and wakes more often. At least 1, and at most what the limiter
-    /// can grant at once.
+    /// Permits are taken for so many bytes at a time, and for more only while there are more bytes to move: 512
+    /// if nothing is said. A small piece spreads bytes more evenly, and wakes more often. At least 1, and at
+    /// most what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
-        self.few = bytes.max(1);
-        self.most = self.most.max(self.few);
+        let few = (bytes as u64).max(1);
+        self.pieces = Pieces {
+            few,
+            most: MOST.max(few),
+        };
         self
     }
 
     /// What is inside.
     pub const fn inner(&self) -> &I {
         &self.inner
-    }
-
-    /// Permits for some of `wanted` bytes.
-    fn poll_some(
-        on: &On<G, T>,
-        mut turn: Pin<&mut Turn<T::Sleep>>,
-        (few, most): (usize, &mut usize),
-        wanted: usize,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<Granted>> {
-        loop {
-            let wanted = wanted.min(*most) as u64;
-            let few = wanted.min(few as u64);
-            let there = on.gate.available_at(on.gate.clock().now());
-            let n = there.clamp(few, wanted.max(few));
-            match ready!(turn.as_mut().poll_permits(on, n, Duration::MAX, context)) {
-                Ok(granted) => return Poll::Ready(Ok(granted)),
-                // It can't grant as many at once: fewer, then.
-                Err(Denied::Never { limit, .. }) if 0 < limit && limit < n => {
-                    *most = usize::try_from(limit).unwrap_or(usize::MAX);
-                }
-                Err(denied) => return Poll::Ready(Err(io::Error::other(denied))),
-            }
-        }
     }
 }
 
@@ -134,13 +219,13 @@ impl<I: AsyncRead, G: ReserveGate<Clock: Clock>, T: Timer> AsyncRead for Throttl
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = self.project();
+        let mut this = self.project();
         let wanted = buffer.remaining();
         if wanted == 0 {
             return this.inner.poll_read(context, buffer);
         }
-        let pieces = (*this.few, this.most);
-        let granted = ready!(Self::poll_some(this.on, this.turn, pieces, wanted, context))?;
+        let way = this.reading.as_mut();
+        let granted = ready!(way.poll_permits(this.on, this.pieces, wanted, context))?;
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(allowed(&granted, wanted)));
         let read = this.inner.poll_read(context, &mut part);
         let moved = match read {
@@ -148,7 +233,7 @@ impl<I: AsyncRead, G: ReserveGate<Clock: Clock>, T: Timer> AsyncRead for Throttl
             _ => 0,
         };
         buffer.advance(moved);
-        this.on.settle(granted, moved as u64);
+        this.reading.moved(this.on, this.pieces.few, granted, moved);
         read
     }
 }
@@ -159,25 +244,19 @@ impl<I: AsyncWrite, G: ReserveGate<Clock: Clock>, T: Timer> AsyncWrite for Throt
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = self.project();
+        let mut this = self.project();
         if bytes.is_empty() {
             return this.inner.poll_write(context, bytes);
         }
-        let pieces = (*this.few, this.most);
-        let granted = ready!(Self::poll_some(
-            this.on,
-            this.turn,
-            pieces,
-            bytes.len(),
-            context
-        ))?;
-        let part = bytes.get(..allowed(&granted, bytes.len())).unwrap_or(bytes);
-        let written = this.inner.poll_write(context, part);
+        let way = this.writing.as_mut();
+        let granted = ready!(way.poll_permits(this.on, this.pieces, bytes.len(), context))?;
+        let part = bytes.get(..allowed(&granted, bytes.len()));
+        let written = this.inner.poll_write(context, part.unwrap_or(bytes));
         let moved = match written {
             Poll::Ready(Ok(moved)) => moved,
             _ => 0,
         };
-        this.on.settle(granted, moved as u64);
+        this.writing.moved(this.on, this.pieces.few, granted, moved);
         written
     }
 

@@ -94,6 +94,7 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
             on: self,
             n,
             timeout,
+            ended: None,
             turn: Turn::new(),
         }
     }
@@ -123,6 +124,8 @@ pin_project! {
         on: &'o On<G, T>,
         n: u64,
         timeout: Duration,
+        // What it ended with, if it has.
+        ended: Option<Result<Granted, Denied>>,
         #[pin]
         turn: Turn<T::Sleep>,
     }
@@ -145,8 +148,16 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> Future for Acquire<'_, G, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        this.turn
-            .poll_permits(this.on, *this.n, *this.timeout, context)
+        if let Some(ended) = *this.ended {
+            return Poll::Ready(ended);
+        }
+        let polled = this
+            .turn
+            .poll_permits(this.on, *this.n, *this.timeout, context);
+        if let Poll::Ready(ended) = polled {
+            *this.ended = Some(ended);
+        }
+        polled
     }
 }
 

@@ -12,7 +12,8 @@ use crate::outcome::{Denied, Granted};
 /// **Bound.** What is used counts at the tick at which it is due (or was made, if that was later), and
 /// keeps the bucket's bound there, whatever else is cancelled. (Permits that others
 /// [give back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
-/// `cancel`, which knows of them.)
+/// `cancel`, which knows of them. After a [reset](crate::Limiter::reset) those who waited before it go besides, and
+/// should not be cancelled.)
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,7 +39,7 @@ use crate::outcome::{Denied, Granted};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[must_use = "the permits are taken, and should be used, waited for or cancelled"]
 pub struct Reservation<G> {
     gate: G,

@@ -55,7 +55,8 @@ impl<G> WaitingRoom<G> {
 }
 
 impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
-    /// At most so many permits are waited for at once. (Whose turn comes within as many nanoseconds as there are
+    /// At most so many permits are waited for at once: a request for several counts by what is missing of them.
+    /// (Whose turn comes within as many nanoseconds as there are
     /// places may be counted as served already: ticks are whole nanoseconds, and each of those who wait may
     /// be due a part of one late.)
     ///
@@ -79,12 +80,31 @@ impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
             quota.period().as_nanos(),
             u128::from(quota.permits().max(1)),
         );
-        let time = period.saturating_mul(waiting.into()).div_ceil(permits);
-        // A nanosecond for each, unless that is long enough for one more to be served.
-        let late = u128::from(waiting).min(period / permits / 2);
-        let time = time.saturating_add(late);
+        let time = match quota.burst_size() {
+            1 => Self::one_by_one(&gate, waiting),
+            _ => {
+                let time = period.saturating_mul(waiting.into()).div_ceil(permits);
+                // A nanosecond for each, unless that is long enough for one more to be served.
+                time.saturating_add(u128::from(waiting).min(period / permits / 2))
+            }
+        };
         let longest = Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
         Self { gate, longest }
+    }
+
+    /// How long so many wait where each is due at a whole nanosecond after the one before: as the first ones do,
+    /// and a nanosecond.
+    fn one_by_one(gate: &Limiter<A, C>, waiting: u64) -> u128 {
+        let some = waiting.min(10_000);
+        let (mut word, mut due) = (0, Tick::ZERO);
+        for _ in 0..=some {
+            let reserved = gate.algorithm().reserve(word, Tick::ZERO, 1, Tick::MAX);
+            if let Ok((next, granted)) = reserved {
+                (word, due) = (next, granted.due());
+            }
+        }
+        let time = u128::from(due.as_nanos()).saturating_mul(waiting.into());
+        time.div_ceil(some.max(1).into()).saturating_add(1)
     }
 }
 
@@ -109,9 +129,10 @@ impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
         self.reserve_at(n, self.gate.clock().now())
     }
 
-    /// How many permits are waited for, a started one counted whole; a charge into debt is waited for, too.
+    /// How many permits are waited for, a started one counted whole; what was charged into debt is waited for, too,
+    /// and what was lost by those who gave up.
     pub fn waiting(&self) -> u64 {
-        self.gate.charge_at(0, self.gate.clock().now()).debt()
+        self.gate.waiting_at(self.gate.clock().now())
     }
 
     /// For those who wait in futures.

@@ -164,9 +164,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             this.turn.give_up(this.on);
-            if let Some(permit) = this.permit.take() {
-                this.on.settle(permit, 0);
-            }
+            give_back(this.on, this.permit);
         }
     }
 }
@@ -181,14 +179,21 @@ impl<I, S: Sink<I>, G: ReserveGate<Clock: Clock>, T: Timer> Sink<I> for LimitedS
             let permit = ready!(this.turn.as_mut().poll_one(this.on, context));
             *this.permit = Some(permit);
             // It may have been a while.
-            ready!(this.inner.poll_ready(context))?;
+            if let Err(error) = ready!(this.inner.poll_ready(context)) {
+                give_back(this.on, this.permit);
+                return Poll::Ready(Err(error));
+            }
         }
         Poll::Ready(Ok(()))
     }
 
     fn start_send(self: Pin<&mut Self>, item: I) -> Result<(), S::Error> {
         let this = self.project();
-        *this.permit = None;
+        if this.permit.take().is_none() {
+            // Somebody has not asked whether it is ready.
+            let now = this.on.gate.clock().now();
+            this.on.gate.charge_at(1, now);
+        }
         this.inner.start_send(item)
     }
 
@@ -197,7 +202,17 @@ impl<I, S: Sink<I>, G: ReserveGate<Clock: Clock>, T: Timer> Sink<I> for LimitedS
     }
 
     fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.project().inner.poll_close(context)
+        let this = self.project();
+        this.turn.give_up(this.on);
+        give_back(this.on, this.permit);
+        this.inner.poll_close(context)
+    }
+}
+
+/// A permit that is not used.
+fn give_back<G: ReserveGate<Clock: Clock>, T>(on: &On<G, T>, permit: &mut Option<Granted>) {
+    if let Some(permit) = permit.take() {
+        on.settle(permit, 0);
     }
 }
 

@@ -53,6 +53,7 @@ impl<S: Future<Output = ()>> Turn<S> {
         T: Timer<Sleep = S>,
     {
         let mut this = self.project();
+        let mut was_early = false;
         loop {
             match (*this.taken, this.sleep.as_mut().as_pin_mut()) {
                 (Some(Taken { granted, wakes }), Some(sleep)) => {
@@ -66,6 +67,12 @@ impl<S: Future<Output = ()>> Turn<S> {
                     // Woken early, or by a clock of another speed.
                     let left = wakes.saturating_since(now);
                     this.sleep.set(Some(on.timer.sleep(left)));
+                    if was_early {
+                        // A timer that does not sleep is not to keep others from running.
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    was_early = true;
                 }
                 _ => {
                     let now = on.gate.clock().now();
@@ -73,9 +80,11 @@ impl<S: Future<Output = ()>> Turn<S> {
                     let granted = on.gate.reserve_until_at(n, latest, now)?;
                     let due = granted.due();
                     if due <= now {
+                        this.sleep.set(None);
                         return Poll::Ready(Ok(granted.when_due()));
                     }
-                    let wakes = due.saturating_add(on.jitter.draw());
+                    // Not beyond the timeout.
+                    let wakes = due.saturating_add(on.jitter.draw()).min(latest.max(due));
                     *this.taken = Some(Taken { granted, wakes });
                     let wait = wakes.saturating_since(now);
                     this.sleep.set(Some(on.timer.sleep(wait)));
@@ -95,21 +104,21 @@ impl<S: Future<Output = ()>> Turn<S> {
         G: ReserveGate<Clock: Clock>,
         T: Timer<Sleep = S>,
     {
-        loop {
-            let turn = self.as_mut();
-            if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
-                return Poll::Ready(granted);
-            }
-            // Somebody has set the limiter beyond its clock's end, and may reset it.
-            let mut this = self.as_mut().project();
-            if this.sleep.is_none() {
-                this.sleep.set(Some(on.timer.sleep(STUCK)));
-            }
-            if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
-                ready!(sleep.poll(context));
-            }
-            this.sleep.set(None);
+        let turn = self.as_mut();
+        if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
+            return Poll::Ready(granted);
         }
+        // Somebody has set the limiter beyond its clock's end, and may reset it.
+        let mut this = self.project();
+        if this.sleep.is_none() {
+            this.sleep.set(Some(on.timer.sleep(STUCK)));
+        }
+        if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+            ready!(sleep.poll(context));
+        }
+        this.sleep.set(None);
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Cancels the reservation, if there is one: nobody waits for it any more.

@@ -3,3 +3,4 @@
 
 mod every_order;
 mod known_failures;
+mod search;

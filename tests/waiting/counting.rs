@@ -131,6 +131,10 @@ impl<G: ReserveGate> ReserveGate for Audited<G> {
         Ok(granted)
     }
 
+    fn waiting_at(&self, now: Tick) -> u64 {
+        self.gate.waiting_at(now)
+    }
+
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
         let (kept, back) = self.gate.cancel_at(granted, n, now);
         let mut account = self.account.lock().expect("nobody panicked");

@@ -149,10 +149,14 @@ impl AsyncRead for Silent {
 }
 
 #[test]
-fn who_has_nothing_to_read_holds_no_permits() {
+fn who_has_nothing_to_read_holds_a_piece_at_most() {
     let (clock, gate) = manual(Quota::per_second(1000).burst(100));
-    let mut reader = gate.on(&clock).bytes(Silent);
+    let mut reader = gate.on(&clock).bytes(Silent).in_pieces_of(10);
     let mut buffer = [0; 64];
-    assert!(poll_once(pin!(reader.read(&mut buffer))).is_none());
+    for _ in 0..100 {
+        assert!(poll_once(pin!(reader.read(&mut buffer))).is_none());
+        assert_eq!(gate.available(), 90);
+    }
+    drop(reader);
     assert_eq!(gate.available(), 100);
 }

@@ -82,6 +82,16 @@ impl<M: Meter + PartialEq> Pace<M> {
         (next, self.granted(next, made, now, n))
     }
 
+    /// How many permits were taken that are not due yet, a started one counted whole, where who is due stands no
+    /// more than `at_once` units above the clock.
+    #[inline]
+    pub(crate) fn waiting(&self, at_once: u64, word: u64, now: Tick) -> u64 {
+        // As of debt: a full burst that was taken at once from an idle bucket does not wait.
+        let due = self.made(now).saturating_add(self.round);
+        let due = due.saturating_add(at_once.min(self.reach));
+        word.saturating_sub(due).div_ceil(self.unit.get())
+    }
+
     /// The tick at which the clock has made so many units, if it will.
     pub(crate) fn tick_of(&self, units: u64) -> Option<Tick> {
         let tick = self.meter.tick_of(units);
@@ -111,13 +121,18 @@ impl<M: Meter + PartialEq> Pace<M> {
         n: u64,
     ) -> (u64, Granted, u64) {
         let at_once = at_once.min(self.reach);
+        // A caller whose tick is older than that of the grant does not turn time back.
+        let now = now.max(granted.at());
         let made = self.made(now);
         let base = made + self.round;
         let n = n.min(granted.n());
         let kept = granted.with_n(granted.n() - n);
         let is_last = word == granted.mark();
         let someone_waits = word > made.saturating_add(at_once);
-        if someone_waits && !is_last && !mistake!(CancelsInTheMiddle) {
+        // A reset, or who gave back although it waits, has lowered the word: its places are others' by now.
+        let waited = granted.mark() > made.saturating_add(at_once);
+        let is_gone = waited && word < granted.mark();
+        if is_gone || someone_waits && !is_last && !mistake!(CancelsInTheMiddle) {
             return (word, kept, 0);
         }
         let units = n.saturating_mul(self.unit.get());
