@@ -85,8 +85,10 @@ fn a_room_holds_as_many_as_it_says() {
             let waiting = std::iter::from_fn(|| room.reserve(1).ok())
                 .filter(|one| !one.is_due())
                 .count() as u64;
-            // What comes in a nanosecond is due together.
-            if !(places..=places + n / period).contains(&waiting) {
+            // What comes in a nanosecond is due together; and where the rate is not exact, the last of a burst
+            // may be due a nanosecond later, and hardly waits.
+            let soon = (n / period).max(1);
+            if !(places..=places + soon).contains(&waiting) {
                 wrong.push((n, burst, places, waiting));
             }
         }
