@@ -130,6 +130,6 @@ struct Readme;
 #[doc = include_str!("../docs/PAST_ONE_WORD.md")]
 struct PastOneWord;
 
-#[cfg(all(doctest, feature = "tokio"))]
+#[cfg(all(doctest, feature = "tokio", feature = "wide"))]
 #[doc = include_str!("../docs/TIME.md")]
 struct Time;
