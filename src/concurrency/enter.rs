@@ -20,6 +20,8 @@ use crate::primitive::{Sleeper, mistake};
 /// the next. What it says at last is a guard, or [`Denied::Never`] if it weighs more than the limit, be it that
 /// the limit was lowered while it waited. (Polled after that it asks anew.)
 ///
+/// It may be inside before it knows: one that is leaked, or kept without being polled, holds its room.
+///
 /// ```
 /// use std::thread;
 /// use std::time::Duration;
@@ -113,6 +115,11 @@ impl<G: Deref<Target = Concurrency> + Clone> Enter<G> {
 
     #[inline]
     fn wait_at_most(self, timeout: Option<Duration>) -> Result<Inside<G>, Denied> {
+        if self.ticket.is_some() {
+            // It was polled before, and stands in line, or is inside by now.
+            return self
+                .wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)));
+        }
         match self.gate.take(self.n, false) {
             Ok(()) => Ok(self.guard()),
             Err(denied) if timeout == Some(Duration::ZERO) || denied.is_permanent() => Err(denied),
@@ -142,7 +149,7 @@ impl<G: Deref<Target = Concurrency> + Clone> Enter<G> {
         match self.ticket.take().map(|ticket| self.gate.give_up(ticket)) {
             // Let in at the last moment.
             Some(GaveUp::Inside) if !mistake!(TooLateAnyhow) => Ok(self.guard()),
-            Some(GaveUp::Refused) => Err(Denied::never(self.n, self.gate.limit())),
+            Some(GaveUp::Refused(limit)) => Err(Denied::never(self.n, limit)),
             _ => Err(Denied::busy(self.n)),
         }
     }

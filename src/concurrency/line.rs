@@ -12,7 +12,8 @@
 //! knows it. So a ticket that is neither in line nor refused is that of one who is inside, and there is
 //! nothing else that he and the line must agree on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::PoisonError;
 use std::task::Waker;
 use std::vec::Vec;
@@ -36,8 +37,8 @@ struct Waiter {
 pub(super) struct Line {
     next: Ticket,
     waiting: BTreeMap<Ticket, Waiter>,
-    /// Those whom a lowered limit has put out, and who do not know it yet.
-    refused: BTreeSet<Ticket>,
+    /// Those whom a lowered limit has put out, and who do not know it yet; with that limit.
+    refused: BTreeMap<Ticket, u64>,
 }
 
 /// What came of asking.
@@ -52,7 +53,8 @@ pub(super) enum GaveUp {
     /// He had been let in, and is inside.
     Inside,
     Waiting,
-    Refused,
+    /// By this limit.
+    Refused(u64),
 }
 
 impl Line {
@@ -72,7 +74,8 @@ impl Line {
     fn refuse_above(&mut self, limit: u64) -> Vec<Waker> {
         let heavy = self.waiting.iter().filter(|(_, waiter)| waiter.n > limit);
         let heavy: Vec<Ticket> = heavy.map(|(ticket, _)| *ticket).collect();
-        self.refused.extend(&heavy);
+        self.refused
+            .extend(heavy.iter().map(|ticket| (*ticket, limit)));
         let waiters = heavy
             .iter()
             .filter_map(|ticket| self.waiting.remove(ticket));
@@ -125,8 +128,8 @@ impl Concurrency {
             return Asked::Waits(ticket);
         }
         match line.refused.remove(&ticket) {
-            true => Asked::Refused(Denied::never(n, self.load().limit())),
-            false => Asked::Inside,
+            Some(limit) => Asked::Refused(Denied::never(n, limit)),
+            None => Asked::Inside,
         }
     }
 
@@ -136,17 +139,19 @@ impl Concurrency {
         let was_first = line.is_first(ticket);
         let Some(waiter) = line.waiting.remove(&ticket) else {
             return match line.refused.remove(&ticket) {
-                true => GaveUp::Refused,
-                false => GaveUp::Inside,
+                Some(limit) => GaveUp::Refused(limit),
+                None => GaveUp::Inside,
             };
         };
         self.note_emptied(&line);
-        drop(line);
         // Who is next may want less.
-        if was_first && !mistake!(GivesUpSilently) {
-            self.let_in();
-        }
+        let let_in = match was_first && !mistake!(GivesUpSilently) {
+            true => self.hand_over(&mut line),
+            false => Vec::new(),
+        };
+        drop(line);
         drop(waiter);
+        wake(let_in);
         GaveUp::Waiting
     }
 
@@ -154,24 +159,31 @@ impl Concurrency {
     #[cold]
     #[inline(never)]
     pub(super) fn let_in(&self) {
-        while let Some(waker) = self.let_one_in() {
-            waker.wake();
-        }
+        let let_in = self.hand_over(&mut self.line());
+        wake(let_in);
     }
 
-    fn let_one_in(&self) -> Option<Waker> {
-        let mut line = self.line();
-        let others = line.waiting.len() > 1;
-        let first = line.waiting.first_entry()?;
-        let n = first.get().n;
-        let mut word = self.load();
-        while word.has_room(n) {
-            match self.exchange(word, word.with_inside(n).with_waiting(others)) {
-                Ok(()) => return Some(first.remove().waker),
-                Err(seen) => word = seen,
+    /// The same, of whom none is woken yet: all have their room before anybody's code runs.
+    fn hand_over(&self, line: &mut Line) -> Vec<Waker> {
+        let mut let_in = Vec::new();
+        loop {
+            let others = line.waiting.len() > 1;
+            let Some(first) = line.waiting.first_entry() else {
+                return let_in;
+            };
+            let n = first.get().n;
+            let mut word = self.load();
+            loop {
+                if !word.has_room(n) {
+                    return let_in;
+                }
+                match self.exchange(word, word.with_inside(n).with_waiting(others)) {
+                    Ok(()) => break,
+                    Err(seen) => word = seen,
+                }
             }
+            let_in.push(first.remove().waker);
         }
-        None
     }
 
     /// Sets a limit that the word can hold, and returns the one before.
@@ -185,13 +197,17 @@ impl Concurrency {
                 word = seen;
             }
         }
-        let refused = mistake!(LowersSilently => Vec::new(), else line.refuse_above(limit));
+        let lowered = limit < word.limit() && !mistake!(LowersSilently);
+        let mut awake = match lowered {
+            true => line.refuse_above(limit),
+            false => Vec::new(),
+        };
         self.note_emptied(&line);
-        drop(line);
-        refused.into_iter().for_each(Waker::wake);
         if !mistake!(RaisesSilently) {
-            self.let_in();
+            awake.extend(self.hand_over(&mut line));
         }
+        drop(line);
+        wake(awake);
         word.limit()
     }
 
@@ -209,5 +225,18 @@ impl Concurrency {
             true => self.line().waiting.len(),
             false => 0,
         }
+    }
+}
+
+/// Wakes them all, also if one of the wakers panics: that is passed on at the end.
+fn wake(wakers: Vec<Waker>) {
+    let mut panicked = None;
+    for waker in wakers {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panicked = Some(panic);
+        }
+    }
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
     }
 }

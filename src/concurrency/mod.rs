@@ -58,6 +58,9 @@ pub use self::word::MAX_CONCURRENCY;
 ///
 /// # What it is not
 ///
+/// Waiters are woken where somebody leaves. A task that is not only woken but run there, and leaves in turn, lets the
+/// next one in from within: a long line of such tasks needs a deep stack.
+///
 /// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard says nothing
 /// about the thread that holds it, and may be sent to another.
 ///
@@ -324,12 +327,13 @@ impl Concurrency {
         self.inside().max(self.peak.load(Relaxed))
     }
 
-    /// Begins a new peak with what is inside now, and returns the one before.
+    /// Begins a new peak with what is inside now, and returns the one before. (Who is entering in that moment may
+    /// be counted in the new one, though somebody left meanwhile.)
     pub fn reset_peak(&self) -> u64 {
         // ORDERING: Relaxed. What follows publishes it.
         let was = self.peak.swap(0, Relaxed);
         // ORDERING: Release. It publishes that the peak is 0 to whoever enters after it, who then does not take an
-        // older peak for one that is high enough; who entered before it is in what it returns.
+        // older peak for one that is high enough; who entered before it, and is still inside, is in what it returns.
         // Model: loom-tests/tests/concurrency_word.rs::no_peak_is_missed
         let inside = Word(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);

@@ -4,8 +4,10 @@
 
 #![cfg(feature = "std")]
 
+mod given;
 mod model;
 mod order;
+mod panics;
 #[path = "../common/random.rs"]
 #[allow(dead_code, reason = "not all of it is needed here")]
 mod random;
