@@ -209,7 +209,7 @@ fn a_waker_that_meddles_finds_the_gate_open() {
         assert!(!poll(enter, &waker()));
         assert!(!poll(enter, &waker()));
     }
-    line.remove(0);
+    drop(line.remove(0));
     gate.set_limit(2).unwrap();
     gate.set_limit(1).unwrap();
     gate.set_limit(4).unwrap();
