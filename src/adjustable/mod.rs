@@ -61,13 +61,16 @@ use ring::Ring;
 /// - [`Keep::Scaled`] keeps the part of the burst that is there, and so adds to the permits at hand where it makes
 ///   the burst larger. [`Keep::Fresh`] allows a burst more, as a reset does.
 ///
-/// Windows go on with whole permits: what was counted counts in the new quota's current window, and is
-/// forgotten with that.
+/// Windows and greedy intervals whose period stays go on with their counts, which end when they would have ended; what
+/// one limit has more than the other counts as taken, until then. Where the period changes, what was counted
+/// counts in the new one's current window: so who changes the period again and again, more often than once a
+/// period, grants little. A queue keeps its line, whatever it can hold: what it can hold more is room.
+/// [`Keep::Scaled`] may lose a part of a permit with each change, where whole ones are counted.
 ///
 /// **Undo.** A grant that was made under a quota which has been replaced can't be [undone](Self::undo): nothing
 /// comes back of it, and its permits come again with time only. (Whether the clock has refilled them meanwhile is
 /// known to nobody, since the word counts in other units now.) Who knows better may
-/// [`refund`](Self::refund).
+/// [`refund`](Self::refund). A grant knows its version by 32 bits: it must not be kept for 2^32 changes.
 ///
 /// **Reservations** keep the tick at which they are due, whatever the quota becomes; what waits, counts as debt for
 /// those who come after the change, who may so be due before those who came before it if the rate has risen. Of one

@@ -36,3 +36,43 @@ pub(super) fn scaled<A: Requota>(this: &A, word: u64, now: Tick, next: &A) -> u6
     // It fits: no more is there than there can be.
     next.take_up_to(0, now, there.saturating_sub(part as u64)).0
 }
+
+/// The word with no more permits than so many: what parts of permits are rounded to is taken.
+pub(super) fn no_more_than<A: Algorithm>(part: u128, word: u64, now: Tick, next: &A) -> u64 {
+    let there = next.available(word, now);
+    let part = u64::try_from(part).unwrap_or(u64::MAX);
+    next.take_up_to(word, now, there.saturating_sub(part)).0
+}
+
+/// How counts go on where the periods stay: as many permits are there as before, or as large a part of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// What one limit has more than the other counts as taken, or as not taken.
+    AsIs,
+    /// Rounded up.
+    Scaled,
+}
+
+impl Counts {
+    /// The count of the period that counts, of so many of the old limit and the new one.
+    pub(super) fn current(self, count: u64, limit: u64, next: u64) -> u64 {
+        match self {
+            Self::AsIs => (count.saturating_add(next.saturating_sub(limit)))
+                .saturating_sub(limit.saturating_sub(next)),
+            Self::Scaled => Self::scaled(count, limit, next),
+        }
+    }
+
+    /// That of a period before it, which only weighs.
+    pub(super) fn before(self, count: u64, limit: u64, next: u64) -> u64 {
+        match self {
+            Self::AsIs => count,
+            Self::Scaled => Self::scaled(count, limit, next),
+        }
+    }
+
+    fn scaled(count: u64, limit: u64, next: u64) -> u64 {
+        let scaled = u128::from(count) * u128::from(next);
+        u64::try_from(scaled.div_ceil(u128::from(limit.max(1)))).unwrap_or(u64::MAX)
+    }
+}

@@ -245,11 +245,18 @@ impl crate::algorithm::Requota for LeakyBucket {
 
     #[inline]
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        self.pace.carry_over(word, now, &next.pace)
+        match (self.free_permits(), next.free_permits()) {
+            // Those in line stay in line, however long it may be; and what it can hold more is room.
+            (Some(_), Some(_)) => self.pace.carry_level(word, now, &next.pace),
+            _ => self.pace.carry_over(word, now, &next.pace),
+        }
     }
 
     #[inline]
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        self.pace.carry_scaled(word, now, &next.pace)
+        match (self.free_permits(), next.free_permits()) {
+            (Some(_), Some(_)) => self.pace.carry_level(word, now, &next.pace),
+            _ => self.pace.carry_scaled(word, now, &next.pace),
+        }
     }
 }

@@ -202,7 +202,7 @@ pub trait Requota: Algorithm + Sized {
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
 
     /// The word with which `next` goes on at `now` where this left off: with as many permits, but
-    /// no more than it can hold, and with as much debt, as far as it can hold that; a part of a permit
+    /// no more than it can hold, and with as much debt, as far as it can hold that (a queue goes on with its line); a part of a permit
     /// is rounded to the limiter's favour, not the caller's. `now` should be no older than what the word
     /// has seen: a bucket that is carried over to windows by a caller whose clock is behind may find a
     /// new window when the clock catches up.

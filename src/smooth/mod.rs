@@ -29,9 +29,12 @@
 //! - **In each interval** from one due tick to another the permits of all calls whose turn is in it, but for the
 //!   last one's, are at most `stored + rate * interval`; what is stored is at most `rate * max_burst`, and of a
 //!   limiter that warms up none is free: there it is `rate * interval`. Rates, costs and stored permits
-//!   are doubles: a cost may be wrong by 2^-50 of itself, which is a nanosecond in two weeks.
+//!   are doubles: with a cold factor of 3 a cost may be wrong by 2^-50 of itself, which is a nanosecond in two
+//!   weeks. What cold permits cost more than others is less exact where the factor is large: by 2^-38 with one of
+//!   1000, by 2^-19 with a million. None costs less than an interval.
 //! - **No less**, but for the nanosecond to which each call's cost is rounded up (so not more than one call a
-//!   nanosecond), and one more with every sixteenth change of the rate.
+//!   nanosecond), and one more with every sixteenth change of the rate at the latest turn. (A store of more than 50
+//!   days loses up to 7 ns of what comes between two calls to its last digit.)
 //! - **A change of the rate** takes effect at one moment: each call costs what it does at the old rate or at the
 //!   new one. Turns that were given stay, and what is stored stays the same part of a full store.
 //!

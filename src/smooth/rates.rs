@@ -101,7 +101,12 @@ impl<K: Curve, C> Smooth<K, C> {
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
         // Nobody else changes the version, nor what belongs to it.
         let mut state = self.load();
-        let (old, new) = (self.store(self.rate_of(state)), self.store(rate));
+        let in_force = self.rate_of(state);
+        if in_force == rate {
+            // As where a configuration is read again.
+            return;
+        }
+        let (old, new) = (self.store(in_force), self.store(rate));
         let version = mistake!(OverwritesTheRate => state.version, else state.version + 1);
         // ORDERING: Release. See `rate_of`. Model: loom-tests/tests/smooth.rs. A swap, since words change by read-modify-write alone.
         self.place_of(version)
@@ -109,7 +114,8 @@ impl<K: Curve, C> Smooth<K, C> {
         loop {
             let until_now = old.resync(state, now);
             let stored = old.scaled(until_now.stored, &new);
-            let mut next = until_now.next_version(stored, mistake!(KeepsTheTurn));
+            let moved = state.next < until_now.next;
+            let mut next = until_now.next_version(stored, moved || mistake!(KeepsTheTurn));
             if mistake!(OverwritesTheRate) {
                 next.version = state.version;
             }

@@ -43,11 +43,11 @@ impl State {
     }
 
     /// The same in the next version, with so many permits. Where the versions begin anew the next turn moves on by
-    /// one, so that a next turn and a version never come together a second time.
-    pub(super) const fn next_version(self, stored: f64, keeps_the_turn: bool) -> Self {
+    /// one, unless it has just `moved`, so that a next turn and a version never come together a second time.
+    pub(super) const fn next_version(self, stored: f64, moved: bool) -> Self {
         let version = (self.version + 1) % VERSIONS;
         let next = match version {
-            0 if self.next < NEVER && !keeps_the_turn => self.next + 1,
+            0 if self.next < NEVER && !moved => self.next + 1,
             _ => self.next,
         };
         Self {

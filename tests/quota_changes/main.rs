@@ -4,6 +4,7 @@
 
 mod kept;
 mod model;
+mod regularly;
 mod threads;
 mod waiting;
 

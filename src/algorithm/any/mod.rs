@@ -110,7 +110,14 @@ impl Requota for AnyAlgorithm {
             (Self::LeakyBucket(this), Self::LeakyBucket(next)) => {
                 this.carry_scaled(word, now, next)
             }
-            // All others count whole permits.
+            (Self::FixedWindow(this), Self::FixedWindow(next)) => {
+                this.carry_scaled(word, now, next)
+            }
+            (Self::SlidingWindow(this), Self::SlidingWindow(next)) => {
+                this.carry_scaled(word, now, next)
+            }
+            (Self::Intervals(this), Self::Intervals(next)) => this.carry_scaled(word, now, next),
+            // Others count whole permits.
             (this, next) => carry::scaled(this, word, now, next),
         }
     }

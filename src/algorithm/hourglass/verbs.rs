@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use super::Hourglass;
+use crate::algorithm::carry::Counts;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
@@ -125,6 +126,30 @@ impl Hourglass {
     #[inline(always)]
     fn word(&self, end: u64, taken: u64) -> u64 {
         (end << self.bits) | taken
+    }
+
+    /// The word in which what was taken goes on until the same end, if the next one has the same period.
+    pub(in crate::algorithm) fn recount(
+        &self,
+        word: u64,
+        now: Tick,
+        next: &Self,
+        counts: Counts,
+    ) -> Option<u64> {
+        let view = self.view(word, now);
+        if self.period.period() != next.period.period() || view.taken == 0 {
+            return None;
+        }
+        let taken = counts.current(view.taken, self.limit.get(), next.limit.get());
+        let taken = taken.min(next.most);
+        // Its parts may be larger ones: it does not end earlier.
+        let end = match next.shift.checked_sub(self.shift) {
+            Some(finer) => u128::from(view.end) << finer.min(64),
+            None => u128::from(view.end).div_ceil(1 << (self.shift - next.shift).min(64)),
+        };
+        let ends = u64::MAX >> next.bits;
+        let end = u64::try_from(end).ok().filter(|end| *end <= ends - 2)?;
+        Some(if taken == 0 { 0 } else { next.word(end, taken) })
     }
 
     /// Puts back up to `n` of the permits taken: the next word, and how many.

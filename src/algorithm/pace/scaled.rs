@@ -4,6 +4,23 @@ use super::{MAX_WORD, Meter, Pace, min};
 use crate::clock::Tick;
 
 impl<M: Meter + PartialEq> Pace<M> {
+    /// As much as is in the bucket, rounded up, also where it is more than the next one's reach.
+    pub(crate) fn carry_level(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        let ahead = word.saturating_sub(self.made(now));
+        if self == next {
+            return word;
+        }
+        if ahead == 0 {
+            return 0;
+        }
+        let units = u128::from(ahead) * u128::from(next.unit.get());
+        let units = units.div_ceil(u128::from(self.unit.get()));
+        min(
+            u128::from(next.base(now)).saturating_add(units),
+            MAX_WORD as u128,
+        ) as u64
+    }
+
     /// The part of the reach that is there, exactly, in units of the next one, rounded down.
     pub(crate) fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
         let ahead = word.saturating_sub(self.made(now));

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use super::SlidingWindow;
+use crate::algorithm::carry::Counts;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
@@ -73,6 +74,22 @@ impl SlidingWindow {
     fn counted_at(&self, view: View, now: Tick) -> Tick {
         let start = self.grid.start_of(self.window(view.settled));
         now.max(Tick::from_nanos(start))
+    }
+
+    /// The word in which these counts go on, if the next one has the same windows.
+    pub(super) fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64> {
+        let same = self.grid.period() == next.grid.period() && self.alignment == next.alignment;
+        let view = self.view(word, now);
+        let window = self.window(view.settled);
+        if !same || window > next.grid.last_index() {
+            return None;
+        }
+        let (limit, then) = (self.limit.get(), next.limit.get());
+        let before = counts.before(view.before, limit, then).min(next.most);
+        let count = counts.current(view.count, limit, then).min(next.most);
+        let word = ((window << next.bits | before) << next.bits) | count;
+        // Nothing counted is as good as new.
+        Some(if before == 0 && count == 0 { 0 } else { word })
     }
 
     /// What so many permits weigh.
