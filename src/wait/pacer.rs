@@ -66,18 +66,6 @@ impl Pacer {
 }
 
 impl<C: Clock> Pacer<C> {
-    /// The same on a clock of your own.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] as [`with_slack`](Pacer::with_slack).
-    pub fn with_clock(quota: Quota, slack: u64, clock: C) -> Result<Self, ConfigError> {
-        // There is nothing to catch up with yet.
-        let quota = quota.burst(slack.saturating_add(1)).initial(1);
-        let gate = Limiter::with_clock(Gcra::new(quota)?, clock);
-        Ok(Self { gate })
-    }
-
     /// When the next piece of work may begin: [`Reservation::due`]. Who changes their mind may
     /// [cancel](Reservation::cancel) it.
     ///
@@ -96,6 +84,17 @@ impl<C: Clock> Pacer<C> {
 }
 
 impl<C> Pacer<C> {
+    /// The same on a clock of your own. It starts with its first use: there is nothing to catch up with then.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] as [`with_slack`](Pacer::with_slack).
+    pub fn with_clock(quota: Quota, slack: u64, clock: C) -> Result<Self, ConfigError> {
+        let quota = quota.burst(slack.saturating_add(1)).initial(1);
+        let gate = Limiter::unstarted(Gcra::new(quota)?, clock);
+        Ok(Self { gate })
+    }
+
     /// [`reserve`](Self::reserve) at this tick.
     ///
     /// # Errors

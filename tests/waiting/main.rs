@@ -10,5 +10,6 @@ mod counting;
 #[cfg(all(feature = "futures", feature = "tokio"))]
 mod edges;
 mod futures_wait;
+mod pacer;
 mod storms;
 mod throttles;
