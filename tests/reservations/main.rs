@@ -4,3 +4,4 @@
 mod every_order;
 mod known_failures;
 mod search;
+mod steps;

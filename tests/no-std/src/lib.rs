@@ -88,6 +88,17 @@ pub extern "C" fn tollgate_at(nanos: u64) -> bool {
     at.try_acquire().is_ok()
 }
 
+/// What those do who wait, at the caller's tick: when they are due, all ones for never.
+#[unsafe(no_mangle)]
+pub extern "C" fn tollgate_reserve(nanos: u64, n: u64, latest: u64) -> u64 {
+    let at = SPACED.at(Tick::from_nanos(nanos));
+    let Ok(granted) = at.reserve_until(n, Tick::from_nanos(latest)) else {
+        return u64::MAX;
+    };
+    let (kept, back) = at.cancel(granted, n / 2);
+    kept.due().as_nanos() ^ back ^ at.waiting()
+}
+
 /// A quota from text, which allocates nothing: its burst, 0 if the text is none.
 ///
 /// # Safety
