@@ -244,7 +244,7 @@ impl<K: Curve> Store<K> {
     pub(super) fn scaled(&self, stored: f64, new: &Self) -> f64 {
         let (old, max) = (self.max(), new.max());
         match old > 0.0 {
-            true => self.pace.unit.settle(stored * max / old, max).min(max),
+            true => self.pace.unit.settle(stored * max / old, max),
             false => new.initial(),
         }
     }

@@ -16,6 +16,7 @@
 
 use super::Smooth;
 use super::curve::{Curve, Store};
+use super::pace::Unit;
 use super::state::State;
 use crate::primitive::{AtomicU64, Ordering, mistake};
 use std::sync::PoisonError;
@@ -102,8 +103,9 @@ impl<K: Curve, C> Smooth<K, C> {
         // Nobody else changes the version, nor what belongs to it.
         let mut state = self.load();
         let in_force = self.rate_of(state);
-        if in_force == rate {
-            // As where a configuration is read again.
+        if in_force == rate && self.unit == Unit::Nanos {
+            // As where a configuration is read again. (Guava scales what is stored all the same, which may
+            // change its last digit.)
             return;
         }
         let (old, new) = (self.store(in_force), self.store(rate));
