@@ -23,7 +23,8 @@ MODELLED = {
         "carry_over", "rebase",
     ],
     "src/quota/mod.rs": ["valid_period_ns"],
-    "src/outcome.rs": ["reset_after", "tick_of", "with_reset_units", "with_debt"],
+    "src/outcome/granted.rs": ["reset_after", "tick_of", "with_reset_units"],
+    "src/outcome/charged.rs": ["with_debt"],
 }
 
 CONSTANTS = {

@@ -3,11 +3,15 @@
 use std::boxed::Box;
 use std::sync::Arc;
 
+#[cfg(feature = "wide")]
+use crate::adjustable::Adjustable;
 use crate::algorithm::Algorithm;
 use crate::algorithm::Debt;
 use crate::algorithm::GiveBack;
 use crate::algorithm::Lend;
 use crate::algorithm::Reserve;
+#[cfg(feature = "wide")]
+use crate::algorithm::Settings;
 use crate::algorithm::Split;
 use crate::clock::{Clock, Tick};
 use crate::limiter::Limiter;
@@ -132,70 +136,79 @@ pub trait ReserveGate: GiveBackGate + DebtGate {
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
 }
 
-impl<A: Algorithm, C> Gate for Limiter<A, C> {
-    type Clock = C;
+/// Implements what the algorithm allows by a view's verbs.
+macro_rules! gate_of_views {
+    ($gate:ty $(, $bound:ident)?) => {
+        impl<A: Algorithm $(+ $bound)?, C> Gate for $gate {
+            type Clock = C;
 
-    #[inline]
-    fn clock(&self) -> &C {
-        self.clock()
-    }
+            #[inline]
+            fn clock(&self) -> &C {
+                self.clock()
+            }
 
-    #[inline]
-    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).try_acquire_n(n)
-    }
+            #[inline]
+            fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+                self.at(now).try_acquire_n(n)
+            }
 
-    #[inline]
-    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-        self.at(now).take_up_to(n)
-    }
+            #[inline]
+            fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+                self.at(now).take_up_to(n)
+            }
 
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        self.at(now).available()
-    }
+            #[inline]
+            fn available_at(&self, now: Tick) -> u64 {
+                self.at(now).available()
+            }
+        }
+
+        impl<A: GiveBack $(+ $bound)?, C> GiveBackGate for $gate {
+            #[inline]
+            fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
+                self.at(now).undo(granted)
+            }
+
+            #[inline]
+            fn refund_at(&self, n: u64, now: Tick) -> u64 {
+                self.at(now).refund(n)
+            }
+        }
+
+        impl<A: Debt $(+ $bound)?, C> DebtGate for $gate {
+            #[inline]
+            fn charge_at(&self, n: u64, now: Tick) -> Charged {
+                self.at(now).charge(n)
+            }
+        }
+
+        impl<A: Reserve $(+ $bound)?, C> ReserveGate for $gate {
+            #[inline(always)]
+            fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
+                self.at(now).reserve_until(n, latest)
+            }
+
+            #[inline(always)]
+            fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+                self.at(now).reserve_once(n)
+            }
+
+            #[inline]
+            fn waiting_at(&self, now: Tick) -> u64 {
+                self.at(now).waiting()
+            }
+
+            #[inline]
+            fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
+                self.at(now).cancel(granted, n)
+            }
+        }
+    };
 }
 
-impl<A: GiveBack, C> GiveBackGate for Limiter<A, C> {
-    #[inline]
-    fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
-        self.at(now).undo(granted)
-    }
-
-    #[inline]
-    fn refund_at(&self, n: u64, now: Tick) -> u64 {
-        self.at(now).refund(n)
-    }
-}
-
-impl<A: Debt, C> DebtGate for Limiter<A, C> {
-    #[inline]
-    fn charge_at(&self, n: u64, now: Tick) -> Charged {
-        self.at(now).charge(n)
-    }
-}
-
-impl<A: Reserve, C> ReserveGate for Limiter<A, C> {
-    #[inline(always)]
-    fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).reserve_until(n, latest)
-    }
-
-    #[inline(always)]
-    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
-        self.at(now).reserve_once(n)
-    }
-
-    #[inline]
-    fn waiting_at(&self, now: Tick) -> u64 {
-        self.at(now).waiting()
-    }
-
-    #[inline]
-    fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
-        self.at(now).cancel(granted, n)
-    }
-}
+gate_of_views!(Limiter<A, C>);
+#[cfg(feature = "wide")]
+gate_of_views!(Adjustable<A, C>, Settings);
 
 impl<A: Split, C> Gate for Sharded<A, C> {
     type Clock = C;

@@ -1,11 +1,10 @@
 //! Reservations, and all that waits.
 
+use super::AdjustableAt;
 use super::turn::{self, Ahead, part_of};
-use super::{Adjustable, AdjustableAt};
 use crate::algorithm::Reserve;
 use crate::algorithm::Settings;
 use crate::clock::Tick;
-use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
 
 impl<A: Reserve + Settings, C> AdjustableAt<'_, A, C> {
@@ -18,6 +17,13 @@ impl<A: Reserve + Settings, C> AdjustableAt<'_, A, C> {
     pub fn reserve_until(&self, n: u64, latest: Tick) -> Result<Granted, Denied> {
         let now = self.now;
         turn::update::<A, _>(&self.gate.ring, Ahead { now, n, latest })
+    }
+
+    /// Takes `n` permits that are there, in one turn: `None` may mean anything but that they were taken.
+    #[inline(always)]
+    pub(crate) fn reserve_once(&self, n: u64) -> Option<Granted> {
+        let (now, latest) = (self.now, self.now);
+        turn::try_once::<A, _>(&self.gate.ring, Ahead { now, n, latest })
     }
 
     /// How many permits were taken that are not due yet, a started one counted whole.
@@ -41,34 +47,5 @@ impl<A: Reserve + Settings, C> AdjustableAt<'_, A, C> {
             let (next, kept, back) = algorithm.cancel(pair.word, now, &granted, n);
             (next, (kept, back))
         })
-    }
-}
-
-impl<A: Reserve + Settings, C> ReserveGate for Adjustable<A, C> {
-    #[inline]
-    fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).reserve_until(n, latest)
-    }
-
-    #[inline(always)]
-    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
-        turn::try_once::<A, _>(
-            &self.ring,
-            Ahead {
-                now,
-                n,
-                latest: now,
-            },
-        )
-    }
-
-    #[inline]
-    fn waiting_at(&self, now: Tick) -> u64 {
-        self.at(now).waiting()
-    }
-
-    #[inline]
-    fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
-        self.at(now).cancel(granted, n)
     }
 }

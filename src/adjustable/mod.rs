@@ -2,7 +2,6 @@
 
 mod ahead;
 mod at;
-mod gates;
 mod keep;
 mod ring;
 mod turn;

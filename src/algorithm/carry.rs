@@ -1,4 +1,4 @@
-//! Going on with another quota, where the words of the two have nothing in common.
+//! Going on with another quota, where the words of the two have little or nothing in common.
 
 use super::{Algorithm, Debt, Requota};
 use crate::clock::Tick;
@@ -37,11 +37,45 @@ pub(super) fn scaled<A: Requota>(this: &A, word: u64, now: Tick, next: &A) -> u6
     next.take_up_to(0, now, there.saturating_sub(part as u64)).0
 }
 
+/// An algorithm that counts in periods, whose counts may go on in another one's.
+pub(super) trait Recount: Requota + Debt + PartialEq {
+    /// The word in which what was counted goes on until it would have been forgotten, if `next` has the same
+    /// periods.
+    fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64>;
+}
+
+/// [`Requota::carry_over`] by counts, or else by whole permits.
+pub(super) fn over<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
+    if this == next {
+        return word;
+    }
+    match this.recount(word, now, next, Counts::AsIs) {
+        Some(counted) => no_more_than(this.available(word, now), counted, now, next),
+        None => by_permits(this, word, now, next),
+    }
+}
+
+/// [`Requota::carry_scaled`] by counts, or else by whole permits.
+pub(super) fn in_part<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
+    let (have, most) = (this.available(word, now), this.available(0, now));
+    if this == next || have == 0 || most == 0 {
+        // There is nothing to be scaled, and a debt stays.
+        return over(this, word, now, next);
+    }
+    match this.recount(word, now, next, Counts::Scaled) {
+        Some(counted) => {
+            let part = u128::from(have) * u128::from(next.available(0, now)) / u128::from(most);
+            let part = u64::try_from(part).unwrap_or(u64::MAX);
+            no_more_than(part, counted, now, next)
+        }
+        None => scaled(this, word, now, next),
+    }
+}
+
 /// The word with no more permits than so many: what parts of permits are rounded to is taken.
-pub(super) fn no_more_than<A: Algorithm>(part: u128, word: u64, now: Tick, next: &A) -> u64 {
+fn no_more_than<A: Algorithm>(permits: u64, word: u64, now: Tick, next: &A) -> u64 {
     let there = next.available(word, now);
-    let part = u64::try_from(part).unwrap_or(u64::MAX);
-    next.take_up_to(word, now, there.saturating_sub(part)).0
+    next.take_up_to(word, now, there.saturating_sub(permits)).0
 }
 
 /// How counts go on where the periods stay: as many permits are there as before, or as large a part of them.

@@ -104,6 +104,7 @@ impl Concurrency {
             }
             let has_room = word.has_room(n);
             if !has_room && mistake!(WaitsBlindly) {
+                // ORDERING: Relaxed, as `exchange` on failure. A model's mistake, in no other build.
                 self.word.fetch_or(WAITING, Relaxed);
                 return Asked::Waits(line.push(n, waker));
             }
@@ -191,6 +192,7 @@ impl Concurrency {
         let mut line = self.line();
         let mut word = self.load();
         if mistake!(SetsByStore) {
+            // ORDERING: Relaxed. A model's mistake, in no other build: a word changes by read-modify-write alone.
             self.word.store(word.with_limit(limit).0, Relaxed);
         } else {
             while let Err(seen) = self.exchange(word, word.with_limit(limit)) {

@@ -323,7 +323,7 @@ impl Concurrency {
     /// ```
     #[must_use]
     pub fn peak(&self) -> u64 {
-        // Who has just entered may not have noted it yet.
+        // ORDERING: Relaxed. It publishes nothing. Who has just entered may not have noted it yet, and is inside.
         self.inside().max(self.peak.load(Relaxed))
     }
 

@@ -12,7 +12,7 @@ use super::delegate::runs_on;
 use super::grid::period_of;
 use super::hourglass::Hourglass;
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
-use super::{Algorithm, Level, Requota, carry};
+use super::{Level, Requota, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
@@ -210,8 +210,8 @@ alignable!(FixedWindow);
 settings_of_kinds!(Opening, 11; 0 Aligned 1 FirstHit);
 settings!(FixedWindow, 11; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
-impl FixedWindow {
-    /// The word in which what was taken goes on until the same end, where that is not the clock's.
+/// Where the period is the word's own. On the clock's grid whole permits are carried over.
+impl carry::Recount for FixedWindow {
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: carry::Counts) -> Option<u64> {
         match (&self.opening, &next.opening) {
             (Opening::FirstHit(this), Opening::FirstHit(next)) => {
@@ -236,29 +236,10 @@ impl Requota for FixedWindow {
     }
 
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        if self == next {
-            return word;
-        }
-        let have = self.available(word, now);
-        match self.recount(word, now, next, carry::Counts::AsIs) {
-            Some(counted) => carry::no_more_than(have.into(), counted, now, next),
-            None => carry::by_permits(self, word, now, next),
-        }
+        carry::over(self, word, now, next)
     }
 
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        let (have, most) = (self.available(word, now), self.available(0, now));
-        if self == next {
-            return word;
-        }
-        if have == 0 || most == 0 {
-            // There is nothing to be scaled, and a debt stays.
-            return self.carry_over(word, now, next);
-        }
-        let part = u128::from(have) * u128::from(next.available(0, now)) / u128::from(most);
-        match self.recount(word, now, next, carry::Counts::Scaled) {
-            Some(counted) => carry::no_more_than(part, counted, now, next),
-            None => carry::scaled(self, word, now, next),
-        }
+        carry::in_part(self, word, now, next)
     }
 }

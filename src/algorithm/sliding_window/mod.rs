@@ -36,7 +36,7 @@ use core::num::NonZeroU64;
 use super::alignment::{Alignment, alignable};
 use super::grid::{Grid, Layout, period_of};
 use super::settings::{NO_QUOTA, settings};
-use super::{Algorithm, Requota, carry};
+use super::{Requota, carry};
 use crate::clock::Tick;
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
@@ -226,30 +226,11 @@ impl Requota for SlidingWindow {
     }
 
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        if self == next {
-            return word;
-        }
-        let have = self.available(word, now);
-        match self.recount(word, now, next, carry::Counts::AsIs) {
-            Some(counted) => carry::no_more_than(have.into(), counted, now, next),
-            None => carry::by_permits(self, word, now, next),
-        }
+        carry::over(self, word, now, next)
     }
 
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
-        let have = self.available(word, now);
-        if self == next {
-            return word;
-        }
-        if have == 0 {
-            // There is nothing to be scaled, and a debt stays.
-            return self.carry_over(word, now, next);
-        }
-        let part = u128::from(have) * u128::from(next.limit.get()) / u128::from(self.limit.get());
-        match self.recount(word, now, next, carry::Counts::Scaled) {
-            Some(counted) => carry::no_more_than(part, counted, now, next),
-            None => carry::scaled(self, word, now, next),
-        }
+        carry::in_part(self, word, now, next)
     }
 }
 

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use super::SlidingWindow;
-use crate::algorithm::carry::Counts;
+use crate::algorithm::carry::{Counts, Recount};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
@@ -74,22 +74,6 @@ impl SlidingWindow {
     fn counted_at(&self, view: View, now: Tick) -> Tick {
         let start = self.grid.start_of(self.window(view.settled));
         now.max(Tick::from_nanos(start))
-    }
-
-    /// The word in which these counts go on, if the next one has the same windows.
-    pub(super) fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64> {
-        let same = self.grid.period() == next.grid.period() && self.alignment == next.alignment;
-        let view = self.view(word, now);
-        let window = self.window(view.settled);
-        if !same || window > next.grid.last_index() {
-            return None;
-        }
-        let (limit, then) = (self.limit.get(), next.limit.get());
-        let before = counts.before(view.before, limit, then).min(next.most);
-        let count = counts.current(view.count, limit, then).min(next.most);
-        let word = ((window << next.bits | before) << next.bits) | count;
-        // Nothing counted is as good as new.
-        Some(if before == 0 && count == 0 { 0 } else { word })
     }
 
     /// What so many permits weigh.
@@ -314,5 +298,23 @@ impl Gauge for SlidingWindow {
     #[inline]
     fn level(&self, word: u64, now: Tick) -> Level {
         Level::of_units(self.weighed(self.view(word, now)), self.grid.period())
+    }
+}
+
+/// Both counts, where the windows are the same.
+impl Recount for SlidingWindow {
+    fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64> {
+        let same = self.grid.period() == next.grid.period() && self.alignment == next.alignment;
+        let view = self.view(word, now);
+        let window = self.window(view.settled);
+        if !same || window > next.grid.last_index() {
+            return None;
+        }
+        let (limit, then) = (self.limit.get(), next.limit.get());
+        let before = counts.before(view.before, limit, then).min(next.most);
+        let count = counts.current(view.count, limit, then).min(next.most);
+        let word = ((window << next.bits | before) << next.bits) | count;
+        // Nothing counted is as good as new.
+        Some(if before == 0 && count == 0 { 0 } else { word })
     }
 }

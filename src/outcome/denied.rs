@@ -1,0 +1,141 @@
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+
+/// Permits were not there, and nothing was taken.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Denied, Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let never = gate.try_acquire_n(11).unwrap_err();
+/// assert!(never.is_permanent());
+/// assert!(gate.try_acquire_n(10).is_ok());
+/// match gate.try_acquire() {
+///     Err(Denied::Later { retry_after, .. }) => assert_eq!(retry_after, Duration::from_millis(100)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
+#[non_exhaustive]
+pub enum Denied {
+    /// There will be enough later.
+    #[non_exhaustive]
+    Later {
+        /// How many were asked for.
+        requested: u64,
+        /// How long until there are as many, if nobody else takes any.
+        retry_after: Duration,
+    },
+    /// Others are inside, or wait before the caller: there will be enough when they have left, and nobody
+    /// knows when that is. A limit on how much runs at once answers so.
+    #[non_exhaustive]
+    Busy {
+        /// How many were asked for.
+        requested: u64,
+    },
+    /// More was asked for than there can ever be at once.
+    #[non_exhaustive]
+    Never {
+        /// How many were asked for.
+        requested: u64,
+        /// The most that can be asked for.
+        limit: u64,
+    },
+    /// The limiter's word stands so far in the future that its clock will not get there: somebody
+    /// brought a tick from the end of time, or charged decades of debt. Waiting does not help; a
+    /// reset does, or giving as much back where there is something to give back.
+    #[non_exhaustive]
+    Stuck {
+        /// How many were asked for.
+        requested: u64,
+    },
+}
+
+impl Denied {
+    /// A denial that ends after a wait. For algorithms of your own.
+    #[inline]
+    pub const fn later(requested: u64, retry_after: Duration) -> Self {
+        Self::Later {
+            requested,
+            retry_after,
+        }
+    }
+
+    /// A denial that ends when others have left. For limiters of your own.
+    #[inline]
+    pub const fn busy(requested: u64) -> Self {
+        Self::Busy { requested }
+    }
+
+    /// A denial for good. For algorithms of your own.
+    #[inline]
+    pub const fn never(requested: u64, limit: u64) -> Self {
+        Self::Never { requested, limit }
+    }
+
+    /// A denial until somebody resets the limiter. For algorithms of your own.
+    #[inline]
+    pub const fn stuck(requested: u64) -> Self {
+        Self::Stuck { requested }
+    }
+
+    /// How long until there will be enough, if nobody else takes any; `None` if waiting does not
+    /// help, or if nobody knows how long.
+    #[inline]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Later { retry_after, .. } => Some(*retry_after),
+            Self::Busy { .. } | Self::Never { .. } | Self::Stuck { .. } => None,
+        }
+    }
+
+    /// Whether the same request can never be granted, however long one waits.
+    #[inline]
+    pub const fn is_permanent(&self) -> bool {
+        match self {
+            Self::Later { .. } | Self::Busy { .. } => false,
+            Self::Never { .. } | Self::Stuck { .. } => true,
+        }
+    }
+
+    /// How many permits were asked for.
+    #[inline]
+    pub const fn requested(&self) -> u64 {
+        match self {
+            Self::Later { requested, .. }
+            | Self::Busy { requested }
+            | Self::Never { requested, .. }
+            | Self::Stuck { requested } => *requested,
+        }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Later {
+                requested,
+                retry_after,
+            } => write!(f, "rate limit reached: {requested} more in {retry_after:?}"),
+            Self::Busy { requested } => {
+                write!(f, "limit reached: {requested} more when others have left")
+            }
+            Self::Never { requested, limit } => write!(
+                f,
+                "rate limit can never grant {requested} at once: the most is {limit}"
+            ),
+            Self::Stuck { requested } => write!(
+                f,
+                "rate limit is set beyond the end of its clock and can't grant {requested} until it is reset"
+            ),
+        }
+    }
+}
+
+impl Error for Denied {}
