@@ -70,6 +70,8 @@ pub mod clock;
 mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
+#[cfg(feature = "wide")]
+mod deed;
 #[cfg(feature = "std")]
 mod gate;
 #[cfg(feature = "history")]

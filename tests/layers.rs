@@ -6,14 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 16] = [
+const LEVELS: [(&str, u8); 18] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
     ("algorithm", 1),
     ("outcome", 1),
     ("cell", 1),
+    ("deed", 1),
     ("limiter", 2),
+    ("keyed", 3),
     ("history", 2),
     ("window", 2),
     ("wait", 2),
