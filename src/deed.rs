@@ -49,6 +49,9 @@ pub(crate) trait Deed<A>: Sized {
     /// Whether what it changes is a grant, after which a ban is over.
     const GRANTS: bool = false;
 
+    /// Whether it bans, by the algorithm that is there.
+    const BANS: bool = false;
+
     /// Pure: it may be run again, also by another algorithm.
     fn run(&mut self, algorithm: &A, held: Held) -> Turn<A, Self>;
 
@@ -64,9 +67,10 @@ pub(crate) trait Deed<A>: Sized {
         word == next
     }
 
-    /// What is refused where a word can't be kept; `None` if it is answered by a fresh word, which nobody keeps.
+    /// What is refused for this reason; `None` if nothing can be refused.
     #[inline]
-    fn no_room(&self) -> Option<Self::Refusal> {
+    fn refused(&self, why: fn(u64) -> Denied) -> Option<Self::Refusal> {
+        let _ = why;
         None
     }
 }
@@ -100,8 +104,8 @@ impl<A: Algorithm> Deed<A> for Acquire {
     }
 
     #[inline]
-    fn no_room(&self) -> Option<Denied> {
-        Some(Denied::no_room(self.n))
+    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
+        Some(why(self.n))
     }
 }
 
@@ -133,8 +137,8 @@ impl<A: Reserve> Deed<A> for Ahead {
     }
 
     #[inline]
-    fn no_room(&self) -> Option<Denied> {
-        Some(Denied::no_room(self.n))
+    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
+        Some(why(self.n))
     }
 }
 

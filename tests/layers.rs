@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 18] = [
+const LEVELS: [(&str, u8); 20] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
@@ -14,6 +14,7 @@ const LEVELS: [(&str, u8); 18] = [
     ("outcome", 1),
     ("cell", 1),
     ("deed", 1),
+    ("parameters", 1),
     ("limiter", 2),
     ("keyed", 3),
     ("history", 2),
@@ -22,6 +23,7 @@ const LEVELS: [(&str, u8); 18] = [
     ("spread", 2),
     ("gate", 2),
     ("counted", 2),
+    ("tally", 2),
     ("adjustable", 2),
     ("concurrency", 2),
     ("smooth", 2),

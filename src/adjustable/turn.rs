@@ -64,9 +64,15 @@ pub(super) fn update<A: Settings, D: Deed<A>>(
 
 /// The first turn alone: the answer if the deed is short, does not refuse and was not disturbed.
 #[inline(always)]
-pub(super) fn try_once<A: Settings, D: Deed<A>>(ring: &Ring, now: Tick, mut deed: D) -> Option<D::Answer> {
+pub(super) fn try_once<A: Settings, D: Deed<A>>(
+    ring: &Ring,
+    now: Tick,
+    mut deed: D,
+) -> Option<D::Answer> {
     let pair = ring.load();
-    let (next, answer) = ring.read::<A, _>(pair, Short(&mut deed, held(pair, now)))??.ok()?;
+    let (next, answer) = ring
+        .read::<A, _>(pair, Short(&mut deed, held(pair, now)))??
+        .ok()?;
     if !deed.leaves(pair.word, next) {
         ring.exchange(pair, next).ok()?;
     }

@@ -37,11 +37,7 @@ impl<A: Requota + Settings + Clone, C> AdjustableAt<'_, A, C> {
     }
 
     /// Brings what `next` makes of the algorithm in force, if it makes another one.
-    fn bring<E>(
-        &self,
-        keep: Keep,
-        next: impl FnOnce(&A) -> Result<Option<A>, E>,
-    ) -> Result<(), E> {
+    fn bring<E>(&self, keep: Keep, next: impl FnOnce(&A) -> Result<Option<A>, E>) -> Result<(), E> {
         self.gate.with_sets(|sets, version| {
             let old = sets.of(version).clone();
             let Some(new) = next(&old)? else {
