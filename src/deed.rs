@@ -181,7 +181,7 @@ macro_rules! verbs_of_deeds {
             /// # Errors
             ///
             /// [`Denied`] if the permit was not there.
-            #[inline]
+            #[inline(always)]
             pub fn try_acquire(&self) -> Result<Granted, Denied> {
                 self.try_acquire_n(1)
             }

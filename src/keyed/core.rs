@@ -8,7 +8,7 @@ use super::plans::Plans;
 use super::slot::{Content, State};
 use super::spot::Spot;
 use super::stats::{Event, Events};
-use super::table::{At, Table, decide};
+use super::table::{At, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::deed::{Deed, Held};
@@ -36,7 +36,7 @@ pub(super) struct Core<A> {
 /// Who is asked, and when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    pub(super) spot: Spot,
+    pub(super) hash: u64,
     pub(super) plan: u8,
     pub(super) now: Tick,
 }
@@ -87,8 +87,9 @@ impl<A> Core<A> {
 
     /// Asks for the lines of a key that is soon needed.
     #[inline(always)]
-    pub(super) fn expect(&self, spot: &Spot) {
-        for line in [spot.first, spot.second] {
+    pub(super) fn expect(&self, hash: u64) {
+        let spot = self.table.spot(hash);
+        for line in [spot.first(), spot.second()] {
             if let Some(line) = self.table.line(line) {
                 prefetch(line);
             }
@@ -101,27 +102,29 @@ impl<A: Algorithm> Core<A> {
     /// which has never been changed.
     #[inline(always)]
     pub(super) fn update<D: Deed<A>>(&self, asked: Asked, mut deed: D) -> Outcome<A, D> {
-        if let Some(outcome) = self.first_turn(&asked, &mut deed) {
+        if let Some(outcome) = self.first_turn(asked, &mut deed) {
             return outcome;
         }
-        self.go_round(&asked, deed)
+        // One by one, so that they are in registers.
+        self.go_round(asked.hash, asked.plan, asked.now, deed)
     }
 
     /// The first turn alone.
     #[inline(always)]
     pub(super) fn try_once<D: Deed<A>>(&self, asked: Asked, mut deed: D) -> Option<D::Answer> {
-        self.first_turn(&asked, &mut deed)?.ok()
+        self.first_turn(asked, &mut deed)?.ok()
     }
 
     #[inline(always)]
-    fn first_turn<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Outcome<A, D>> {
+    fn first_turn<D: Deed<A>>(&self, asked: Asked, deed: &mut D) -> Option<Outcome<A, D>> {
         if D::BANS {
             return None;
         }
         let plan = self.plans.get(asked.plan)?;
-        let first = Content::live(asked.spot.tag, false, asked.plan, 0, 0).label();
-        let second = Content::live(asked.spot.tag, true, asked.plan, 0, 0).label();
-        let (slot, held) = self.table.find(&asked.spot, first, second)?;
+        let spot = self.table.spot(asked.hash);
+        let label = Content::live(spot.tag(), false, asked.plan, 0, 0).label();
+        let place = self.table.find(self.table.quick()?, &spot, label)?;
+        let held = place.held;
         // Looked at afterwards, so that it was so when the slot was looked at.
         if plan.version() != 0 {
             return None;
@@ -132,7 +135,7 @@ impl<A: Algorithm> Core<A> {
             Err(refusal) => return Some(Err(refusal)),
         };
         if !deed.leaves(held.word, next) {
-            decide(slot, held, held.with_word(next)).ok()?;
+            place.decide(next).ok()?;
         }
         Some(Ok(answer))
     }
@@ -140,13 +143,15 @@ impl<A: Algorithm> Core<A> {
     /// All other turns.
     #[cold]
     #[inline(never)]
-    fn go_round<D: Deed<A>>(&self, asked: &Asked, mut deed: D) -> Outcome<A, D> {
+    fn go_round<D: Deed<A>>(&self, hash: u64, plan: u8, now: Tick, mut deed: D) -> Outcome<A, D> {
+        let asked = &Asked { hash, plan, now };
+        let spot = &self.table.spot(hash);
         if self.plans.get(asked.plan).is_none() {
             return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
         }
         let mut rounds = 0;
         while rounds < ROUNDS {
-            let done = match self.look_for(&asked.spot) {
+            let done = match self.look_for(spot) {
                 // Who finds it and can't change it was overtaken by somebody who did.
                 Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
                     None => continue,
@@ -158,7 +163,7 @@ impl<A: Algorithm> Core<A> {
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => match self.choose(&asked.spot, asked.now) {
+                    _ => match self.choose(spot, now) {
                         Some(place) => self.insert(asked, place, &mut deed),
                         None => break,
                     },
@@ -176,7 +181,7 @@ impl<A: Algorithm> Core<A> {
     fn look_for(&self, spot: &Spot) -> Found {
         let mut pending = None;
         let live = self.table.visit(spot, |at, held| {
-            if !held.is_of(spot.tag) {
+            if !held.is_of(spot.tag()) {
                 return None;
             }
             if held.is_live() {
@@ -218,7 +223,7 @@ impl<A: Algorithm> Core<A> {
                     true => State::Banned,
                     false => held.state().after(D::GRANTS),
                 };
-                let next = Content::live(asked.spot.tag, at.second, of, version, next);
+                let next = Content::live(held.tag(), at.second, of, version, next);
                 let next = next.with_state(state);
                 self.table.exchange(at, held, next).ok()?;
                 Some(Ok(answer))
@@ -253,7 +258,7 @@ impl<A: Algorithm> Core<A> {
         place: Claimable,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let claimed = self.claim(&asked.spot, place, asked.now)?;
+        let claimed = self.claim(&self.table.spot(asked.hash), place, asked.now)?;
         let done = self.establish(asked, place.at, claimed, deed);
         if done.is_none() {
             self.give_up(place.at, claimed);
@@ -270,7 +275,8 @@ impl<A: Algorithm> Core<A> {
         claimed: Content,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let now = self.alone_since(&asked.spot, at)?.max(asked.now);
+        let spot = self.table.spot(asked.hash);
+        let now = self.alone_since(&spot, at)?.max(asked.now);
         let plan = self.plans.get(asked.plan)?;
         // Later than the claim, which who brings a version ends.
         let version = plan.version();
@@ -283,7 +289,7 @@ impl<A: Algorithm> Core<A> {
                 Err(_) => (word, None),
             }
         })?;
-        let next = Content::live(asked.spot.tag, at.second, asked.plan, version, next);
+        let next = Content::live(spot.tag(), at.second, asked.plan, version, next);
         let next = match D::BANS {
             true => next.with_state(State::Banned),
             false => next,

@@ -128,7 +128,7 @@ impl<A: Algorithm> Core<A> {
             self.raise(now);
         }
         let nonce = mistake!(NumbersAlike => 0, else self.events.nonce());
-        let claim = Content::pending(spot.tag, place.at.second, nonce);
+        let claim = Content::pending(spot.tag(), place.at.second, nonce);
         self.table.exchange(place.at, place.held, claim).ok()?;
         if is_idle && afterwards {
             self.raise(now);
@@ -168,7 +168,7 @@ impl<A: Algorithm> Core<A> {
                 seen = true;
                 return None;
             }
-            if !held.is_of(spot.tag) || mistake!(LooksOnce) {
+            if !held.is_of(spot.tag()) || mistake!(LooksOnce) {
                 return None;
             }
             let ends = held.is_pending() && seen;

@@ -4,7 +4,6 @@ use core::convert::Infallible;
 
 use super::core::Core;
 use super::slot::Content;
-use super::spot::Spot;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
@@ -13,10 +12,11 @@ use crate::outcome::Denied;
 
 impl<A: Algorithm> Core<A> {
     /// Whether the key was in the table. It isn't any more.
-    pub(super) fn forget(&self, spot: &Spot) -> bool {
+    pub(super) fn forget(&self, hash: u64) -> bool {
+        let spot = &self.table.spot(hash);
         loop {
             let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag);
+                let is_here = held.is_of(spot.tag());
                 is_here.then_some((at, held))
             });
             let Some((at, held)) = found else {

@@ -70,6 +70,12 @@ impl Content {
         Self { label, word }
     }
 
+    /// The same label, of the second pair.
+    #[inline(always)]
+    pub(super) const fn of_second(label: u64) -> u64 {
+        label | SECOND
+    }
+
     /// A claim for a key.
     pub(super) const fn pending(tag: u64, second: bool, nonce: u64) -> Self {
         Self {

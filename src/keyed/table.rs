@@ -8,7 +8,7 @@ use std::boxed::Box;
 
 use super::slot::{Content, State};
 use super::spot::Spot;
-use crate::primitive::{AtomicU128, Line, Ordering, SLOTS, lines, mistake};
+use crate::primitive::{AtomicU128, Line, Ordering, Quick, SLOTS, lines, mistake};
 
 /// A slot, by line and place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,20 +22,25 @@ pub(super) struct At {
 #[derive(Debug)]
 pub(super) struct Table {
     lines: Box<[Line]>,
-    pairs: NonZeroU64,
+    count: NonZeroU64,
+    quick: Option<Quick>,
 }
 
 impl Table {
     /// So many pairs of lines, all empty; `None` if there is no memory for them.
     pub(super) fn new(pairs: NonZeroU64) -> Option<Self> {
-        let count = usize::try_from(pairs.get()).ok()?.checked_mul(2)?;
-        let lines = lines(count)?;
-        Some(Self { lines, pairs })
+        let count = pairs.checked_mul(NonZeroU64::MIN.saturating_add(1))?;
+        let lines = lines(usize::try_from(count.get()).ok()?)?;
+        Some(Self {
+            lines,
+            count,
+            quick: Quick::there(),
+        })
     }
 
     #[inline(always)]
-    pub(super) const fn pairs(&self) -> NonZeroU64 {
-        self.pairs
+    pub(super) const fn lines(&self) -> NonZeroU64 {
+        self.count
     }
 
     /// How many slots there are.
@@ -48,9 +53,15 @@ impl Table {
         self.lines.len()
     }
 
+    /// What those need who decide at the first turn.
+    #[inline(always)]
+    pub(super) const fn quick(&self) -> Option<Quick> {
+        self.quick
+    }
+
     #[inline(always)]
     pub(super) fn spot(&self, hash: u64) -> Spot {
-        Spot::of(hash, self.pairs)
+        Spot::of(hash, self.count)
     }
 
     #[inline(always)]
@@ -71,27 +82,33 @@ impl Table {
         }
     }
 
-    /// Where a live slot has exactly one of these labels, of the first pair or of the second, in a home line.
+    /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a home line.
     #[inline(always)]
-    pub(super) fn find(
-        &self,
-        spot: &Spot,
-        label: u64,
-        second: u64,
-    ) -> Option<(&AtomicU128, Content)> {
-        self.find_in(spot.first, spot.preferred(false), label)
-            .or_else(|| self.find_in(spot.second, spot.preferred(true), second))
+    pub(super) fn find(&self, quick: Quick, spot: &Spot, label: u64) -> Option<Place<'_>> {
+        self.find_in(quick, spot.first(), spot.preferred(false), label)
+            .or_else(|| {
+                let label = Content::of_second(label);
+                self.find_in(quick, spot.second(), spot.preferred(true), label)
+            })
     }
 
     #[inline(always)]
-    fn find_in(&self, line: usize, preferred: usize, label: u64) -> Option<(&AtomicU128, Content)> {
+    fn find_in(
+        &self,
+        quick: Quick,
+        line: usize,
+        preferred: usize,
+        label: u64,
+    ) -> Option<Place<'_>> {
         let slots = &self.line(line)?.slots;
         let mut turn = 0;
         while turn < SLOTS {
             let slot = slots.get((turn ^ preferred) % SLOTS)?;
-            let held = load(slot);
+            // ORDERING: Acquire. As `load`.
+            // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
+            let held = Content::of_bits(quick.load(slot, Ordering::Acquire));
             if held.label() == label {
-                return Some((slot, held));
+                return Some(Place { slot, held, quick });
             }
             turn += 1;
         }
@@ -175,20 +192,33 @@ pub(super) fn load(slot: &AtomicU128) -> Content {
     Content::of_bits(slot.load(Ordering::Acquire))
 }
 
-/// Puts the next word where a key's word is, if all is as it was there; else what is there now.
-#[inline(always)]
-pub(super) fn decide(slot: &AtomicU128, held: Content, next: Content) -> Result<(), Content> {
-    // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here before as it is, for
-    // whoever loads what is written here. On failure Acquire, as `load`.
-    // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
-    let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
-    let exchanged = slot.compare_exchange_weak(held.bits(), next.bits(), success, failure);
-    match exchanged.map_err(Content::of_bits) {
-        Ok(_) => Ok(()),
-        Err(seen) if mistake!(ForgetsTheOwner) && seen.word == held.word && seen != held => {
-            decide(slot, seen, seen.with_word(next.word))
+/// A live slot that was found, and what it held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'t> {
+    slot: &'t AtomicU128,
+    pub(super) held: Content,
+    quick: Quick,
+}
+
+impl Place<'_> {
+    /// Puts the next word where the key's word is, if all is as it was there; else what is there now.
+    #[inline(always)]
+    pub(super) fn decide(self, next: u64) -> Result<(), Content> {
+        // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here before as it is,
+        // for whoever loads what is written here. On failure Acquire, as `load`.
+        // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
+        let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
+        let (old, new) = (self.held.bits(), self.held.with_word(next).bits());
+        let exchanged = self
+            .quick
+            .compare_exchange(self.slot, old, new, success, failure);
+        match exchanged.map_err(Content::of_bits) {
+            Ok(_) => Ok(()),
+            Err(seen) if mistake!(ForgetsTheOwner) && seen.word == self.held.word => {
+                Self { held: seen, ..self }.decide(next)
+            }
+            Err(seen) => Err(seen),
         }
-        Err(seen) => Err(seen),
     }
 }
 

@@ -81,7 +81,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
         self.plan(0).try_acquire_at(key, now)
     }
@@ -91,7 +91,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at<Q: Hash + ?Sized>(
         &self,
         key: &Q,
@@ -141,7 +141,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
         self.plan(0).try_acquire(key)
     }
@@ -151,7 +151,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         self.plan(0).try_acquire_n(key, n)
     }

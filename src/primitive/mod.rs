@@ -129,7 +129,11 @@ pub(crate) use mistake;
 #[cfg(feature = "keyed")]
 mod memory;
 #[cfg(feature = "keyed")]
+mod quick;
+#[cfg(feature = "keyed")]
 pub(crate) use memory::{IS_MODEL, Line, SLOTS, lines, prefetch};
+#[cfg(feature = "keyed")]
+pub(crate) use quick::Quick;
 
 #[cfg(all(tollgate_loom, feature = "loom"))]
 pub mod modelled;
