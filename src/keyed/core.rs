@@ -120,17 +120,21 @@ impl<A: Algorithm> Core<A> {
         if D::BANS {
             return None;
         }
-        let plan = self.plans.get(asked.plan)?;
+        let algorithm = self.plans.get(asked.plan)?;
         let spot = self.table.spot(asked.hash);
         let label = Content::live(spot.tag(), false, asked.plan, 0, 0).label();
+        // Where it is if it is not in the first line: which is known before that has come.
+        if let Some(line) = self.table.line(spot.second()) {
+            prefetch(line);
+        }
         let place = self.table.find(self.table.quick()?, &spot, label)?;
         let held = place.held;
         // Looked at afterwards, so that it was so when the slot was looked at.
-        if plan.version() != 0 {
+        if self.plans.version() != 0 {
             return None;
         }
         let word = Held::new(held.word, asked.now, part_of(asked.plan, 0));
-        let (next, answer) = match deed.run_short(plan.first(), word)? {
+        let (next, answer) = match deed.run_short(algorithm, word)? {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
         };
@@ -140,12 +144,45 @@ impl<A: Algorithm> Core<A> {
         Some(Ok(answer))
     }
 
+    /// The same where the plan has been changed, and the key's word is of the version in force.
+    fn changed_turn<D: Deed<A>>(
+        &self,
+        asked: &Asked,
+        spot: &Spot,
+        deed: &mut D,
+    ) -> Option<Outcome<A, D>> {
+        let version = self.plans.version();
+        if version == 0 || D::BANS {
+            return None;
+        }
+        let label = Content::live(spot.tag(), false, asked.plan, version, 0).label();
+        let place = self.table.find(self.table.quick()?, spot, label)?;
+        if self.plans.version() != version {
+            return None;
+        }
+        let word = place.held.word;
+        let view = Held::new(word, asked.now, part_of(asked.plan, version));
+        let said = |algorithm: &A| deed.run(algorithm, view);
+        match self.plans.with(asked.plan, version, said)? {
+            Ok((next, answer)) => {
+                if !deed.leaves(word, next) {
+                    place.decide(next).ok()?;
+                }
+                Some(Ok(answer))
+            }
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+
     /// All other turns.
     #[cold]
     #[inline(never)]
     fn go_round<D: Deed<A>>(&self, hash: u64, plan: u8, now: Tick, mut deed: D) -> Outcome<A, D> {
         let asked = &Asked { hash, plan, now };
         let spot = &self.table.spot(hash);
+        if let Some(outcome) = self.changed_turn(asked, spot, &mut deed) {
+            return outcome;
+        }
         if self.plans.get(asked.plan).is_none() {
             return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
         }
@@ -206,13 +243,13 @@ impl<A: Algorithm> Core<A> {
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
         let of = if D::BANS { held.plan() } else { asked.plan };
-        let plan = self.plans.get(of)?;
         // Later than the slot, whose version is so no later than this.
-        let version = plan.version();
+        let version = self.plans.version();
         let word = self.plans.brought(held, of, version, asked.now)?;
         let mut view = Held::new(word, asked.now, part_of(of, version));
         view.is_banned = held.state() == State::Banned;
-        let outcome = plan.with(version, |algorithm| deed.run(algorithm, view))?;
+        let said = |algorithm: &A| deed.run(algorithm, view);
+        let outcome = self.plans.with(of, version, said)?;
         let next = match outcome {
             Ok((next, answer)) if D::BANS || !deed.leaves(word, next) => Ok((next, answer)),
             said => Err(said.map(|(_, answer)| answer)),
@@ -235,9 +272,8 @@ impl<A: Algorithm> Core<A> {
 
     /// What is said of a key that is not in the table. `None` if the plan is changed just now.
     fn of_fresh<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Fresh<Outcome<A, D>>> {
-        let plan = self.plans.get(asked.plan)?;
-        let version = plan.version();
-        plan.with(version, |algorithm| {
+        let version = self.plans.version();
+        self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, asked.now);
             let view = Held::new(word, asked.now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
@@ -277,10 +313,9 @@ impl<A: Algorithm> Core<A> {
     ) -> Option<Outcome<A, D>> {
         let spot = self.table.spot(asked.hash);
         let now = self.alone_since(&spot, at)?.max(asked.now);
-        let plan = self.plans.get(asked.plan)?;
         // Later than the claim, which who brings a version ends.
-        let version = plan.version();
-        let (next, answer) = plan.with(version, |algorithm| {
+        let version = self.plans.version();
+        let (next, answer) = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
             let view = Held::new(word, now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
@@ -327,10 +362,10 @@ impl<A: Algorithm> Core<A> {
 
     /// Asks the plan as it is now, or the first one if there is no such plan.
     pub(super) fn now_in_force<T>(&self, plan: u8, mut ask: impl FnMut(&A) -> T) -> T {
-        let plan = self.plans.get(plan).unwrap_or(self.plans.first());
+        let plan = self.plans.get(plan).map_or(0, |_| plan);
         loop {
             // A version that is over has been followed by another one.
-            if let Some(said) = plan.with(plan.version(), &mut ask) {
+            if let Some(said) = self.plans.with(plan, self.plans.version(), &mut ask) {
                 return said;
             }
         }

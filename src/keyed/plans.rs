@@ -20,50 +20,99 @@ pub(super) const VERSIONS: u64 = 64;
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
-/// The plans, of which there is at least one.
+/// The plans, of which there is at least one, and what they have become since. They have one version together: so the
+/// word of a slot is of one version, also where its key goes from plan to plan.
 pub(super) struct Plans<A> {
-    first: Plan<A>,
-    others: Box<[Plan<A>]>,
-    /// What a table of one plan never does.
-    carry_over: Option<CarryOver<A>>,
-}
-
-/// An algorithm, and what it has become since.
-pub(super) struct Plan<A> {
     first: A,
+    others: Box<[A]>,
     version: AtomicU64,
     changes: OnceLock<Changes<A>>,
+    /// What a table of one plan never does.
+    carry_over: Option<CarryOver<A>>,
 }
 
 impl<A> Plans<A> {
     pub(super) fn one(algorithm: A) -> Self {
         Self {
-            first: Plan::new(algorithm),
+            first: algorithm,
             others: Box::default(),
+            version: AtomicU64::new(0),
+            changes: OnceLock::new(),
             carry_over: None,
         }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// What a plan was at first.
     #[inline(always)]
-    pub(super) fn get(&self, plan: u8) -> Option<&Plan<A>> {
+    pub(super) fn get(&self, plan: u8) -> Option<&A> {
         match plan {
             0 => Some(&self.first),
             other => self.others.get(usize::from(other) - 1),
         }
     }
 
-    pub(super) const fn first(&self) -> &Plan<A> {
-        &self.first
+    /// What all were at first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &A> {
+        core::iter::once(&self.first).chain(&self.others)
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.others.len() + 1
+    /// Which version is in force.
+    #[inline(always)]
+    pub(super) fn version(&self) -> u64 {
+        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn bring(&self, version: u64) {
+        // ORDERING: Release. It publishes the parameters of this version.
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        self.version.store(version, Ordering::Release);
+    }
+
+    pub(super) const fn changes(&self) -> &OnceLock<Changes<A>> {
+        &self.changes
+    }
+
+    /// Does something with a plan as it is in a version. `None` if there is no such plan, or the version is over.
+    #[inline]
+    pub(super) fn with<T>(&self, plan: u8, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+        if version == 0 {
+            return Some(act(self.get(plan)?));
+        }
+        let change = self.changes.get()?.read(plan, version)?;
+        Some(act(&change.algorithm))
+    }
+
+    /// The word of a live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<u64> {
+        let behind = version.wrapping_sub(held.version()) % VERSIONS;
+        if behind == 0 {
+            return Some(held.word);
+        }
+        let (changes, plan) = (self.changes.get()?, held.plan());
+        let mut word = held.word;
+        // No slot is of a version from before the first one, but one may be of a later one than this.
+        let mut at = version.checked_sub(behind)?;
+        while at < version {
+            let next = changes.read(plan, at + 1)?;
+            if next.keep.is_some() {
+                let carry = |old: &A| changes.carry(&next, old, word);
+                word = self.with(plan, at, carry)?;
+            }
+            at += 1;
+        }
+        Some(word)
     }
 }
 
 impl<A: Requota> Plans<A> {
     pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, ConfigError> {
-        let mut plans = algorithms.into_iter().map(Plan::new);
+        let mut plans = algorithms.into_iter();
         let Some(first) = plans.next() else {
             return Err(ConfigError::ZeroPlans);
         };
@@ -75,9 +124,9 @@ impl<A: Requota> Plans<A> {
             return Err(ConfigError::TooManyPlans { plans, max });
         }
         Ok(Self {
-            first,
             others: others.into(),
             carry_over: Some(A::carry_over),
+            ..Self::one(first)
         })
     }
 }
@@ -97,105 +146,31 @@ impl<A: Algorithm> Plans<A> {
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
     fn ask<T>(&self, held: Content, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
-        let plan = self.get(held.plan())?;
-        let version = plan.version();
-        let word = plan.brought(held, version)?;
-        plan.with(version, |algorithm| ask(algorithm, word))
+        // Later than the slot, whose version is so no later than this.
+        let version = self.version();
+        let word = self.brought_up(held, version)?;
+        self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
     /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
     pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
-        let to = self.get(plan)?;
-        if held.plan() == plan {
-            return to.brought(held, version);
-        }
-        let from = self.get(held.plan())?;
-        let latest = from.version();
-        let word = from.brought(held, latest)?;
-        let Some(carry_over) = self.carry_over else {
-            return Some(word);
+        let word = self.brought_up(held, version)?;
+        let carry_over = match self.carry_over {
+            Some(carry_over) if held.plan() != plan => carry_over,
+            _ => return Some(word),
         };
-        from.with(latest, |from| {
-            to.with(version, |to| carry_over(from, word, now, to))
+        self.with(held.plan(), version, |from| {
+            self.with(plan, version, |to| carry_over(from, word, now, to))
         })?
-    }
-}
-
-impl<A> Plan<A> {
-    fn new(algorithm: A) -> Self {
-        Self {
-            first: algorithm,
-            version: AtomicU64::new(0),
-            changes: OnceLock::new(),
-        }
-    }
-
-    /// Which version is in force.
-    #[inline(always)]
-    pub(super) fn version(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
-        self.version.load(Ordering::Acquire)
-    }
-
-    pub(super) fn bring(&self, version: u64) {
-        // ORDERING: Release. It publishes the parameters of this version.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
-        self.version.store(version, Ordering::Release);
-    }
-
-    /// What it was at first.
-    #[inline(always)]
-    pub(super) const fn first(&self) -> &A {
-        &self.first
-    }
-
-    /// Does something with the algorithm of a version. `None` if that is over.
-    #[inline]
-    pub(super) fn with<T>(&self, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
-        if version == 0 {
-            return Some(act(&self.first));
-        }
-        let change = self.changes.get()?.read(version)?;
-        Some(act(&change.algorithm))
-    }
-
-    pub(super) const fn changes(&self) -> &OnceLock<Changes<A>> {
-        &self.changes
-    }
-
-    /// The word of a slot of this plan as it goes on in this version. `None` if that is over, or the slot's.
-    pub(super) fn brought(&self, held: Content, version: u64) -> Option<u64> {
-        let behind = version.wrapping_sub(held.version()) % VERSIONS;
-        if behind == 0 {
-            return Some(held.word);
-        }
-        let changes = self.changes.get()?;
-        let mut word = held.word;
-        // No slot is of a version from before the first one, but one may be of a later one than this.
-        let mut at = version.checked_sub(behind)?;
-        while at < version {
-            let next = changes.read(at + 1)?;
-            let carry = |old: &A| changes.carry(&next, old, word);
-            word = self.with(at, carry)?;
-            at += 1;
-        }
-        Some(word)
     }
 }
 
 impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = core::iter::once(&self.first).chain(&self.others);
-        f.debug_list().entries(all).finish()
-    }
-}
-
-impl<A: fmt::Debug> fmt::Debug for Plan<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan")
+        f.debug_struct("Plans")
             .field("first", &self.first)
+            .field("others", &self.others)
             .field("version", &self.version())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -112,5 +112,5 @@ const fn distance(tag: u64) -> u64 {
 /// `below` times a fraction of 2^64.
 #[inline(always)]
 fn scale(fraction: u64, below: u64) -> u64 {
-    (u128::from(fraction) * u128::from(below) >> 64) as u64
+    ((u128::from(fraction) * u128::from(below)) >> 64) as u64
 }
