@@ -278,10 +278,12 @@ impl<A: Algorithm> Core<A> {
             let word = first_word(algorithm, asked.now);
             let view = Held::new(word, asked.now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
-                Ok((next, answer)) if !D::BANS && deed.leaves(word, next) => {
+                // It stays as it is, but for a word whose time begins with whoever would take something.
+                Ok((next, answer))
+                    if !D::BANS && deed.leaves(word, next) && (word == 0 || !D::GRANTS) =>
+                {
                     Fresh::Said(Ok(answer))
                 }
-                // It stays as it is, but for a word whose time begins.
                 Err(refusal) if word == 0 => Fresh::Said(Err(refusal)),
                 _ => Fresh::Keep,
             }
