@@ -17,7 +17,7 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
         let lines = spot.lines().into_iter().flatten();
         let its = lines.flat_map(|(line, second)| {
             let slots = self.core.table.slots_of(line);
-            slots.filter(move |(_, held)| held.is_live() && held.is_of(spot.tag, second))
+            slots.filter(move |(_, held)| held.is_live() && held.is_of(spot.tag(), second))
         });
         its.count()
     }
