@@ -45,6 +45,12 @@ mod source {
 /// ```
 pub type AtomicU64 = source::AtomicU64;
 
+/// What only counts: nothing is decided by it, and no model needs to see it.
+#[cfg(all(feature = "std", not(all(tollgate_loom, feature = "loom"))))]
+pub(crate) type Count = AtomicU64;
+#[cfg(all(tollgate_loom, feature = "loom"))]
+pub(crate) type Count = core::sync::atomic::AtomicU64;
+
 /// Two words that change together: `portable-atomic`'s, and a model's of it under loom.
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
 pub(crate) type AtomicU128 = portable_atomic::AtomicU128;
@@ -119,6 +125,11 @@ macro_rules! mistake {
 }
 #[allow(unused_imports, reason = "without std nobody asks")]
 pub(crate) use mistake;
+
+#[cfg(feature = "keyed")]
+mod memory;
+#[cfg(feature = "keyed")]
+pub(crate) use memory::{IS_MODEL, Line, SLOTS, lines, prefetch};
 
 #[cfg(all(tollgate_loom, feature = "loom"))]
 pub mod modelled;

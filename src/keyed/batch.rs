@@ -1,0 +1,64 @@
+//! Decisions on many keys at once.
+
+use core::hash::Hash;
+
+use super::core::Asked;
+use super::hasher::KeyHasher;
+use super::plan::PlanOf;
+use super::spot::Spot;
+use crate::algorithm::Algorithm;
+use crate::clock::{Clock, Tick};
+use crate::deed::Acquire;
+use crate::outcome::{Denied, Granted};
+use crate::quota::ConfigError;
+
+/// How many keys are hashed, and their lines asked for, before the first of them is decided on.
+const AHEAD: usize = 16;
+
+impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
+    /// [`check_many`](super::Keyed::check_many) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    pub fn check_many_at<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+        now: Tick,
+    ) -> Result<(), ConfigError> {
+        if keys.len() != outcomes.len() {
+            let (keys, outcomes) = (keys.len(), outcomes.len());
+            return Err(ConfigError::OutcomesLength { keys, outcomes });
+        }
+        let (core, plan) = (&self.gate.core, self.plan);
+        let nowhere = Spot::of(0, core.table.pairs());
+        let mut spots = [nowhere; AHEAD];
+        for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
+            for (spot, key) in spots.iter_mut().zip(keys) {
+                *spot = core.table.spot(self.gate.hasher.hash_key(key));
+                core.expect(spot);
+            }
+            for (spot, outcome) in spots.iter().zip(outcomes) {
+                let spot = *spot;
+                *outcome = core.update(Asked { spot, plan, now }, Acquire { n: 1 });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
+    /// [`check_many`](super::Keyed::check_many) by this plan.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    pub fn check_many<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+    ) -> Result<(), ConfigError> {
+        self.check_many_at(keys, outcomes, self.gate.clock.now())
+    }
+}

@@ -1,0 +1,138 @@
+//! What a plan has become: the parameters of its last versions, with when each was brought, and how.
+//!
+//! A slot's label says in six bits of which version its word is. Who comes upon a word of an older version carries it
+//! over, change by change, each at the tick at which it was made, before deciding on it. So a change visits no
+//! key. But before a version's bits come again no slot may be of the old one: so each change goes through a part of
+//! the table, in turn, and brings what is there up to date; no slot is more than [`PARTS`] versions behind.
+
+use core::fmt;
+use std::boxed::Box;
+use std::sync::PoisonError;
+use std::vec::Vec;
+
+use super::plans::VERSIONS;
+use crate::adjustable::Keep;
+use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
+use crate::clock::Tick;
+use crate::parameters::Slot;
+use crate::primitive::Mutex;
+
+/// In how many parts a table is gone through. The version before a part's last visit, those since, and the one that is
+/// being written must have different bits.
+pub(super) const PARTS: u64 = VERSIONS - 2;
+
+/// A slot of parameters, with the tick and what was kept.
+type Set = Slot<{ MAX_SETTINGS + 2 }>;
+
+/// A change: what the plan has become by it.
+#[derive(Debug, Clone)]
+pub(super) struct Change<A> {
+    pub(super) algorithm: A,
+    pub(super) at: Tick,
+    pub(super) keep: Keep,
+}
+
+impl<A: Settings> Settings for Change<A> {
+    const WORDS: usize = A::WORDS + 2;
+
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write(self.at.as_nanos());
+        write(match self.keep {
+            Keep::AsIs => 0,
+            Keep::Scaled => 1,
+            Keep::Fresh => 2,
+        });
+        self.algorithm.save(write);
+    }
+
+    #[inline(always)]
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        let at = Tick::from_nanos(read());
+        let keep = match read() {
+            0 => Keep::AsIs,
+            1 => Keep::Scaled,
+            _ => Keep::Fresh,
+        };
+        let algorithm = A::restore(read)?;
+        Some(Self {
+            algorithm,
+            at,
+            keep,
+        })
+    }
+}
+
+/// What only an algorithm of which quotas can be changed can do, for those who don't know that it is one.
+struct Ways<A> {
+    read: fn(&Set, u64) -> Option<Change<A>>,
+    carry: fn(Keep, &A, u64, Tick, &A) -> u64,
+}
+
+/// The last versions.
+pub(super) struct Changes<A> {
+    ring: Box<[Set]>,
+    ways: Ways<A>,
+    /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
+    latest: Mutex<A>,
+}
+
+impl<A> Changes<A> {
+    fn set(&self, version: u64) -> Option<&Set> {
+        self.ring.get((version % VERSIONS) as usize)
+    }
+
+    /// The change that brought this version; `None` if its bits are another one's by now.
+    #[inline]
+    pub(super) fn read(&self, version: u64) -> Option<Change<A>> {
+        (self.ways.read)(self.set(version)?, version)
+    }
+
+    /// The word with which a change goes on where the algorithm before it left off.
+    pub(super) fn carry(&self, change: &Change<A>, old: &A, word: u64) -> u64 {
+        (self.ways.carry)(change.keep, old, word, change.at, &change.algorithm)
+    }
+}
+
+impl<A: Requota + Settings + Clone> Changes<A> {
+    /// None yet.
+    pub(super) fn new(first: &A) -> Self {
+        Self {
+            ring: (0..VERSIONS).map(|_| Set::new()).collect::<Vec<_>>().into(),
+            ways: Ways {
+                read: |set, version| set.read(version, Cloned),
+                carry: Keep::carry,
+            },
+            latest: Mutex::new(first.clone()),
+        }
+    }
+
+    /// Nobody else changes it while `act` does.
+    pub(super) fn change<T>(&self, act: impl FnOnce(&mut A) -> T) -> T {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut latest)
+    }
+
+    /// Writes the parameters of a version that is not in force yet.
+    pub(super) fn write(&self, version: u64, change: &Change<A>) {
+        if let Some(set) = self.set(version) {
+            set.write(version, change);
+        }
+    }
+}
+
+struct Cloned;
+
+impl<A: Clone> crate::algorithm::Then<A> for Cloned {
+    type Output = A;
+
+    #[inline(always)]
+    fn then(self, algorithm: &A) -> A {
+        algorithm.clone()
+    }
+}
+
+impl<A> fmt::Debug for Changes<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").finish_non_exhaustive()
+    }
+}

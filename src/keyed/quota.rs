@@ -1,0 +1,96 @@
+//! Another quota for all keys at once: see [`changes`](super::changes).
+
+use super::changes::{Change, Changes, PARTS};
+use super::core::Core;
+use super::plans::Plan;
+use super::slot::Content;
+use super::table::At;
+use crate::adjustable::Keep;
+use crate::algorithm::{Requota, Settings};
+use crate::clock::Tick;
+use crate::primitive::mistake;
+use crate::quota::{ConfigError, Quota};
+
+impl<A: Requota + Settings + Clone> Core<A> {
+    pub(super) fn set_quota(
+        &self,
+        index: u8,
+        quota: Quota,
+        keep: Keep,
+        at: Tick,
+    ) -> Result<(), ConfigError> {
+        let Some(plan) = self.plans.get(index) else {
+            let (plan, plans) = (index.into(), self.plans.count());
+            return Err(ConfigError::NoSuchPlan { plan, plans });
+        };
+        let changes = plan.changes().get_or_init(|| Changes::new(plan.first()));
+        changes.change(|latest| {
+            // What is in force already goes on as it is.
+            if keep != Keep::Fresh && latest.quota() == quota {
+                return Ok(());
+            }
+            let algorithm = latest.with_quota(quota)?;
+            *latest = algorithm.clone();
+            let version = plan.version();
+            if !mistake!(SweepsNothing) {
+                self.sweep(index, plan, version);
+            }
+            let change = Change {
+                algorithm,
+                at,
+                keep,
+            };
+            // It does not come again: 2^64 changes take centuries.
+            let version = version.wrapping_add(1);
+            changes.write(version, &change);
+            plan.bring(version);
+            Ok(())
+        })
+    }
+
+    pub(super) fn quota(&self, index: u8) -> Result<Quota, ConfigError> {
+        let Some(plan) = self.plans.get(index) else {
+            let (plan, plans) = (index.into(), self.plans.count());
+            return Err(ConfigError::NoSuchPlan { plan, plans });
+        };
+        match plan.changes().get() {
+            Some(changes) => Ok(changes.change(|latest| latest.quota())),
+            None => Ok(plan.first().quota()),
+        }
+    }
+
+    /// Brings a part of the table up to this version, which is in force.
+    fn sweep(&self, index: u8, plan: &Plan<A>, version: u64) {
+        let (part, lines) = ((version % PARTS) as u128, self.table.len() as u128);
+        let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;
+        for line in border(part)..border(part + 1) {
+            for (at, held) in self.table.slots_of(line) {
+                self.bring_up(index, plan, version, at, held);
+            }
+        }
+    }
+
+    /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
+    fn bring_up(&self, index: u8, plan: &Plan<A>, version: u64, at: At, mut held: Content) {
+        loop {
+            let next = if held.is_pending() {
+                Content::GIVEN_UP
+            } else if held.is_live() && held.plan() == index {
+                match plan.brought(held, version) {
+                    Some(word) => held.with_word(word).with_version(version),
+                    // Nobody brings another version meanwhile.
+                    None => return,
+                }
+            } else {
+                return;
+            };
+            if next == held {
+                return;
+            }
+            match self.table.exchange(at, held, next) {
+                Ok(()) => return,
+                Err(seen) => held = seen,
+            }
+        }
+    }
+}
