@@ -5,8 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use tollgate::keyed::{Keyed, Overflow};
-use tollgate::{NoClock, Quota, Tick, TokenBucket};
+use tollgate::{Keyed, NoClock, Overflow, Quota, Tick, TokenBucket};
 
 const CAPACITY: usize = 2000;
 

@@ -10,8 +10,7 @@ use dashmap::DashMap;
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
 use parking_lot::{Mutex, RwLock};
-use tollgate::{Clock, Denied, Granted, Quota, SystemClock, Tick, TokenBucket};
-use tollgate::keyed::{Keyed, Overflow};
+use tollgate::{Clock, Denied, Granted, Keyed, Overflow, Quota, SystemClock, Tick, TokenBucket};
 
 use super::timing::Kind;
 

@@ -31,7 +31,7 @@ use report::{FLOOR, GOVERNOR, Group, MANY, Measured, TABLE, judge, middle};
 use timing::{Crew, Kind};
 
 /// tollgate's.
-type Hasher = foldhash::fast::RandomState;
+type Hasher = foldhash::quality::RandomState;
 
 /// Decisions between two looks at the clock: about as long as a system lets a thread run undisturbed.
 const SLICE: u64 = 10_000;

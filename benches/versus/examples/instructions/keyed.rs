@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
-use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate::{Denied, Granted, Keyed, Overflow, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::{key, name};
-use tollgate::keyed::{Keyed, Overflow};
 
 use crate::{Row, SOON, bucket, times, wide};
 
@@ -178,6 +177,6 @@ pub(crate) static KEYED: &[Row] = &[
     }),
     // With the hasher of ours.
     ("governor-keyed-hasher", |count| {
-        governors::<foldhash::fast::RandomState>(true, count)
+        governors::<foldhash::quality::RandomState>(true, count)
     }),
 ];

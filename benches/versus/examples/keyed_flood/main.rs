@@ -17,9 +17,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use scene::{BETWEEN, CAPACITY, SPENT, Scene};
+use tollgate::Overflow;
 use tollgate_versus::keys::{Random, key};
 use tollgate_versus::memory::{Counting, resident};
-use tollgate::keyed::Overflow;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting::new();
@@ -78,10 +78,11 @@ fn flood(mut scene: Scene, keys: u64) -> usize {
     // The hundred alone, then among others.
     let alone = scene.among(passes, 0, || 0);
     let before = scene.among(passes, BETWEEN, || key(SPENT + below(CAPACITY - SPENT)));
-    let mut latest = CAPACITY;
+    let beside_known = scene.beside(keys / 2, || key(SPENT + below(CAPACITY - SPENT)));
+    let mut number = CAPACITY;
     let mut new = || {
-        latest += 1;
-        key(latest)
+        number += 1;
+        key(number)
     };
     let memory = Memory::now();
     let began = Instant::now();
@@ -93,10 +94,9 @@ fn flood(mut scene: Scene, keys: u64) -> usize {
     println!("    it took {took:.2?}, {ns:.1} ns a new key");
 
     // Those that came last, of whom most are there.
-    let of_late = latest - CAPACITY / 4;
+    let of_late = CAPACITY + (passes * BETWEEN).saturating_sub(CAPACITY / 4);
     let after = scene.among(passes, BETWEEN, || key(of_late + below(CAPACITY / 4)));
     let alone_after = scene.among(passes, 0, || 0);
-    let beside_known = scene.beside(keys / 2, || key(of_late + below(CAPACITY / 4)));
     let beside_new = scene.beside(keys / 2, &mut new);
 
     let mut judged = Judged::default();

@@ -4,9 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tollgate::primitive::{AtomicU64, Ordering};
-use tollgate::{Quota, Tick, TokenBucket};
+use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::key;
-use tollgate::keyed::{Keyed, Overflow};
 
 /// Those who have spent all.
 pub(crate) const SPENT: u64 = 100;

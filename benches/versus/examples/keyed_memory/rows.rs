@@ -6,10 +6,9 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use governor::RateLimiter;
-use tollgate::{Quota, Tick, TokenBucket};
+use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::{address, key, name};
 use tollgate_versus::memory::resident;
-use tollgate::keyed::{Keyed, Overflow};
 
 use crate::ALLOCATOR;
 
