@@ -28,40 +28,38 @@ pub(super) struct Claimable {
 /// What is in a line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Survey {
-    /// How many slots are in use.
-    used: usize,
+    /// How many slots are somebody's.
+    taken: usize,
     /// A slot that is nobody's.
     free: Option<Claimable>,
-    /// One whose key is idle.
+    /// How many of the others are in use.
+    used: usize,
+    /// A slot whose key is idle.
     idle: Option<Claimable>,
 }
 
-impl Survey {
-    fn room(self) -> Option<Claimable> {
-        self.free.or(self.idle)
-    }
-}
-
-/// A line with fewer slots in use is as good as any.
+/// A line with fewer slots taken is as good as any.
 const FEW: usize = SLOTS / 2;
 
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: one that is free or whose key is idle, in the home line that is less in use, else in a
-    /// neighbour; else as the overflow says.
+    /// A place for a key: one that is nobody's, else one whose key is idle; in a home line if there is one, in the line
+    /// where there are more of them; else as the overflow says.
     pub(super) fn choose(&self, spot: &Spot, now: Tick) -> Option<Claimable> {
         let [first, second, third, fourth] = spot.lines();
         let homes = [first, second].map(|line| self.survey(spot, line, now));
-        let room = better(homes).or_else(|| {
-            let neighbours = [third, fourth].map(|line| self.survey(spot, line, now));
-            better(neighbours)
-        });
-        room.or_else(|| self.make_room(spot, now))
+        if let Some(place) = free_of(homes) {
+            return Some(place);
+        }
+        let neighbours = [third, fourth].map(|line| self.survey(spot, line, now));
+        (free_of(neighbours).or_else(|| idle_of(homes)))
+            .or_else(|| idle_of(neighbours))
+            .or_else(|| self.make_room(spot, now))
     }
 
     fn survey(&self, spot: &Spot, line: Option<(usize, bool)>, now: Tick) -> Survey {
         let mut survey = Survey::default();
         let Some((line, second)) = line else {
-            survey.used = SLOTS;
+            survey.taken = SLOTS;
             return survey;
         };
         for turn in 0..SLOTS {
@@ -78,8 +76,11 @@ impl<A: Algorithm> Core<A> {
             };
             if held.is_free() {
                 survey.free = survey.free.or(Some(leaves(None)));
-            } else if held.is_live() && (self.plans.is_idle(held, now) || mistake!(TakesWhoIsBusy))
-            {
+                continue;
+            }
+            survey.taken += 1;
+            let is_idle = held.is_live() && self.plans.is_idle(held, now);
+            if is_idle || mistake!(TakesWhoIsBusy) {
                 survey.idle = survey.idle.or(Some(leaves(Some(Event::TakenOver))));
             } else {
                 survey.used += 1;
@@ -188,12 +189,18 @@ impl<A: Algorithm> Core<A> {
     }
 }
 
-/// The room in the line that is less in use, or in the first of two that are hardly in use.
-fn better([first, second]: [Survey; 2]) -> Option<Claimable> {
-    let prefer_first = first.used < FEW || first.used <= second.used;
-    match (first.room(), second.room()) {
-        (Some(first), None) => Some(first),
-        (Some(first), Some(_)) if prefer_first => Some(first),
-        (_, second) => second,
+/// A slot that is nobody's, in the line where fewer are taken, or in the first of two where hardly any is.
+fn free_of([first, second]: [Survey; 2]) -> Option<Claimable> {
+    match first.taken < FEW || first.taken <= second.taken {
+        true => first.free.or(second.free),
+        false => second.free.or(first.free),
+    }
+}
+
+/// A slot whose key is idle, in the line where fewer are in use.
+fn idle_of([first, second]: [Survey; 2]) -> Option<Claimable> {
+    match first.used <= second.used {
+        true => first.idle.or(second.idle),
+        false => second.idle.or(first.idle),
     }
 }
