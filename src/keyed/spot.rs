@@ -100,7 +100,14 @@ impl Spot {
             },
         };
         let low = tag >> TAG_SHIFT;
-        let highs = 0..1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
+        let highs = 1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
+        // A pair is no larger than what has the same high bits, but may lie across a border: there are two to be
+        // tried, or more in a model's small table.
+        let border = |pair: u64| {
+            let high = u128::from(pair) * u128::from(highs) / u128::from(pairs.get());
+            (high as u64).min(highs - 1)
+        };
+        let highs = border(first)..=border(first.saturating_add(1));
         let mut hashes = highs.map(|high| high << (u64::BITS - TAG_SHIFT) | low);
         hashes.find(|hash| scale(hash << (u64::BITS - HASH_BITS), pairs.get()) == first)
     }
@@ -109,5 +116,31 @@ impl Spot {
 /// `below` times a fraction of 2^64.
 #[inline(always)]
 fn scale(fraction: u64, below: u64) -> u64 {
-    (u128::from(fraction) * u128::from(below) >> 64) as u64
+    ((u128::from(fraction) * u128::from(below)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU64;
+
+    use super::{HASH_BITS, Spot};
+
+    #[test]
+    fn a_hash_is_known_by_the_place() {
+        let mut hash = 1_u64;
+        for pairs in [256, 257, 300, 511, 512, 1000, 65_537, 11_641_532, 1 << 40] {
+            let pairs = NonZeroU64::new(pairs).expect("not zero");
+            for turn in 0..2000 {
+                hash = hash
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(turn);
+                let known = hash & ((1 << HASH_BITS) - 1);
+                let spot = Spot::of(hash, pairs);
+                for (line, second) in spot.lines().into_iter().flatten() {
+                    let found = Spot::hash(line, spot.tag, second, pairs);
+                    assert_eq!(found, Some(known), "{pairs} {line} {second}");
+                }
+            }
+        }
+    }
 }

@@ -160,11 +160,6 @@ impl Table {
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
     }
-
-    /// Writes what holds before anybody else looks.
-    pub(super) fn place(&mut self, at: At, next: Content) {
-        let _ = self.exchange(at, Content::NEVER_USED, next);
-    }
 }
 
 #[inline(always)]
