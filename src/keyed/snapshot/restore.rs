@@ -8,7 +8,7 @@ use std::vec::Vec;
 use super::fill::Fill;
 use super::read::{Block, Head, Reading};
 use super::{Parameters, Record, RestoreError, Restored};
-use crate::algorithm::{Rebase, Requota, Settings};
+use crate::algorithm::{Algorithm, Rebase, Requota, Settings};
 use crate::cell::UNSTARTED;
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
@@ -97,12 +97,22 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
     }
 
     /// How a word stands there; `None` if it is idle.
-    fn word(&self, word: u64, moved: Moved) -> Option<u64> {
+    fn word(&self, word: u64, is_banned: bool, moved: Moved) -> Option<u64> {
         let Moved { from, to: now } = moved;
         let word = self.to.with(self.version, |to| {
             let word = match &self.was {
-                Some(was) => was.carry_over(was.rebase(word, from, now), now, to),
                 None => to.rebase(word, from, now),
+                Some(was) => match is_banned
+                    .then(|| last_without_permits(was, word, from))
+                    .flatten()
+                {
+                    // What is owed may be paid sooner by another quota, but a ban ends when it would have ended.
+                    Some(last) => {
+                        let until = now.saturating_add(last.saturating_since(from));
+                        to.take_up_to(0, until, u64::MAX).0
+                    }
+                    None => was.carry_over(was.rebase(word, from, now), now, to),
+                },
             };
             let word = word.min(UNSTARTED - 1);
             (!to.is_idle(word, now)).then_some(word)
@@ -118,6 +128,20 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
             false => content,
         }
     }
+}
+
+/// The last tick at which there is no permit yet, if there is none now.
+fn last_without_permits<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> Option<Tick> {
+    let has_none = |tick| algorithm.available(word, Tick::from_nanos(tick)) == 0;
+    let (mut none, mut stride) = (now.as_nanos(), 1_u64 << 63);
+    while stride > 0 {
+        match none.checked_add(stride) {
+            Some(later) if has_none(later) => none = later,
+            _ => {}
+        }
+        stride >>= 1;
+    }
+    has_none(none).then_some(Tick::from_nanos(none))
 }
 
 /// What a snapshot comes to.
@@ -224,7 +248,7 @@ fn put<A: Requota + Rebase + Settings>(
     let Some(plan) = plans.get(usize::from(plan)) else {
         return false;
     };
-    let Some(word) = plan.word(word, moved) else {
+    let Some(word) = plan.word(word, is_banned, moved) else {
         return false;
     };
     let spot = fill.table.spot(hash);
