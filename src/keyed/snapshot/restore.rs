@@ -13,6 +13,7 @@ use crate::cell::UNSTARTED;
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::core::Core;
+use crate::keyed::leave::{banned_until, last_without_permits};
 use crate::keyed::plans::Plans;
 use crate::keyed::slot::{Content, State};
 use crate::keyed::stats::Event;
@@ -97,12 +98,22 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
     }
 
     /// How a word stands there; `None` if it is idle.
-    fn word(&self, word: u64, moved: Moved) -> Option<u64> {
+    fn word(&self, word: u64, is_banned: bool, moved: Moved) -> Option<u64> {
         let Moved { from, to: now } = moved;
         let word = self.plans.with(self.index, self.version, |to| {
             let word = match &self.was {
-                Some(was) => was.carry_over(was.rebase(word, from, now), now, to),
                 None => to.rebase(word, from, now),
+                Some(was) => match is_banned
+                    .then(|| last_without_permits(was, word, from))
+                    .flatten()
+                {
+                    // What is owed may be paid sooner by another quota, but a ban ends when it would have ended.
+                    Some(last) => {
+                        let until = now.saturating_add(last.saturating_since(from));
+                        banned_until(to, until)
+                    }
+                    None => was.carry_over(was.rebase(word, from, now), now, to),
+                },
             };
             let word = word.min(UNSTARTED - 1);
             (!to.is_idle(word, now)).then_some(word)
@@ -224,7 +235,7 @@ fn put<A: Requota + Rebase + Settings>(
     let Some(plan) = plans.get(usize::from(plan)) else {
         return false;
     };
-    let Some(word) = plan.word(word, moved) else {
+    let Some(word) = plan.word(word, is_banned, moved) else {
         return false;
     };
     let spot = fill.table.spot(hash);
