@@ -13,7 +13,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
-use crate::primitive::{AtomicU64, prefetch};
+use crate::primitive::{AtomicU64, mistake, prefetch};
 
 /// How often a key is tried to be put into the table, against others who take the same places, until there is said to
 /// be no room.
@@ -152,6 +152,7 @@ impl<A: Algorithm> Core<A> {
                     None => continue,
                     done => done,
                 },
+                Found::Pending(..) if mistake!(WaitsForClaims) => None,
                 Found::Pending(at, held) => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     _ => self.establish(asked, at, held, &mut deed),
@@ -176,7 +177,7 @@ impl<A: Algorithm> Core<A> {
     fn look_for(&self, spot: &Spot) -> Found {
         let mut pending = None;
         let live = self.table.visit(spot, |at, held| {
-            if !held.is_of(spot.tag) {
+            if !held.is_of(spot.tag, at.second) {
                 return None;
             }
             if held.is_live() {
@@ -272,10 +273,12 @@ impl<A: Algorithm> Core<A> {
         claimed: Content,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let now = self.alone_since(&asked.spot, at)?.max(asked.now);
         let plan = self.plans.get(asked.plan)?;
-        // Later than the claim, which who brings a version ends.
-        let version = plan.version();
+        let early = mistake!(ReadsTheVersionFirst).then(|| plan.version());
+        let now = self.alone_since(&asked.spot, at)?.max(asked.now);
+        // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
+        // version has been brought ends the claim.
+        let version = early.unwrap_or_else(|| plan.version());
         let (next, answer) = plan.with(version, |algorithm| {
             let word = first_word(algorithm, now);
             let view = Held::new(word, now, part_of(asked.plan, version));

@@ -73,7 +73,9 @@ impl<A: Requota + Settings + Clone> Core<A> {
     /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
     fn bring_up(&self, index: u8, plan: &Plan<A>, version: u64, at: At, mut held: Content) {
         loop {
-            let next = if held.is_pending() {
+            let next = if held.is_pending() && mistake!(SparesClaims) {
+                return;
+            } else if held.is_pending() {
                 Content::GIVEN_UP
             } else if held.is_live() && held.plan() == index {
                 match plan.brought(held, version) {

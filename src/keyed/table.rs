@@ -122,6 +122,7 @@ impl Table {
                 };
                 let held = self.load(at);
                 never_used |= held == Content::NEVER_USED;
+                never_used |= mistake!(SkipsByFree) && held.is_free();
                 if let Some(found) = visit(at, held) {
                     return Some(found);
                 }
