@@ -47,8 +47,8 @@ impl<A: Algorithm> Deed<A> for Ban {
         Ok((next, ()))
     }
 
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(0))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
+        Some(Err(why(0)))
     }
 }
 
