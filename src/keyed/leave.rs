@@ -3,6 +3,7 @@
 use core::convert::Infallible;
 
 use super::core::Core;
+use super::seen::Found;
 use super::slot::Content;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
@@ -15,10 +16,11 @@ impl<A: Algorithm> Core<A> {
     pub(super) fn forget(&self, hash: u64) -> bool {
         let spot = &self.table.spot(hash);
         loop {
-            let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag(), at.second);
-                is_here.then_some((at, held))
-            });
+            let seen = self.table.look(spot);
+            let found = match seen.find(spot.tag()) {
+                Found::Live(at, held) | Found::Pending(at, held) => Some((at, held)),
+                Found::Nothing => None,
+            };
             let Some((at, held)) = found else {
                 return false;
             };

@@ -12,6 +12,7 @@ mod overflow;
 mod plan;
 mod plans;
 mod quota;
+mod seen;
 mod slot;
 mod snapshot;
 mod spot;
