@@ -37,7 +37,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
             for (spot, key) in spots.iter_mut().zip(keys) {
                 *spot = core.table.spot(self.gate.hasher.hash_key(key));
-                core.expect(spot);
+                core.fetch(spot);
             }
             for (spot, outcome) in spots.iter().zip(outcomes) {
                 let spot = *spot;

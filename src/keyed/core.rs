@@ -87,7 +87,7 @@ impl<A> Core<A> {
 
     /// Asks for the lines of a key that is soon needed.
     #[inline(always)]
-    pub(super) fn expect(&self, spot: &Spot) {
+    pub(super) fn fetch(&self, spot: &Spot) {
         for line in [spot.first, spot.second] {
             if let Some(line) = self.table.line(line) {
                 prefetch(line);
