@@ -81,7 +81,7 @@ impl<A> Core<A> {
 
     /// Asks for the lines of a key that is soon needed.
     #[inline(always)]
-    pub(super) fn expect(&self, hash: u64) {
+    pub(super) fn fetch(&self, hash: u64) {
         let spot = self.table.spot(hash);
         for line in [spot.first(), spot.second()] {
             if let Some(line) = self.table.line(line) {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Keyed, ManualClock, Requota, Tick};
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Tick};
 
 use crate::{all, with_less_at_first};
 

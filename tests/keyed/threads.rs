@@ -29,10 +29,11 @@ pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) 
     })
 }
 
-/// What threads do besides taking permits.
+/// What threads do besides taking permits, and how quickly the time goes on.
 #[derive(Clone, Copy, PartialEq)]
 enum Mix {
     Taking,
+    TakingSlowly,
     Everything,
 }
 
@@ -51,14 +52,15 @@ fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) 
     let mut logs = vec![Log::new(); keys.len()];
     let mut random = Random(seed);
     for _ in 0..turns {
-        gate.clock().advance(Duration::from_nanos(random.below(4)));
+        let step = random.below(if mix == Mix::TakingSlowly { 100 } else { 4 });
+        gate.clock().advance(Duration::from_nanos(step));
         let begun = gate.key(&0_u64).now();
         let now = (begun.as_nanos() + random.below(2 * skew + 1)).saturating_sub(skew);
         let now = Tick::from_nanos(now);
         let which = random.skewed(keys.len() as u64) as usize;
         let (key, log) = (gate.key(&keys[which]), &mut logs[which]);
         let choice = match mix {
-            Mix::Taking => 8 + random.below(56),
+            Mix::Taking | Mix::TakingSlowly => 8 + random.below(56),
             Mix::Everything => random.below(64),
         };
         match choice {
@@ -149,7 +151,7 @@ fn many_keys_for_a_few_slots() {
         for threads in [2, 4] {
             let gate = table(text, Overflow::Deny);
             let bound = text.parse::<AnyAlgorithm>().expect(text).bound();
-            for history in record(&gate, &keys, threads, 8_000, Mix::Taking) {
+            for history in record(&gate, &keys, threads, 8_000, Mix::TakingSlowly) {
                 if let Err(excess) = history.check(&bound) {
                     panic!("{excess}, {text}");
                 }
