@@ -144,9 +144,12 @@ impl<A: Algorithm> Core<A> {
         if self.plans.get(asked.plan).is_none() {
             return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
         }
-        let mut rounds = 0;
+        let (mut rounds, mut is_full) = (0, false);
         while rounds < ROUNDS {
+            // There was no room, and it has been looked for again since: it may be one of those that take it.
+            let was_full = core::mem::take(&mut is_full);
             let done = match self.look_for(&asked.spot) {
+                Found::Nothing if was_full => break,
                 // Who finds it and can't change it was overtaken by somebody who did.
                 Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
                     None => continue,
@@ -161,7 +164,11 @@ impl<A: Algorithm> Core<A> {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     _ => match self.choose(&asked.spot, asked.now) {
                         Some(place) => self.insert(asked, place, &mut deed),
-                        None => break,
+                        None if mistake!(BelievesTheFirstLook) => break,
+                        None => {
+                            is_full = true;
+                            None
+                        }
                     },
                 },
             };
