@@ -180,8 +180,10 @@ impl<A: Algorithm> Core<A> {
         if self.plans.get(asked.plan).is_none() {
             return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
         }
-        let mut rounds = 0;
+        let (mut rounds, mut is_full) = (0, false);
         while rounds < ROUNDS {
+            // There was no room: it is looked for again, since it may be one of those that took it.
+            let was_full = core::mem::take(&mut is_full);
             let seen = self.table.look(spot);
             let done = match seen.find(spot.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
@@ -198,7 +200,11 @@ impl<A: Algorithm> Core<A> {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     _ => match self.choose(&seen, now) {
                         Some(place) => self.insert(asked, place, &mut deed),
-                        None => break,
+                        None if was_full || mistake!(BelievesTheFirstLook) => break,
+                        None => {
+                            is_full = true;
+                            None
+                        }
                     },
                 },
             };

@@ -91,6 +91,8 @@ pub enum Mistake {
     GivesUpBlindly,
     /// Table: who finds the key claimed waits for who claimed it.
     WaitsForClaims,
+    /// Table: who finds no room doesn't look whether the key has come meanwhile.
+    BelievesTheFirstLook,
     /// Table: the neighbours are skipped also for a slot that was given up.
     SkipsByFree,
     /// Table: a change of quotas leaves claims as they are.
