@@ -70,3 +70,16 @@ pub enum Mistake {
     /// Smooth: a rate is told without another look at the state.
     TellsWithoutALook,
 }
+
+macro_rules! mistake {
+    ($mistake:ident) => {
+        $crate::primitive::modelled::is_made($crate::primitive::modelled::Mistake::$mistake)
+    };
+    ($mistake:ident => $wrong:expr, else $right:expr) => {
+        match mistake!($mistake) {
+            true => $wrong,
+            false => $right,
+        }
+    };
+}
+pub(crate) use mistake;
