@@ -23,7 +23,7 @@ mod total;
 
 pub use draw::{below, one_in, one_of};
 pub use promise::Promise;
-pub use run::{Body, broken, model, reached};
+pub use run::{Body, model, reached};
 pub use sabotage::{mistaken, stored};
 pub use threads::{Actor, act, actor};
 pub use total::Total;

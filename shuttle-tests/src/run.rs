@@ -1,13 +1,16 @@
 //! Runs models on schedules of two kinds, and prints a line for each.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
+use std::thread;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, RoundRobinScheduler, Scheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
+use tollgate::primitive::modelled::{Conditions, under};
 
 /// How many schedules a seed stands for: few, so that one that fails is there again at once.
 const OF_A_SEED: usize = 100;
@@ -52,7 +55,9 @@ impl Kind {
         thread_local! {
             static BEGUN: Cell<usize> = const { Cell::new(0) };
         }
+        listen();
         BEGUN.set(0);
+        SAID.set(None);
         let runner = Runner::new(self.scheduler(seed, OF_A_SEED), config());
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
             runner.run(move || {
@@ -60,9 +65,10 @@ impl Kind {
                 body();
             })
         }));
-        outcome
-            .map(drop)
-            .map_err(|panic| (BEGUN.get(), message(panic)))
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(_) => Err((BEGUN.get(), SAID.take().unwrap_or_default())),
+        }
     }
 }
 
@@ -71,14 +77,11 @@ fn config() -> Config {
     config.failure_persistence = FailurePersistence::None;
     config.max_steps = MaxSteps::FailAfter(PATIENCE);
     config.silence_warnings = true;
+    // Who fails while holding something gives it back, and others would go on meanwhile.
     config
-}
-
-fn message(panic: Box<dyn std::any::Any + Send>) -> String {
-    match panic.downcast::<String>() {
-        Ok(message) => *message,
-        Err(panic) => (*panic.downcast::<&str>().unwrap_or(Box::new("no message"))).into(),
-    }
+        .ungraceful_shutdown_config
+        .immediately_return_on_panic = true;
+    config
 }
 
 /// The seeds of so many schedules: others each time, unless one is asked for.
@@ -138,47 +141,63 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
 /// # Panics
 ///
 /// If none does.
-pub fn broken(name: &str, why: &str, body: impl Body) {
+pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl Body) {
+    // On a thread of its own, which may be left in the middle of a panic.
+    let search = thread::spawn(move || {
+        QUIET.set(true);
+        under(conditions, || first_failure(body))
+    });
+    let found = search.join().expect("whatever fails is caught");
+    let (kind, number, message) = found.unwrap_or_else(|| panic!("{name} found nothing"));
+    let mut whys = why.split('|').map(str::trim);
+    let Some(why) = whys.find(|why| message.contains(why)) else {
+        panic!("{name} should have said {why:?}, and said {message:?}");
+    };
+    println!(
+        "broken  {name:<64} | {:<12} | found on schedule {number:>6}: {why}",
+        kind.name(),
+    );
+}
+
+/// On which schedule of which kind a model fails first, and what it says.
+fn first_failure(body: impl Body) -> Option<(Kind, usize, String)> {
     for (turn, seed) in seeds(FOR_MISTAKES).into_iter().enumerate() {
         for kind in Kind::ALL {
-            let Err((number, message)) = quietly(|| kind.run(seed, body)) else {
-                continue;
-            };
-            assert!(
-                why.split('|').any(|why| message.contains(why.trim())),
-                "{name} should have said {why:?}, and said {message:?}"
-            );
-            println!(
-                "broken  {name:<64} | {:<12} | found on schedule {:>6}: {why}",
-                kind.name(),
-                turn * OF_A_SEED + number
-            );
-            return;
+            if let Err((number, message)) = kind.run(seed, body) {
+                return Some((kind, turn * OF_A_SEED + number, message));
+            }
         }
     }
-    panic!("{name} found nothing");
+    None
 }
 
 thread_local! {
-    /// Whether panics of this thread are expected. All threads of a model run on one thread of the system.
+    /// Whether panics of this thread of the system are expected. All threads of a model run on it.
     static QUIET: Cell<bool> = const { Cell::new(false) };
+    /// What the first one said: those that it brings about say less.
+    static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Prints no panic meanwhile.
-fn quietly<T>(work: impl FnOnce() -> T) -> T {
+/// Hears what panics say.
+fn listen() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         // The first run brings shuttle's own hook, which this one must come before.
         Runner::new(RoundRobinScheduler::new(1), config()).run(|| {});
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
+            let said = SAID.take().unwrap_or_else(|| message(info.payload()));
+            SAID.set(Some(said));
             if !QUIET.get() {
                 loud(info);
             }
         }));
     });
-    QUIET.set(true);
-    let outcome = work();
-    QUIET.set(false);
-    outcome
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    match (payload.downcast_ref::<String>(), payload.downcast_ref()) {
+        (Some(message), _) => message.clone(),
+        (None, message) => (*message.unwrap_or(&"no message")).to_owned(),
+    }
 }

@@ -1,6 +1,6 @@
 //! What must be found in the crate's own protocols: a mistake in their code, and exchanges that are none.
 
-use tollgate::primitive::modelled::{Conditions, Mistake, under};
+use tollgate::primitive::modelled::{Conditions, Mistake};
 
 use crate::run::{Body, broken};
 
@@ -15,7 +15,7 @@ pub fn mistaken(name: &str, mistake: Mistake, why: &str, body: impl Body) {
         ..Conditions::default()
     };
     let name = format!("{name}, {mistake:?}");
-    under(conditions, || broken(&name, why, body));
+    broken(&name, why, conditions, body);
 }
 
 /// A model on code whose exchanges compare and then store: it must fail, and say why.
@@ -29,5 +29,5 @@ pub fn stored(name: &str, why: &str, body: impl Body) {
         ..Conditions::default()
     };
     let name = format!("{name}, compares and stores");
-    under(conditions, || broken(&name, why, body));
+    broken(&name, why, conditions, body);
 }
