@@ -206,6 +206,9 @@ macro_rules! gate_of_views {
     };
 }
 
+#[cfg(feature = "keyed")]
+pub(crate) use gate_of_views;
+
 gate_of_views!(Limiter<A, C>);
 #[cfg(feature = "wide")]
 gate_of_views!(Adjustable<A, C>, Settings);

@@ -70,18 +70,26 @@ pub mod clock;
 mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
+#[cfg(feature = "wide")]
+mod deed;
 #[cfg(feature = "std")]
 mod gate;
 #[cfg(feature = "history")]
 pub mod history;
+#[cfg(feature = "keyed")]
+pub mod keyed;
 mod limiter;
 mod outcome;
+#[cfg(feature = "wide")]
+mod parameters;
 pub mod primitive;
 mod quota;
 #[cfg(feature = "wide")]
 pub mod smooth;
 #[cfg(feature = "std")]
 mod spread;
+#[cfg(feature = "std")]
+mod tally;
 #[cfg(feature = "std")]
 mod wait;
 #[cfg(feature = "std")]
@@ -103,6 +111,8 @@ pub use concurrency::{Concurrency, Enter, Inside, MAX_CONCURRENCY};
 pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
 pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
+#[cfg(feature = "keyed")]
+pub use keyed::{Keyed, KeyedStats, Overflow};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};

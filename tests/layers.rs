@@ -6,20 +6,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 16] = [
+const LEVELS: [(&str, u8); 20] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
     ("algorithm", 1),
     ("outcome", 1),
     ("cell", 1),
+    ("deed", 1),
+    ("parameters", 1),
     ("limiter", 2),
+    ("keyed", 3),
     ("history", 2),
     ("window", 2),
     ("wait", 2),
     ("spread", 2),
     ("gate", 2),
     ("counted", 2),
+    ("tally", 2),
     ("adjustable", 2),
     ("concurrency", 2),
     ("smooth", 2),

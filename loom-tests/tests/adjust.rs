@@ -249,9 +249,17 @@ fn who_stops_stops_nobody() {
 
 /// In the file that has the operations.
 fn site(operation: &'static str) -> Site {
+    let (ring, parameters) = (
+        include_str!("../../src/adjustable/ring.rs"),
+        include_str!("../../src/parameters.rs"),
+    );
+    let (file, text) = match ring.contains(operation) {
+        true => ("adjustable/ring.rs", ring),
+        false => ("src/parameters.rs", parameters),
+    };
     Site {
-        file: "adjustable/ring.rs",
-        text: include_str!("../../src/adjustable/ring.rs"),
+        file,
+        text,
         operation,
     }
 }

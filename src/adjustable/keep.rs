@@ -33,7 +33,7 @@ pub enum Keep {
 
 impl Keep {
     /// The word with which `new` goes on where `old` left off.
-    pub(super) fn carry<A: Requota>(self, old: &A, word: u64, now: Tick, new: &A) -> u64 {
+    pub(crate) fn carry<A: Requota>(self, old: &A, word: u64, now: Tick, new: &A) -> u64 {
         match self {
             Self::AsIs => old.carry_over(word, now, new),
             Self::Scaled => old.carry_scaled(word, now, new),

@@ -1,6 +1,5 @@
 //! A limiter whose quota can be changed in use. The protocol is in [`ring`].
 
-mod ahead;
 mod at;
 mod keep;
 mod ring;

@@ -24,105 +24,8 @@ use crossbeam_utils::CachePadded;
 use super::keep::Keep;
 use crate::algorithm::{MAX_SETTINGS, Requota, Settings, Then};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, AtomicU128, Ordering, fence, mistake};
-
-/// The parameters of a version, in as many bytes as two cache lines have.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Slot {
-    /// Whose they are, or are going to be.
-    version: AtomicU64,
-    words: [AtomicU64; MAX_SETTINGS],
-}
-
-impl Slot {
-    fn new() -> Self {
-        Self {
-            version: AtomicU64::new(0),
-            words: [(); MAX_SETTINGS].map(|()| AtomicU64::new(0)),
-        }
-    }
-
-    /// Writes the parameters of a version. Nobody else writes, and that version is not in force yet.
-    fn write<A: Settings>(&self, version: u64, algorithm: &A) {
-        let afterwards = mistake!(SaysAfterwards);
-        if !afterwards {
-            self.say(version);
-        }
-        let mut words = self.words.iter();
-        algorithm.save(&mut |value| {
-            if let Some(word) = words.next() {
-                // ORDERING: Relaxed. The fence before it tells who reads it too early, and the exchange of the
-                // pair publishes it. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-                word.store(value, Ordering::Relaxed);
-            }
-        });
-        if afterwards {
-            self.say(version);
-        }
-    }
-
-    fn say(&self, version: u64) {
-        // ORDERING: Release. Who finds this version here instead of an older one, and loads the pair again, finds
-        // that the older one is over: else it might look for ever.
-        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-        self.version.store(version, Ordering::Release);
-        // ORDERING: Release. Who reads one of the words that are written after it, and then passes the fence of
-        // `read`, sees this version or a later one.
-        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-        fence(Ordering::Release);
-    }
-
-    /// Does something with the parameters, if they are still those of this version.
-    #[inline(always)]
-    fn read<A: Settings, T: Then<A>>(&self, version: u64, then: T) -> Option<T::Output> {
-        let mut words = self.words.iter();
-        let mut read = || match words.next() {
-            // ORDERING: Relaxed. If it is of a later version, what follows finds it out.
-            // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-            Some(word) => word.load(Ordering::Relaxed),
-            None => 0,
-        };
-        let then = IfStill {
-            slot: self,
-            version,
-            then,
-        };
-        A::restore_and(&mut read, then)?
-    }
-
-    /// Whether all words that were read are of this version.
-    #[inline(always)]
-    fn is_still(&self, version: u64) -> bool {
-        // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it is no older
-        // than any of the words. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-        fence(Ordering::Acquire);
-        // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another version, looks
-        // again and passes that fence, which then pairs with the store of `say`.
-        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
-        let now = self.version.load(Ordering::Relaxed);
-        now == version || mistake!(ReadsUnchecked)
-    }
-}
-
-/// Does something if the slot is still that version's.
-struct IfStill<'s, T> {
-    slot: &'s Slot,
-    version: u64,
-    then: T,
-}
-
-impl<A, T: Then<A>> Then<A> for IfStill<'_, T> {
-    type Output = Option<T::Output>;
-
-    #[inline(always)]
-    fn then(self, algorithm: &A) -> Option<T::Output> {
-        match self.slot.is_still(self.version) {
-            true => Some(self.then.then(algorithm)),
-            false => None,
-        }
-    }
-}
+use crate::parameters::Slot;
+use crate::primitive::{AtomicU128, Ordering, mistake};
 
 /// A version and a word, as they were at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +58,7 @@ impl Pair {
 #[derive(Debug)]
 pub(super) struct Ring {
     pair: CachePadded<AtomicU128>,
-    slots: [Slot; 2],
+    slots: [Slot<MAX_SETTINGS>; 2],
 }
 
 impl Ring {
@@ -188,7 +91,7 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn slot(&self, version: u64) -> Option<&Slot> {
+    fn slot(&self, version: u64) -> Option<&Slot<MAX_SETTINGS>> {
         self.slots.get((version % 2) as usize)
     }
 

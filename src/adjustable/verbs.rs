@@ -22,7 +22,7 @@ impl<A: Requota + Settings + Clone, C> AdjustableAt<'_, A, C> {
     ///
     /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
     pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
-        self.change(keep, |old| {
+        self.bring(keep, |old| {
             // What is in force already goes on as it is.
             let is_other = keep == Keep::Fresh || old.quota() != quota;
             is_other.then(|| old.with_quota(quota)).transpose()
@@ -31,17 +31,13 @@ impl<A: Requota + Settings + Clone, C> AdjustableAt<'_, A, C> {
 
     /// [`Adjustable::set`] at this tick.
     pub fn set(&self, algorithm: A, keep: Keep) {
-        let Ok(()) = self.change(keep, |_| {
+        let Ok(()) = self.bring(keep, |_| {
             Ok::<_, core::convert::Infallible>(Some(algorithm))
         });
     }
 
     /// Brings what `next` makes of the algorithm in force, if it makes another one.
-    fn change<E>(
-        &self,
-        keep: Keep,
-        next: impl FnOnce(&A) -> Result<Option<A>, E>,
-    ) -> Result<(), E> {
+    fn bring<E>(&self, keep: Keep, next: impl FnOnce(&A) -> Result<Option<A>, E>) -> Result<(), E> {
         self.gate.with_sets(|sets, version| {
             let old = sets.of(version).clone();
             let Some(new) = next(&old)? else {
@@ -134,7 +130,7 @@ impl<A: Algorithm + Settings, C> Adjustable<A, C> {
     /// Forgets everything: the limiter is fresh and full again. It allows one burst more.
     #[inline]
     pub fn reset(&self) {
-        self.change(|_: &A, _| (0, ()));
+        self.at(Tick::ZERO).reset();
     }
 }
 

@@ -29,6 +29,13 @@ macro_rules! runs_on {
             }
 
             #[inline]
+            fn idle_at(&self, word: u64, now: Tick) -> Tick {
+                use crate::algorithm::Forecast;
+                let all = self.available(0, now);
+                self.due(word, now, all).unwrap_or(Tick::MAX)
+            }
+
+            #[inline]
             fn initial_word(&self, now: Tick) -> u64 {
                 $core!(self, core => core.initial_word(now))
             }

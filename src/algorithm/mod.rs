@@ -125,6 +125,25 @@ pub trait Algorithm {
         0
     }
 
+    /// About when the word will be idle if it is left alone: `now`, if it is already. A table of keys without room asks
+    /// it, to find the one that is nearest to it. This finds it out by [`is_idle`](Self::is_idle); an algorithm that
+    /// knows it does better.
+    fn idle_at(&self, word: u64, now: Tick) -> Tick {
+        if self.is_idle(word, now) {
+            return now;
+        }
+        // The last tick of which it is known that it is not idle then, and how far on to look.
+        let (mut busy, mut stride) = (now.as_nanos(), 1_u64 << 63);
+        while stride > 0 {
+            match busy.checked_add(stride) {
+                Some(later) if !self.is_idle(word, Tick::from_nanos(later)) => busy = later,
+                _ => {}
+            }
+            stride >>= 1;
+        }
+        Tick::from_nanos(busy.saturating_add(1))
+    }
+
     /// Takes as many of `n` as there are, which may be none: the next word and the grant.
     #[inline]
     fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {

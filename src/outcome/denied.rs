@@ -39,6 +39,13 @@ pub enum Denied {
         /// How many were asked for.
         requested: u64,
     },
+    /// A table of keys has no room for one more: other keys that are in use hold all places where this one could
+    /// be. There will be room when one of them has been left alone for long enough.
+    #[non_exhaustive]
+    NoRoom {
+        /// How many were asked for.
+        requested: u64,
+    },
     /// More was asked for than there can ever be at once.
     #[non_exhaustive]
     Never {
@@ -73,6 +80,12 @@ impl Denied {
         Self::Busy { requested }
     }
 
+    /// A denial for want of room. For limiters of your own.
+    #[inline]
+    pub const fn no_room(requested: u64) -> Self {
+        Self::NoRoom { requested }
+    }
+
     /// A denial for good. For algorithms of your own.
     #[inline]
     pub const fn never(requested: u64, limit: u64) -> Self {
@@ -91,7 +104,9 @@ impl Denied {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Later { retry_after, .. } => Some(*retry_after),
-            Self::Busy { .. } | Self::Never { .. } | Self::Stuck { .. } => None,
+            Self::Busy { .. } | Self::NoRoom { .. } | Self::Never { .. } | Self::Stuck { .. } => {
+                None
+            }
         }
     }
 
@@ -99,7 +114,7 @@ impl Denied {
     #[inline]
     pub const fn is_permanent(&self) -> bool {
         match self {
-            Self::Later { .. } | Self::Busy { .. } => false,
+            Self::Later { .. } | Self::Busy { .. } | Self::NoRoom { .. } => false,
             Self::Never { .. } | Self::Stuck { .. } => true,
         }
     }
@@ -110,6 +125,7 @@ impl Denied {
         match self {
             Self::Later { requested, .. }
             | Self::Busy { requested }
+            | Self::NoRoom { requested }
             | Self::Never { requested, .. }
             | Self::Stuck { requested } => *requested,
         }
@@ -126,6 +142,10 @@ impl fmt::Display for Denied {
             Self::Busy { requested } => {
                 write!(f, "limit reached: {requested} more when others have left")
             }
+            Self::NoRoom { requested } => write!(
+                f,
+                "rate limit has no room for another key, of which {requested} was asked"
+            ),
             Self::Never { requested, limit } => write!(
                 f,
                 "rate limit can never grant {requested} at once: the most is {limit}"

@@ -46,6 +46,10 @@ use processor as source;
 /// ```
 pub type AtomicU64 = source::AtomicU64;
 
+/// What only counts: nothing is decided by it, and no model needs to see it.
+#[cfg(feature = "std")]
+pub(crate) type Count = source::Count;
+
 /// Two words that change together: `portable-atomic`'s, and a model's of it in models.
 #[cfg(feature = "wide")]
 pub(crate) type AtomicU128 = source::AtomicU128;
@@ -84,3 +88,12 @@ macro_rules! const_unless_loom {
     };
 }
 pub(crate) use const_unless_loom;
+
+#[cfg(feature = "keyed")]
+mod memory;
+#[cfg(feature = "keyed")]
+mod quick;
+#[cfg(feature = "keyed")]
+pub(crate) use memory::{IS_MODEL, Line, SLOTS, lines, prefetch};
+#[cfg(feature = "keyed")]
+pub(crate) use quick::Quick;

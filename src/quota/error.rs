@@ -152,6 +152,38 @@ pub enum ConfigError {
         /// The most that can be kept.
         max: u64,
     },
+    /// Room for no key at all.
+    ZeroCapacity,
+    /// Room for more keys than there can be, or than there is memory for.
+    CapacityTooLarge {
+        /// What was asked for.
+        capacity: usize,
+        /// The most that there can be.
+        max: usize,
+    },
+    /// No plan at all.
+    ZeroPlans,
+    /// More plans than a key can tell apart.
+    TooManyPlans {
+        /// What was asked for.
+        plans: usize,
+        /// The most that there can be.
+        max: usize,
+    },
+    /// A plan that the table does not have.
+    NoSuchPlan {
+        /// What was asked for.
+        plan: usize,
+        /// How many there are.
+        plans: usize,
+    },
+    /// Room for other than one outcome for each key.
+    OutcomesLength {
+        /// How many keys there are.
+        keys: usize,
+        /// How many outcomes there is room for.
+        outcomes: usize,
+    },
     /// Nobody at once.
     ZeroConcurrency,
     /// More at once than the word can count.
@@ -182,6 +214,10 @@ impl ConfigError {
             Self::ZeroShards | Self::TooManyShards { .. } => "shards",
             Self::ZeroLeases | Self::LeasesTooLarge { .. } => "total",
             Self::ZeroSlots | Self::TooManySlots { .. } | Self::SlotsUneven { .. } => "slots",
+            Self::ZeroCapacity | Self::CapacityTooLarge { .. } => "capacity",
+            Self::ZeroPlans | Self::TooManyPlans { .. } => "plans",
+            Self::NoSuchPlan { .. } => "plan",
+            Self::OutcomesLength { .. } => "outcomes",
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
         }
     }
@@ -195,7 +231,11 @@ impl fmt::Display for ConfigError {
             Self::ZeroPermits | Self::ZeroLeases => {
                 write!(f, "{field} is 0, but must be at least 1 permit")
             }
-            Self::ZeroShards | Self::ZeroSlots | Self::ZeroConcurrency => {
+            Self::ZeroShards
+            | Self::ZeroSlots
+            | Self::ZeroConcurrency
+            | Self::ZeroCapacity
+            | Self::ZeroPlans => {
                 write!(f, "{field} is 0, but must be at least 1")
             }
             Self::TooManyShards { shards, max } => write!(
@@ -211,6 +251,22 @@ impl fmt::Display for ConfigError {
             ),
             Self::TooManySlots { slots, max } => {
                 write!(f, "{field} is {slots}, but must be from 1 to {max}")
+            }
+            Self::CapacityTooLarge { capacity, max } => write!(
+                f,
+                "{field} is {capacity}, but must be from 1 to {max}, and there must be memory for it"
+            ),
+            Self::TooManyPlans { plans, max } => {
+                write!(f, "{field} are {plans}, but must be from 1 to {max}")
+            }
+            Self::NoSuchPlan { plan, plans } => {
+                write!(f, "{field} is {plan}, but must be below {plans}")
+            }
+            Self::OutcomesLength { keys, outcomes } => {
+                write!(
+                    f,
+                    "{field} has room for {outcomes}, but must have for {keys}, one for each key"
+                )
             }
             Self::ConcurrencyTooLarge { limit, max } => {
                 write!(f, "{field} is {limit}, but must be from 1 to {max}")

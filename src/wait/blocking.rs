@@ -156,7 +156,7 @@ macro_rules! waits {
             /// [`Denied`] if they will never be there.
             #[inline(always)]
             pub fn acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-                $crate::wait::blocking::acquire(self, n, self.now(), Tick::MAX)
+                $crate::wait::acquire(self, n, self.now(), Tick::MAX)
             }
 
             /// The same if that takes no longer than `timeout`; else nothing is taken, and it returns at
@@ -179,11 +179,14 @@ macro_rules! waits {
             #[inline]
             pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> Result<Granted, Denied> {
                 let now = self.now();
-                $crate::wait::blocking::acquire(self, n, now, now.saturating_add(timeout))
+                $crate::wait::acquire(self, n, now, now.saturating_add(timeout))
             }
         }
     };
 }
+
+#[cfg(feature = "keyed")]
+pub(crate) use waits;
 
 waits!([Reserve] Limiter<A, C>);
 #[cfg(feature = "wide")]

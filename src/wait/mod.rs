@@ -20,6 +20,9 @@ mod turn;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioTimer;
+pub(crate) use blocking::acquire;
+#[cfg(feature = "keyed")]
+pub(crate) use blocking::waits;
 #[cfg(feature = "tokio")]
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]

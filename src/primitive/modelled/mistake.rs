@@ -69,6 +69,20 @@ pub enum Mistake {
     SetsTogether,
     /// Smooth: a rate is told without another look at the state.
     TellsWithoutALook,
+    /// Table: who claims does not look round for the key a second time.
+    LooksOnce,
+    /// Table: all claims have the same number.
+    NumbersAlike,
+    /// Table: a key that is not idle is taken for one that is.
+    TakesWhoIsBusy,
+    /// Table: the horizon is raised after an idle key has left.
+    RaisesAfterwards,
+    /// Table: who comes into it does so at a tick of its own.
+    IgnoresTheHorizon,
+    /// Table: a change of quotas leaves old slots as they are.
+    SweepsNothing,
+    /// Table: a decision compares the word alone, and not whose it is.
+    ForgetsTheOwner,
 }
 
 macro_rules! mistake {

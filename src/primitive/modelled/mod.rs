@@ -34,6 +34,9 @@ pub use atomic::AtomicU128;
 #[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 pub use pair::AtomicU128;
 
+/// Of no model.
+pub(crate) type Count = core::sync::atomic::AtomicU64;
+
 /// How a model runs. The default is as the crate is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {

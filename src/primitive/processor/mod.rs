@@ -8,6 +8,9 @@ pub(super) type AtomicU64 = core::sync::atomic::AtomicU64;
 #[cfg(any(not(target_has_atomic = "64"), tollgate_portable_atomic))]
 pub(super) type AtomicU64 = portable_atomic::AtomicU64;
 
+#[cfg(feature = "std")]
+pub(super) type Count = AtomicU64;
+
 #[cfg(feature = "wide")]
 pub(super) type AtomicU128 = portable_atomic::AtomicU128;
 

@@ -1,0 +1,61 @@
+//! Decisions on many keys at once.
+
+use core::hash::Hash;
+
+use super::core::Asked;
+use super::hasher::KeyHasher;
+use super::plan::PlanOf;
+use crate::algorithm::Algorithm;
+use crate::clock::{Clock, Tick};
+use crate::deed::Acquire;
+use crate::outcome::{Denied, Granted};
+use crate::quota::ConfigError;
+
+/// How many keys are hashed, and their lines asked for, before the first of them is decided on.
+const AHEAD: usize = 16;
+
+impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
+    /// [`check_many`](super::Keyed::check_many) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    pub fn check_many_at<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+        now: Tick,
+    ) -> Result<(), ConfigError> {
+        if keys.len() != outcomes.len() {
+            let (keys, outcomes) = (keys.len(), outcomes.len());
+            return Err(ConfigError::OutcomesLength { keys, outcomes });
+        }
+        let (core, plan) = (&self.gate.core, self.plan);
+        let mut hashes = [0; AHEAD];
+        for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.gate.hasher.hash_key(key);
+                core.expect(*hash);
+            }
+            for (hash, outcome) in hashes.into_iter().zip(outcomes) {
+                *outcome = core.update(Asked { hash, plan, now }, Acquire { n: 1 });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
+    /// [`check_many`](super::Keyed::check_many) by this plan.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    pub fn check_many<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+    ) -> Result<(), ConfigError> {
+        self.check_many_at(keys, outcomes, self.gate.clock.now())
+    }
+}

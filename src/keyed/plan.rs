@@ -1,0 +1,133 @@
+use core::fmt;
+use core::hash::Hash;
+
+use super::Keyed;
+use super::hasher::KeyHasher;
+use super::key::Key;
+use crate::adjustable::Keep;
+use crate::algorithm::Algorithm;
+use crate::algorithm::Requota;
+use crate::algorithm::Settings;
+use crate::clock::{Clock, Tick};
+use crate::outcome::{Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+/// A table seen by one of its plans: [`Keyed::plan`] makes it.
+///
+/// A key that is asked for by another plan than before goes on with as many permits, or as much debt, as it had, as
+/// far as the new plan can hold them ([`Requota::carry_over`]). By a plan that there is not, everything is denied for
+/// good, and nothing recorded.
+pub struct PlanOf<'a, A, C, S> {
+    pub(super) gate: &'a Keyed<A, C, S>,
+    pub(super) plan: u8,
+}
+
+impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
+    /// A key, for all that a limiter can do.
+    #[inline(always)]
+    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<'a, A, C> {
+        let Keyed {
+            core,
+            clock,
+            hasher,
+        } = self.gate;
+        Key::new(core, clock, hasher.hash_key(key), self.plan)
+    }
+}
+
+impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
+    /// Takes one permit of this key at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there.
+    #[inline(always)]
+    pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
+        self.key(key).at(now).try_acquire()
+    }
+
+    /// Takes `n` permits of this key, or none, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline(always)]
+    pub fn try_acquire_n_at<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        n: u64,
+        now: Tick,
+    ) -> Result<Granted, Denied> {
+        self.key(key).at(now).try_acquire_n(n)
+    }
+}
+
+impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
+    /// Takes one permit of this key.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there: then nothing was taken.
+    #[inline(always)]
+    pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
+        self.key(key).try_acquire()
+    }
+
+    /// Takes `n` permits of this key, or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there: then nothing was taken.
+    #[inline(always)]
+    pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
+        self.key(key).try_acquire_n(n)
+    }
+}
+
+impl<A: Requota + Settings + Clone, C, S> PlanOf<'_, A, C, S> {
+    /// [`Keyed::set_quota`] of this plan, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing has changed.
+    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
+        self.gate.core.set_quota(self.plan, quota, keep, now)
+    }
+
+    /// The quota of this plan that is in force.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::NoSuchPlan`] if there is no such plan.
+    pub fn quota(&self) -> Result<Quota, ConfigError> {
+        self.gate.core.quota(self.plan)
+    }
+}
+
+impl<A: Requota + Settings + Clone, C: Clock, S> PlanOf<'_, A, C, S> {
+    /// [`Keyed::set_quota`] of this plan.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing has changed.
+    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
+        self.set_quota_at(quota, keep, self.gate.clock.now())
+    }
+}
+
+impl<A, C, S> Clone for PlanOf<'_, A, C, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A, C, S> Copy for PlanOf<'_, A, C, S> {}
+
+impl<A: fmt::Debug, C: fmt::Debug, S> fmt::Debug for PlanOf<'_, A, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanOf")
+            .field("gate", &self.gate)
+            .field("plan", &self.plan)
+            .finish()
+    }
+}

@@ -1,0 +1,176 @@
+//! The algorithms of a table: a few plans, each of which may have been changed.
+
+use core::fmt;
+use std::boxed::Box;
+use std::sync::OnceLock;
+use std::vec::Vec;
+
+use super::changes::Changes;
+use super::slot::Content;
+use crate::algorithm::{Algorithm, Requota};
+use crate::clock::Tick;
+use crate::primitive::{AtomicU64, Ordering};
+use crate::quota::ConfigError;
+
+/// The most plans that a table can have.
+pub(super) const PLANS: u64 = 8;
+/// How many versions of a plan a slot can tell apart.
+pub(super) const VERSIONS: u64 = 64;
+
+/// How the word of one plan goes on in another.
+pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
+
+/// The plans, of which there is at least one, and what they have become since. They have one version together: so the
+/// word of a slot is of one version, also where its key goes from plan to plan.
+pub(super) struct Plans<A> {
+    first: A,
+    others: Box<[A]>,
+    version: AtomicU64,
+    changes: OnceLock<Changes<A>>,
+    /// What a table of one plan never does.
+    carry_over: Option<CarryOver<A>>,
+}
+
+impl<A> Plans<A> {
+    pub(super) fn one(algorithm: A) -> Self {
+        Self {
+            first: algorithm,
+            others: Box::default(),
+            version: AtomicU64::new(0),
+            changes: OnceLock::new(),
+            carry_over: None,
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// What a plan was at first.
+    #[inline(always)]
+    pub(super) fn get(&self, plan: u8) -> Option<&A> {
+        match plan {
+            0 => Some(&self.first),
+            other => self.others.get(usize::from(other) - 1),
+        }
+    }
+
+    /// What all were at first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &A> {
+        core::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Which version is in force.
+    #[inline(always)]
+    pub(super) fn version(&self) -> u64 {
+        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn bring(&self, version: u64) {
+        // ORDERING: Release. It publishes the parameters of this version.
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        self.version.store(version, Ordering::Release);
+    }
+
+    pub(super) const fn changes(&self) -> &OnceLock<Changes<A>> {
+        &self.changes
+    }
+
+    /// Does something with a plan as it is in a version. `None` if there is no such plan, or the version is over.
+    #[inline]
+    pub(super) fn with<T>(&self, plan: u8, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+        if version == 0 {
+            return Some(act(self.get(plan)?));
+        }
+        let change = self.changes.get()?.read(plan, version)?;
+        Some(act(&change.algorithm))
+    }
+
+    /// The word of a live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<u64> {
+        let behind = version.wrapping_sub(held.version()) % VERSIONS;
+        if behind == 0 {
+            return Some(held.word);
+        }
+        let (changes, plan) = (self.changes.get()?, held.plan());
+        let mut word = held.word;
+        // No slot is of a version from before the first one, but one may be of a later one than this.
+        let mut at = version.checked_sub(behind)?;
+        while at < version {
+            let next = changes.read(plan, at + 1)?;
+            if next.keep.is_some() {
+                let carry = |old: &A| changes.carry(&next, old, word);
+                word = self.with(plan, at, carry)?;
+            }
+            at += 1;
+        }
+        Some(word)
+    }
+}
+
+impl<A: Requota> Plans<A> {
+    pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, ConfigError> {
+        let mut plans = algorithms.into_iter();
+        let Some(first) = plans.next() else {
+            return Err(ConfigError::ZeroPlans);
+        };
+        let max = PLANS as usize;
+        // One more than there may be is enough to know.
+        let others: Vec<_> = plans.take(max).collect();
+        if others.len() >= max {
+            let plans = others.len() + 1;
+            return Err(ConfigError::TooManyPlans { plans, max });
+        }
+        Ok(Self {
+            others: others.into(),
+            carry_over: Some(A::carry_over),
+            ..Self::one(first)
+        })
+    }
+}
+
+impl<A: Algorithm> Plans<A> {
+    /// Whether the key of a slot can no longer be told from a fresh one.
+    pub(super) fn is_idle(&self, held: Content, now: Tick) -> bool {
+        self.ask(held, |algorithm, word| algorithm.is_idle(word, now))
+            .unwrap_or(false)
+    }
+
+    /// About when that will be so.
+    pub(super) fn idle_at(&self, held: Content, now: Tick) -> Tick {
+        self.ask(held, |algorithm, word| algorithm.idle_at(word, now))
+            .unwrap_or(Tick::MAX)
+    }
+
+    /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
+    fn ask<T>(&self, held: Content, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
+        // Later than the slot, whose version is so no later than this.
+        let version = self.version();
+        let word = self.brought_up(held, version)?;
+        self.with(held.plan(), version, |algorithm| ask(algorithm, word))
+    }
+
+    /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
+    pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
+        let word = self.brought_up(held, version)?;
+        let carry_over = match self.carry_over {
+            Some(carry_over) if held.plan() != plan => carry_over,
+            _ => return Some(word),
+        };
+        self.with(held.plan(), version, |from| {
+            self.with(plan, version, |to| carry_over(from, word, now, to))
+        })?
+    }
+}
+
+impl<A: fmt::Debug> fmt::Debug for Plans<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plans")
+            .field("first", &self.first)
+            .field("others", &self.others)
+            .field("version", &self.version())
+            .finish_non_exhaustive()
+    }
+}

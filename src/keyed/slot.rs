@@ -1,0 +1,158 @@
+//! What a slot of the table holds.
+//!
+//! ```text
+//!  127            64 63        12 11      6 5    3   2      1    0
+//! ┌─────────────────┬────────────┬─────────┬──────┬────────┬──────┐
+//! │ word, or nonce  │ tag        │ version │ plan │ second │ state│
+//! └─────────────────┴────────────┴─────────┴──────┴────────┴──────┘
+//! ```
+
+use super::plans::{PLANS, VERSIONS};
+
+const STATE: u64 = 0b11;
+const SECOND: u64 = 0b100;
+const PLAN_SHIFT: u32 = 3;
+const VERSION_SHIFT: u32 = 6;
+pub(super) const TAG_SHIFT: u32 = 12;
+const TAG: u64 = !0 << TAG_SHIFT;
+const _: () = assert!(PLANS == 8 && VERSIONS == 64);
+
+/// What is in a slot's first two bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nobody's.
+    Free = 0,
+    /// Claimed for a key, which is not in the table yet: where the word would be is the claim's own number.
+    Pending = 1,
+    /// A key's.
+    Live = 2,
+    /// A banned key's: nothing can be given back until it is granted something again.
+    Banned = 3,
+}
+
+/// A slot's content, as it was at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content {
+    label: u64,
+    pub(super) word: u64,
+}
+
+impl Content {
+    /// What no slot has had yet: it never comes back.
+    pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
+    /// A slot that was claimed and given up, or whose key was forgotten.
+    pub(super) const GIVEN_UP: Self = Self {
+        label: SECOND,
+        word: 0,
+    };
+
+    #[inline(always)]
+    pub(super) const fn of_bits(bits: u128) -> Self {
+        Self {
+            label: bits as u64,
+            word: (bits >> 64) as u64,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn bits(self) -> u128 {
+        (self.word as u128) << 64 | self.label as u128
+    }
+
+    /// A live key's.
+    #[inline(always)]
+    pub(super) const fn live(tag: u64, second: bool, plan: u8, version: u64, word: u64) -> Self {
+        let label = tag
+            | (version % VERSIONS) << VERSION_SHIFT
+            | (plan as u64 % PLANS) << PLAN_SHIFT
+            | (second as u64) << 2
+            | State::Live as u64;
+        Self { label, word }
+    }
+
+    /// The same label, of the second pair.
+    #[inline(always)]
+    pub(super) const fn of_second(label: u64) -> u64 {
+        label | SECOND
+    }
+
+    /// A claim for a key.
+    pub(super) const fn pending(tag: u64, second: bool, nonce: u64) -> Self {
+        Self {
+            label: tag | (second as u64) << 2 | State::Pending as u64,
+            word: nonce,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_word(self, word: u64) -> Self {
+        Self { word, ..self }
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_state(self, state: State) -> Self {
+        Self {
+            label: self.label & !STATE | state as u64,
+            ..self
+        }
+    }
+
+    pub(super) const fn with_version(self, version: u64) -> Self {
+        let version = (version % VERSIONS) << VERSION_SHIFT;
+        Self {
+            label: self.label & !((VERSIONS - 1) << VERSION_SHIFT) | version,
+            ..self
+        }
+    }
+
+    /// All but the word.
+    #[inline(always)]
+    pub(super) const fn label(self) -> u64 {
+        self.label
+    }
+
+    pub(super) const fn state(self) -> State {
+        match self.label & STATE {
+            0 => State::Free,
+            1 => State::Pending,
+            2 => State::Live,
+            _ => State::Banned,
+        }
+    }
+
+    /// Whether a key is here.
+    pub(super) const fn is_live(self) -> bool {
+        self.label & State::Live as u64 != 0
+    }
+
+    pub(super) const fn is_pending(self) -> bool {
+        self.label & STATE == State::Pending as u64
+    }
+
+    pub(super) const fn is_free(self) -> bool {
+        self.label & STATE == State::Free as u64
+    }
+
+    /// Whether it is, or is to be, this key's.
+    pub(super) const fn is_of(self, tag: u64) -> bool {
+        self.label & TAG == tag && !self.is_free()
+    }
+
+    pub(super) const fn tag(self) -> u64 {
+        self.label & TAG
+    }
+
+    /// Whether it is in the second of the two pairs of lines where its key may be.
+    pub(super) const fn is_second(self) -> bool {
+        self.label & SECOND != 0
+    }
+
+    pub(super) const fn plan(self) -> u8 {
+        (self.label >> PLAN_SHIFT & (PLANS - 1)) as u8
+    }
+
+    /// The version's last bits.
+    pub(super) const fn version(self) -> u64 {
+        self.label >> VERSION_SHIFT & (VERSIONS - 1)
+    }
+}

@@ -1,0 +1,116 @@
+//! Where a key may be.
+//!
+//! Two lines are a pair. A key has two pairs, and in each a home line and its neighbour:
+//!
+//! ```text
+//!            first pair                 second pair
+//!  ┌──────────────┬──────────────┐   ┌──────────────┬──────────────┐
+//!  │ home (1)     │ neighbour (3)│   │ neighbour (4)│ home (2)     │
+//!  └──────────────┴──────────────┘   └──────────────┴──────────────┘
+//! ```
+
+use core::num::NonZeroU64;
+
+use super::slot::TAG_SHIFT;
+
+/// The pairs of the smallest table: what of a hash is in no tag, says in which pair of so many a key is.
+pub(super) const LEAST_PAIRS: u64 = 256;
+/// How many bits of a hash count: a tag's, and those that say in which of the least pairs it is.
+pub(super) const HASH_BITS: u32 = 60;
+
+/// A key's place in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// The key's hash, of which 60 bits count.
+    hash: u64,
+    /// How many lines there are.
+    lines: NonZeroU64,
+}
+
+impl Spot {
+    /// That of a key with this hash, in a table of so many lines, which are an even number.
+    #[inline(always)]
+    pub(super) const fn of(hash: u64, lines: NonZeroU64) -> Self {
+        Self { hash, lines }
+    }
+
+    /// The tag, where a slot has it.
+    #[inline(always)]
+    pub(super) const fn tag(&self) -> u64 {
+        self.hash << TAG_SHIFT
+    }
+
+    /// The home line of the first pair.
+    #[inline(always)]
+    pub(super) fn first(&self) -> usize {
+        scale(self.fraction(), self.lines.get()) as usize
+    }
+
+    /// That of the second: as far as it can be told, in no relation to the first; but of an odd and an even line. So
+    /// they are two lines, also where both pairs are one.
+    #[inline(always)]
+    pub(super) fn second(&self) -> usize {
+        let other = scale(
+            self.fraction().wrapping_add(distance(self.tag())),
+            self.lines.get(),
+        );
+        (other as usize & !1) | (!self.first() & 1)
+    }
+
+    /// The hash, as a fraction of 2^64.
+    #[inline(always)]
+    const fn fraction(&self) -> u64 {
+        self.hash << (u64::BITS - HASH_BITS)
+    }
+
+    /// The slot of a line where a key is looked for first; of the first line, or the second.
+    #[inline(always)]
+    pub(super) const fn preferred(&self, second: bool) -> usize {
+        (self.hash >> (2 * second as u32) & 3) as usize
+    }
+
+    /// The lines where it may be, in the key's own order, and whether each is of the second pair.
+    pub(super) fn lines(&self) -> [Option<(usize, bool)>; 4] {
+        let (first, second) = (self.first(), self.second());
+        let (third, fourth) = (first ^ 1, second ^ 1);
+        let is_one_pair = third == second;
+        [
+            Some((first, false)),
+            Some((second, true)),
+            (!is_one_pair).then_some((third, false)),
+            (!is_one_pair).then_some((fourth, true)),
+        ]
+    }
+
+    /// That of the key which is in this line, with this tag, in the second of its pairs or in the first. `None` if
+    /// there can't be such a key.
+    pub(super) fn found(line: usize, tag: u64, second: bool, lines: NonZeroU64) -> Option<Self> {
+        // The bits that the tag has not: the table has so many pairs that they differ by one pair at least.
+        let highs = 0..1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
+        let mut spots = highs.map(|high| {
+            let hash = high << (u64::BITS - TAG_SHIFT) | tag >> TAG_SHIFT;
+            Self::of(hash, lines)
+        });
+        spots.find(|spot| {
+            let home = if second { spot.second() } else { spot.first() };
+            home >> 1 == line >> 1
+        })
+    }
+
+    /// The hash, as far as it counts.
+    pub(super) const fn hash(&self) -> u64 {
+        self.hash & ((1 << HASH_BITS) - 1)
+    }
+}
+
+/// How far the second pair is from the first, as a fraction of 2^64.
+#[inline(always)]
+const fn distance(tag: u64) -> u64 {
+    tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// `below` times a fraction of 2^64.
+#[inline(always)]
+fn scale(fraction: u64, below: u64) -> u64 {
+    ((u128::from(fraction) * u128::from(below)) >> 64) as u64
+}

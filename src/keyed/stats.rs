@@ -1,0 +1,73 @@
+use crate::tally::Tally;
+
+/// What becomes of slots.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// A key was put into the table.
+    Inserted,
+    /// A key that was idle left for another one.
+    TakenOver,
+    /// A key that was not idle left for another one.
+    Evicted,
+    /// A key was forgotten.
+    Forgotten,
+    /// There was no room for a key.
+    NoRoom,
+}
+
+/// Counts of a table, and the numbers of claims.
+#[derive(Debug)]
+pub(super) struct Events(Tally<6>);
+
+impl Events {
+    const NUMBERS: usize = 5;
+
+    pub(super) fn new() -> Self {
+        Self(Tally::new())
+    }
+
+    pub(super) fn count(&self, event: Event) {
+        self.0.add(event as usize, 1);
+    }
+
+    /// A number that no other claim has.
+    pub(super) fn nonce(&self) -> u64 {
+        self.0.number(Self::NUMBERS)
+    }
+
+    pub(super) fn of(&self, event: Event) -> u64 {
+        self.0.sum(event as usize)
+    }
+
+    /// How many keys are in the table.
+    pub(super) fn tracked(&self) -> u64 {
+        // Those that leave first: a key that is inserted meanwhile must not seem to have left before.
+        let left = [Event::TakenOver, Event::Evicted, Event::Forgotten].map(|event| self.of(event));
+        let left = left.into_iter().fold(0, u64::wrapping_add);
+        self.of(Event::Inserted).saturating_sub(left)
+    }
+}
+
+/// What is in a [`Keyed`](super::Keyed) table, and what became of those who left:
+/// [`stats`](super::Keyed::stats).
+///
+/// When nobody else uses the table, `inserted` is `tracked + taken_over + evicted + forgotten`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct KeyedStats {
+    /// How many keys are in the table.
+    pub tracked: u64,
+    /// How many of them can't be told from fresh ones any more. Their places are there for others.
+    pub idle: u64,
+    /// How many keys were put into the table: a key that left and came again is counted again.
+    pub inserted: u64,
+    /// How many left because they were idle and another one needed the place. They lost nothing.
+    pub taken_over: u64,
+    /// How many left although they were not idle: each may have one burst more.
+    pub evicted: u64,
+    /// How many were forgotten by [`forget`](super::Keyed::forget).
+    pub forgotten: u64,
+    /// How often there was no room for a key, so that it was denied, or admitted without being recorded, as
+    /// [`Overflow`](super::Overflow) says.
+    pub no_room: u64,
+}

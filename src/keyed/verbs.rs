@@ -1,0 +1,289 @@
+//! The verbs of a table.
+
+use core::hash::Hash;
+use core::time::Duration;
+
+use super::stats::Event;
+use super::{Key, KeyHasher, Keyed, KeyedStats, PlanOf};
+use crate::adjustable::Keep;
+use crate::algorithm::Algorithm;
+use crate::algorithm::Requota;
+use crate::algorithm::Settings;
+use crate::clock::{Clock, Tick};
+use crate::outcome::{Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+
+impl<A, C, S> Keyed<A, C, S> {
+    /// The table seen by one of its plans, which are known by their places in the list that it was made with. The
+    /// verbs of the table itself are those of plan 0.
+    ///
+    /// ```
+    /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let free = FixedWindow::new(Quota::per_day(10))?;
+    /// let paid = FixedWindow::new(Quota::per_day(1000))?;
+    /// let gate = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
+    /// gate.plan(1).try_acquire_n("alice", 990)?;
+    /// // Who has spent 990 of 1000 has 10 left, and so has as many as the free plan gives.
+    /// assert_eq!(gate.plan(0).key("alice").available(), 10);
+    /// assert!(matches!(gate.plan(2).try_acquire("alice"), Err(Denied::Never { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub fn plan(&self, plan: usize) -> PlanOf<'_, A, C, S> {
+        PlanOf {
+            gate: self,
+            plan: u8::try_from(plan).unwrap_or(u8::MAX),
+        }
+    }
+
+    /// How many keys are in the table, idle ones too.
+    pub fn len(&self) -> usize {
+        usize::try_from(self.core.events.tracked()).unwrap_or(usize::MAX)
+    }
+
+    /// Whether no key is in the table.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many slots there are: about one and a half for each key of the capacity that was asked for.
+    pub fn slots(&self) -> usize {
+        self.core.table.slots()
+    }
+}
+
+impl<A, C, S: KeyHasher> Keyed<A, C, S> {
+    /// A key, for all that a limiter can do.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Keyed::new(TokenBucket::new(Quota::per_second(5))?, 1000)?;
+    /// let now = Tick::from_nanos(7);
+    /// let granted = gate.key("alice").at(now).try_acquire_n(2)?;
+    /// assert_eq!(gate.key("alice").at(now).undo(granted), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<'_, A, C> {
+        self.plan(0).key(key)
+    }
+}
+
+impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
+    /// Takes one permit of this key at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there.
+    #[inline(always)]
+    pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
+        self.plan(0).try_acquire_at(key, now)
+    }
+
+    /// Takes `n` permits of this key, or none, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline(always)]
+    pub fn try_acquire_n_at<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        n: u64,
+        now: Tick,
+    ) -> Result<Granted, Denied> {
+        self.plan(0).try_acquire_n_at(key, n, now)
+    }
+
+    /// [`check_many`](Self::check_many) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    pub fn check_many_at<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+        now: Tick,
+    ) -> Result<(), ConfigError> {
+        self.plan(0).check_many_at(keys, outcomes, now)
+    }
+
+    /// Takes the key out of the table; whether it was there. When it comes again it is fresh: it allows one burst
+    /// more, and ends a ban.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
+    /// gate.try_acquire("alice")?;
+    /// assert!(gate.forget("alice"));
+    /// assert!(!gate.forget("alice"));
+    /// assert!(gate.try_acquire("alice").is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
+        self.key(key).forget()
+    }
+}
+
+impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
+    /// Takes one permit of this key.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there: then nothing was taken.
+    #[inline(always)]
+    pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
+        self.plan(0).try_acquire(key)
+    }
+
+    /// Takes `n` permits of this key, or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there: then nothing was taken.
+    #[inline(always)]
+    pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
+        self.plan(0).try_acquire_n(key, n)
+    }
+
+    /// Takes one permit of each of these keys, at one tick, in their order. Where the table is larger than the
+    /// processor's caches that is twice as quick as one by one: the next keys' places are fetched while the first ones
+    /// are decided on.
+    ///
+    /// ```
+    /// use tollgate::{Denied, Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
+    /// let keys = ["alice", "bob", "alice"];
+    /// let mut outcomes = [Err(Denied::busy(1)); 3];
+    /// gate.check_many(&keys, &mut outcomes)?;
+    /// assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, true, false]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    pub fn check_many<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+    ) -> Result<(), ConfigError> {
+        self.plan(0).check_many(keys, outcomes)
+    }
+
+    /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no permits, and gets
+    /// them again as after a burst. It ends sooner if the key is [forgotten](Self::forget) or
+    /// [reset](Key::reset). A ban that would end in the past is none; a longer one takes the place of a shorter one, and
+    /// not the other way round.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5))?;
+    /// let gate = Keyed::with_clock(bucket, 1000, clock.clone())?;
+    /// gate.ban_for("mallory", Duration::from_secs(60))?;
+    /// clock.advance(Duration::from_secs(60));
+    /// assert!(gate.try_acquire("mallory").is_err());
+    /// clock.advance(Duration::from_secs(1));
+    /// assert!(gate.try_acquire("mallory").is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept.
+    pub fn ban<Q: Hash + ?Sized>(&self, key: &Q, until: Tick) -> Result<(), Denied> {
+        self.key(key).ban(until)
+    }
+
+    /// [`ban`](Self::ban) for so long from now.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept.
+    pub fn ban_for<Q: Hash + ?Sized>(&self, key: &Q, long: Duration) -> Result<(), Denied> {
+        let now = self.clock().now();
+        self.key(key).at(now).ban(now.saturating_add(long))
+    }
+
+    /// What is in the table, and what became of those who left. It goes through the whole table to find who is
+    /// idle; [`len`](Self::len) does not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let gate = Keyed::with_clock(TokenBucket::new(Quota::per_second(1))?, 1000, clock.clone())?;
+    /// gate.try_acquire("alice")?;
+    /// clock.advance(Duration::from_secs(1));
+    /// gate.try_acquire("bob")?;
+    /// let stats = gate.stats();
+    /// assert_eq!((stats.tracked, stats.idle, stats.evicted), (2, 1, 0));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> KeyedStats {
+        let (core, now) = (&self.core, self.clock.now());
+        let live = || core.table.all().filter(|(_, held)| held.is_live());
+        let of = |event| core.events.of(event);
+        KeyedStats {
+            tracked: live().count() as u64,
+            idle: live()
+                .filter(|(_, held)| core.plans.is_idle(*held, now))
+                .count() as u64,
+            inserted: of(Event::Inserted),
+            taken_over: of(Event::TakenOver),
+            evicted: of(Event::Evicted),
+            forgotten: of(Event::Forgotten),
+            no_room: of(Event::NoRoom),
+        }
+    }
+}
+
+impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
+    /// Changes the quota of all keys, at once, and goes on with what is there as `keep` says. It visits a small part
+    /// of the table; each key is carried over when it is next asked for, as it would have been now.
+    ///
+    /// What [`Adjustable`](crate::Adjustable) says of changes holds for each key. Decisions cost some nanoseconds more
+    /// after the first change. Who decides while the quota changes may do so by the old one.
+    ///
+    /// ```
+    /// use tollgate::{Keep, Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
+    /// gate.try_acquire_n("alice", 60)?;
+    /// gate.set_quota(Quota::per_hour(1000), Keep::AsIs)?;
+    /// assert_eq!(gate.key("alice").available(), 40);
+    /// assert_eq!(gate.key("bob").available(), 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
+    pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
+        self.plan(0).set_quota(quota, keep)
+    }
+}

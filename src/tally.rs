@@ -1,0 +1,54 @@
+//! Counts that many threads add to at once.
+
+use std::boxed::Box;
+
+use crossbeam_utils::CachePadded;
+
+use crate::primitive::{Count, Ordering};
+use crate::spread::Homes;
+
+/// `N` counts, of which each thread adds to those of its home.
+#[derive(Debug)]
+pub(crate) struct Tally<const N: usize> {
+    homes: Homes,
+    counts: Box<[CachePadded<[Count; N]>]>,
+}
+
+impl<const N: usize> Tally<N> {
+    pub(crate) fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let zeros = |_| CachePadded::new([(); N].map(|()| Count::new(0)));
+        Self {
+            homes: Homes::new(cores),
+            counts: (0..cores).map(zeros).collect(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&self, which: usize, n: u64) {
+        let home = self.counts.get(self.homes.of_this_thread());
+        if let Some(count) = home.and_then(|counts| counts.get(which)) {
+            // ORDERING: Relaxed. Counts publish nothing.
+            count.fetch_add(n, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts one, and says a number that nobody else is told, of this count.
+    pub(crate) fn number(&self, which: usize) -> u64 {
+        let home = self.homes.of_this_thread();
+        let counts = self.counts.get(home).and_then(|counts| counts.get(which));
+        // ORDERING: Relaxed. Numbers publish nothing, and are only to differ.
+        let number = counts.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
+        number
+            .wrapping_mul(self.counts.len() as u64)
+            .wrapping_add(home as u64)
+    }
+
+    /// What was counted by all. Each is read once, and never goes back for a thread that looks twice.
+    pub(crate) fn sum(&self, which: usize) -> u64 {
+        let each = self.counts.iter().filter_map(|counts| counts.get(which));
+        // ORDERING: Relaxed. Counts publish nothing.
+        each.map(|count| count.load(Ordering::Relaxed))
+            .fold(0, u64::wrapping_add)
+    }
+}
