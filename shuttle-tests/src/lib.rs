@@ -16,6 +16,7 @@ mod draw;
 mod promise;
 mod run;
 mod sabotage;
+mod tables;
 mod threads;
 /// The models of loom have the same.
 #[path = "../../loom-tests/src/samples/total.rs"]
@@ -25,5 +26,6 @@ pub use draw::{below, one_in, one_of};
 pub use promise::Promise;
 pub use run::{Body, model, reached};
 pub use sabotage::{mistaken, stored};
+pub use tables::{Books, Standing, Table, check_table, table};
 pub use threads::{Actor, act, actor};
 pub use total::Total;

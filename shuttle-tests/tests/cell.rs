@@ -45,7 +45,7 @@ fn at_different_ticks() {
     if grants.len() > 8 {
         reached("more than a burst");
     }
-    PROMISE.check(grants, 0);
+    PROMISE.check(&grants);
 }
 
 /// At one tick: what there was, less what was taken, and what came back, is there.
