@@ -34,6 +34,7 @@ mod scene;
 mod script;
 mod subject;
 pub mod suite;
+pub mod tables;
 mod verb;
 
 pub use deed::Deed;

@@ -190,7 +190,7 @@ impl core::ops::Deref for Shaped<'_> {
 }
 
 runs_on!(LeakyBucket, its_shaped_pace);
-settings!(LeakyBucket, 8; pace at_once; free = 0; quota = NO_QUOTA);
+settings!(LeakyBucket, 10; pace at_once free; quota = NO_QUOTA);
 
 /// Of a queue permits are due when they leave it; who comes when it is full leaves it in its turn.
 impl crate::algorithm::Reserve for LeakyBucket {

@@ -13,7 +13,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
-use crate::primitive::{AtomicU64, prefetch};
+use crate::primitive::{AtomicU64, mistake, prefetch};
 
 /// How often a key is tried to be put into the table, against others who take the same places, until there is said to
 /// be no room.
@@ -194,6 +194,7 @@ impl<A: Algorithm> Core<A> {
                     None => continue,
                     done => done,
                 },
+                Found::Pending(..) if mistake!(WaitsForClaims) => None,
                 Found::Pending(at, held) => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     _ => self.establish(asked, at, held, &mut deed),
@@ -218,7 +219,7 @@ impl<A: Algorithm> Core<A> {
     fn look_for(&self, spot: &Spot) -> Found {
         let mut pending = None;
         let live = self.table.visit(spot, |at, held| {
-            if !held.is_of(spot.tag()) {
+            if !held.is_of(spot.tag(), at.second) {
                 return None;
             }
             if held.is_live() {
@@ -277,10 +278,12 @@ impl<A: Algorithm> Core<A> {
             let word = first_word(algorithm, asked.now);
             let view = Held::new(word, asked.now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
-                Ok((next, answer)) if !D::BANS && deed.leaves(word, next) => {
+                // It stays as it is, but for a word whose time begins with whoever would take something.
+                Ok((next, answer))
+                    if !D::BANS && deed.leaves(word, next) && (word == 0 || !D::GRANTS) =>
+                {
                     Fresh::Said(Ok(answer))
                 }
-                // It stays as it is, but for a word whose time begins.
                 Err(refusal) if word == 0 => Fresh::Said(Err(refusal)),
                 _ => Fresh::Keep,
             }
@@ -311,10 +314,12 @@ impl<A: Algorithm> Core<A> {
         claimed: Content,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
+        let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
         let spot = self.table.spot(asked.hash);
         let now = self.alone_since(&spot, at)?.max(asked.now);
-        // Later than the claim, which who brings a version ends.
-        let version = self.plans.version();
+        // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
+        // version has been brought ends the claim.
+        let version = early.unwrap_or_else(|| self.plans.version());
         let (next, answer) = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
             let view = Held::new(word, now, part_of(asked.plan, version));

@@ -152,6 +152,7 @@ impl<A: Algorithm> Core<A> {
 
     /// Ends a claim, if it is still there.
     pub(super) fn give_up(&self, at: At, claim: Content) {
+        let claim = mistake!(GivesUpBlindly => self.table.load(at), else claim);
         let _ = self.table.exchange(at, claim, Content::GIVEN_UP);
     }
 
@@ -168,10 +169,13 @@ impl<A: Algorithm> Core<A> {
                 seen = true;
                 return None;
             }
-            if !held.is_of(spot.tag()) || mistake!(LooksOnce) {
+            if !held.is_of(spot.tag(), at.second) || mistake!(LooksOnce) {
                 return None;
             }
             let ends = held.is_pending() && seen;
+            if ends && mistake!(LeavesOtherClaims) {
+                return None;
+            }
             match ends && self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
                 true => None,
                 false => Some(()),

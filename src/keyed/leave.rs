@@ -16,7 +16,7 @@ impl<A: Algorithm> Core<A> {
         let spot = &self.table.spot(hash);
         loop {
             let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag());
+                let is_here = held.is_of(spot.tag(), at.second);
                 is_here.then_some((at, held))
             });
             let Some((at, held)) = found else {

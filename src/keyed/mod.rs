@@ -17,6 +17,8 @@ mod spot;
 mod stats;
 mod table;
 mod verbs;
+#[cfg(all(tollgate_loom, feature = "loom"))]
+mod witness;
 
 use ::core::fmt;
 use ::core::num::NonZeroU64;

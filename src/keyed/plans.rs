@@ -9,13 +9,13 @@ use super::changes::Changes;
 use super::slot::Content;
 use crate::algorithm::{Algorithm, Requota};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, Ordering};
+use crate::primitive::{AtomicU64, IS_MODEL, Ordering};
 use crate::quota::ConfigError;
 
 /// The most plans that a table can have.
 pub(super) const PLANS: u64 = 8;
-/// How many versions of a plan a slot can tell apart.
-pub(super) const VERSIONS: u64 = 64;
+/// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
+pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;

@@ -4,11 +4,10 @@
 //! it has become another key's, or of another version. `docs/ORDERINGS.md` has the protocol in full.
 
 use core::num::NonZeroU64;
-use std::boxed::Box;
 
 use super::slot::{Content, State};
 use super::spot::Spot;
-use crate::primitive::{AtomicU128, Line, Ordering, Quick, SLOTS, lines, mistake};
+use crate::primitive::{AtomicU128, Line, Lines, Ordering, Quick, SLOTS, mistake};
 
 /// A slot, by line and place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub(super) struct At {
 
 #[derive(Debug)]
 pub(super) struct Table {
-    lines: Box<[Line]>,
+    lines: Lines,
     count: NonZeroU64,
     quick: Option<Quick>,
 }
@@ -30,7 +29,7 @@ impl Table {
     /// So many pairs of lines, all empty; `None` if there is no memory for them.
     pub(super) fn new(pairs: NonZeroU64) -> Option<Self> {
         let count = pairs.checked_mul(NonZeroU64::MIN.saturating_add(1))?;
-        let lines = lines(usize::try_from(count.get()).ok()?)?;
+        let lines = Lines::zeroed(usize::try_from(count.get()).ok()?)?;
         Some(Self {
             lines,
             count,
@@ -44,12 +43,12 @@ impl Table {
     }
 
     /// How many slots there are.
-    pub(super) const fn slots(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         self.lines.len() * SLOTS
     }
 
     /// How many lines there are.
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
@@ -139,6 +138,7 @@ impl Table {
                 };
                 let held = self.load(at);
                 never_used |= held == Content::NEVER_USED;
+                never_used |= mistake!(SkipsByFree) && held.is_free();
                 if let Some(found) = visit(at, held) {
                     return Some(found);
                 }

@@ -94,6 +94,6 @@ mod memory;
 #[cfg(feature = "keyed")]
 mod quick;
 #[cfg(feature = "keyed")]
-pub(crate) use memory::{IS_MODEL, Line, SLOTS, lines, prefetch};
+pub(crate) use memory::{IS_MODEL, Line, Lines, SLOTS, prefetch};
 #[cfg(feature = "keyed")]
 pub(crate) use quick::Quick;

@@ -145,4 +145,4 @@ impl Hourglass {
     }
 }
 
-settings!(Hourglass, 10; limit most quantum bits shift period back horizon; missing = 0);
+settings!(Hourglass, 11; limit most quantum bits shift period back horizon missing);

@@ -263,5 +263,5 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 7; meter unit reach round burst; missing = 0);
-settings!(Pace<Stairs>, 10; meter unit reach round burst; missing = 0);
+settings!(Pace<Steady>, 8; meter unit reach round burst missing);
+settings!(Pace<Stairs>, 11; meter unit reach round burst missing);

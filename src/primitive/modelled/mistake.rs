@@ -83,6 +83,20 @@ pub enum Mistake {
     SweepsNothing,
     /// Table: a decision compares the word alone, and not whose it is.
     ForgetsTheOwner,
+    /// Table: a key whose tag is the same is taken for the same one in either of its pairs of lines.
+    IgnoresThePair,
+    /// Table: a claim is established, and other claims for the key are left as they are.
+    LeavesOtherClaims,
+    /// Table: whose claim has come to nothing gives up whatever is in the slot by now.
+    GivesUpBlindly,
+    /// Table: who finds the key claimed waits for who claimed it.
+    WaitsForClaims,
+    /// Table: the neighbours are skipped also for a slot that was given up.
+    SkipsByFree,
+    /// Table: a change of quotas leaves claims as they are.
+    SparesClaims,
+    /// Table: which version is in force is looked at before a slot is claimed.
+    ReadsTheVersionFirst,
 }
 
 macro_rules! mistake {
