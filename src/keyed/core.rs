@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::insert::Claimable;
+use super::insert::{Choice, Claimable};
 use super::overflow::Overflow;
 use super::plans::Plans;
 use super::slot::{Content, State};
@@ -202,8 +202,9 @@ impl<A: Algorithm> Core<A> {
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     _ => match self.choose(spot, now) {
-                        Some(place) => self.insert(asked, place, &mut deed),
-                        None => break,
+                        Choice::Place(place) => self.insert(asked, place, &mut deed),
+                        Choice::IsHere => None,
+                        Choice::NoRoom => break,
                     },
                 },
             };

@@ -25,6 +25,15 @@ pub(super) struct Claimable {
     leaves: Option<Event>,
 }
 
+/// Where a key can be put.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Choice {
+    Place(Claimable),
+    /// Somebody else has put it into the table meanwhile, or is about to.
+    IsHere,
+    NoRoom,
+}
+
 /// What is in a line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Survey {
@@ -44,16 +53,17 @@ const FEW: usize = SLOTS / 2;
 impl<A: Algorithm> Core<A> {
     /// A place for a key: one that is nobody's, else one whose key is idle; in a home line if there is one, in the line
     /// where there are more of them; else as the overflow says.
-    pub(super) fn choose(&self, spot: &Spot, now: Tick) -> Option<Claimable> {
+    pub(super) fn choose(&self, spot: &Spot, now: Tick) -> Choice {
         let [first, second, third, fourth] = spot.lines();
         let homes = [first, second].map(|line| self.survey(spot, line, now));
         if let Some(place) = free_of(homes) {
-            return Some(place);
+            return Choice::Place(place);
         }
         let neighbours = [third, fourth].map(|line| self.survey(spot, line, now));
-        (free_of(neighbours).or_else(|| idle_of(homes)))
-            .or_else(|| idle_of(neighbours))
-            .or_else(|| self.make_room(spot, now))
+        let place = free_of(neighbours)
+            .or_else(|| idle_of(homes))
+            .or_else(|| idle_of(neighbours));
+        place.map_or_else(|| self.make_room(spot, now), Choice::Place)
     }
 
     fn survey(&self, spot: &Spot, line: Option<(usize, bool)>, now: Tick) -> Survey {
@@ -91,7 +101,7 @@ impl<A: Algorithm> Core<A> {
 
     /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, or of another claim, whose
     /// owner may have stopped for ever.
-    fn make_room(&self, spot: &Spot, now: Tick) -> Option<Claimable> {
+    fn make_room(&self, spot: &Spot, now: Tick) -> Choice {
         let evicts = self.overflow == Overflow::Evict;
         let (mut nearest, mut pending) = (None, None);
         for (line, second) in spot.lines().into_iter().flatten() {
@@ -102,7 +112,11 @@ impl<A: Algorithm> Core<A> {
                     second,
                 };
                 let held = self.table.load(at);
-                if held.is_pending() {
+                if held.is_of(spot.tag(), second) {
+                    return Choice::IsHere;
+                }
+                // Also one that has become nobody's since it was surveyed.
+                if held.is_pending() || held.is_free() {
                     pending = Some(Claimable {
                         at,
                         held,
@@ -117,7 +131,8 @@ impl<A: Algorithm> Core<A> {
                 }
             }
         }
-        nearest.map(|(_, place)| place).or(pending)
+        let place = nearest.map(|(_, place)| place).or(pending);
+        place.map_or(Choice::NoRoom, Choice::Place)
     }
 
     /// Claims a place for a key. `None` if it has changed.
