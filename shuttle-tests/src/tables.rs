@@ -101,8 +101,16 @@ impl<const KEYS: usize> Books<KEYS> {
 pub fn check_table<A: Algorithm, const KEYS: usize>(gate: &Table<A>, stopped: usize) {
     let stats = gate.stats();
     let left = stats.taken_over + stats.evicted + stats.forgotten;
-    assert_eq!(stats.tracked, gate.len() as u64, "not as many keys: {stats:?}");
-    assert_eq!(stats.inserted, stats.tracked + left, "not as many keys: {stats:?}");
+    assert_eq!(
+        stats.tracked,
+        gate.len() as u64,
+        "not as many keys: {stats:?}"
+    );
+    assert_eq!(
+        stats.inserted,
+        stats.tracked + left,
+        "not as many keys: {stats:?}"
+    );
     let mut tracked = 0;
     for key in 0..KEYS {
         let slots = gate.slots_of(&key);

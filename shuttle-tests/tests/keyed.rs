@@ -79,7 +79,10 @@ fn forgotten_keys<const SLOTS: usize, const KEYS: usize>() {
     for key in 0..KEYS {
         let (held, left) = (books.held(key), gate.key(&key).at(NOW).available());
         let bursts = 1 + books.forgotten[key];
-        assert!(held + left <= bursts * BURST, "{held} held of {bursts} bursts, {left} left");
+        assert!(
+            held + left <= bursts * BURST,
+            "{held} held of {bursts} bursts, {left} left"
+        );
         if held > BURST {
             reached("more than a burst");
         }
@@ -123,7 +126,11 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
         let there = |at| gate.key(&key).at(Tick::from_nanos(at)).available();
         let until = until.as_nanos();
-        assert_eq!([there(until), there(until + PERIOD)], [0, 1], "a ban is over");
+        assert_eq!(
+            [there(until), there(until + PERIOD)],
+            [0, 1],
+            "a ban is over"
+        );
     }
 }
 
@@ -165,8 +172,18 @@ const TWICE: &str = "not the burst | two slots of a key | there is room | not as
 fn the_same_new_keys() {
     let name = "keyed::the_same_new_keys";
     let both = ["a burst", "less"];
-    model(&format!("{name}, 2 in 2 slots"), 10_000, &both, same_keys::<2, 2>);
-    model(&format!("{name}, 3 in 4 slots"), 10_000, &both, same_keys::<4, 3>);
+    model(
+        &format!("{name}, 2 in 2 slots"),
+        10_000,
+        &both,
+        same_keys::<2, 2>,
+    );
+    model(
+        &format!("{name}, 3 in 4 slots"),
+        10_000,
+        &both,
+        same_keys::<4, 3>,
+    );
     mistaken(name, Mistake::LooksOnce, TWICE, same_keys::<2, 2>);
     stored(name, TWICE, same_keys::<2, 2>);
 }
@@ -175,12 +192,22 @@ fn the_same_new_keys() {
 fn forgotten_meanwhile() {
     let name = "keyed::forgotten_meanwhile";
     model(name, 10_000, &["more than a burst"], forgotten_keys::<2, 2>);
-    model(&format!("{name}, 4 slots"), 10_000, &["more than a burst"], forgotten_keys::<4, 3>);
+    model(
+        &format!("{name}, 4 slots"),
+        10_000,
+        &["more than a burst"],
+        forgotten_keys::<4, 3>,
+    );
 }
 
 #[test]
 fn banned_meanwhile() {
     let name = "keyed::banned_meanwhile";
     model(name, 10_000, &["somebody is banned"], banned_keys::<2, 2>);
-    mistaken(name, Mistake::UndoesOldMarks, "a ban is over", banned_keys::<2, 2>);
+    mistaken(
+        name,
+        Mistake::UndoesOldMarks,
+        "a ban is over",
+        banned_keys::<2, 2>,
+    );
 }
