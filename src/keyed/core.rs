@@ -355,8 +355,8 @@ impl<A: Algorithm> Core<A> {
     ) -> Outcome<A, D> {
         let plan = self.plans.get(asked.plan);
         if self.overflow != Overflow::Admit || D::BANS || plan.is_none() {
-            if let Some(refusal) = deed.refused(why) {
-                return Err(refusal);
+            if let Some(refusal) = deed.refused(why, asked.now) {
+                return refusal;
             }
         }
         self.now_in_force(asked.plan, |algorithm| {

@@ -13,6 +13,7 @@ mod plan;
 mod plans;
 mod quota;
 mod slot;
+mod snapshot;
 mod spot;
 mod stats;
 mod table;
@@ -30,6 +31,7 @@ pub use hasher::{KeyHasher, Seeded};
 pub use key::{Key, KeyAt};
 pub use overflow::Overflow;
 pub use plan::PlanOf;
+pub use snapshot::{RestoreError, Restored};
 pub use stats::KeyedStats;
 
 use self::core::Core;

@@ -37,6 +37,11 @@ impl Table {
         })
     }
 
+    /// An empty one of the same size.
+    pub(super) fn like(other: &Self) -> Option<Self> {
+        Self::new(NonZeroU64::new(other.count.get() / 2)?)
+    }
+
     #[inline(always)]
     pub(super) const fn lines(&self) -> NonZeroU64 {
         self.count
@@ -176,11 +181,6 @@ impl Table {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
-    }
-
-    /// Writes what holds before anybody else looks.
-    pub(super) fn place(&mut self, at: At, next: Content) {
-        let _ = self.exchange(at, Content::NEVER_USED, next);
     }
 }
 
