@@ -102,6 +102,7 @@ fn atomics_come_from_the_shim() {
         let raw = code(&text).filter(|line| {
             line.contains("sync::atomic")
                 || line.contains("loom::")
+                || line.contains("shuttle::")
                 || line.contains("portable_atomic::")
         });
         let count = raw.count();

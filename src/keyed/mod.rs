@@ -19,7 +19,10 @@ mod spot;
 mod stats;
 mod table;
 mod verbs;
-#[cfg(all(tollgate_loom, feature = "loom"))]
+#[cfg(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+))]
 mod witness;
 
 use ::core::fmt;

@@ -100,3 +100,16 @@ pub enum Mistake {
     /// Table: which version is in force is looked at before a slot is claimed.
     ReadsTheVersionFirst,
 }
+
+macro_rules! mistake {
+    ($mistake:ident) => {
+        $crate::primitive::modelled::is_made($crate::primitive::modelled::Mistake::$mistake)
+    };
+    ($mistake:ident => $wrong:expr, else $right:expr) => {
+        match mistake!($mistake) {
+            true => $wrong,
+            false => $right,
+        }
+    };
+}
+pub(crate) use mistake;
