@@ -67,10 +67,14 @@ pub(crate) trait Deed<A>: Sized {
         word == next
     }
 
-    /// What is refused for this reason; `None` if nothing can be refused.
+    /// What is said, for this reason, instead of doing it; `None` if that can't be said.
     #[inline]
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Self::Refusal> {
-        let _ = why;
+    fn refused(
+        &self,
+        why: fn(u64) -> Denied,
+        now: Tick,
+    ) -> Option<Result<Self::Answer, Self::Refusal>> {
+        let _ = (why, now);
         None
     }
 }
@@ -104,8 +108,8 @@ impl<A: Algorithm> Deed<A> for Acquire {
     }
 
     #[inline]
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(self.n))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<Granted, Denied>> {
+        Some(Err(why(self.n)))
     }
 }
 
@@ -137,8 +141,8 @@ impl<A: Reserve> Deed<A> for Ahead {
     }
 
     #[inline]
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(self.n))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<Granted, Denied>> {
+        Some(Err(why(self.n)))
     }
 }
 
@@ -156,6 +160,11 @@ impl<A: Algorithm> Deed<A> for TakeUpTo {
     fn run(&mut self, algorithm: &A, held: Held) -> Result<(u64, Granted), Infallible> {
         let (next, granted) = algorithm.take_up_to(held.word, held.now, self.n);
         Ok((next, granted.of_part(held.part)))
+    }
+
+    #[inline]
+    fn refused(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<Result<Granted, Infallible>> {
+        Some(Ok(Granted::new(0, now)))
     }
 }
 

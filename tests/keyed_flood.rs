@@ -88,7 +88,7 @@ fn in_a_slow_flood_everybody_is_served_and_the_idle_make_room() {
     let table = with_spent(Overflow::Deny);
     let [slow, _] = APART;
     assert_eq!(flood(&table, slow), FLOOD);
-    let stats = table.stats();
+    let stats = table.stats_at(Tick::ZERO);
     assert_eq!((stats.evicted, stats.no_room), (0, 0), "{stats:?}");
     assert_eq!(stats.inserted, SPENT + FLOOD, "{stats:?}");
     assert_eq!(
@@ -105,7 +105,7 @@ fn in_a_fast_flood_the_overflow_decides_and_is_counted() {
         let table = with_spent(overflow);
         let [_, fast] = APART;
         let allowed = flood(&table, fast);
-        let stats = table.stats();
+        let stats = table.stats_at(Tick::ZERO);
         let (came, left) = (stats.inserted, stats.taken_over + stats.evicted);
         assert_eq!(came, stats.tracked + left, "{overflow:?}: {stats:?}");
         assert_eq!(stats.taken_over, 0, "{overflow:?}: {stats:?}");
@@ -149,7 +149,7 @@ fn a_flood_from_several_threads_gives_the_spent_nothing() {
                 .sum()
         });
         assert_eq!(granted, 3 * SPENT, "{overflow:?}");
-        let stats = table.stats();
+        let stats = table.stats_at(Tick::ZERO);
         assert_eq!(
             stats.inserted,
             stats.tracked + stats.evicted + stats.taken_over

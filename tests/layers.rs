@@ -131,6 +131,8 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
         "concurrency",
         "wait",
         "smooth",
+        "deed",
+        "keyed",
     ];
     let forbidden = [
         "unsafe ",
@@ -146,7 +148,9 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
             continue;
         }
         files += 1;
-        for line in code(&text) {
+        // What is asserted of constants, the compiler finds out.
+        let at_run_time = code(&text).filter(|line| !line.starts_with("const _: () = assert!"));
+        for line in at_run_time {
             let found = forbidden.iter().find(|word| line.contains(**word));
             assert_eq!(found, None, "{}: {line}", path.display());
         }
@@ -181,6 +185,8 @@ fn nothing_on_a_decisions_path_indexes() {
         "concurrency",
         "wait",
         "smooth",
+        "deed",
+        "keyed",
     ];
     let mut files = 0;
     for (module, path, text) in sources() {

@@ -46,7 +46,11 @@ pub(crate) struct Place {
 impl Grid {
     /// So many windows, at least [`needed`].
     pub(super) const fn new(period: NonZeroU64, windows: u64, alignment: Alignment) -> Self {
-        let lead = alignment.lead(period.get());
+        Self::leading(period, windows, alignment.lead(period.get()))
+    }
+
+    /// The first of which began so long before tick 0; less than a period.
+    const fn leading(period: NonZeroU64, windows: u64, lead: u64) -> Self {
         let length = windows as u128 * period.get() as u128;
         let last = length - 1 - lead as u128;
         // One below the end of time: the window after it must begin later than the last tick.
@@ -61,6 +65,25 @@ impl Grid {
             },
             windows,
         }
+    }
+
+    /// Whether such a grid can be made.
+    fn fits(&self) -> bool {
+        let period = self.period();
+        period.get() <= MIN_HORIZON_NS
+            && self.lead < period.get()
+            && self.windows > 0
+            && *self == Self::leading(period, self.windows, self.lead)
+    }
+
+    /// Whether its windows' numbers leave so many bits of a word, of less than 64, and the last number.
+    pub(super) const fn fits_beside(&self, bits: u32) -> bool {
+        self.windows <= u64::MAX >> bits
+    }
+
+    /// How long before tick 0 window 0 began.
+    pub(super) const fn lead(&self) -> u64 {
+        self.lead
     }
 
     /// The same, beginning at tick 0.
@@ -118,6 +141,11 @@ impl Grid {
         let tick = now.as_nanos().min(self.last);
         let (index, elapsed) = self.period.divide(tick + self.lead, 0);
         Place { index, elapsed }
+    }
+
+    /// Whether less of its window is left at `to` than of its own at `from`.
+    pub(super) fn ends_earlier(&self, from: Tick, to: Tick) -> bool {
+        self.place(to).elapsed > self.place(from).elapsed
     }
 
     /// The first tick of a window, or the end of time.
@@ -238,6 +266,10 @@ pub(super) struct Stairs {
 }
 
 impl Stairs {
+    pub(super) const fn windows(&self) -> u64 {
+        self.grid.windows
+    }
+
     /// The same with so many windows at most; `None` if that is too few for 50 years.
     pub(super) fn until(self, windows: u64) -> Option<Self> {
         if windows < needed(self.grid.period().get()) {
@@ -267,11 +299,18 @@ impl Meter for Stairs {
         self.grid.last
     }
 
+    fn comes_early(&self, from: Tick, to: Tick) -> u64 {
+        match self.grid.ends_earlier(from, to) {
+            true => self.step.get(),
+            false => 0,
+        }
+    }
+
     #[inline(always)]
     fn resets(&self, granted: Granted, word: u64) -> Granted {
         granted.with_reset_at(Tick::from_nanos(self.tick_of(word)))
     }
 }
 
-settings!(Grid, 5; period lead last windows);
+settings!(Grid, 5, if Grid::fits; period lead last windows);
 settings!(Stairs, 6; grid step);

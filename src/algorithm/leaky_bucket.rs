@@ -4,7 +4,7 @@
 use super::Level;
 use super::delegate::runs_on;
 use super::pace::Pace;
-use super::settings::{NO_QUOTA, settings};
+use super::settings::{NO_QUOTA, Settings, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -190,7 +190,13 @@ impl core::ops::Deref for Shaped<'_> {
 }
 
 runs_on!(LeakyBucket, its_shaped_pace);
-settings!(LeakyBucket, 10; pace at_once free; quota = NO_QUOTA);
+settings!(LeakyBucket, 10, "leaky-bucket", if LeakyBucket::fits; pace at_once free; quota = NO_QUOTA);
+
+impl LeakyBucket {
+    fn fits(&self) -> bool {
+        self.pace.is_sound() && self.at_once >= self.pace.unit()
+    }
+}
 
 /// Of a queue permits are due when they leave it; who comes when it is full leaves it in its turn.
 impl crate::algorithm::Reserve for LeakyBucket {

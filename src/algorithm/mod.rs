@@ -237,7 +237,8 @@ pub trait Requota: Algorithm + Sized {
 /// An algorithm whose word can be moved to another clock.
 pub trait Rebase: Algorithm {
     /// The word that stands at tick `to` of another clock as `word` stands at tick `from` of the
-    /// old one: with as many permits, and no more for the bound's sake. Where periods lie on the clock,
-    /// those of the other clock go on from there, which may end earlier than the old ones.
+    /// old one: with as many permits, and no more for the bound's sake. What it waits for comes no earlier; but where
+    /// periods lie on the clock, those of the other clock go on from there: permits that are there already are
+    /// followed by the next ones when a period of that clock ends.
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }

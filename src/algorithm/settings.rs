@@ -43,6 +43,10 @@ pub trait Settings: Sized {
     /// How many words it writes, at most.
     const WORDS: usize;
 
+    /// By which a snapshot of a [`Keyed`](https://docs.rs/tollgate/latest/tollgate/struct.Keyed.html) table knows
+    /// whose words it holds, in 64 bytes or fewer: those of another name are not read.
+    const NAME: &'static str = "";
+
     /// Writes the words, one after the other.
     fn save(&self, write: &mut impl FnMut(u64));
 
@@ -59,6 +63,14 @@ pub trait Settings: Sized {
     fn restore_and<T: Then<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
         Some(then.then(&Self::restore(read)?))
     }
+
+    /// Whether an algorithm that was made in the usual way can have these parameters, so that it can be asked with any
+    /// word at any tick. A snapshot is from outside, and what it holds may be anything.
+    ///
+    /// Where this is as it is here, only a snapshot of a table with exactly the same parameters can be restored.
+    fn is_sound(&self) -> bool {
+        false
+    }
 }
 
 /// What is done with an algorithm that is restored: see [`Settings::restore_and`]. A trait and not a closure, so
@@ -74,11 +86,16 @@ pub trait Then<A> {
 /// Stands where decisions need no quota.
 pub(super) const NO_QUOTA: Quota = Quota::per(0, Duration::ZERO);
 
-/// One after the other, each of these fields; the others get a value that no decision reads.
+/// One after the other, each of these fields; the others get a value that no decision reads. They are sound if each of
+/// them is, and they fit together.
 macro_rules! settings {
-    ($type:ty, $words:expr; $($field:ident)* $(; $other:ident = $value:expr)*) => {
+    (
+        $type:ty, $words:expr $(, $name:literal)? $(, if $fits:path)?;
+        $($field:ident)* $(; $other:ident = $value:expr)*
+    ) => {
         impl crate::algorithm::Settings for $type {
             const WORDS: usize = $words;
+            const NAME: &'static str = concat!($($name)?);
 
             #[inline]
             fn save(&self, write: &mut impl FnMut(u64)) {
@@ -92,6 +109,10 @@ macro_rules! settings {
                     $($other: $value,)*
                 })
             }
+
+            fn is_sound(&self) -> bool {
+                $(crate::algorithm::Settings::is_sound(&self.$field) &&)* true $(&& $fits(self))?
+            }
         }
     };
 }
@@ -99,9 +120,10 @@ pub(super) use settings;
 
 /// One of several kinds: its number, and then its own words.
 macro_rules! settings_of_kinds {
-    ($kinds:ident, $words:expr; $($number:literal $kind:ident)*) => {
+    ($kinds:ident, $words:expr $(, $name:literal)?; $($number:literal $kind:ident)*) => {
         impl crate::algorithm::Settings for $kinds {
             const WORDS: usize = $words;
+            const NAME: &'static str = concat!($($name)?);
 
             #[inline]
             fn save(&self, write: &mut impl FnMut(u64)) {
@@ -134,6 +156,12 @@ macro_rules! settings_of_kinds {
                     _ => return None,
                 })
             }
+
+            fn is_sound(&self) -> bool {
+                match self {
+                    $(Self::$kind(this) => crate::algorithm::Settings::is_sound(this),)*
+                }
+            }
         }
     };
 }
@@ -151,6 +179,10 @@ impl Settings for u64 {
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         Some(read())
     }
+
+    fn is_sound(&self) -> bool {
+        true
+    }
 }
 
 impl Settings for u32 {
@@ -165,6 +197,10 @@ impl Settings for u32 {
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         Some(read() as u32)
     }
+
+    fn is_sound(&self) -> bool {
+        true
+    }
 }
 
 impl Settings for NonZeroU64 {
@@ -178,6 +214,10 @@ impl Settings for NonZeroU64 {
     #[inline(always)]
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         Self::new(read())
+    }
+
+    fn is_sound(&self) -> bool {
+        true
     }
 }
 
@@ -194,9 +234,13 @@ impl Settings for (u64, u64) {
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         Some((read(), read()))
     }
+
+    fn is_sound(&self) -> bool {
+        true
+    }
 }
 
-settings_of_kinds!(AnyAlgorithm, 13;
+settings_of_kinds!(AnyAlgorithm, 13, "any";
     0 TokenBucket 1 Gcra 2 LeakyBucket 3 FixedWindow 4 SlidingWindow 5 Intervals);
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use core::fmt;
 use super::insert::Claimable;
 use super::overflow::Overflow;
 use super::plans::Plans;
+use super::seen::Found;
 use super::slot::{Content, State};
 use super::spot::Spot;
 use super::stats::{Event, Events};
@@ -39,13 +40,6 @@ pub(super) struct Asked {
     pub(super) hash: u64,
     pub(super) plan: u8,
     pub(super) now: Tick,
-}
-
-/// What a look for a key finds.
-enum Found {
-    Live(At, Content),
-    Pending(At, Content),
-    Nothing,
 }
 
 /// What is said of a fresh word.
@@ -87,7 +81,7 @@ impl<A> Core<A> {
 
     /// Asks for the lines of a key that is soon needed.
     #[inline(always)]
-    pub(super) fn expect(&self, hash: u64) {
+    pub(super) fn fetch(&self, hash: u64) {
         let spot = self.table.spot(hash);
         for line in [spot.first(), spot.second()] {
             if let Some(line) = self.table.line(line) {
@@ -188,7 +182,8 @@ impl<A: Algorithm> Core<A> {
         }
         let mut rounds = 0;
         while rounds < ROUNDS {
-            let done = match self.look_for(spot) {
+            let seen = self.table.look(spot);
+            let done = match seen.find(spot.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
                 Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
                     None => continue,
@@ -201,7 +196,7 @@ impl<A: Algorithm> Core<A> {
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => match self.choose(spot, now) {
+                    _ => match self.choose(&seen, now) {
                         Some(place) => self.insert(asked, place, &mut deed),
                         None => break,
                     },
@@ -213,26 +208,6 @@ impl<A: Algorithm> Core<A> {
             rounds += 1;
         }
         self.without_room(asked, deed)
-    }
-
-    /// Where the key is, or is to be.
-    fn look_for(&self, spot: &Spot) -> Found {
-        let mut pending = None;
-        let live = self.table.visit(spot, |at, held| {
-            if !held.is_of(spot.tag(), at.second) {
-                return None;
-            }
-            if held.is_live() {
-                return Some((at, held));
-            }
-            pending = pending.or(Some((at, held)));
-            None
-        });
-        match (live, pending) {
-            (Some((at, held)), _) => Found::Live(at, held),
-            (None, Some((at, held))) => Found::Pending(at, held),
-            (None, None) => Found::Nothing,
-        }
     }
 
     /// Does a deed on a slot's word. `None` if that has changed.
@@ -354,8 +329,8 @@ impl<A: Algorithm> Core<A> {
     ) -> Outcome<A, D> {
         let plan = self.plans.get(asked.plan);
         if self.overflow != Overflow::Admit || D::BANS || plan.is_none() {
-            if let Some(refusal) = deed.refused(why) {
-                return Err(refusal);
+            if let Some(refusal) = deed.refused(why, asked.now) {
+                return refusal;
             }
         }
         self.now_in_force(asked.plan, |algorithm| {

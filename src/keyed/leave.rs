@@ -3,6 +3,7 @@
 use core::convert::Infallible;
 
 use super::core::Core;
+use super::seen::Found;
 use super::slot::Content;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
@@ -15,10 +16,11 @@ impl<A: Algorithm> Core<A> {
     pub(super) fn forget(&self, hash: u64) -> bool {
         let spot = &self.table.spot(hash);
         loop {
-            let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag(), at.second);
-                is_here.then_some((at, held))
-            });
+            let seen = self.table.look(spot);
+            let found = match seen.find(spot.tag()) {
+                Found::Live(at, held) | Found::Pending(at, held) => Some((at, held)),
+                Found::Nothing => None,
+            };
             let Some((at, held)) = found else {
                 return false;
             };
@@ -47,8 +49,8 @@ impl<A: Algorithm> Deed<A> for Ban {
         Ok((next, ()))
     }
 
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(0))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
+        Some(Err(why(0)))
     }
 }
 
@@ -62,5 +64,45 @@ impl<A> Deed<A> for Reset {
 
     fn run(&mut self, _algorithm: &A, _held: Held) -> Result<(u64, ()), Infallible> {
         Ok((0, ()))
+    }
+}
+
+/// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there, but it ends when it
+/// would have ended. `None` if it is over.
+pub(super) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
+    let last = last_without_permits(old, word, now)?;
+    Some(banned_until(new, last))
+}
+
+/// The last tick at which there is no permit yet, if there is none now.
+pub(super) fn last_without_permits<A: Algorithm>(
+    algorithm: &A,
+    word: u64,
+    now: Tick,
+) -> Option<Tick> {
+    let has_none = |tick| algorithm.available(word, Tick::from_nanos(tick)) == 0;
+    let (mut none, mut stride) = (now.as_nanos(), 1_u64 << 63);
+    while stride > 0 {
+        match none.checked_add(stride) {
+            Some(later) if has_none(later) => none = later,
+            _ => {}
+        }
+        stride >>= 1;
+    }
+    has_none(none).then_some(Tick::from_nanos(none))
+}
+
+/// A word without a permit until this tick, and with one right after it, where there are such words.
+pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
+    let then = Tick::from_nanos(last.as_nanos().saturating_add(1));
+    let all_but_one = algorithm.available(0, then).saturating_sub(1);
+    let (word, _) = algorithm.take_up_to(0, then, all_but_one);
+    // Of windows there are none: whoever is late has what is there in the window that begins then.
+    match [Tick::ZERO, last]
+        .iter()
+        .all(|tick| algorithm.available(word, *tick) == 0)
+    {
+        true => word,
+        false => algorithm.take_up_to(0, last, u64::MAX).0,
     }
 }

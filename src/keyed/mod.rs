@@ -12,7 +12,9 @@ mod overflow;
 mod plan;
 mod plans;
 mod quota;
+mod seen;
 mod slot;
+mod snapshot;
 mod spot;
 mod stats;
 mod table;
@@ -27,6 +29,7 @@ pub use hasher::{KeyHasher, Seeded};
 pub use key::{Key, KeyAt};
 pub use overflow::Overflow;
 pub use plan::PlanOf;
+pub use snapshot::{RestoreError, Restored};
 pub use stats::KeyedStats;
 
 use self::core::Core;

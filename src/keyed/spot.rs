@@ -114,3 +114,39 @@ const fn distance(tag: u64) -> u64 {
 fn scale(fraction: u64, below: u64) -> u64 {
     ((u128::from(fraction) * u128::from(below)) >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU64;
+
+    use super::{HASH_BITS, Spot};
+
+    #[test]
+    fn a_hash_is_known_by_the_place() {
+        let mut hash = 1_u64;
+        for pairs in [
+            256_u64,
+            257,
+            300,
+            511,
+            512,
+            1000,
+            65_537,
+            11_641_532,
+            1 << 40,
+        ] {
+            let lines = NonZeroU64::new(2 * pairs).expect("not zero");
+            for turn in 0..2000 {
+                hash = hash
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(turn);
+                let known = hash & ((1 << HASH_BITS) - 1);
+                let spot = Spot::of(hash, lines);
+                for (line, second) in spot.lines().into_iter().flatten() {
+                    let found = Spot::found(line, spot.tag(), second, lines);
+                    assert_eq!(found.map(|spot| spot.hash()), Some(known), "{pairs}");
+                }
+            }
+        }
+    }
+}

@@ -30,6 +30,10 @@ impl Events {
         self.0.add(event as usize, 1);
     }
 
+    pub(super) fn count_many(&self, event: Event, n: u64) {
+        self.0.add(event as usize, n);
+    }
+
     /// A number that no other claim has.
     pub(super) fn nonce(&self) -> u64 {
         self.0.number(Self::NUMBERS)
@@ -65,7 +69,8 @@ pub struct KeyedStats {
     pub taken_over: u64,
     /// How many left although they were not idle: each may have one burst more.
     pub evicted: u64,
-    /// How many were forgotten by [`forget`](super::Keyed::forget).
+    /// How many were forgotten by [`forget`](super::Keyed::forget), or were there when a snapshot was
+    /// [restored](super::Keyed::restore).
     pub forgotten: u64,
     /// How often there was no room for a key, so that it was denied, or admitted without being recorded, as
     /// [`Overflow`](super::Overflow) says.

@@ -243,13 +243,21 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> KeyedStats {
-        let (core, now) = (&self.core, self.clock.now());
+        self.stats_at(self.clock().now())
+    }
+}
+
+impl<A: Algorithm, C, S> Keyed<A, C, S> {
+    /// [`stats`](Self::stats) at this tick.
+    #[must_use]
+    pub fn stats_at(&self, now: Tick) -> KeyedStats {
+        let core = &self.core;
         let live = || core.table.all().filter(|(_, held)| held.is_live());
         let of = |event| core.events.of(event);
         KeyedStats {
             tracked: live().count() as u64,
             idle: live()
-                .filter(|(_, held)| core.plans.is_idle(*held, now))
+                .filter(|(_, held)| core.plans.is_idle(*held, core.plans.version(), now))
                 .count() as u64,
             inserted: of(Event::Inserted),
             taken_over: of(Event::TakenOver),

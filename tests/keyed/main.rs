@@ -1,9 +1,20 @@
 //! The keyed table: each key is held to its limit as by a limiter of its own, whatever other keys and threads do, and
 //! whether it is in the table or has left it; what is allowed besides is caused by the policy alone, and counted.
 
+mod bad_input;
+mod bans;
+mod churn;
 mod exact;
+mod keys;
+mod known_failures;
+mod memory;
 mod own;
+mod plans;
+mod pool;
+mod reservations;
+mod threads;
 mod turnover;
+mod zipf;
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -95,4 +106,15 @@ impl Hasher for AsItIs {
     fn write_u64(&mut self, hash: u64) {
         self.0 = hash;
     }
+}
+
+/// So many keys that, as they are, share their two pairs of lines in the smallest table: sixteen slots.
+fn in_sixteen_slots(keys: usize) -> Vec<u64> {
+    let pairs = |hash: &u64| {
+        let tag = hash << 12;
+        let apart = (u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255) >> 64;
+        (hash >> 52 & 0xFF, apart)
+    };
+    let hashes = (1..).map(mix).filter(|hash| pairs(hash) == (77, 100));
+    hashes.take(keys).collect()
 }

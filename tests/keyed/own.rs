@@ -67,7 +67,7 @@ pub(crate) enum Said {
 
 impl Said {
     /// Whether something was taken, or came back.
-    fn moved(&self) -> bool {
+    pub(crate) fn moved(&self) -> bool {
         match self {
             Self::Outcome(Ok(gave)) | Self::Took(gave) => gave.0.n() > 0,
             Self::Back(n) => *n > 0,
@@ -204,10 +204,24 @@ impl<A: Every> Owns<A> {
         said
     }
 
-    /// Whether a key's own can be told from a fresh one.
-    pub(crate) fn is_busy(&self, key: u64, now: Tick) -> bool {
-        let own = self.keys.get(&key);
-        own.is_some_and(|own| !own.gate.at(now).is_idle())
+    /// Those that can be told from fresh ones; the others are forgotten.
+    pub(crate) fn busy(&mut self, now: Tick) -> Vec<u64> {
+        self.keys.retain(|_, own| !own.gate.at(now).is_idle());
+        self.keys.keys().copied().collect()
+    }
+
+    /// The first tick at which a busy key will be idle.
+    pub(crate) fn idle_at(&self, key: u64, now: Tick) -> Tick {
+        let gate = &self.keys[&key].gate;
+        let (mut busy, mut idle) = (now.as_nanos(), u64::MAX);
+        while idle - busy > 1 {
+            let middle = busy + (idle - busy) / 2;
+            match gate.at(Tick::from_nanos(middle)).is_idle() {
+                true => idle = middle,
+                false => busy = middle,
+            }
+        }
+        Tick::from_nanos(idle)
     }
 
     pub(crate) fn forget(&mut self, key: u64) {

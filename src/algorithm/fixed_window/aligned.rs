@@ -74,6 +74,14 @@ impl Aligned {
         self.most - self.limit.get()
     }
 
+    /// Whether such windows can be made.
+    fn fits(&self) -> bool {
+        (1..64).contains(&self.bits)
+            && self.grid.fits_beside(self.bits)
+            && self.most == (1 << self.bits) - 1
+            && self.limit.get() <= self.most
+    }
+
     #[inline(always)]
     const fn window(&self, word: u64) -> u64 {
         word >> self.bits
@@ -238,19 +246,20 @@ impl Forecast for Aligned {
 }
 
 impl Rebase for Aligned {
-    /// What is counted now is counted in the window of the other clock, or as many windows ahead. That
-    /// window may end earlier than the old one.
+    /// What is counted now is counted in the window of the other clock, or as many windows ahead; in the next one, if
+    /// that would end earlier than the old one. So it stays counted for less than a window longer.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let settled = self.settled(word, from);
         let (index, taken) = (self.window(settled), settled & self.most);
         let ahead = index.saturating_sub(self.grid.place(from).index);
+        let later = ahead.saturating_add(self.grid.ends_earlier(from, to).into());
         if from == to {
             word
         } else if taken == 0 && ahead == 0 {
             0
         } else {
-            let index = self.grid.place(to).index.saturating_add(ahead);
+            let index = self.grid.place(to).index.saturating_add(later);
             (index.min(self.grid.last_index()) << self.bits) | taken
         }
     }
@@ -263,4 +272,4 @@ impl Gauge for Aligned {
     }
 }
 
-settings!(Aligned, 8; limit most bits grid);
+settings!(Aligned, 8, if Aligned::fits; limit most bits grid);

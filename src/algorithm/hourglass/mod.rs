@@ -30,6 +30,7 @@ use core::time::Duration;
 use super::division::Divisor;
 use super::grid::{needed, shortest_period};
 use super::settings::settings;
+use crate::quota::MIN_HORIZON_NS;
 
 /// Fewer parts than that are too coarse.
 const MIN_SHIFT: u32 = 6;
@@ -122,6 +123,16 @@ impl Hourglass {
         (max, shortest_period((ends - 2) >> MIN_SHIFT))
     }
 
+    /// Whether such a glass can be made.
+    fn fits(&self) -> bool {
+        let period = self.period.period();
+        let Some(initial) = self.limit.get().checked_sub(self.missing) else {
+            return false;
+        };
+        period.get() <= MIN_HORIZON_NS
+            && Self::new(period, self.limit, self.back, initial).is_ok_and(|made| made == *self)
+    }
+
     /// The quantum of a period's beginning, rounded up to a nanosecond.
     pub(super) const fn quantum(&self) -> Duration {
         Duration::from_nanos(self.first_with(1))
@@ -145,4 +156,4 @@ impl Hourglass {
     }
 }
 
-settings!(Hourglass, 11; limit most quantum bits shift period back horizon missing);
+settings!(Hourglass, 11, if Hourglass::fits; limit most quantum bits shift period back horizon missing);

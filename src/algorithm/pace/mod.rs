@@ -199,6 +199,22 @@ impl Pace {
         })
     }
 
+    /// Whether such a pace can be made.
+    fn fits(&self) -> bool {
+        let (unit, reach) = (self.unit.get(), self.reach);
+        // A unit is a nanosecond or less.
+        let is_usual = self.meter.speed.get() >> SPEED_BITS > 0 && self.round <= 1;
+        if !is_usual || reach > (MAX_WORD - self.round) / 2 || self.missing > self.burst() {
+            return false;
+        }
+        let made = Self::reaching(self.meter.speed.get(), self.round, unit, reach);
+        let whole = Self {
+            missing: 0,
+            ..*self
+        };
+        made == Some(whole)
+    }
+
     const fn starting_with(self, initial: u64) -> Self {
         Self {
             missing: self.burst.get() - initial,
@@ -227,6 +243,18 @@ impl<M: Copy> Pace<M> {
 
     pub(super) const fn meter(&self) -> &M {
         &self.meter
+    }
+}
+
+impl Pace<Stairs> {
+    /// Whether such a pace can be made.
+    fn fits_stairs(&self) -> bool {
+        let all = u128::from(self.meter.windows()) * u128::from(self.meter.step.get());
+        let twice = 2 * u128::from(self.reach);
+        self.reach / self.unit == self.burst.get()
+            && self.round == 0
+            && self.missing <= self.burst()
+            && all + twice <= MAX_WORD.into()
     }
 }
 
@@ -263,5 +291,5 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 8; meter unit reach round burst missing);
-settings!(Pace<Stairs>, 11; meter unit reach round burst missing);
+settings!(Pace<Steady>, 8, if Self::fits; meter unit reach round burst missing);
+settings!(Pace<Stairs>, 11, if Self::fits_stairs; meter unit reach round burst missing);

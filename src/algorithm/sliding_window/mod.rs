@@ -184,6 +184,20 @@ impl SlidingWindow {
         }
     }
 
+    /// Whether such a window can be made.
+    fn fits(&self) -> bool {
+        let fits = |bits: u32| self.grid.fits_beside(2 * bits) && self.most == (1 << bits) - 1;
+        let limit = self.limit.get();
+        let (period, (lower, upper)) = (self.grid.period().get(), self.allowed);
+        let beyond = (u128::from(upper) << 64 | u128::from(lower))
+            .checked_sub(u128::from(limit) * u128::from(period));
+        let is_rounded = |beyond: u128| beyond == 0 || beyond == u128::from(period) - 1;
+        (1..32).contains(&self.bits)
+            && fits(self.bits)
+            && limit <= self.most
+            && beyond.is_some_and(is_rounded)
+    }
+
     pub(super) const fn limit(&self) -> u64 {
         self.quota.permits()
     }
@@ -235,5 +249,5 @@ impl Requota for SlidingWindow {
 }
 
 alignable!(SlidingWindow);
-settings!(SlidingWindow, 10; allowed most bits grid limit;
+settings!(SlidingWindow, 10, "sliding-window", if SlidingWindow::fits; allowed most bits grid limit;
     rounding = Rounding::Exact; alignment = Alignment::CLOCK; quota = NO_QUOTA);

@@ -280,17 +280,29 @@ impl Forecast for SlidingWindow {
 }
 
 impl Rebase for SlidingWindow {
-    /// What weighs now counts in the window of the other clock, a part of a permit counted whole: how
-    /// much of that window is over says nothing of the old one.
+    /// Where as much of a window is over on both clocks, nothing changes. Else what weighs now counts in the window of
+    /// the other clock, a part of a permit counted whole: how much of that window is over says nothing of the old one.
+    /// What is counted in a window ahead stays counted there, or in the next one, if it would end earlier.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
-        if from == to {
+        let view = self.view(word, from);
+        let (old, new) = (self.grid.place(from), self.grid.place(to));
+        let ahead = self.window(view.settled).saturating_sub(old.index);
+        let level = self.level(word, from).ceil().min(self.most);
+        let (before, count, later) = if from == to {
             return word;
-        }
-        match self.level(word, from).ceil() {
-            0 => 0,
-            level => (self.grid.place(to).index << (2 * self.bits)) | level.min(self.most),
-        }
+        } else if level == 0 {
+            return 0;
+        } else if old.elapsed == new.elapsed {
+            (view.before, view.count, ahead)
+        } else if ahead == 0 {
+            (0, level, 0)
+        } else {
+            let later = self.grid.ends_earlier(from, to).into();
+            (0, level, ahead.saturating_add(later))
+        };
+        let index = new.index.saturating_add(later).min(self.grid.last_index());
+        (index << self.bits | before) << self.bits | count
     }
 }
 
@@ -304,7 +316,7 @@ impl Gauge for SlidingWindow {
 /// Both counts, where the windows are the same.
 impl Recount for SlidingWindow {
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64> {
-        let same = self.grid.period() == next.grid.period() && self.alignment == next.alignment;
+        let same = self.grid.period() == next.grid.period() && self.grid.lead() == next.grid.lead();
         let view = self.view(word, now);
         let window = self.window(view.settled);
         if !same || window > next.grid.last_index() {

@@ -1,0 +1,101 @@
+//! A checksum of 64 bits: CRC-64/XZ, which other programs know too. It finds any damage within 64 bits that follow each
+//! other, and of any other damage all but one in 2^64.
+
+/// The polynomial of ECMA-182, its lowest power first.
+const POLYNOMIAL: u64 = 0xC96C_5795_D787_0F42;
+
+/// How many bytes are taken at once.
+const STRIDE: usize = 8;
+
+/// What a byte comes to when so many zeros follow it.
+static TABLES: [[u64; 256]; STRIDE] = tables();
+
+const fn tables() -> [[u64; 256]; STRIDE] {
+    let mut tables = [[0; 256]; STRIDE];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u64;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = (crc >> 1) ^ (POLYNOMIAL * (crc & 1));
+            bit += 1;
+        }
+        tables[0][byte] = crc;
+        byte += 1;
+    }
+    let mut zeros = 1;
+    while zeros < STRIDE {
+        let mut byte = 0;
+        while byte < 256 {
+            let crc: u64 = tables[zeros - 1][byte];
+            tables[zeros][byte] = crc >> 8 ^ tables[0][(crc & 0xFF) as usize];
+            byte += 1;
+        }
+        zeros += 1;
+    }
+    tables
+}
+
+/// The checksum of the bytes so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Crc(u64);
+
+impl Crc {
+    pub(super) const fn new() -> Self {
+        Self(!0)
+    }
+
+    pub(super) fn add(&mut self, mut bytes: &[u8]) {
+        while let Some((stride, rest)) = bytes.split_first_chunk::<STRIDE>() {
+            bytes = rest;
+            let mixed = (self.0 ^ u64::from_le_bytes(*stride)).to_le_bytes();
+            // The first byte is followed by the most zeros.
+            let each = mixed.iter().zip(TABLES.iter().rev());
+            self.0 = each.fold(0, |sum, (byte, table)| sum ^ at(table, *byte));
+        }
+        let [table, ..] = &TABLES;
+        for byte in bytes {
+            self.0 = self.0 >> 8 ^ at(table, self.0 as u8 ^ byte);
+        }
+    }
+
+    pub(super) const fn sum(self) -> u64 {
+        !self.0
+    }
+}
+
+#[inline]
+fn at(table: &[u64; 256], byte: u8) -> u64 {
+    // There are as many as bytes.
+    table.get(usize::from(byte)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Crc;
+
+    fn of(bytes: &[u8]) -> u64 {
+        let mut crc = Crc::new();
+        crc.add(bytes);
+        crc.sum()
+    }
+
+    #[test]
+    fn it_is_what_others_call_crc_64_xz() {
+        assert_eq!(of(b""), 0);
+        assert_eq!(of(b"123456789"), 0x995D_C9BB_DF19_39FA);
+        assert_eq!(of(b"a"), 0x3302_8477_2E65_2B05);
+    }
+
+    #[test]
+    fn the_parts_in_which_it_comes_do_not_matter() {
+        let bytes: [u8; 100] = core::array::from_fn(|i| (i * i) as u8);
+        for cut in 0..bytes.len() {
+            let (head, tail) = bytes.split_at(cut);
+            let mut crc = Crc::new();
+            crc.add(head);
+            crc.add(tail);
+            assert_eq!(crc.sum(), of(&bytes), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+use core::error::Error;
+use core::fmt;
+use core::time::Duration;
+use std::io;
+use std::string::String;
+
+/// What became of the keys of a snapshot: [`Keyed::restore`](crate::Keyed::restore).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Restored {
+    /// How many keys are in the table.
+    pub keys: u64,
+    /// How many could not be told from fresh ones any more, after the time between, and were left out.
+    pub idle: u64,
+    /// How many gave way because the table has no room for all: those nearest to idle. Each may have one burst more.
+    pub no_room: u64,
+    /// The time since the snapshot that was counted.
+    pub elapsed: Duration,
+}
+
+/// Why a snapshot was not restored: the table is as it was before.
+///
+/// ```
+/// use tollgate::keyed::RestoreError;
+/// use tollgate::{Keyed, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut gate = Keyed::new(TokenBucket::new(Quota::per_second(10))?, 1000)?;
+/// gate.try_acquire("alice")?;
+/// let error = gate.restore(&mut &b"something else altogether"[..]).unwrap_err();
+/// assert!(matches!(error, RestoreError::NotASnapshot));
+/// assert_eq!(gate.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RestoreError {
+    /// It can't be read.
+    Io(io::Error),
+    /// It ends before it is complete.
+    Truncated,
+    /// It goes on where it should end.
+    TooLong,
+    /// It begins as no snapshot does.
+    NotASnapshot,
+    /// It is written in a way that this version of the crate does not know.
+    Version {
+        /// What it is written in.
+        found: u64,
+        /// The latest that is known.
+        known: u64,
+    },
+    /// Its checksum is not that of what it holds: it is damaged.
+    Checksum {
+        /// What it should be, by what was read.
+        computed: u64,
+        /// What it is.
+        found: u64,
+    },
+    /// A number that no snapshot has there: it is damaged.
+    Invalid {
+        /// What the number says.
+        field: &'static str,
+        /// What it is.
+        found: u64,
+        /// The least that it may be.
+        min: u64,
+        /// The most that it may be.
+        max: u64,
+    },
+    /// It is of a table with another kind of algorithm.
+    OtherAlgorithm {
+        /// Of which one it is.
+        found: String,
+        /// Of which one the table is.
+        expected: &'static str,
+    },
+    /// One of its plans has parameters that no such algorithm has; or its algorithm is one of which the parameters can't
+    /// be checked ([`Settings::is_sound`](crate::Settings::is_sound)), and they are not those of the table.
+    OtherParameters {
+        /// Of which plan.
+        plan: usize,
+    },
+    /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be made again from
+    /// [its seed](super::super::KeyHasher::seed) has, in another process.
+    OtherHasher,
+    /// There is no memory to make it another table.
+    NoMemory,
+}
+
+impl RestoreError {
+    /// A number in a field where only these may be; else the error.
+    pub(super) fn unless_within(
+        field: &'static str,
+        found: u64,
+        (min, max): (u64, u64),
+    ) -> Result<u64, Self> {
+        if (min..=max).contains(&found) {
+            return Ok(found);
+        }
+        Err(Self::Invalid {
+            field,
+            found,
+            min,
+            max,
+        })
+    }
+}
+
+impl From<io::Error> for RestoreError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Truncated,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl fmt::Display for RestoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "the snapshot can't be read: {error}"),
+            Self::Truncated => f.write_str("the snapshot ends before it is complete"),
+            Self::TooLong => f.write_str("the snapshot goes on where it should end"),
+            Self::NotASnapshot => f.write_str("this is not a snapshot of a table"),
+            Self::Version { found, known } => write!(
+                f,
+                "version of the snapshot is {found}, but must be from 1 to {known}"
+            ),
+            Self::Checksum { computed, found } => write!(
+                f,
+                "checksum is {found:#018x}, but must be {computed:#018x}: the snapshot is damaged"
+            ),
+            Self::Invalid {
+                field,
+                found,
+                min,
+                max,
+            } if min == max => write!(
+                f,
+                "{field} is {found}, but must be {min}: the snapshot is damaged"
+            ),
+            Self::Invalid {
+                field,
+                found,
+                min,
+                max,
+            } => write!(
+                f,
+                "{field} is {found}, but must be from {min} to {max}: the snapshot is damaged"
+            ),
+            Self::OtherAlgorithm { found, expected } => write!(
+                f,
+                "algorithm of the snapshot is {found:?}, but must be {expected:?}, that of the table"
+            ),
+            Self::OtherParameters { plan } => write!(
+                f,
+                "parameters of plan {plan} of the snapshot can't be those of such an algorithm, and are not those of \
+                 the table"
+            ),
+            Self::OtherHasher => f.write_str(
+                "the snapshot is of a table with another hasher: its keys would not be found",
+            ),
+            Self::NoMemory => f.write_str("there is no memory for the snapshot's keys"),
+        }
+    }
+}
+
+impl Error for RestoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}

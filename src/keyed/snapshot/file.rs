@@ -1,0 +1,78 @@
+//! Snapshots in files.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How many names are tried. Those of processes that were stopped while they wrote may be there still.
+const NAMES: u32 = 1000;
+
+/// A file that is gone when nobody needs it any more.
+struct Temporary {
+    path: PathBuf,
+    is_needed: bool,
+}
+
+impl Temporary {
+    /// A new one beside this file.
+    fn beside(path: &Path) -> io::Result<(Self, File)> {
+        let Some(name) = path.file_name() else {
+            let error = io::ErrorKind::InvalidInput;
+            return Err(io::Error::new(error, "the path names no file"));
+        };
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let process = std::process::id();
+        let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
+        for number in 0..NAMES {
+            let mut own = OsString::from(".");
+            own.push(name);
+            own.push(std::format!(".{process}-{number}.tmp"));
+            let path = path.with_file_name(own);
+            match options.open(&path) {
+                Ok(file) => {
+                    let is_needed = true;
+                    return Ok((Self { path, is_needed }, file));
+                }
+                Err(other) if other.kind() != io::ErrorKind::AlreadyExists => return Err(other),
+                Err(exists) => error = exists,
+            }
+        }
+        Err(error)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.is_needed {
+            // If it can't be removed there is nothing else to be done.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes a file beside this one, which takes its place when it is there in full.
+pub(super) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<u64>,
+) -> io::Result<u64> {
+    let (mut temporary, mut file) = Temporary::beside(path)?;
+    let written = write(&mut file)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&temporary.path, path)?;
+    temporary.is_needed = false;
+    #[cfg(unix)]
+    if let Some(folder) = path.parent() {
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        // The new name outlives a loss of power. Where that can't be had, either file is there then.
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+    Ok(written)
+}

@@ -1,0 +1,60 @@
+//! Keys that are put into a table which nobody uses yet.
+
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::keyed::plans::Plans;
+use crate::keyed::seen::Found;
+use crate::keyed::slot::Content;
+use crate::keyed::spot::Spot;
+use crate::keyed::table::{At, Table};
+
+/// A table that is being filled.
+pub(super) struct Fill<'p, A> {
+    pub(super) table: Table,
+    plans: &'p Plans<A>,
+    now: Tick,
+    /// How many keys are in it.
+    pub(super) keys: u64,
+    /// How many were, or came, and have given way.
+    pub(super) no_room: u64,
+}
+
+impl<'p, A: Algorithm> Fill<'p, A> {
+    pub(super) const fn new(table: Table, plans: &'p Plans<A>, now: Tick) -> Self {
+        Self {
+            table,
+            plans,
+            now,
+            keys: 0,
+            no_room: 0,
+        }
+    }
+
+    /// Puts a key into the table, or gives it this content, if it is there already. Where there is no room, the one that
+    /// is nearest to idle gives way.
+    pub(super) fn put(&mut self, spot: &Spot, of: impl Fn(bool) -> Content) {
+        let seen = self.table.look(spot);
+        if let Found::Live(at, held) = seen.find(spot.tag()) {
+            self.write(at, held, of(at.second));
+        } else if let Some((at, held)) = seen.free() {
+            self.write(at, held, of(at.second));
+            self.keys = self.keys.saturating_add(1);
+        } else {
+            self.no_room = self.no_room.saturating_add(1);
+            let version = self.plans.version();
+            let idle_at = |held| self.plans.idle_at(held, version, self.now);
+            let nearest = seen.slots().min_by_key(|(_, held)| idle_at(*held));
+            match nearest {
+                Some((at, held)) if idle_at(held) < idle_at(of(false)) => {
+                    self.write(at, held, of(at.second));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn write(&self, at: At, held: Content, next: Content) {
+        // Nobody else writes there.
+        let _ = self.table.exchange(at, held, next);
+    }
+}

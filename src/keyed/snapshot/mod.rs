@@ -1,0 +1,138 @@
+//! What is in a table, written for the next process.
+//!
+//! All numbers are of 64 bits, their lowest byte first.
+//!
+//! ```text
+//! ┌──────────────────────────────────────────────────────────────┐
+//! │ magic │ version of the format │ tick │ time of day           │
+//! │ whether there is a seed │ seed (2) │ hash of a known key     │
+//! │ length of the algorithm's name │ the name                    │
+//! ├──────────────────────────────────────────────────────────────┤
+//! │ 1 │ plans │ of each: numbers │ those of its parameters       │  any number of
+//! │ 2 │ keys  │ of each: hash (60) plan (3) banned (1) │ word    │  these
+//! ├──────────────────────────────────────────────────────────────┤
+//! │ 0 │ horizon │ keys in all │ checksum of all that is above    │
+//! └──────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - The **tick** is that of the table's clock, and the **time of day** that of the same moment, in nanoseconds since
+//!   1970; by them the next process knows how much time has passed.
+//! - A key's word is one of the **plans** that were written last before it: they are written again where a quota is
+//!   changed while the snapshot is being written.
+//! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a table.
+//! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any of those who are not among
+//!   them left.
+//!
+//! There is no count before what it counts but of a few thousand keys at most, so that nobody who reads it believes more
+//! than he gets. The checksum is CRC-64/XZ.
+
+mod crc;
+mod error;
+mod file;
+mod fill;
+mod read;
+mod restore;
+mod verbs;
+mod write;
+
+pub use error::{RestoreError, Restored};
+
+use super::KeyHasher;
+use crate::algorithm::{MAX_SETTINGS, Settings};
+
+/// The last three bytes are changed by what takes it for text.
+const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";
+const VERSION: u64 = 1;
+
+/// The longest name of an algorithm.
+const MAX_NAME: usize = 64;
+
+/// How many keys are written at once, at most.
+const CHUNK: usize = 4096;
+/// How many bytes a key takes.
+const KEY_BYTES: usize = 16;
+
+/// What a block holds.
+const END: u64 = 0;
+const PLANS: u64 = 1;
+const KEYS: u64 = 2;
+
+const BANNED: u64 = 1;
+const PLAN_SHIFT: u32 = 1;
+const HASH_SHIFT: u32 = 4;
+
+/// A key, as it is written.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    hash: u64,
+    plan: u8,
+    is_banned: bool,
+    word: u64,
+}
+
+impl Record {
+    const fn to_numbers(self) -> [u64; 2] {
+        let banned = self.is_banned as u64 * BANNED;
+        let label = self.hash << HASH_SHIFT | (self.plan as u64) << PLAN_SHIFT | banned;
+        [label, self.word]
+    }
+
+    const fn of_numbers([label, word]: [u64; 2]) -> Self {
+        Self {
+            hash: label >> HASH_SHIFT,
+            plan: (label >> PLAN_SHIFT & (super::plans::PLANS - 1)) as u8,
+            is_banned: label & BANNED != 0,
+            word,
+        }
+    }
+}
+
+/// The parameters of an algorithm, as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Parameters {
+    numbers: [u64; MAX_SETTINGS],
+    count: usize,
+}
+
+impl Parameters {
+    fn of<A: Settings>(algorithm: &A) -> Self {
+        // They fit, or it does not compile.
+        const { MAX_SETTINGS - A::WORDS };
+        let mut all = Self {
+            numbers: [0; MAX_SETTINGS],
+            count: 0,
+        };
+        algorithm.save(&mut |number| all.push(number));
+        all
+    }
+
+    fn push(&mut self, number: u64) {
+        if let Some(place) = self.numbers.get_mut(self.count) {
+            *place = number;
+            self.count += 1;
+        }
+    }
+
+    fn numbers(&self) -> &[u64] {
+        self.numbers.get(..self.count).unwrap_or_default()
+    }
+
+    /// The algorithm, if there is one with exactly these parameters.
+    fn algorithm<A: Settings>(&self) -> Option<A> {
+        let mut numbers = self.numbers().iter();
+        let algorithm = A::restore(&mut || numbers.next().copied().unwrap_or(0))?;
+        let is_same = algorithm.is_sound() && Self::of(&algorithm) == *self;
+        is_same.then_some(algorithm)
+    }
+}
+
+/// The hash of a key that every snapshot knows: another hasher has another one.
+fn probe<S: KeyHasher>(hasher: &S) -> u64 {
+    hasher.hash_key(&(0x0123_4567_89AB_CDEF_u64, "tollgate"))
+}
+
+/// The algorithm's name, as it is written.
+fn name_of<A: Settings>() -> &'static [u8] {
+    let name = A::NAME.as_bytes();
+    name.get(..MAX_NAME).unwrap_or(name)
+}

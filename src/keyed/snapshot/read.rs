@@ -1,0 +1,213 @@
+//! Reading a snapshot: every number is looked at before it is believed.
+
+use std::io::{self, Read};
+use std::string::String;
+use std::vec::Vec;
+
+use super::crc::Crc;
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, PLANS, VERSION};
+use super::{Parameters, Record, RestoreError, name_of, probe};
+use crate::algorithm::{MAX_SETTINGS, Settings};
+use crate::clock::Tick;
+use crate::keyed::KeyHasher;
+use crate::keyed::plans::PLANS as MOST_PLANS;
+
+/// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
+struct Input<'r> {
+    reader: &'r mut dyn Read,
+    crc: Crc,
+}
+
+impl Input<'_> {
+    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
+        self.reader.read_exact(bytes)?;
+        self.crc.add(bytes);
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<u64, RestoreError> {
+        let mut bytes = [0; 8];
+        self.bytes(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn number_within(
+        &mut self,
+        field: &'static str,
+        range: (u64, u64),
+    ) -> Result<u64, RestoreError> {
+        RestoreError::unless_within(field, self.number()?, range)
+    }
+}
+
+/// What a snapshot begins with.
+pub(super) struct Head<S> {
+    /// The hasher by which its keys are found, if it is not the one that is there.
+    pub(super) hasher: Option<S>,
+    pub(super) at: Tick,
+    pub(super) time_of_day: u64,
+}
+
+/// What comes next.
+pub(super) enum Block {
+    Plans(Vec<Parameters>),
+    /// In the place that was given for them.
+    Keys,
+    End {
+        horizon: Tick,
+    },
+}
+
+/// A snapshot that is being read.
+pub(super) struct Reading<'r> {
+    input: Input<'r>,
+    /// How many plans there are; 0 before they have been read.
+    plans: u64,
+    keys: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'r> Reading<'r> {
+    pub(super) fn new(reader: &'r mut dyn Read) -> Self {
+        let crc = Crc::new();
+        Self {
+            input: Input { reader, crc },
+            plans: 0,
+            keys: 0,
+            chunk: Vec::new(),
+        }
+    }
+
+    /// What it begins with, which must be of such an algorithm and hasher.
+    pub(super) fn head<A: Settings, S: KeyHasher>(
+        &mut self,
+        present: &S,
+    ) -> Result<Head<S>, RestoreError> {
+        let mut magic = [0; MAGIC.len()];
+        self.input.bytes(&mut magic)?;
+        if magic != MAGIC {
+            return Err(RestoreError::NotASnapshot);
+        }
+        let (found, known) = (self.input.number()?, VERSION);
+        if found == 0 || found > known {
+            return Err(RestoreError::Version { found, known });
+        }
+        let at = Tick::from_nanos(self.input.number()?);
+        let time_of_day = self.input.number()?;
+        let has_seed = self
+            .input
+            .number_within("whether there is a seed", (0, 1))?;
+        let seed = [self.input.number()?, self.input.number()?];
+        let known_hash = self.input.number()?;
+        self.name::<A>()?;
+        let hasher = (has_seed == 1).then(|| present.reseeded(seed)).flatten();
+        if probe(hasher.as_ref().unwrap_or(present)) != known_hash {
+            return Err(RestoreError::OtherHasher);
+        }
+        Ok(Head {
+            hasher,
+            at,
+            time_of_day,
+        })
+    }
+
+    fn name<A: Settings>(&mut self) -> Result<(), RestoreError> {
+        let most = MAX_NAME as u64;
+        let length = self.input.number_within("length of the name", (0, most))?;
+        let mut name = [0; MAX_NAME];
+        let name = name.get_mut(..length as usize).unwrap_or_default();
+        self.input.bytes(name)?;
+        match name == name_of::<A>() {
+            true => Ok(()),
+            false => Err(RestoreError::OtherAlgorithm {
+                found: String::from_utf8_lossy(name).into_owned(),
+                expected: A::NAME,
+            }),
+        }
+    }
+
+    /// The next block. Of keys there are [`keys`](Self::keys).
+    pub(super) fn block(&mut self) -> Result<Block, RestoreError> {
+        // The first one is of plans.
+        let range = match self.plans {
+            0 => (PLANS, PLANS),
+            _ => (END, KEYS),
+        };
+        match self.input.number_within("kind of the block", range)? {
+            PLANS => Ok(Block::Plans(self.plans()?)),
+            KEYS => {
+                self.read_keys()?;
+                Ok(Block::Keys)
+            }
+            _ => self.end(),
+        }
+    }
+
+    fn plans(&mut self) -> Result<Vec<Parameters>, RestoreError> {
+        let range = match self.plans {
+            0 => (1, MOST_PLANS),
+            // It does not change.
+            count => (count, count),
+        };
+        self.plans = self.input.number_within("number of plans", range)?;
+        let mut plans = Vec::new();
+        for _ in 0..self.plans {
+            let most = MAX_SETTINGS as u64;
+            let count = self
+                .input
+                .number_within("number of parameters", (0, most))?;
+            let mut parameters = Parameters {
+                numbers: [0; MAX_SETTINGS],
+                count: 0,
+            };
+            for _ in 0..count {
+                parameters.push(self.input.number()?);
+            }
+            plans.push(parameters);
+        }
+        Ok(plans)
+    }
+
+    fn read_keys(&mut self) -> Result<(), RestoreError> {
+        let most = CHUNK as u64;
+        let count = self.input.number_within("number of keys", (1, most))?;
+        self.keys = self.keys.saturating_add(count);
+        self.chunk.resize(count as usize * KEY_BYTES, 0);
+        self.input.bytes(&mut self.chunk)
+    }
+
+    /// The keys of the block that was read last.
+    pub(super) fn keys(&self) -> impl Iterator<Item = Result<Record, RestoreError>> + '_ {
+        let most = self.plans.saturating_sub(1);
+        self.chunk.chunks_exact(KEY_BYTES).map(move |key| {
+            let (label, word) = key.split_at(KEY_BYTES / 2);
+            let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            let record = Record::of_numbers([number(label), number(word)]);
+            RestoreError::unless_within("plan of a key", record.plan.into(), (0, most))?;
+            // The word of all ones is not used.
+            RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;
+            Ok(record)
+        })
+    }
+
+    /// Nothing may come after it.
+    pub(super) fn is_over(&mut self) -> Result<(), RestoreError> {
+        match self.input.reader.read_exact(&mut [0]) {
+            Ok(()) => Err(RestoreError::TooLong),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            Err(error) => Err(RestoreError::Io(error)),
+        }
+    }
+
+    fn end(&mut self) -> Result<Block, RestoreError> {
+        let horizon = Tick::from_nanos(self.input.number()?);
+        let keys = (self.keys, self.keys);
+        self.input.number_within("number of keys in all", keys)?;
+        let computed = self.input.crc.sum();
+        let found = self.input.number()?;
+        match computed == found {
+            true => Ok(Block::End { horizon }),
+            false => Err(RestoreError::Checksum { computed, found }),
+        }
+    }
+}

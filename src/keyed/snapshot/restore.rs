@@ -1,0 +1,246 @@
+//! What a snapshot holds, brought to the clock and the plans of a table.
+
+use core::time::Duration;
+use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::vec::Vec;
+
+use super::fill::Fill;
+use super::read::{Block, Head, Reading};
+use super::{Parameters, Record, RestoreError, Restored};
+use crate::algorithm::{Rebase, Requota, Settings};
+use crate::cell::UNSTARTED;
+use crate::clock::Tick;
+use crate::keyed::KeyHasher;
+use crate::keyed::core::Core;
+use crate::keyed::leave::{banned_until, last_without_permits};
+use crate::keyed::plans::Plans;
+use crate::keyed::slot::{Content, State};
+use crate::keyed::stats::Event;
+use crate::keyed::table::Table;
+use crate::primitive::Ordering;
+
+/// How much time has passed since the snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Elapsed {
+    /// By the time of day, which is this.
+    Until(u64),
+    Known(Duration),
+}
+
+/// How a snapshot is restored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub(super) now: Tick,
+    pub(super) elapsed: Elapsed,
+    /// Whether nothing may come after it.
+    pub(super) is_whole: bool,
+}
+
+/// The time of day, in nanoseconds since 1970.
+pub(super) fn time_of_day() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
+}
+
+impl Elapsed {
+    pub(super) fn until_now() -> Self {
+        Self::Until(time_of_day())
+    }
+
+    fn since(self, then: u64) -> Duration {
+        match self {
+            Self::Known(elapsed) => elapsed,
+            // None, if it went back.
+            Self::Until(now) => Duration::from_nanos(now.saturating_sub(then)),
+        }
+    }
+}
+
+/// How the words of a snapshot stand at a tick of another clock.
+#[derive(Clone, Copy)]
+struct Moved {
+    from: Tick,
+    to: Tick,
+}
+
+/// A plan of a snapshot, and the one in which its keys go on.
+struct GoesOn<'p, A> {
+    /// What it was, if that was not what it goes on in.
+    was: Option<A>,
+    plans: &'p Plans<A>,
+    index: u8,
+    version: u64,
+}
+
+impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
+    fn of(parameters: &Parameters, plan: usize, plans: &'p Plans<A>) -> Result<Self, RestoreError> {
+        let same = u8::try_from(plan).ok();
+        let same = same.filter(|index| plans.get(*index).is_some());
+        // Keys of a plan that the table does not have go on in the first one.
+        let index = same.unwrap_or(0);
+        let version = plans.version();
+        let was = match plans.with(index, version, Parameters::of) == Some(*parameters) {
+            true => None,
+            false => match parameters.algorithm() {
+                Some(was) => Some(was),
+                None => return Err(RestoreError::OtherParameters { plan }),
+            },
+        };
+        Ok(Self {
+            was,
+            plans,
+            index,
+            version,
+        })
+    }
+
+    /// How a word stands there; `None` if it is idle.
+    fn word(&self, word: u64, is_banned: bool, moved: Moved) -> Option<u64> {
+        let Moved { from, to: now } = moved;
+        let word = self.plans.with(self.index, self.version, |to| {
+            let word = match &self.was {
+                None => to.rebase(word, from, now),
+                Some(was) => match is_banned
+                    .then(|| last_without_permits(was, word, from))
+                    .flatten()
+                {
+                    // What is owed may be paid sooner by another quota, but a ban ends when it would have ended.
+                    Some(last) => {
+                        let until = now.saturating_add(last.saturating_since(from));
+                        banned_until(to, until)
+                    }
+                    None => was.carry_over(was.rebase(word, from, now), now, to),
+                },
+            };
+            let word = word.min(UNSTARTED - 1);
+            (!to.is_idle(word, now)).then_some(word)
+        });
+        // Nobody changes the plan meanwhile.
+        word.flatten()
+    }
+
+    fn content(&self, tag: u64, second: bool, word: u64, is_banned: bool) -> Content {
+        let content = Content::live(tag, second, self.index, self.version, word);
+        match is_banned {
+            true => content.with_state(State::Banned),
+            false => content,
+        }
+    }
+}
+
+/// What a snapshot comes to.
+struct Loaded<S> {
+    table: Table,
+    restored: Restored,
+    hasher: Option<S>,
+    /// The earliest tick at which a key may come into the table.
+    horizon: Tick,
+}
+
+impl<A: Requota + Rebase + Settings> Core<A> {
+    /// Puts what a snapshot holds in the place of what is here, or changes nothing.
+    pub(super) fn restore<S: KeyHasher>(
+        &mut self,
+        hasher: &mut S,
+        reader: &mut dyn io::Read,
+        how: How,
+    ) -> Result<Restored, RestoreError> {
+        let read = self.load(hasher, reader, how)?;
+        let Restored { keys, no_room, .. } = read.restored;
+        let forgotten = self.events.tracked();
+        self.events.count_many(Event::Forgotten, forgotten);
+        self.events
+            .count_many(Event::Inserted, keys.saturating_add(no_room));
+        self.events.count_many(Event::Evicted, no_room);
+        self.table = read.table;
+        // ORDERING: Relaxed. Nobody else uses the table, and whoever does afterwards sees what was done before.
+        let _ = self
+            .horizon
+            .fetch_max(read.horizon.as_nanos(), Ordering::Relaxed);
+        if let Some(read) = read.hasher {
+            *hasher = read;
+        }
+        Ok(read.restored)
+    }
+
+    /// Reads and checks all of it.
+    fn load<S: KeyHasher>(
+        &self,
+        hasher: &S,
+        reader: &mut dyn io::Read,
+        how: How,
+    ) -> Result<Loaded<S>, RestoreError> {
+        let now = how.now;
+        let mut reading = Reading::new(reader);
+        let head: Head<S> = reading.head::<A, S>(hasher)?;
+        let elapsed = how.elapsed.since(head.time_of_day);
+        let (from, to) = (head.at.saturating_add(elapsed), now);
+        let table = Table::like(&self.table).ok_or(RestoreError::NoMemory)?;
+        let mut fill = Fill::new(table, &self.plans, now);
+        let (mut idle, mut plans) = (0_u64, Vec::new());
+        let horizon = loop {
+            match reading.block()? {
+                Block::Plans(read) => {
+                    let each = read.iter().enumerate();
+                    let each = each.map(|(plan, all)| GoesOn::of(all, plan, &self.plans));
+                    plans = each.collect::<Result<_, _>>()?;
+                }
+                Block::Keys => {
+                    for key in reading.keys() {
+                        match put(&mut fill, &plans, key?, Moved { from, to }) {
+                            true => {}
+                            false => idle = idle.saturating_add(1),
+                        }
+                    }
+                }
+                Block::End { horizon } => break horizon,
+            }
+        };
+        if how.is_whole {
+            reading.is_over()?;
+        }
+        let restored = Restored {
+            keys: fill.keys,
+            idle,
+            no_room: fill.no_room,
+            elapsed,
+        };
+        Ok(Loaded {
+            table: fill.table,
+            restored,
+            hasher: head.hasher,
+            // Who is not in it was idle at `from`, or at the horizon.
+            horizon: now.saturating_add(horizon.saturating_since(from)),
+        })
+    }
+}
+
+/// Puts a key into the table, unless it is idle.
+fn put<A: Requota + Rebase + Settings>(
+    fill: &mut Fill<'_, A>,
+    plans: &[GoesOn<'_, A>],
+    record: Record,
+    moved: Moved,
+) -> bool {
+    let Record {
+        hash,
+        plan,
+        is_banned,
+        word,
+    } = record;
+    // There is such a plan: that was looked at.
+    let Some(plan) = plans.get(usize::from(plan)) else {
+        return false;
+    };
+    let Some(word) = plan.word(word, is_banned, moved) else {
+        return false;
+    };
+    let spot = fill.table.spot(hash);
+    fill.put(&spot, |second| {
+        plan.content(spot.tag(), second, word, is_banned)
+    });
+    true
+}

@@ -1,0 +1,179 @@
+//! The verbs of a table that write and restore snapshots.
+
+use core::time::Duration;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::restore::{Elapsed, How, time_of_day};
+use super::{RestoreError, Restored, file, write};
+use crate::algorithm::Algorithm;
+use crate::algorithm::Rebase;
+use crate::algorithm::Requota;
+use crate::algorithm::Settings;
+use crate::clock::{Clock, Tick};
+use crate::keyed::{KeyHasher, Keyed};
+
+impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
+    /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart, which then hands nobody
+    /// a fresh burst. Says how many keys were written: 16 bytes each.
+    ///
+    /// Others may decide meanwhile. Each key is written as it is when its turn comes, and what it is granted after that
+    /// is not in the snapshot. Keys that can't be told from fresh ones are left out.
+    ///
+    /// Who can read the snapshot can find out the hasher's seed, and with it choose keys that are in each other's way:
+    /// keep it as you would keep a secret.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_day(100))?;
+    /// let gate = Keyed::new(bucket, 1_000_000)?;
+    /// gate.try_acquire_n("alice", 60)?;
+    /// let mut bytes = Vec::new();
+    /// assert_eq!(gate.snapshot(&mut bytes)?, 1);
+    ///
+    /// // In the next process.
+    /// let mut gate = Keyed::new(bucket, 2_000_000)?;
+    /// gate.restore(&mut bytes.as_slice())?;
+    /// assert_eq!(gate.key("alice").available(), 40);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the writer says: then what is written is no snapshot.
+    pub fn snapshot(&self, writer: &mut impl io::Write) -> io::Result<u64> {
+        self.snapshot_at(writer, self.clock().now())
+    }
+
+    /// [`snapshot`](Self::snapshot) to a file. It is written beside it and takes its place when it is complete, so that
+    /// there is always a whole one. On Unix it can be read by the process's user only.
+    ///
+    /// # Errors
+    ///
+    /// What the system says: then the file is as it was.
+    pub fn snapshot_to(&self, path: impl AsRef<Path>) -> io::Result<u64> {
+        file::replace(path.as_ref(), |file| self.snapshot(file))
+    }
+}
+
+impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
+    /// [`snapshot`](Self::snapshot) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// What the writer says: then what is written is no snapshot.
+    pub fn snapshot_at(&self, writer: &mut impl io::Write, now: Tick) -> io::Result<u64> {
+        // Later than the tick, so that no more time seems to pass until it is restored than does.
+        write::write((&self.core, &self.hasher), writer, now, time_of_day())
+    }
+}
+
+impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
+    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the table, and makes it stand on this
+    /// table's clock as it stood on the other one. The time between counts, by the time of day; none, if that went
+    /// back. All of it is read and checked before anything is changed, and nothing is read that comes after it.
+    ///
+    /// - The table may have **another capacity**. If there is no room for all keys, those that are nearest to idle give
+    ///   way.
+    /// - A plan may have **another quota**, or another algorithm of those in an [`AnyAlgorithm`](crate::AnyAlgorithm):
+    ///   its keys are carried over ([`Requota::carry_over`]). Those of a plan that this table does not have go on in
+    ///   the first one.
+    /// - A key that was **banned** stays banned until it would have been.
+    /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same hashes.
+    /// - Of a key that was written twice, because it left and came again meanwhile, the second one counts.
+    ///
+    /// A grant from before can't be given back. Where the quota's periods lie on the clock, see [`Rebase`]: on a
+    /// clock whose periods begin at other times than the old one's went on to, one more of them may begin.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let quotas = [Quota::per_minute(60), Quota::per_minute(60).burst(80)];
+    /// let [old, new] = quotas.map(TokenBucket::new);
+    /// let gate = Keyed::with_clock(old?, 1000, ManualClock::new())?;
+    /// gate.try_acquire_n("alice", 60)?;
+    /// let mut bytes = Vec::new();
+    /// gate.snapshot(&mut bytes)?;
+    ///
+    /// let mut gate = Keyed::with_clock(new?, 5000, ManualClock::new())?;
+    /// let restored = gate.restore_after(&mut bytes.as_slice(), Duration::from_secs(7))?;
+    /// assert_eq!((restored.keys, restored.no_room), (1, 0));
+    /// assert_eq!(gate.key("alice").available(), 7);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    pub fn restore(&mut self, reader: &mut impl io::Read) -> Result<Restored, RestoreError> {
+        self.restore_by(reader, Elapsed::until_now(), false)
+    }
+
+    /// [`restore`](Self::restore) from a file, which must hold nothing else.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] says what is wrong with the file: then nothing has changed.
+    pub fn restore_from(&mut self, path: impl AsRef<Path>) -> Result<Restored, RestoreError> {
+        let mut file = File::open(path)?;
+        self.restore_by(&mut file, Elapsed::until_now(), true)
+    }
+
+    /// [`restore`](Self::restore), where so much time has passed since the snapshot: for clocks that don't go with the
+    /// time of day, and where that can't be relied on.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    pub fn restore_after(
+        &mut self,
+        reader: &mut impl io::Read,
+        elapsed: Duration,
+    ) -> Result<Restored, RestoreError> {
+        self.restore_by(reader, Elapsed::Known(elapsed), false)
+    }
+
+    fn restore_by(
+        &mut self,
+        reader: &mut impl io::Read,
+        elapsed: Elapsed,
+        is_whole: bool,
+    ) -> Result<Restored, RestoreError> {
+        // Later than the time of day, so that no more time seems to have passed than has.
+        let now = self.clock().now();
+        let how = How {
+            now,
+            elapsed,
+            is_whole,
+        };
+        self.core.restore(&mut self.hasher, reader, how)
+    }
+}
+
+impl<A: Requota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
+    /// [`restore_after`](Self::restore_after) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
+    pub fn restore_at(
+        &mut self,
+        reader: &mut impl io::Read,
+        now: Tick,
+        elapsed: Duration,
+    ) -> Result<Restored, RestoreError> {
+        let how = How {
+            now,
+            elapsed: Elapsed::Known(elapsed),
+            is_whole: false,
+        };
+        self.core.restore(&mut self.hasher, reader, how)
+    }
+}

@@ -1,0 +1,208 @@
+//! Writing a snapshot, while others decide.
+
+use std::io::{self, Write};
+use std::vec::Vec;
+
+use super::crc::Crc;
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, PLANS, Parameters, Record, VERSION};
+use super::{name_of, probe};
+use crate::algorithm::{Algorithm, Settings};
+use crate::clock::Tick;
+use crate::keyed::KeyHasher;
+use crate::keyed::core::Core;
+use crate::keyed::plans::PLANS as MOST_PLANS;
+use crate::keyed::slot::{Content, State};
+use crate::keyed::spot::Spot;
+use crate::keyed::table::At;
+use crate::primitive::Ordering;
+
+/// Writes numbers, and adds them to the checksum.
+struct Output<'w> {
+    writer: &'w mut dyn Write,
+    crc: Crc,
+}
+
+impl Output<'_> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc.add(bytes);
+        self.writer.write_all(bytes)
+    }
+
+    fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+        for number in numbers {
+            self.bytes(&number.to_le_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a key's plan: which version it is in, and what that has.
+type Known = (u64, Parameters);
+
+/// A snapshot that is being written.
+struct Snapshot<'s, A> {
+    core: &'s Core<A>,
+    output: Output<'s>,
+    now: Tick,
+    /// The plans as they were written last.
+    plans: [Option<Known>; MOST_PLANS as usize],
+    /// Keys of these plans that are still to be written.
+    chunk: Vec<u8>,
+    written: u64,
+}
+
+/// Writes all keys but those that are idle at this tick; says how many.
+pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
+    (core, hasher): (&Core<A>, &S),
+    writer: &mut dyn Write,
+    now: Tick,
+    time_of_day: u64,
+) -> io::Result<u64> {
+    let crc = Crc::new();
+    let mut snapshot = Snapshot {
+        core,
+        output: Output { writer, crc },
+        now,
+        plans: [None; MOST_PLANS as usize],
+        chunk: Vec::with_capacity(CHUNK * KEY_BYTES),
+        written: 0,
+    };
+    snapshot.head(hasher, time_of_day)?;
+    for line in 0..core.table.len() {
+        for (at, held) in core.table.slots_of(line) {
+            snapshot.key(at, held)?;
+        }
+    }
+    snapshot.end()
+}
+
+impl<A: Algorithm + Settings> Snapshot<'_, A> {
+    fn head<S: KeyHasher>(&mut self, hasher: &S, time_of_day: u64) -> io::Result<()> {
+        let (now, seed) = (self.now.as_nanos(), hasher.seed());
+        self.output.bytes(&MAGIC)?;
+        self.output.numbers(&[VERSION, now, time_of_day])?;
+        self.output.numbers(&[seed.is_some().into()])?;
+        self.output.numbers(&seed.unwrap_or_default())?;
+        let name = name_of::<A>();
+        self.output.numbers(&[probe(hasher), name.len() as u64])?;
+        self.output.bytes(name)?;
+        for plan in 0..self.core.plans.count() {
+            let _ = self.look_at(plan as u8);
+        }
+        self.write_plans()
+    }
+
+    /// Which version of a plan is in force. If it is another one than before, it is written, and before it the keys that
+    /// are of the old one. `None` if there is no such plan.
+    fn version_of(&mut self, index: u8) -> io::Result<Option<u64>> {
+        match self.look_at(index) {
+            Some((version, false)) => Ok(Some(version)),
+            Some((version, true)) => {
+                self.write_keys()?;
+                self.write_plans()?;
+                Ok(Some(version))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Sees which version of a plan is in force, and whether it is another one than before.
+    fn look_at(&mut self, index: u8) -> Option<(u64, bool)> {
+        self.core.plans.get(index)?;
+        let known = self.plans.get_mut(usize::from(index))?;
+        loop {
+            let version = self.core.plans.version();
+            if known.is_some_and(|(known, _)| known == version) {
+                return Some((version, false));
+            }
+            // A version that is over has been followed by another one.
+            if let Some(parameters) = self.core.plans.with(index, version, Parameters::of) {
+                *known = Some((version, parameters));
+                return Some((version, true));
+            }
+        }
+    }
+
+    fn write_plans(&mut self) -> io::Result<()> {
+        let count = self.core.plans.count();
+        self.output.numbers(&[PLANS, count as u64])?;
+        for (_, parameters) in self.plans.iter().take(count).flatten() {
+            let numbers = parameters.numbers();
+            self.output.numbers(&[numbers.len() as u64])?;
+            self.output.numbers(numbers)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is in a slot, as it is now.
+    fn key(&mut self, at: At, mut held: Content) -> io::Result<()> {
+        while held.is_live() {
+            // Later than the slot, whose version is so no later than this.
+            let Some(version) = self.version_of(held.plan())? else {
+                break;
+            };
+            match self.word(held, version) {
+                Some((_, true)) => break,
+                Some((word, false)) => return self.keep(at, held, word),
+                // It is of another version by now.
+                None => held = self.core.table.load(at),
+            }
+        }
+        Ok(())
+    }
+
+    /// The word of a live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
+    fn word(&self, held: Content, version: u64) -> Option<(u64, bool)> {
+        let plans = &self.core.plans;
+        let word = plans.brought_up(held, version)?;
+        plans.with(held.plan(), version, |algorithm| {
+            (word, algorithm.is_idle(word, self.now))
+        })
+    }
+
+    fn keep(&mut self, at: At, held: Content, word: u64) -> io::Result<()> {
+        let lines = self.core.table.lines();
+        let Some(spot) = Spot::found(at.line, held.tag(), held.is_second(), lines) else {
+            // Nobody would find it there.
+            return Ok(());
+        };
+        let record = Record {
+            hash: spot.hash(),
+            plan: held.plan(),
+            is_banned: held.state() == State::Banned,
+            word,
+        };
+        for number in record.to_numbers() {
+            self.chunk.extend_from_slice(&number.to_le_bytes());
+        }
+        match self.chunk.len() < CHUNK * KEY_BYTES {
+            true => Ok(()),
+            false => self.write_keys(),
+        }
+    }
+
+    /// Writes the keys that are still to be written.
+    fn write_keys(&mut self) -> io::Result<()> {
+        let count = (self.chunk.len() / KEY_BYTES) as u64;
+        if count == 0 {
+            return Ok(());
+        }
+        self.output.numbers(&[KEYS, count])?;
+        self.output.bytes(&self.chunk)?;
+        self.chunk.clear();
+        self.written = self.written.saturating_add(count);
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<u64> {
+        self.write_keys()?;
+        // ORDERING: Relaxed. Whoever saw that a key had left saw what was published before that.
+        // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+        let horizon = self.core.horizon.load(Ordering::Relaxed);
+        self.output.numbers(&[END, horizon, self.written])?;
+        let sum = self.output.crc.sum();
+        self.output.numbers(&[sum])?;
+        self.output.writer.flush()?;
+        Ok(self.written)
+    }
+}
