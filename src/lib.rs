@@ -70,12 +70,14 @@ pub mod clock;
 mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 mod deed;
 #[cfg(feature = "std")]
 mod gate;
 #[cfg(feature = "history")]
 pub mod history;
+#[cfg(feature = "map")]
+mod keyed_map;
 mod limiter;
 mod outcome;
 pub mod primitive;
@@ -105,6 +107,8 @@ pub use concurrency::{Concurrency, Enter, Inside, MAX_CONCURRENCY};
 pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
 pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
+#[cfg(feature = "map")]
+pub use keyed_map::{KeyedMap, MapKey, MapKeyAt, MapStats, Overflow, PinnedMap, Tracked};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
 pub use quota::{ConfigError, ParseQuotaError, Quota};

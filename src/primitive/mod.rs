@@ -52,9 +52,16 @@ pub(crate) type AtomicU128 = portable_atomic::AtomicU128;
 pub(crate) type AtomicU128 = modelled::AtomicU128;
 
 /// A fence between accesses of several atomics.
-#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+#[cfg(all(
+    any(feature = "map", feature = "wide"),
+    not(all(tollgate_loom, feature = "loom"))
+))]
 pub(crate) use core::sync::atomic::fence;
-#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
+#[cfg(all(
+    any(feature = "map", feature = "wide"),
+    tollgate_loom,
+    feature = "loom"
+))]
 pub(crate) use modelled::fence;
 
 /// A lock, for what is done only where somebody has to wait anyhow.

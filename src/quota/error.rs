@@ -152,6 +152,15 @@ pub enum ConfigError {
         /// The most that can be kept.
         max: u64,
     },
+    /// Room for no key at all.
+    ZeroCapacity,
+    /// Room for more keys than there can be, or than there is memory for.
+    CapacityTooLarge {
+        /// What was asked for.
+        capacity: usize,
+        /// The most that there can be.
+        max: usize,
+    },
     /// Nobody at once.
     ZeroConcurrency,
     /// More at once than the word can count.
@@ -182,6 +191,7 @@ impl ConfigError {
             Self::ZeroShards | Self::TooManyShards { .. } => "shards",
             Self::ZeroLeases | Self::LeasesTooLarge { .. } => "total",
             Self::ZeroSlots | Self::TooManySlots { .. } | Self::SlotsUneven { .. } => "slots",
+            Self::ZeroCapacity | Self::CapacityTooLarge { .. } => "capacity",
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
         }
     }
@@ -195,7 +205,7 @@ impl fmt::Display for ConfigError {
             Self::ZeroPermits | Self::ZeroLeases => {
                 write!(f, "{field} is 0, but must be at least 1 permit")
             }
-            Self::ZeroShards | Self::ZeroSlots | Self::ZeroConcurrency => {
+            Self::ZeroShards | Self::ZeroSlots | Self::ZeroConcurrency | Self::ZeroCapacity => {
                 write!(f, "{field} is 0, but must be at least 1")
             }
             Self::TooManyShards { shards, max } => write!(
@@ -212,6 +222,10 @@ impl fmt::Display for ConfigError {
             Self::TooManySlots { slots, max } => {
                 write!(f, "{field} is {slots}, but must be from 1 to {max}")
             }
+            Self::CapacityTooLarge { capacity, max } => write!(
+                f,
+                "{field} is {capacity}, but must be from 1 to {max}, and there must be memory for it"
+            ),
             Self::ConcurrencyTooLarge { limit, max } => {
                 write!(f, "{field} is {limit}, but must be from 1 to {max}")
             }

@@ -5,7 +5,7 @@ use super::{CONDITIONS, stop_if_due, wrote};
 use crate::primitive::Ordering;
 
 /// Loom's, under conditions: a fence whose ordering is `Relaxed` is none.
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 #[track_caller]
 pub(crate) fn fence(order: Ordering) {
     let here = Location::caller();

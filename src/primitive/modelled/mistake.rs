@@ -69,4 +69,18 @@ pub enum Mistake {
     SetsTogether,
     /// Smooth: a rate is told without another look at the state.
     TellsWithoutALook,
+    /// Keyed map: a key is taken out while its word can still be taken from.
+    RemovesUnretired,
+    /// Keyed map: it is said afterwards up to when keys have left as idle.
+    RaisesAfterwards,
+    /// Keyed map: a key that is new counts at its caller's tick.
+    CountsAtOwnTick,
+    /// Keyed map: it is read before the key is there up to when others have left.
+    ReadsTheHorizonFirst,
+    /// Keyed map: who finds a key whose algorithm is being changed takes it out.
+    TakesOutMoving,
+    /// Keyed map: an algorithm is carried over from a word that can still be taken from.
+    CarriesUnretired,
+    /// Keyed map: whoever wants room has it, if there was some.
+    LooksForRoomFirst,
 }

@@ -11,7 +11,7 @@ use core::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 pub use atomic::AtomicU64;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use atomic::fence;
 pub(crate) use lock::Sleeper;
 #[cfg(feature = "wide")]

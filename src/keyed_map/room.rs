@@ -1,0 +1,230 @@
+//! Room for so many keys and no more, and how it is made: idle keys leave in small steps.
+
+use core::hash::{BuildHasher, Hash};
+use core::mem;
+
+use super::KeyedMap;
+use super::entry::{Live, State};
+use super::horizon::{first_idle, idle_since};
+use super::overflow::Overflow;
+use super::store::{Found, Guard};
+use super::stored::Ticket;
+use super::turn::Forgotten;
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::primitive::{AtomicU64, Ordering, mistake};
+
+/// So many keys are looked at for each that is new: as long as keys leave, more leave than come.
+const STEPS: usize = 4;
+
+/// So many at most, where there is no room.
+const REACH: usize = 16;
+
+/// So often somebody is looked for who can be evicted, while others are quicker.
+const ATTEMPTS: usize = 16;
+
+/// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is dropped.
+#[must_use]
+pub(super) struct Room<'m>(&'m AtomicU64);
+
+impl<'m> Room<'m> {
+    /// That of an entry which was taken out.
+    pub(super) fn left(tracked: &'m AtomicU64) -> Self {
+        Self(tracked)
+    }
+
+    /// Some that nobody has.
+    fn reserve(tracked: &'m AtomicU64, capacity: u64) -> Option<Self> {
+        // ORDERING: Relaxed. It counts, and publishes nothing: each entry is counted before it is inserted, and
+        // until it is taken out. Model: loom-tests/tests/keyed_map.rs::never_more_than_the_capacity
+        let mut seen = tracked.load(Ordering::Relaxed);
+        loop {
+            if seen >= capacity {
+                return None;
+            }
+            if mistake!(LooksForRoomFirst) {
+                tracked.fetch_add(1, Ordering::Relaxed);
+                return Some(Self(tracked));
+            }
+            match tracked.compare_exchange_weak(
+                seen,
+                seen.saturating_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(Self(tracked)),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// There is an entry in it.
+    pub(super) fn keep(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        // ORDERING: Relaxed, as in `reserve`.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A key that may be evicted, and when it would be idle.
+pub(super) struct Nearest<'g, K, A> {
+    found: Found<'g, K, A>,
+    idle: Tick,
+}
+
+/// A ticket that is looked at, and goes back to the others.
+struct Drawn<'m, K: Hash + Eq, A: Algorithm, C, S: BuildHasher> {
+    map: &'m KeyedMap<K, A, C, S>,
+    ticket: Ticket,
+}
+
+impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drawn<'_, K, A, C, S> {
+    /// Its key has gone.
+    fn tear_up(self) {
+        mem::forget(self);
+    }
+}
+
+impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drop for Drawn<'_, K, A, C, S> {
+    fn drop(&mut self) {
+        self.map.store.push_ticket(self.ticket);
+    }
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// Room for a new key, if there is or can be made some. Looks at [`STEPS`] keys in any case.
+    pub(super) fn room(&self, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
+        let mut nearest = None;
+        let mut left = None;
+        for _ in 0..STEPS {
+            left = self.step(now, guard, &mut nearest).or(left);
+        }
+        if let Some(room) = left.or_else(|| self.reserve()) {
+            return Some(room);
+        }
+        for _ in STEPS..REACH {
+            let left = self.step(now, guard, &mut nearest);
+            if let Some(room) = left.or_else(|| self.reserve()) {
+                return Some(room);
+            }
+        }
+        match self.overflow {
+            Overflow::Evict => self.evict(now, guard, nearest),
+            Overflow::Deny | Overflow::Admit => None,
+        }
+    }
+
+    fn reserve(&self) -> Option<Room<'_>> {
+        Room::reserve(&self.tracked, self.capacity)
+    }
+
+    /// The room of the key that is nearest to idle of those looked at.
+    #[cold]
+    fn evict<'g>(
+        &self,
+        now: Tick,
+        guard: &'g Guard<'_>,
+        mut nearest: Option<Nearest<'g, K, A>>,
+    ) -> Option<Room<'_>> {
+        for _ in 0..ATTEMPTS {
+            if let Some(Nearest { found, .. }) = nearest.take() {
+                if let Forgotten::Now(left) = self.forget(&found, guard) {
+                    self.counts.evicted();
+                    if left.is_some() {
+                        return left;
+                    }
+                }
+            }
+            // Others were quicker, or have all tickets in their hands.
+            for _ in 0..REACH {
+                let left = self.step(now, guard, &mut nearest);
+                if let Some(room) = left.or_else(|| self.reserve()) {
+                    return Some(room);
+                }
+            }
+        }
+        None
+    }
+
+    /// Looks at the key whose turn it is. If it is idle it leaves, and this is its room.
+    pub(super) fn step<'g>(
+        &self,
+        now: Tick,
+        guard: &'g Guard<'_>,
+        nearest: &mut Option<Nearest<'g, K, A>>,
+    ) -> Option<Room<'_>> {
+        let drawn = Drawn {
+            map: self,
+            ticket: self.store.pop_ticket()?,
+        };
+        let Some(found) = self.store.get(&drawn.ticket, guard) else {
+            drawn.tear_up();
+            return None;
+        };
+        // Its owner wants it to stay, or is about to decide on it.
+        let live = match found.entry().state(&self.algorithm) {
+            State::Live(live) if found.entry().own.is_none() => live,
+            State::Live(_) | State::Pending => return None,
+            State::Retired if self.is_moving() => return None,
+            State::Retired => return self.take_out(&found, guard),
+        };
+        if self.retire_idle(&found, &live, now) {
+            drawn.tear_up();
+            let left = self.take_out(&found, guard);
+            if mistake!(RaisesAfterwards) {
+                self.horizon.raise(now);
+            }
+            return left;
+        }
+        self.consider(found, &live, now, nearest);
+        None
+    }
+
+    /// Retires a word that is as good as fresh.
+    pub(super) fn retire_idle(&self, found: &Found<'_, K, A>, live: &Live, now: Tick) -> bool {
+        let algorithm = found.entry().algorithm(&self.algorithm);
+        let reached = self.horizon.tick().max(live.since);
+        let Some(idle) = idle_since(algorithm, live.word, now, reached) else {
+            return false;
+        };
+        if !mistake!(RaisesAfterwards) {
+            self.horizon.raise(idle);
+        }
+        let retired = found.entry().retire(live);
+        if retired {
+            self.counts.left();
+        }
+        retired
+    }
+
+    /// Remembers the key if it is nearer to idle than the one that was.
+    fn consider<'g>(
+        &self,
+        found: Found<'g, K, A>,
+        live: &Live,
+        now: Tick,
+        nearest: &mut Option<Nearest<'g, K, A>>,
+    ) {
+        if self.overflow != Overflow::Evict {
+            return;
+        }
+        let algorithm = &self.algorithm;
+        let latest = nearest.as_ref().map_or(Tick::MAX, |nearest| nearest.idle);
+        let idle = match algorithm.is_idle(live.word, latest) {
+            true => first_idle(algorithm, live.word, now, latest),
+            false if nearest.is_some() => return,
+            false => Tick::MAX,
+        };
+        *nearest = Some(Nearest { found, idle });
+    }
+}
