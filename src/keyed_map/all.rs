@@ -5,7 +5,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
-use super::entry::State;
+use super::entry::{State, first_word};
 use super::store::{Found, Guard};
 use super::turn::Forgotten;
 use crate::algorithm::Algorithm;
@@ -78,7 +78,10 @@ where
     /// [`iter`](Self::iter) at this tick.
     pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = Tracked<'_, K, A>> {
         let all = self.map.store.all(&self.guard);
-        all.filter_map(move |found| self.map.tracked_at(&found, now))
+        all.filter_map(move |found| {
+            let state = found.entry().state(&self.map.algorithm);
+            self.map.tracked_at(&found, &state, now)
+        })
     }
 
     /// All keys that are there, in no order. Those that come and go meanwhile may be among them.
@@ -120,16 +123,25 @@ where
         }
     }
 
-    /// A key as it is now, if anybody has decided on it.
-    fn tracked_at<'p>(&'p self, found: &Found<'p, K, A>, now: Tick) -> Option<Tracked<'p, K, A>> {
-        let State::Live(live) = found.entry().state(&self.algorithm) else {
-            return None;
-        };
+    /// A key as it is in this state.
+    fn tracked_at<'p>(
+        &'p self,
+        found: &Found<'p, K, A>,
+        state: &State,
+        now: Tick,
+    ) -> Option<Tracked<'p, K, A>> {
         let algorithm = found.entry().algorithm(&self.algorithm);
-        let at = now.max(live.since);
+        let (word, at) = match state {
+            State::Live(live) => (live.word, now.max(live.since)),
+            State::Pending => {
+                let at = now.max(self.horizon.tick());
+                (first_word(algorithm, at), at)
+            }
+            State::Retired => return None,
+        };
         Some(Tracked {
-            available: algorithm.available(live.word, at),
-            idle: algorithm.is_idle(live.word, at),
+            available: algorithm.available(word, at),
+            idle: algorithm.is_idle(word, at),
             found: found.clone(),
             of_all: &self.algorithm,
         })
@@ -174,24 +186,38 @@ where
         let mut removed: usize = 0;
         for found in self.store.all(&guard) {
             // As long as somebody else changes its word, it is asked again.
-            while let State::Live(live) = found.entry().state(&self.algorithm) {
-                let Some(tracked) = self.tracked_at(&found, now) else {
-                    break;
-                };
-                if keep(&tracked) {
+            loop {
+                let state = found.entry().state(&self.algorithm);
+                let tracked = self.tracked_at(&found, &state, now);
+                if tracked.is_none_or(|tracked| keep(&tracked)) {
                     break;
                 }
-                if self.retire_idle(&found, &live, now) {
+                if self.retire(&found, &state, now) {
                     removed = removed.saturating_add(1);
                     drop(self.take_out(&found, &guard));
-                } else if found.entry().retire(&live) {
-                    self.counts.removed();
-                    removed = removed.saturating_add(1);
-                    drop(self.take_out(&found, &guard));
+                    break;
                 }
             }
         }
         removed
+    }
+
+    /// Retires a key that was in this state, as one that has left if it was idle.
+    fn retire(&self, found: &Found<'_, K, A>, state: &State, now: Tick) -> bool {
+        let retired = match state {
+            State::Live(live) => {
+                if self.retire_idle(found, live, now) {
+                    return true;
+                }
+                found.entry().retire(live)
+            }
+            State::Pending => found.entry().retire_pending(),
+            State::Retired => false,
+        };
+        if retired {
+            self.counts.removed();
+        }
+        retired
     }
 
     /// [`purge_idle`](Self::purge_idle) at this tick.

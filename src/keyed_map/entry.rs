@@ -42,6 +42,9 @@ const RETIRED: u64 = u64::MAX;
 /// The tick of an entry that nobody has decided on yet.
 const PENDING: u64 = u64::MAX;
 
+/// The same when it has been come across once.
+const STILL_PENDING: u64 = PENDING - 1;
+
 /// What is kept of a key.
 pub(super) struct Entry<A> {
     /// As the first word is when it is 0, and the other way round: so an entry is born with its first word,
@@ -68,6 +71,7 @@ pub(super) struct Live {
 pub(super) enum State {
     /// Nobody has decided on it.
     Pending,
+    /// There is something to be decided.
     Live(Live),
     Retired,
 }
@@ -107,7 +111,7 @@ impl<A> Entry<A> {
         let first = first_word(&algorithm, since);
         Self {
             cell: Cell::new(swapped(word, first)),
-            since: AtomicU64::new(since.as_nanos().min(PENDING - 1)),
+            since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
             number,
             own: Some(Box::new(algorithm)),
         }
@@ -130,7 +134,7 @@ impl<A> Entry<A> {
         // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from it but this
         // tick. Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
         match self.since.load(Ordering::Relaxed) {
-            PENDING => self.begin(now, horizon),
+            STILL_PENDING.. => self.begin(now, horizon),
             since => Tick::from_nanos(since),
         }
     }
@@ -144,15 +148,39 @@ impl<A> Entry<A> {
         // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst);
         let since = mistake!(CountsAtOwnTick => now, else now.max(horizon.tick()));
-        let since = since.as_nanos().min(PENDING - 1);
-        // ORDERING: Relaxed, as above: one of those who say it first is right, and all use what it said.
-        match self
-            .since
-            .compare_exchange(PENDING, since, Ordering::Relaxed, Ordering::Relaxed)
-        {
-            Ok(_) => Tick::from_nanos(since),
-            Err(seen) => Tick::from_nanos(seen),
+        let since = since.as_nanos().min(STILL_PENDING - 1);
+        // ORDERING: Relaxed, as in `since`: who says it first is right, and all use what he said.
+        Tick::from_nanos(self.say(since))
+    }
+
+    /// Says since when it counts, unless somebody has. What was said.
+    fn say(&self, since: u64) -> u64 {
+        let mut seen = self.since.load(Ordering::Relaxed);
+        while seen >= STILL_PENDING {
+            match self.since.compare_exchange_weak(
+                seen,
+                since,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return since,
+                Err(now) => seen = now,
+            }
         }
+        seen
+    }
+
+    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then who brought it in
+    /// has perhaps gone.
+    pub(super) fn come_across(&self) -> bool {
+        // ORDERING: Relaxed, as above.
+        let first = self.since.compare_exchange(
+            PENDING,
+            STILL_PENDING,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        first == Err(STILL_PENDING)
     }
 
     /// Does a deed, and says at which tick; `None` if the entry is retired.
@@ -228,7 +256,7 @@ impl<A> Entry<A> {
         let since = self.since.load(Ordering::Relaxed);
         match (stored, since) {
             (RETIRED, _) => State::Retired,
-            (_, PENDING) => State::Pending,
+            (_, STILL_PENDING..) => State::Pending,
             (stored, since) => {
                 let since = Tick::from_nanos(since);
                 let first = first_word(self.algorithm(of_all), since);

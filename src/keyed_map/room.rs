@@ -171,12 +171,15 @@ where
             drawn.tear_up();
             return None;
         };
-        // Its owner wants it to stay, or is about to decide on it.
-        let live = match found.entry().state(&self.algorithm) {
-            State::Live(live) if found.entry().own.is_none() => live,
-            State::Live(_) | State::Pending => return None,
+        let entry = found.entry();
+        let live = match entry.state(&self.algorithm) {
+            // Its owner wants it to stay.
+            State::Pending | State::Live(_) if entry.own.is_some() => return None,
+            State::Live(live) => live,
+            // Somebody is about to decide on it.
+            State::Pending if !entry.come_across() || !entry.retire_pending() => return None,
             State::Retired if self.is_moving() => return None,
-            State::Retired => return self.take_out(&found, guard),
+            State::Pending | State::Retired => return self.take_out(&found, guard),
         };
         if self.retire_idle(&found, &live, now) {
             drawn.tear_up();

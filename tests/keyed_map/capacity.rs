@@ -25,11 +25,20 @@ fn never_more_under_threads() {
                     ready.wait();
                     for step in 0..4_000 {
                         let key = random.below(200);
+                        let now = tick(step);
                         match random.below(12) {
-                            0 => drop(map.remove(&key)),
-                            1 => drop(map.purge_idle_at(tick(step), 3)),
-                            2 => drop(map.retain_at(tick(step), |tracked| tracked.key() % 7 != 0)),
-                            _ => drop(map.try_acquire_at(&key, tick(step))),
+                            0 => {
+                                map.remove(&key);
+                            }
+                            1 => {
+                                map.purge_idle_at(now, 3);
+                            }
+                            2 => {
+                                map.retain_at(now, |tracked| tracked.key() % 7 != 0);
+                            }
+                            _ => {
+                                let _ = map.try_acquire_at(&key, now);
+                            }
                         }
                     }
                     // ORDERING: Relaxed. It only ends the counting.

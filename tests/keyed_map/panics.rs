@@ -132,21 +132,25 @@ fn check_whole(map: &Map, context: &str) {
 fn deeds() -> [(&'static str, fn(&Map)); 7] {
     [
         ("a known key", |map| {
-            drop(map.try_acquire_at(&Key(3), tick(1)))
+            let _ = map.try_acquire_at(&Key(3), tick(1));
         }),
         ("a new key", |map| {
-            drop(map.try_acquire_at(&Key(50), tick(1)))
+            let _ = map.try_acquire_at(&Key(50), tick(1));
         }),
         ("a look", |map| {
-            drop(map.key(&Key(3)).at(tick(1)).available())
+            map.key(&Key(3)).at(tick(1)).available();
         }),
-        ("a removal", |map| drop(map.remove(&Key(3)))),
+        ("a removal", |map| {
+            map.remove(&Key(3));
+        }),
         ("a change", |map| {
-            drop(map.set_algorithm_at(&Key(3), Touchy(bucket()), tick(1)));
+            let _ = map.set_algorithm_at(&Key(3), Touchy(bucket()), tick(1));
         }),
-        ("a purge", |map| drop(map.purge_idle_at(tick(1), 20))),
+        ("a purge", |map| {
+            map.purge_idle_at(tick(1), 20);
+        }),
         ("a look at all", |map| {
-            drop(map.retain_at(tick(1), |tracked| tracked.is_idle()));
+            map.retain_at(tick(1), |tracked| tracked.is_idle());
         }),
     ]
 }
