@@ -6,6 +6,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
 use super::entry::{State, first_word};
+use super::room::Seen;
 use super::store::{Found, Guard};
 use super::turn::Forgotten;
 use crate::algorithm::Algorithm;
@@ -223,9 +224,11 @@ where
     /// [`purge_idle`](Self::purge_idle) at this tick.
     pub fn purge_idle_at(&self, now: Tick, steps: usize) -> usize {
         let guard = self.store.guard();
-        // Nobody is to be evicted.
-        let left = (0..steps).filter_map(|_| self.step(now, &guard, &mut None));
-        left.count()
+        let mut seen = Seen::nothing();
+        for _ in 0..steps {
+            drop(self.step(now, &guard, &mut seen));
+        }
+        seen.left
     }
 }
 

@@ -146,7 +146,7 @@ impl<A> Entry<A> {
         // this key had before was retired, and its tick brought to the horizon, before it was taken out and this one
         // could be inserted: so what is read now is no earlier.
         // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
-        fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst); // after it was found
         let since = mistake!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
         // ORDERING: Relaxed, as in `since`: who says it first is right, and all use what he said.
@@ -273,7 +273,7 @@ impl<A> Entry<A> {
         // ORDERING: SeqCst, with the fences of `begin` and of who finds it retired: what was done before, such as
         // raising the horizon, is seen by whoever finds this, or finds that the entry is gone.
         // Models: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst, an_algorithm_is_changed
-        fence(Ordering::SeqCst);
+        fence(Ordering::SeqCst); // before it is retired
         mistake!(RemovesUnretired)
             || (self.cell)
                 .exchange(swapped(live.word, live.first), RETIRED)
@@ -283,8 +283,14 @@ impl<A> Entry<A> {
     /// Retires an entry that nobody has decided on.
     #[must_use]
     pub(super) fn retire_pending(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.cell.exchange(0, RETIRED).is_ok()
+        // ORDERING: SeqCst, as in `retire`.
+        fence(Ordering::SeqCst); // as in `retire`
+        let retired = self.cell.exchange(0, RETIRED).is_ok();
+        if !retired {
+            // Somebody has decided: by an exchange, so that who looks again sees it.
+            self.come_across();
+        }
+        retired
     }
 
     /// Puts back what was retired, by who alone may say what becomes of it.

@@ -31,9 +31,8 @@ impl<'m> Moving<'m> {
 
 impl Drop for Moving<'_> {
     fn drop(&mut self) {
-        // ORDERING: Release, with the Acquire of `KeyedMap::is_moving`: who finds that it is over finds the new entry.
-        // Model: loom-tests/tests/keyed_map.rs::an_algorithm_is_changed
-        self.0.fetch_sub(1, Ordering::Release);
+        // ORDERING: Relaxed. It publishes nothing: see `KeyedMap::is_moving`.
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -102,13 +101,15 @@ where
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = self.store.guard();
         let mut algorithm = algorithm;
+        let mut round = 0;
         loop {
             let Some(found) = self.store.get(&asked, &guard) else {
-                let Some(room) = self.room(now, &guard) else {
+                let Some(room) = self.room(round, now, &guard) else {
                     self.counts.full(self.overflow);
                     return Err(Denied::no_room(0));
                 };
                 self.insert(&asked, now, room, &guard);
+                round = round.saturating_add(1);
                 continue;
             };
             match self.take_over(&asked, &found, algorithm, now, &carry, &guard) {

@@ -4,7 +4,7 @@ use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use super::KeyedMap;
-use super::entry::{Live, State};
+use super::entry::{Entry, Live, State};
 use super::horizon::{first_idle, idle_since};
 use super::overflow::Overflow;
 use super::store::{Found, Guard};
@@ -14,14 +14,30 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::primitive::{AtomicU64, Ordering, mistake};
 
-/// So many keys are looked at for each that is new: as long as keys leave, more leave than come.
-const STEPS: usize = 4;
+/// How far somebody goes who wants room for a new key. In a model less will do.
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod far {
+    /// So many keys are looked at for each that is new: as long as keys leave, more leave than come.
+    pub(super) const STEPS: usize = 4;
 
-/// So many at most, where there is no room.
-const REACH: usize = 16;
+    /// So many at most, where there is no room.
+    pub(super) const REACH: usize = 16;
 
-/// So often somebody is looked for who can be evicted, while others are quicker.
-const ATTEMPTS: usize = 16;
+    /// So often somebody is looked for who can be evicted, while others are quicker.
+    pub(super) const ATTEMPTS: usize = 16;
+
+    /// So often a verb makes room by having others leave; then it takes what room there is. A key that has just been
+    /// brought in is as good as fresh, so two who bring one each could otherwise have each other's leave for ever.
+    pub(super) const ROUNDS: u32 = 16;
+}
+#[cfg(all(tollgate_loom, feature = "loom"))]
+mod far {
+    pub(super) const STEPS: usize = 1;
+    pub(super) const REACH: usize = 2;
+    pub(super) const ATTEMPTS: usize = 2;
+    pub(super) const ROUNDS: u32 = 1;
+}
+use far::{ATTEMPTS, REACH, ROUNDS, STEPS};
 
 /// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is dropped.
 #[must_use]
@@ -66,13 +82,37 @@ impl<'m> Room<'m> {
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
+        // In a model, who has stopped for ever gives nothing back.
+        #[cfg(all(tollgate_loom, feature = "loom"))]
+        if std::thread::panicking() {
+            return;
+        }
         // ORDERING: Relaxed, as in `reserve`.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
+/// What was seen of the keys that were looked at.
+pub(super) struct Seen<'g, K, A> {
+    nearest: Option<Nearest<'g, K, A>>,
+    /// Whether one was come across on which nobody has decided.
+    pending: bool,
+    /// How many have left. (Others may have taken them out, and have their room.)
+    pub(super) left: usize,
+}
+
+impl<K, A> Seen<'_, K, A> {
+    pub(super) const fn nothing() -> Self {
+        Self {
+            nearest: None,
+            pending: false,
+            left: 0,
+        }
+    }
+}
+
 /// A key that may be evicted, and when it would be idle.
-pub(super) struct Nearest<'g, K, A> {
+struct Nearest<'g, K, A> {
     found: Found<'g, K, A>,
     idle: Tick,
 }
@@ -102,24 +142,28 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Room for a new key, if there is or can be made some. Looks at [`STEPS`] keys in any case.
-    pub(super) fn room(&self, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
-        let mut nearest = None;
+    /// Room for a new key, if there is or can be made some, in this round of a verb. Looks at [`STEPS`] keys in any
+    /// case.
+    pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
+        if round >= ROUNDS {
+            return self.reserve();
+        }
+        let mut seen = Seen::nothing();
         let mut left = None;
         for _ in 0..STEPS {
-            left = self.step(now, guard, &mut nearest).or(left);
+            left = self.step(now, guard, &mut seen).or(left);
         }
         if let Some(room) = left.or_else(|| self.reserve()) {
             return Some(room);
         }
         for _ in STEPS..REACH {
-            let left = self.step(now, guard, &mut nearest);
+            let left = self.step(now, guard, &mut seen);
             if let Some(room) = left.or_else(|| self.reserve()) {
                 return Some(room);
             }
         }
         match self.overflow {
-            Overflow::Evict => self.evict(now, guard, nearest),
+            Overflow::Evict => self.evict(now, guard, seen),
             Overflow::Deny | Overflow::Admit => None,
         }
     }
@@ -134,10 +178,10 @@ where
         &self,
         now: Tick,
         guard: &'g Guard<'_>,
-        mut nearest: Option<Nearest<'g, K, A>>,
+        mut seen: Seen<'g, K, A>,
     ) -> Option<Room<'_>> {
         for _ in 0..ATTEMPTS {
-            if let Some(Nearest { found, .. }) = nearest.take() {
+            if let Some(Nearest { found, .. }) = seen.nearest.take() {
                 if let Forgotten::Now(left) = self.forget(&found, guard) {
                     self.counts.evicted();
                     if left.is_some() {
@@ -147,7 +191,7 @@ where
             }
             // Others were quicker, or have all tickets in their hands.
             for _ in 0..REACH {
-                let left = self.step(now, guard, &mut nearest);
+                let left = self.step(now, guard, &mut seen);
                 if let Some(room) = left.or_else(|| self.reserve()) {
                     return Some(room);
                 }
@@ -161,7 +205,7 @@ where
         &self,
         now: Tick,
         guard: &'g Guard<'_>,
-        nearest: &mut Option<Nearest<'g, K, A>>,
+        seen: &mut Seen<'g, K, A>,
     ) -> Option<Room<'_>> {
         let drawn = Drawn {
             map: self,
@@ -176,21 +220,28 @@ where
             // Its owner wants it to stay.
             State::Pending | State::Live(_) if entry.own.is_some() => return None,
             State::Live(live) => live,
-            // Somebody is about to decide on it.
-            State::Pending if !entry.come_across() || !entry.retire_pending() => return None,
+            // Somebody is about to decide on it, or was, and has gone.
+            State::Pending if !self.retire_forsaken(entry, seen) => return None,
             State::Retired if self.is_moving() => return None,
             State::Pending | State::Retired => return self.take_out(&found, guard),
         };
         if self.retire_idle(&found, &live, now) {
             drawn.tear_up();
+            seen.left = seen.left.saturating_add(1);
             let left = self.take_out(&found, guard);
             if mistake!(RaisesAfterwards) {
                 self.horizon.raise(now);
             }
             return left;
         }
-        self.consider(found, &live, now, nearest);
+        self.consider(found, &live, now, &mut seen.nearest);
         None
+    }
+
+    /// Retires an entry on which nobody has decided since somebody else came across it.
+    fn retire_forsaken(&self, entry: &Entry<A>, seen: &mut Seen<'_, K, A>) -> bool {
+        let was_seen = mem::replace(&mut seen.pending, true);
+        entry.come_across() && !was_seen && entry.retire_pending()
     }
 
     /// Retires a word that is as good as fresh.

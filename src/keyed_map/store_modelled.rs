@@ -1,5 +1,6 @@
-//! What stands in for papaya's map in a model, and promises no more than is relied on: a key has one place, and an
-//! entry is published by a Release when it is inserted, to who finds it; that it has gone tells nothing.
+//! What stands in for papaya's map in a model, and promises no more than is relied on: an entry is published by a
+//! Release when it is inserted, to who finds it; that it has gone tells nothing. So each entry of a key has another
+//! place, one after the other: in the same one, an exchange would hand on what the one before it has published.
 //!
 //! The queue of tickets is not seen by loom: whatever its order, the protocol must hold.
 
@@ -12,12 +13,18 @@ use super::entry::Entry;
 use super::stored::{Asks, Hashed, Stored, Ticket};
 use crate::primitive::{AtomicU64, Ordering};
 
-/// A model's keys have a place each, by their hash.
-const PLACES: u64 = 4;
+/// A model's keys have places of their own, by their hash.
+const KEYS: usize = 4;
+
+/// So many for a key: enough for the models.
+const PLACES: usize = 8;
+
+/// In a place whose entry has gone.
+const GONE: u64 = u64::MAX;
 
 pub(super) struct Store<K, A> {
     /// The number, in what was ever inserted, of what is there, from 1 on.
-    places: [AtomicU64; PLACES as usize],
+    places: [[AtomicU64; PLACES]; KEYS],
     inserted: Mutex<Vec<Arc<(Stored<K>, Entry<A>)>>>,
     tickets: Mutex<VecDeque<Ticket>>,
 }
@@ -59,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<K: Hash + Eq, A> Store<K, A> {
     pub(super) fn new() -> Self {
         Self {
-            places: core::array::from_fn(|_| AtomicU64::new(0)),
+            places: core::array::from_fn(|_| core::array::from_fn(|_| AtomicU64::new(0))),
             inserted: Mutex::default(),
             tickets: Mutex::default(),
         }
@@ -69,9 +76,16 @@ impl<K: Hash + Eq, A> Store<K, A> {
         Guard(PhantomData)
     }
 
-    fn place(&self, asked: &impl Hashed) -> &AtomicU64 {
-        let place = asked.hashed() % PLACES;
-        self.places.get(place as usize).expect("a place")
+    fn places(&self, asked: &impl Hashed) -> &[AtomicU64] {
+        let key = asked.hashed() as usize % KEYS;
+        self.places.get(key).map_or(&[], <[_; PLACES]>::as_slice)
+    }
+
+    /// The place where the key is, or could be inserted; and what is there.
+    fn place(&self, asked: &impl Hashed) -> Option<(&AtomicU64, u64)> {
+        let places = self.places(asked).iter();
+        let mut seen = places.map(|place| (place, place.load(Ordering::Relaxed)));
+        seen.find(|(_, there)| *there != GONE)
     }
 
     fn of_number(&self, number: u64) -> Option<Arc<(Stored<K>, Entry<A>)>> {
@@ -90,7 +104,12 @@ impl<K: Hash + Eq, A> Store<K, A> {
         asked: &impl Asks<K>,
         _guard: &'g Guard<'_>,
     ) -> Option<Found<'g, K, A>> {
-        let there = self.place(asked).load(Ordering::Acquire);
+        let (place, there) = self.place(asked)?;
+        if there == 0 {
+            return None;
+        }
+        // Only what is found tells something.
+        let there = place.load(Ordering::Acquire);
         let both = self.of_number(there)?;
         let life = PhantomData;
         asked.is(&both.0).then_some(Found { both, life })
@@ -99,26 +118,33 @@ impl<K: Hash + Eq, A> Store<K, A> {
     pub(super) fn insert(&self, stored: Stored<K>, entry: Entry<A>, _guard: &Guard<'_>) -> bool {
         let ticket = stored.ticket;
         let number = self.number_of(stored, entry);
-        let place = self.place(&ticket);
-        let inserted = place.compare_exchange(0, number, Ordering::Release, Ordering::Acquire);
-        inserted.is_ok()
+        while let Some((place, 0)) = self.place(&ticket) {
+            let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+            if place.compare_exchange(0, number, release, relaxed).is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     pub(super) fn replace(&self, stored: Stored<K>, entry: Entry<A>, _guard: &Guard<'_>) {
         let ticket = stored.ticket;
         let number = self.number_of(stored, entry);
-        let was = self.place(&ticket).swap(number, Ordering::AcqRel);
-        assert!(was != 0, "what is to be replaced is there");
+        if let Some((place, _)) = self.place(&ticket) {
+            place.swap(number, Ordering::AcqRel);
+        }
     }
 
     pub(super) fn remove(&self, found: &Found<'_, K, A>, _guard: &Guard<'_>) -> bool {
-        let place = self.place(&found.ticket());
-        let there = place.load(Ordering::Acquire);
+        let Some((place, there)) = self.place(&found.ticket()) else {
+            return false;
+        };
         let is_it = self
             .of_number(there)
             .is_some_and(|both| both.1.number == found.entry().number);
-        let release = Ordering::Release;
-        is_it && (place.compare_exchange(there, 0, release, Ordering::Relaxed)).is_ok()
+        // It tells nothing.
+        let tells = Ordering::Relaxed;
+        is_it && place.compare_exchange(there, GONE, tells, tells).is_ok()
     }
 
     pub(super) fn all<'g>(&self, _guard: &'g Guard<'_>) -> impl Iterator<Item = Found<'g, K, A>>
@@ -126,10 +152,8 @@ impl<K: Hash + Eq, A> Store<K, A> {
         K: 'g,
         A: 'g,
     {
-        let numbers = self
-            .places
-            .iter()
-            .map(|place| place.load(Ordering::Acquire));
+        let places = self.places.iter().flatten();
+        let numbers = places.map(|place| place.load(Ordering::Acquire));
         let all: Vec<_> = numbers
             .filter_map(|number| self.of_number(number))
             .collect();

@@ -66,11 +66,15 @@ where
     {
         let asked = self.asked(key);
         let guard = self.store.guard();
+        let mut round = 0;
         loop {
             let Some(found) = self.store.get(&asked, &guard) else {
-                match self.decide_on_absent(&asked, now, &mut deed, &guard) {
+                match self.decide_on_absent(&asked, round, now, &mut deed, &guard) {
                     Some(outcome) => return outcome,
-                    None => continue,
+                    None => {
+                        round = round.saturating_add(1);
+                        continue;
+                    }
                 }
             };
             let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut deed);
@@ -88,6 +92,7 @@ where
     fn decide_on_absent<Q, D>(
         &self,
         asked: &Asked<'_, Q>,
+        round: u32,
         now: Tick,
         deed: &mut D,
         guard: &Guard<'_>,
@@ -106,7 +111,7 @@ where
             Err(_) => word != 0,
         };
         if keep {
-            match self.room(now, guard) {
+            match self.room(round, now, guard) {
                 Some(room) => {
                     self.insert(asked, now, room, guard);
                     return None;
@@ -178,10 +183,11 @@ where
     /// Whether an entry that was found retired may be one whose algorithm is being changed.
     pub(super) fn is_moving(&self) -> bool {
         // ORDERING: SeqCst, with the fence of `Entry::retire`: who finds a word retired by one who changes its
-        // algorithm finds here that he is about it, or, by Acquire, that he is done, and then finds the new entry.
+        // algorithm finds here that he is about it, or done. Relaxed then: if he is done, the exchange that would take
+        // the entry out finds another one there.
         // Model: loom-tests/tests/keyed_map.rs::an_algorithm_is_changed
-        fence(Ordering::SeqCst);
-        self.moves.load(Ordering::Acquire) != 0 && !mistake!(TakesOutMoving)
+        fence(Ordering::SeqCst); // after it was found retired
+        self.moves.load(Ordering::Relaxed) != 0 && !mistake!(TakesOutMoving)
     }
 
     /// Takes a retired entry out. The room that it had, if it was this caller who did.

@@ -128,8 +128,10 @@ fn check_whole(map: &Map, context: &str) {
     assert_eq!((map.len() as u64, map.stats().evicted), (CAPACITY, 0));
 }
 
+type Named = (&'static str, fn(&Map));
+
 /// What has to do with the key, on a map that is full, or has a place.
-fn deeds() -> [(&'static str, fn(&Map)); 7] {
+fn deeds() -> [Named; 7] {
     [
         ("a known key", |map| {
             let _ = map.try_acquire_at(&Key(3), tick(1));

@@ -18,7 +18,7 @@ struct Stops(TokenBucket);
 
 impl Algorithm for Stops {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        if now.as_nanos() % 3 == 0 {
+        if now.as_nanos().is_multiple_of(3) {
             thread::yield_now();
         }
         self.0.step(word, now, n)
