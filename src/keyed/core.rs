@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::insert::Claimable;
-use super::overflow::Overflow;
 use super::plans::Plans;
 use super::seen::Found;
 use super::slot::{Content, State};
@@ -14,6 +13,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
+use crate::overflow::Overflow;
 use crate::primitive::{AtomicU64, mistake, prefetch};
 
 /// How often a key is tried to be put into the table, against others who take the same places, until there is said to

@@ -7,7 +7,6 @@
 //! Between a claim and the look round is a fence: of two who claim at the same time at least one sees the other.
 
 use super::core::Core;
-use super::overflow::Overflow;
 use super::seen::Seen;
 use super::slot::Content;
 use super::spot::Spot;
@@ -15,6 +14,7 @@ use super::stats::Event;
 use super::table::At;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
+use crate::overflow::Overflow;
 use crate::primitive::{Ordering, fence, mistake};
 
 /// A slot that can be claimed, and what becomes of what is there.
@@ -40,6 +40,9 @@ impl<A: Algorithm> Core<A> {
         if let Some(free) = seen.free() {
             return Some(free).map(of(None));
         }
+        // Who comes in is counted no earlier than others left: so those are idle who were idle then.
+        // ORDERING: Relaxed. An old one finds fewer idle.
+        let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
         // Later than what was seen, of which so none is of a later one.
         let version = self.plans.version();
         let is_idle = |held| self.plans.is_idle(held, version, now) || mistake!(TakesWhoIsBusy);

@@ -17,15 +17,11 @@ impl<A: Algorithm> Core<A> {
         let spot = &self.table.spot(hash);
         loop {
             let seen = self.table.look(spot);
-            let found = match seen.find(spot.tag()) {
-                Found::Live(at, held) | Found::Pending(at, held) => Some((at, held)),
-                Found::Nothing => None,
-            };
-            let Some((at, held)) = found else {
+            // Who has only claimed a slot for it comes afterwards.
+            let Found::Live(at, held) = seen.find(spot.tag()) else {
                 return false;
             };
-            let is_gone = self.table.exchange(at, held, Content::GIVEN_UP).is_ok();
-            if is_gone && held.is_live() {
+            if self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
                 self.events.count(Event::Forgotten);
                 return true;
             }

@@ -8,7 +8,6 @@ mod hasher;
 mod insert;
 mod key;
 mod leave;
-mod overflow;
 mod plan;
 mod plans;
 mod quota;
@@ -28,9 +27,9 @@ mod witness;
 use ::core::fmt;
 use ::core::num::NonZeroU64;
 
+pub use crate::overflow::Overflow;
 pub use hasher::{KeyHasher, Seeded};
 pub use key::{Key, KeyAt};
-pub use overflow::Overflow;
 pub use plan::PlanOf;
 pub use snapshot::{RestoreError, Restored};
 pub use stats::KeyedStats;

@@ -99,6 +99,18 @@ pub enum Mistake {
     SparesClaims,
     /// Table: which version is in force is looked at before a slot is claimed.
     ReadsTheVersionFirst,
+    /// Keyed map: a key is taken out while its word can still be taken from.
+    RemovesUnretired,
+    /// Keyed map: a key that is new counts at its caller's tick.
+    CountsAtOwnTick,
+    /// Keyed map: it is read before the key is there up to when others have left.
+    ReadsTheHorizonFirst,
+    /// Keyed map: who finds a key whose algorithm is being changed takes it out.
+    TakesOutMoving,
+    /// Keyed map: an algorithm is carried over from a word that can still be taken from.
+    CarriesUnretired,
+    /// Keyed map: whoever wants room has it, if there was some.
+    LooksForRoomFirst,
 }
 
 macro_rules! mistake {
