@@ -197,6 +197,26 @@ fn who_is_evicted_has_one_burst_more_and_who_is_admitted_without_room_one_each_t
     }
 }
 
+/// By the shortest way, and by the one that all take when the quota has been changed once.
+#[test]
+fn a_key_that_all_ask_for_gives_its_burst_exactly() {
+    let bucket = TokenBucket::new(Quota::per_hour(30_000)).expect("a bucket");
+    for changes in [0, 1, 70] {
+        let gate = Keyed::with_clock(bucket, 1, ManualClock::new()).expect("a table");
+        for _ in 0..changes {
+            let same = gate.set_quota(Quota::per_hour(30_000), Keep::Fresh);
+            same.expect("a quota");
+        }
+        let granted = on_threads(4, |_| {
+            (0..15_000)
+                .filter(|_| gate.try_acquire("key").is_ok())
+                .count()
+        });
+        assert_eq!(granted.iter().sum::<usize>(), 30_000, "{changes} changes");
+        assert_eq!(gate.key("key").available(), 0);
+    }
+}
+
 /// Threads that bring the same new keys at the same time: each is there once, and has one burst.
 #[test]
 fn keys_that_all_bring_at_once_are_there_once() {
