@@ -246,10 +246,15 @@ impl<A: Algorithm> Core<A> {
         let of = if D::BANS { held.plan() } else { asked.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
-        let word = self.plans.brought(held, of, version, asked.now)?;
+        let own = self.plans.brought_up(held, version)?;
+        let word = self.plans.gone_over(held, own, of, version, asked.now)?;
         let mut view = Held::new(word, asked.now, part_of(of, version));
-        view.is_banned = held.state() == State::Banned;
-        let said = |algorithm: &A| deed.run(algorithm, view);
+        let said = |algorithm: &A| {
+            // While it lasts there is no permit.
+            let is_banned = held.state() == State::Banned;
+            view.is_banned = is_banned && algorithm.available(word, asked.now) == 0;
+            deed.run(algorithm, view)
+        };
         let outcome = self.plans.with(of, version, said)?;
         let next = match outcome {
             Ok((next, answer)) if D::BANS || !deed.leaves(word, next) => Ok((next, answer)),
@@ -257,17 +262,29 @@ impl<A: Algorithm> Core<A> {
         };
         match next {
             Ok((next, answer)) => {
-                let state = match D::BANS {
+                let state = match D::BANS || view.is_banned && !D::GRANTS {
                     true => State::Banned,
-                    false => held.state().after(D::GRANTS),
+                    false => State::Live,
                 };
                 let next = Content::live(held.tag(), at.second, of, version, next);
                 let next = next.with_state(state);
                 self.table.exchange(at, held, next).ok()?;
                 Some(Ok(answer))
             }
+            Err(said) => self
+                .leave_up_to_date(at, held, own, version)
+                .then_some(said),
+        }
+    }
+
+    /// Whether a slot is as it was. It is left as it is; but a word of an older version is brought up to date, so that who
+    /// is denied time and again does not carry it over each time.
+    fn leave_up_to_date(&self, at: At, held: Content, word: u64, version: u64) -> bool {
+        let next = held.with_word(word).with_version(version);
+        match next == held {
             // It was so at one moment, if it still is.
-            Err(said) => (self.table.load(at) == held).then_some(said),
+            true => self.table.load(at) == held,
+            false => self.table.exchange(at, held, next).is_ok(),
         }
     }
 

@@ -89,8 +89,8 @@ impl<A: Algorithm> Core<A> {
         survey
     }
 
-    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, or of another claim, whose
-    /// owner may have stopped for ever.
+    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, and of one that was banned
+    /// only if all were; or of another claim, whose owner may have stopped for ever.
     fn make_room(&self, spot: &Spot, now: Tick) -> Option<Claimable> {
         let evicts = self.overflow == Overflow::Evict;
         let (mut nearest, mut pending) = (None, None);
@@ -109,10 +109,10 @@ impl<A: Algorithm> Core<A> {
                         leaves: None,
                     });
                 } else if held.is_live() && evicts {
-                    let idle_at = self.plans.idle_at(held, now);
-                    if nearest.is_none_or(|(soonest, _)| idle_at < soonest) {
+                    let turn = self.plans.leaves_at(held, now);
+                    if nearest.is_none_or(|(first, _)| turn < first) {
                         let leaves = Some(Event::Evicted);
-                        nearest = Some((idle_at, Claimable { at, held, leaves }));
+                        nearest = Some((turn, Claimable { at, held, leaves }));
                     }
                 }
             }

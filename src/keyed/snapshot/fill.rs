@@ -31,7 +31,7 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     }
 
     /// Puts a key into the table, or gives it this content, if it is there already. Where there is no room, the one that
-    /// is nearest to idle gives way.
+    /// is nearest to idle gives way; who was banned, only to another one.
     pub(super) fn put(&mut self, spot: &Spot, of: impl Fn(bool) -> Content) {
         let there = self.table.visit(spot, |at, held| {
             held.is_of(spot.tag(), at.second).then_some((at, held))
@@ -43,9 +43,9 @@ impl<'p, A: Algorithm> Fill<'p, A> {
             self.keys = self.keys.saturating_add(1);
         } else {
             self.no_room = self.no_room.saturating_add(1);
-            let own = self.plans.idle_at(of(false), self.now);
-            match self.nearest_to_idle(spot) {
-                Some((idle_at, at, held)) if idle_at < own => self.write(at, held, of(at.second)),
+            let own = self.plans.leaves_at(of(false), self.now);
+            match self.first_to_leave(spot) {
+                Some((turn, at, held)) if turn < own => self.write(at, held, of(at.second)),
                 _ => {}
             }
         }
@@ -83,15 +83,15 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     }
 
     /// Of the keys that are where this one may be.
-    fn nearest_to_idle(&self, spot: &Spot) -> Option<(Tick, At, Content)> {
-        let mut nearest: Option<(Tick, At, Content)> = None;
+    fn first_to_leave(&self, spot: &Spot) -> Option<((bool, Tick), At, Content)> {
+        let mut soonest: Option<((bool, Tick), At, Content)> = None;
         let _ = self.table.visit(spot, |at, held| {
-            let idle_at = self.plans.idle_at(held, self.now);
-            if nearest.is_none_or(|(soonest, ..)| idle_at < soonest) {
-                nearest = Some((idle_at, at, held));
+            let turn = self.plans.leaves_at(held, self.now);
+            if soonest.is_none_or(|(first, ..)| turn < first) {
+                soonest = Some((turn, at, held));
             }
             None::<()>
         });
-        nearest
+        soonest
     }
 }
