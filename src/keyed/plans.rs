@@ -114,11 +114,15 @@ impl<A: Requota> Plans<A> {
 
 impl<A: Algorithm> Plans<A> {
     /// The word of a live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    #[inline]
     pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<u64> {
-        let behind = version.wrapping_sub(held.version()) % VERSIONS;
-        if behind == 0 {
-            return Some(held.word);
+        match version.wrapping_sub(held.version()) % VERSIONS {
+            0 => Some(held.word),
+            behind => self.brought_up_from(held, behind, version),
         }
+    }
+
+    fn brought_up_from(&self, held: Content, behind: u64, version: u64) -> Option<u64> {
         let (changes, plan) = (self.changes.get()?, held.plan());
         let mut word = held.word;
         // No slot is of a version from before the first one, but one may be of a later one than this.
@@ -139,38 +143,32 @@ impl<A: Algorithm> Plans<A> {
         Some(word)
     }
 
-    /// Whether the key of a slot can no longer be told from a fresh one.
-    pub(super) fn is_idle(&self, held: Content, now: Tick) -> bool {
-        self.ask(held, |algorithm, word| algorithm.is_idle(word, now))
-            .unwrap_or(false)
+    /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no older than the slot.
+    pub(super) fn is_idle(&self, held: Content, version: u64, now: Tick) -> bool {
+        self.ask(held, version, |algorithm, word| {
+            algorithm.is_idle(word, now)
+        })
+        .unwrap_or(false)
     }
 
-    /// When it is the turn of a slot's key to leave for another one: those who were banned go last, and before them who is
-    /// idle soonest.
-    pub(super) fn leaves_at(&self, held: Content, now: Tick) -> (bool, Tick) {
-        let idle_at = self.ask(held, |algorithm, word| algorithm.idle_at(word, now));
-        let is_banned = held.state() == State::Banned;
-        (is_banned, idle_at.unwrap_or(Tick::MAX))
+    /// About when that will be so.
+    pub(super) fn idle_at(&self, held: Content, version: u64, now: Tick) -> Tick {
+        self.ask(held, version, |algorithm, word| {
+            algorithm.idle_at(word, now)
+        })
+        .unwrap_or(Tick::MAX)
     }
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
-    fn ask<T>(&self, held: Content, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
-        // Later than the slot, whose version is so no later than this.
-        let version = self.version();
+    #[inline]
+    fn ask<T>(&self, held: Content, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
         let word = self.brought_up(held, version)?;
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
-    /// The word of a live slot, which has been brought up to this version, as it goes on in this plan. `None` if the
-    /// version is over.
-    pub(super) fn gone_over(
-        &self,
-        held: Content,
-        word: u64,
-        plan: u8,
-        version: u64,
-        now: Tick,
-    ) -> Option<u64> {
+    /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
+    pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
+        let word = self.brought_up(held, version)?;
         let carry_over = match self.carry_over {
             Some(carry_over) if held.plan() != plan => carry_over,
             _ => return Some(word),

@@ -207,6 +207,11 @@ impl<A: Every> Owns<A> {
         said
     }
 
+    pub(crate) fn is_busy(&self, key: u64, now: Tick) -> bool {
+        let own = self.keys.get(&key);
+        own.is_some_and(|own| !own.gate.at(now).is_idle())
+    }
+
     /// Those that can be told from fresh ones; the others are forgotten.
     pub(crate) fn busy(&mut self, now: Tick) -> Vec<u64> {
         self.keys.retain(|_, own| !own.gate.at(now).is_idle());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate::{
-    AnyAlgorithm, Clock, FixedWindow, Keep, Keyed, ManualClock, Quota, Requota, Tick, TokenBucket,
+    AnyAlgorithm, FixedWindow, Keep, Keyed, ManualClock, Quota, Requota, Tick, TokenBucket,
 };
 
 use crate::{SECOND, all, bucket, restarted, table, ticks, written};
@@ -21,8 +21,8 @@ fn restored(from: &Keyed<TokenBucket, ManualClock>, to: &mut Keyed<TokenBucket, 
 #[test]
 fn each_key_stays_with_its_plan() {
     let gate = with_plans(&["1/h burst 10", "1/h burst 1000"], ticks(5.0));
-    gate.plan(0).key("alice").try_acquire_n(3).expect("fresh");
-    gate.plan(1).key("bob").try_acquire_n(300).expect("fresh");
+    let _ = gate.plan(0).key("alice").try_acquire_n(3).expect("fresh");
+    let _ = gate.plan(1).key("bob").try_acquire_n(300).expect("fresh");
     for more in [&[][..], &["1/h burst 7"][..]] {
         let plans = [&["1/h burst 10", "1/h burst 1000"], more].concat();
         let mut next = with_plans(&plans, ticks(0.0));
@@ -35,8 +35,8 @@ fn each_key_stays_with_its_plan() {
 #[test]
 fn keys_of_a_plan_that_is_gone_go_on_in_the_first_one() {
     let gate = with_plans(&["1/h burst 10", "1/h burst 1000"], ticks(5.0));
-    gate.plan(1).key("bob").try_acquire_n(995).expect("fresh");
-    gate.plan(1).key("carol").try_acquire_n(300).expect("fresh");
+    let _ = gate.plan(1).key("bob").try_acquire_n(995).expect("fresh");
+    let _ = gate.plan(1).key("carol").try_acquire_n(300).expect("fresh");
     let mut next = table(bucket("1/h burst 10"), ticks(0.0));
     restored(&gate, &mut next);
     assert_eq!(next.key("bob").available(), 5);
@@ -52,8 +52,8 @@ fn another_quota_is_carried_over_for_each_algorithm() {
             let gate = table(old, from);
             let gate = &gate;
             for key in 1..10_u64 {
-                gate.key(&key).take_up_to(key);
-                gate.key(&(100 + key)).take_up_to(u64::MAX);
+                let _ = gate.key(&key).take_up_to(key);
+                let _ = gate.key(&(100 + key)).take_up_to(u64::MAX);
                 gate.key(&(100 + key)).charge(key);
             }
             let next = restarted(gate, new, from, Duration::ZERO);
@@ -88,7 +88,7 @@ impl IsIdle for tollgate::keyed::Key<'_, AnyAlgorithm, ManualClock> {
 #[test]
 fn what_is_in_force_is_what_counts_on_both_sides() {
     let gate = table(bucket("1/h burst 10"), ticks(5.0));
-    gate.try_acquire_n("alice", 8).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 8).expect("fresh");
     gate.set_quota(Quota::per_hour(1).burst(100), Keep::Scaled)
         .expect("a quota");
     assert_eq!(gate.key("alice").available(), 20);
@@ -108,21 +108,8 @@ fn what_is_in_force_is_what_counts_on_both_sides() {
     assert_eq!(next.key("alice").available(), 20);
 }
 
-/// How long it is until a key is granted one, in steps of so much.
-fn until_granted<A: Requota>(gate: &Keyed<A, ManualClock>, step: Duration) -> Duration {
-    let start = gate.clock().now();
-    (0..40_000)
-        .map(|turn| step * turn)
-        .find(|long| {
-            let now = start.saturating_add(*long);
-            gate.key("mallory").at(now).available() > 0
-        })
-        .unwrap_or(Duration::MAX)
-}
-
 #[test]
 fn a_ban_ends_when_it_would_have_ended() {
-    let step = Duration::from_millis(10);
     for old in all() {
         for (new, to) in all()
             .into_iter()
@@ -135,7 +122,7 @@ fn a_ban_ends_when_it_would_have_ended() {
             let next = restarted(&gate, new, ticks(to), elapsed);
             // Nothing can be given back.
             assert_eq!(next.key("mallory").refund(100), 0);
-            let long = until_granted(&next, step);
+            let long = next.key("mallory").time_until(1).expect("it ends");
             let period = old.quota().period().max(new.quota().period());
             assert!(long >= 66 * SECOND, "{long:?}: {old} to {new} at {to}");
             assert!(
@@ -156,10 +143,7 @@ fn a_ban_of_a_bucket_ends_to_the_nanosecond() {
     assert_eq!(due, Some(Duration::from_millis(5500 + 100)));
     let other = restarted(&gate, bucket("1000/s"), ticks(1.0), 2 * SECOND);
     let due = other.key("mallory").at(ticks(1.0)).time_until(1);
-    assert_eq!(
-        due,
-        Some(Duration::from_millis(5600 + 1) - Duration::from_nanos(1))
-    );
+    assert_eq!(due, Some(Duration::from_millis(5600)));
 }
 
 /// The clock of the next process begins elsewhere in the day, and its windows where the day's do.
@@ -172,8 +156,8 @@ fn windows_of_the_day_go_on() {
     };
     // Started at 23 o'clock, now it is 1.
     let gate = table(daily(23), Tick::ZERO.saturating_add(2 * hour));
-    gate.try_acquire_n("alice", 10).expect("fresh");
-    gate.try_acquire_n("bob", 4).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 10).expect("fresh");
+    let _ = gate.try_acquire_n("bob", 4).expect("fresh");
     gate.ban_for("mallory", 30 * hour).expect("room");
     for (elapsed, to) in [(1, 0), (1, 20), (21, 3)] {
         // The clock says so when it is 1 o'clock and so much later.

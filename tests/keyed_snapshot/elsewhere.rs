@@ -16,7 +16,7 @@ fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
 fn filled(capacity: usize, keys: u64) -> Keyed<TokenBucket, ManualClock> {
     let gate = of_capacity(capacity);
     for key in 0..keys {
-        gate.try_acquire_n(&key, 100 - key % 100).expect("fresh");
+        let _ = gate.try_acquire_n(&key, 100 - key % 100).expect("fresh");
     }
     assert_eq!(gate.stats().evicted, 0);
     gate
@@ -39,7 +39,7 @@ fn a_table_of_any_size_finds_each_key() {
         );
         // What comes next finds its place as in any table.
         for key in 1000..1200_u64 {
-            next.try_acquire(&key).expect("fresh");
+            let _ = next.try_acquire(&key).expect("fresh");
         }
         assert_eq!((next.len(), next.stats().evicted), (1200, 0));
     }
@@ -95,10 +95,10 @@ fn more_than_a_few_thousand_keys_come_in_several_blocks() {
 #[test]
 fn what_was_there_gives_way() {
     let gate = table(bucket("1/h burst 9"), ticks(1.0));
-    gate.try_acquire_n("alice", 4).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 4).expect("fresh");
     let mut next = table(bucket("1/h burst 9"), ticks(7.0));
-    next.try_acquire_n("alice", 1).expect("fresh");
-    next.try_acquire_n("bob", 9).expect("fresh");
+    let _ = next.try_acquire_n("alice", 1).expect("fresh");
+    let _ = next.try_acquire_n("bob", 9).expect("fresh");
     let restored = next.restore_after(&mut written(&gate).as_slice(), Duration::ZERO);
     assert_eq!(restored.expect("whole").keys, 1);
     assert_eq!(next.key("alice").available(), 5);
@@ -117,7 +117,7 @@ fn an_empty_table_goes_round() {
 #[test]
 fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
     let gate = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(Seeded::new([3, 4]));
-    gate.try_acquire_n("alice", 4).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 4).expect("fresh");
     let mut bytes = Vec::new();
     gate.snapshot(&mut bytes).expect("nothing fails");
     let mut next = table(bucket("1/h burst 9"), ticks(1.0));
@@ -134,7 +134,7 @@ fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
     assert!(is_other(random().restore(&mut bytes.as_slice())));
 
     let gate = fixed();
-    gate.try_acquire_n("alice", 4).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 4).expect("fresh");
     let mut bytes = Vec::new();
     gate.snapshot(&mut bytes).expect("nothing fails");
     let mut next = fixed();

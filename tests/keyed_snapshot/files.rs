@@ -39,7 +39,7 @@ fn a_file_goes_round() {
     let path = folder.0.join("limits");
     let gate = table(bucket("1/365d burst 9"), ticks(1.0));
     for key in ["alice", "bob"] {
-        gate.try_acquire_n(key, 4).expect("fresh");
+        let _ = gate.try_acquire_n(key, 4).expect("fresh");
         gate.snapshot_to(&path).expect("room");
     }
     assert_eq!(folder.names(), ["limits"]);
@@ -64,10 +64,10 @@ fn a_file_that_is_too_long_or_not_there_changes_nothing() {
     let folder = Folder::new("long");
     let path = folder.0.join("limits");
     let mut gate = table(bucket("1/365d burst 9"), ticks(1.0));
-    gate.try_acquire("alice").expect("fresh");
+    let _ = gate.try_acquire("alice").expect("fresh");
     assert!(matches!(gate.restore_from(&path), Err(RestoreError::Io(_))));
     gate.snapshot_to(&path).expect("room");
-    gate.try_acquire("alice").expect("fresh");
+    let _ = gate.try_acquire("alice").expect("fresh");
     let mut bytes = fs::read(&path).expect("a file");
     bytes.push(0);
     fs::write(&path, bytes).expect("room");

@@ -43,7 +43,7 @@ const HEAD: usize = 9 * 8 + "token-bucket".len();
 
 fn error_of(bytes: &[u8]) -> RestoreError {
     let mut gate = table(bucket("10/s"), ticks(1.0));
-    gate.try_acquire_n("alice", 3).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 3).expect("fresh");
     let before = written(&gate);
     let error = gate.restore_after(&mut &*bytes, Duration::ZERO);
     let error = error.expect_err("it is absurd");
@@ -134,8 +134,8 @@ fn what_is_absurd_has_a_name() {
     );
 }
 
-/// Which of a bucket's parameters are the lengths of a permit and of a full bucket.
-const LENGTHS: [usize; 2] = [3, 4];
+/// Which of a bucket's parameters follow from the others: the horizon, the inverse and the burst.
+const DERIVED: [usize; 3] = [1, 2, 6];
 
 fn parameters(text: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
@@ -159,19 +159,19 @@ fn parameters_that_no_algorithm_has_are_refused() {
             let mut numbers = good.clone();
             numbers[place] ^= 1 << bit;
             let bytes = with(&numbers);
-            // A slightly different length, of a permit or of a full bucket, is that of a tolerance of no whole permits.
-            if LENGTHS.contains(&place) && gate.restore_after(&mut &*bytes, Duration::ZERO).is_ok()
-            {
-                assert!(bit < 30, "{bit}");
-                continue;
+            match gate.restore_after(&mut bytes.as_slice(), Duration::ZERO) {
+                Err(RestoreError::OtherParameters { plan: 0 }) => {}
+                // Slightly different ones may be those of another bucket.
+                other => {
+                    other.expect("its parameters are those of some bucket, or of none");
+                    assert!(!DERIVED.contains(&place), "{place} {bit}");
+                    continue;
+                }
             }
-            let error = error_of(&bytes);
-            let is_named = matches!(error, RestoreError::OtherParameters { plan: 0 });
-            assert!(is_named, "{error}");
             refused += 1;
         }
     }
-    assert!(refused >= 7 * 64 - 40, "{refused}");
+    assert!(refused > 5 * 64, "{refused}");
     for length in 0..good.len() {
         let error = error_of(&with(&good[..length]));
         assert!(matches!(error, RestoreError::OtherParameters { plan: 0 }));
@@ -197,7 +197,7 @@ fn whatever_the_numbers_are_nothing_panics() {
         // The name has three letters, and is followed by whole numbers.
         let numbers = (bytes.len() - 8 - 75) / 8;
         for place in 0..9 + numbers {
-            for turn in 0..6 {
+            for turn in 0..5 {
                 let at = if place < 9 {
                     8 * place
                 } else {
@@ -214,7 +214,7 @@ fn whatever_the_numbers_are_nothing_panics() {
                     _ => random.next(),
                 };
                 changed[at..at + 8].copy_from_slice(&number.to_le_bytes());
-                let other = all()[random.below(14) as usize];
+                let other = all()[random.below(15) as usize];
                 let to = Tick::from_nanos(random.next() >> random.below(64));
                 match asked_anything(&sealed(changed), other, to) {
                     Ok(()) => restored += 1,
@@ -232,7 +232,6 @@ fn whatever_the_numbers_are_nothing_panics() {
 fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(), RestoreError> {
     let mut gate: Keyed<_, ManualClock> = table(algorithm, to);
     gate.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
-    let _ = gate.stats();
     for key in 0..20_u64 {
         let key = gate.key(&key);
         let _ = (key.available(), key.time_until(1), key.level());

@@ -73,7 +73,13 @@ impl<A: Algorithm + Forecast + Debug> Pair<A> {
             let old = self.stays.key(&key);
             let old = old.at(self.then(now));
             let (has, had) = (next.available(), old.available());
-            assert!(has <= had && had <= has + 1, "{has} {had} {:?}", self.next);
+            assert!(has <= had, "{has} {had} {:?}", self.next);
+            // Who is idle begins anew, with what there is initially.
+            assert!(
+                had <= has + 1 || old.is_idle(),
+                "{has} {had} {:?}",
+                self.next
+            );
         });
     }
 }
@@ -133,7 +139,9 @@ fn each_algorithm_goes_on_as_if_nothing_had_been() {
 
 #[test]
 fn on_a_clock_of_another_phase_no_key_has_more() {
-    for algorithm in all() {
+    // Who is idle begins anew, with what there is initially.
+    let all = all().into_iter();
+    for algorithm in all.filter(|algorithm| !algorithm.to_string().contains("initial")) {
         for to in [0.0, 0.04, 3.2, 59.999, 777.777] {
             for elapsed in [0, 1, 130, 5000] {
                 let (to, elapsed) = (ticks(to), Duration::from_millis(elapsed));
@@ -146,8 +154,8 @@ fn on_a_clock_of_another_phase_no_key_has_more() {
 #[test]
 fn the_time_between_counts() {
     let gate = table(crate::bucket("10/s burst 100"), ticks(5.0));
-    gate.try_acquire_n("alice", 100).expect("fresh");
-    gate.try_acquire_n("bob", 10).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 100).expect("fresh");
+    let _ = gate.try_acquire_n("bob", 10).expect("fresh");
     let next = restarted(
         &gate,
         crate::bucket("10/s burst 100"),
@@ -162,7 +170,7 @@ fn the_time_between_counts() {
 #[test]
 fn the_time_of_day_counts_what_has_passed_and_no_more() {
     let gate = table(crate::bucket("1/365d burst 100"), ticks(5.0));
-    gate.try_acquire_n("alice", 100).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 100).expect("fresh");
     let bytes = crate::written(&gate);
     let mut next = table(crate::bucket("1/365d burst 100"), ticks(0.0));
     let restored = next.restore(&mut bytes.as_slice()).expect("whole");
@@ -174,7 +182,7 @@ fn the_time_of_day_counts_what_has_passed_and_no_more() {
 #[test]
 fn a_time_of_day_that_went_back_counts_as_none() {
     let gate = table(crate::bucket("1/s burst 100"), ticks(5.0));
-    gate.try_acquire_n("alice", 100).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 100).expect("fresh");
     for (then, left) in [(u64::MAX, 0), (0, 100)] {
         let bytes = crate::forged::with_number(&crate::written(&gate), 3, then);
         let mut next = table(crate::bucket("1/s burst 100"), ticks(0.0));
@@ -187,7 +195,7 @@ fn a_time_of_day_that_went_back_counts_as_none() {
 #[test]
 fn who_is_late_comes_in_at_the_tick_of_the_restart() {
     let gate = table(crate::bucket("10/s"), ticks(9.0));
-    gate.try_acquire_n("alice", 10).expect("fresh");
+    let _ = gate.try_acquire_n("alice", 10).expect("fresh");
     // Idle when the snapshot is written, so that it is not in it.
     let next = restarted(&gate, crate::bucket("10/s"), ticks(1.0), SECOND);
     assert!(next.is_empty());

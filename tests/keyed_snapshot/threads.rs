@@ -9,7 +9,7 @@ use tollgate::{Keep, Quota};
 use crate::{Random, bucket, table, ticks};
 
 const KEYS: u64 = 500;
-const ROUNDS: u64 = 30;
+const ROUNDS: u64 = 10;
 
 /// What a key has taken is between what it had when the snapshot was begun and when it was over.
 #[test]
@@ -52,7 +52,7 @@ fn a_key_is_as_it_was_meanwhile() {
 fn the_quota_may_change_meanwhile() {
     let gate = table(bucket("1/h burst 1000"), ticks(1.0));
     for key in 0..KEYS {
-        gate.try_acquire_n(&key, 100).expect("fresh");
+        let _ = gate.try_acquire_n(&key, 100).expect("fresh");
     }
     let is_over = AtomicU64::new(0);
     thread::scope(|scope| {
