@@ -4,6 +4,7 @@
 mod bad_input;
 mod bans;
 mod churn;
+mod denied;
 mod exact;
 mod keys;
 mod known_failures;
