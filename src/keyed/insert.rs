@@ -76,7 +76,9 @@ impl<A: Algorithm> Core<A> {
                 held,
                 leaves: event,
             };
-            if held.is_free() {
+            if held.is_of(spot.tag, second) && !mistake!(EvictsItself) {
+                survey.used += 1;
+            } else if held.is_free() {
                 survey.free = survey.free.or(Some(leaves(None)));
             } else if held.is_live() && (self.plans.is_idle(held, now) || mistake!(TakesWhoIsBusy))
             {
@@ -101,6 +103,10 @@ impl<A: Algorithm> Core<A> {
                     second,
                 };
                 let held = self.table.load(at);
+                if held.is_of(spot.tag, second) && !mistake!(EvictsItself) {
+                    // It has come since it was looked for.
+                    return None;
+                }
                 if held.is_pending() {
                     pending = Some(Claimable {
                         at,

@@ -12,18 +12,17 @@ use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
 
 impl<A: Algorithm> Core<A> {
-    /// Whether the key was in the table. It isn't any more.
+    /// Whether the key was in the table. It isn't any more. Who has only claimed a slot for it comes into it afterwards.
     pub(super) fn forget(&self, spot: &Spot) -> bool {
         loop {
             let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag, at.second);
+                let is_here = held.is_live() && held.is_of(spot.tag, at.second);
                 is_here.then_some((at, held))
             });
             let Some((at, held)) = found else {
                 return false;
             };
-            let is_gone = self.table.exchange(at, held, Content::GIVEN_UP).is_ok();
-            if is_gone && held.is_live() {
+            if self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
                 self.events.count(Event::Forgotten);
                 return true;
             }

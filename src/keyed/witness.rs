@@ -2,7 +2,7 @@
 
 use core::hash::Hash;
 
-use super::{Keyed, KeyHasher};
+use super::{KeyHasher, Keyed};
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
     /// How many slots are claimed for keys that are not in the table yet.

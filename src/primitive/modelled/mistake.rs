@@ -93,6 +93,8 @@ pub enum Mistake {
     WaitsForClaims,
     /// Table: who finds no room doesn't look whether the key has come meanwhile.
     BelievesTheFirstLook,
+    /// Table: a key may be evicted for itself.
+    EvictsItself,
     /// Table: the neighbours are skipped also for a slot that was given up.
     SkipsByFree,
     /// Table: a change of quotas leaves claims as they are.
