@@ -15,7 +15,7 @@ use crate::adjustable::Keep;
 use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
 use crate::clock::Tick;
 use crate::parameters::Slot;
-use crate::primitive::Mutex;
+use crate::primitive::SettersMutex;
 
 /// In how many parts a table is gone through. The version before a part's last visit, those since, and the one that is
 /// being written must have different bits.
@@ -73,7 +73,7 @@ pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     ways: Ways<A>,
     /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
-    latest: Mutex<A>,
+    latest: SettersMutex<A>,
 }
 
 impl<A> Changes<A> {
@@ -102,7 +102,7 @@ impl<A: Requota + Settings + Clone> Changes<A> {
                 read: |set, version| set.read(version, Cloned),
                 carry: Keep::carry,
             },
-            latest: Mutex::new(first.clone()),
+            latest: SettersMutex::new(first.clone()),
         }
     }
 

@@ -8,7 +8,7 @@ use super::table::At;
 use crate::adjustable::Keep;
 use crate::algorithm::{Requota, Settings};
 use crate::clock::Tick;
-use crate::primitive::mistake;
+use crate::primitive::{Ordering, fence, mistake};
 use crate::quota::{ConfigError, Quota};
 
 impl<A: Requota + Settings + Clone> Core<A> {
@@ -61,6 +61,10 @@ impl<A: Requota + Settings + Clone> Core<A> {
 
     /// Brings a part of the table up to this version, which is in force.
     fn sweep(&self, index: u8, plan: &Plan<A>, version: u64) {
+        // ORDERING: SeqCst. It pairs with the fence of `alone_since`: who claims a slot that is free here finds this
+        // version or a later one in force.
+        // Model: loom-tests/tests/keyed_quota.rs::who_is_late_by_many_changes_mixes_nothing
+        fence(Ordering::SeqCst);
         let (part, lines) = ((version % PARTS) as u128, self.table.len() as u128);
         let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;
         for line in border(part)..border(part + 1) {

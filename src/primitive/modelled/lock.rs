@@ -30,6 +30,22 @@ impl<T> Mutex<T> {
 }
 
 #[cfg(feature = "wide")]
+impl<T> core::ops::Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("it is held until it is dropped")
+    }
+}
+
+#[cfg(feature = "wide")]
+impl<T> core::ops::DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("it is held until it is dropped")
+    }
+}
+
+#[cfg(feature = "wide")]
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
