@@ -14,10 +14,10 @@ use super::stored::{Asks, Hashed, Stored, Ticket};
 use crate::primitive::{AtomicU64, Ordering};
 
 /// A model's keys have places of their own, by their hash.
-const KEYS: usize = 4;
+const KEYS: usize = 2;
 
 /// So many for a key: enough for the models.
-const PLACES: usize = 8;
+const PLACES: usize = 5;
 
 /// In a place whose entry has gone.
 const GONE: u64 = u64::MAX;
