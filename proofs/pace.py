@@ -135,7 +135,6 @@ class Pace:
     def rebase(self, m, word, made_from, to):
         ahead = m.saturating_sub(word, made_from)
         base = m.add(self.made(m, to), self.round)
-        # Of units that come steadily none come early.
         return z3.If(ahead == 0, 0, smaller(m.saturating(base + ahead), MAX_WORD))
 
     def carry_over(self, m, word, now, other):

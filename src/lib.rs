@@ -70,7 +70,7 @@ pub mod clock;
 mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 mod deed;
 #[cfg(feature = "std")]
 mod gate;
@@ -78,8 +78,12 @@ mod gate;
 pub mod history;
 #[cfg(feature = "keyed")]
 pub mod keyed;
+#[cfg(feature = "map")]
+mod keyed_map;
 mod limiter;
 mod outcome;
+#[cfg(any(feature = "keyed", feature = "map"))]
+mod overflow;
 #[cfg(feature = "wide")]
 mod parameters;
 pub mod primitive;
@@ -112,9 +116,13 @@ pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
 pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 #[cfg(feature = "keyed")]
-pub use keyed::{Keyed, KeyedStats, Overflow};
+pub use keyed::{Keyed, KeyedStats};
+#[cfg(feature = "map")]
+pub use keyed_map::{KeyedMap, MapKey, MapKeyAt, MapStats, PinnedMap, Tracked};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
+#[cfg(any(feature = "keyed", feature = "map"))]
+pub use overflow::Overflow;
 pub use quota::{ConfigError, ParseQuotaError, Quota};
 #[cfg(feature = "wide")]
 pub use smooth::{SmoothBursty, SmoothWarmingUp};

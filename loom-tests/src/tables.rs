@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollgate::{Algorithm, Clock, Debt, GiveBack, Granted, Keyed, Quota, Tick, TokenBucket};
 
 use crate::deed::Deed as Any;
-use crate::play::{Play as AnyPlay, Played};
+use crate::play::Play as AnyPlay;
 use crate::verb::Answer;
 
 /// A key is its own hash: of 60 bits.
@@ -55,9 +55,16 @@ pub type TableOf<A> = Keyed<A, Standing, AsItIs>;
 /// A table of token buckets.
 pub type Table = TableOf<TokenBucket>;
 /// What is done with it.
-pub type Deed<A = TokenBucket> = Any<TableOf<A>, Option<Granted>>;
+pub type Deed<A = TokenBucket> = Any<TableOf<A>, Memory>;
 /// Who does what with it.
-pub type Play<A = TokenBucket> = AnyPlay<TableOf<A>, Option<Granted>>;
+pub type Play<A = TokenBucket> = AnyPlay<TableOf<A>, Memory>;
+
+/// What an actor remembers: its last grant, and what it has taken of which keys.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    last: Option<Granted>,
+    taken: Vec<(u64, u64)>,
+}
 
 /// Keys. In a table of two slots the home of the first ones is the first slot, and that of `Y` and `Z` the second one;
 /// the other slot is where each may be besides.
@@ -107,7 +114,8 @@ pub fn take_by<A: Algorithm + 'static>(
     Deed::new(name, move |gate, memory| {
         match gate.plan(plan).try_acquire_n_at(&key, n, tick(at)) {
             Ok(granted) => {
-                *memory = Some(granted);
+                memory.last = Some(granted);
+                memory.taken.push((key, n));
                 Answer::Granted(granted)
             }
             Err(denied) => Answer::Denied(denied),
@@ -127,7 +135,7 @@ pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Deed<A> 
 pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Deed<A> {
     Deed::new(
         format!("undo of {key:#x} at {at}"),
-        move |gate, memory| match memory.take() {
+        move |gate, memory| match memory.last.take() {
             Some(granted) => Answer::CameBack(gate.key(&key).at(tick(at)).undo(granted)),
             None => Answer::Done,
         },
@@ -242,11 +250,27 @@ fn left<A: Algorithm>(gate: &Arc<TableOf<A>>, keys: &[u64], at: u64) -> Vec<Answ
     each.map(|key| Answer::Count(key.available())).collect()
 }
 
-/// How many permits were granted.
-pub fn granted(played: &Played) -> u64 {
-    let each = played.all().map(|answer| match answer {
-        Answer::Granted(granted) => granted.n(),
-        _ => 0,
-    });
-    each.sum()
+/// A play that only takes permits, all at one tick, and forgets: what was granted of each of these keys and what is left
+/// are all its permits, and one burst more at most for each time that one was evicted or forgotten.
+pub fn counted_play(
+    make: impl Fn() -> Table + Send + Sync + 'static,
+    keys: &'static [u64],
+    at: u64,
+    burst: u64,
+) -> Play {
+    Play::at(make).after(move |gate, memories| {
+        check(gate, keys);
+        let stats = gate.stats();
+        let gone = stats.evicted + stats.forgotten;
+        for key in keys {
+            let taken = memories.iter().flat_map(|memory| &memory.taken);
+            let taken = taken.filter(|(of, _)| of == key).map(|(_, n)| n);
+            let total = gate.key(key).at(tick(at)).available() + taken.sum::<u64>();
+            let range = burst..=burst * (1 + gone);
+            assert!(range.contains(&total), "{total} permits of {range:?}");
+        }
+        let mut after = left(gate, keys, at);
+        after.push(Answer::Count(gone));
+        after
+    })
 }

@@ -299,13 +299,6 @@ impl Meter for Stairs {
         self.grid.last
     }
 
-    fn comes_early(&self, from: Tick, to: Tick) -> u64 {
-        match self.grid.ends_earlier(from, to) {
-            true => self.step.get(),
-            false => 0,
-        }
-    }
-
     #[inline(always)]
     fn resets(&self, granted: Granted, word: u64) -> Granted {
         granted.with_reset_at(Tick::from_nanos(self.tick_of(word)))

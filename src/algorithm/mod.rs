@@ -237,8 +237,8 @@ pub trait Requota: Algorithm + Sized {
 /// An algorithm whose word can be moved to another clock.
 pub trait Rebase: Algorithm {
     /// The word that stands at tick `to` of another clock as `word` stands at tick `from` of the
-    /// old one: with as many permits, and no more for the bound's sake. What it waits for comes no earlier; but where
-    /// periods lie on the clock, those of the other clock go on from there: permits that are there already are
-    /// followed by the next ones when a period of that clock ends.
+    /// old one: with as many permits, and no more for the bound's sake. Where periods lie on the clock,
+    /// those of the other clock go on from there: the next permits of a bucket may come earlier by less than a period,
+    /// and those of a window in which something is counted come no earlier, but may come as much later.
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }

@@ -35,7 +35,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = self.gate.hasher.hash_key(key);
-                core.expect(*hash);
+                core.fetch(*hash);
             }
             for (hash, outcome) in hashes.into_iter().zip(outcomes) {
                 *outcome = core.update(Asked { hash, plan, now }, Acquire { n: 1 });

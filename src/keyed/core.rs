@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::insert::{Choice, Claimable};
-use super::overflow::Overflow;
+use super::insert::Claimable;
 use super::plans::Plans;
+use super::seen::Found;
 use super::slot::{Content, State};
 use super::spot::Spot;
 use super::stats::{Event, Events};
@@ -13,6 +13,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
+use crate::overflow::Overflow;
 use crate::primitive::{AtomicU64, mistake, prefetch};
 
 /// How often a key is tried to be put into the table, against others who take the same places, until there is said to
@@ -39,13 +40,6 @@ pub(super) struct Asked {
     pub(super) hash: u64,
     pub(super) plan: u8,
     pub(super) now: Tick,
-}
-
-/// What a look for a key finds.
-enum Found {
-    Live(At, Content),
-    Pending(At, Content),
-    Nothing,
 }
 
 /// What is said of a fresh word.
@@ -87,7 +81,7 @@ impl<A> Core<A> {
 
     /// Asks for the lines of a key that is soon needed.
     #[inline(always)]
-    pub(super) fn expect(&self, hash: u64) {
+    pub(super) fn fetch(&self, hash: u64) {
         let spot = self.table.spot(hash);
         for line in [spot.first(), spot.second()] {
             if let Some(line) = self.table.line(line) {
@@ -186,9 +180,12 @@ impl<A: Algorithm> Core<A> {
         if self.plans.get(asked.plan).is_none() {
             return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
         }
-        let mut rounds = 0;
+        let (mut rounds, mut is_full) = (0, false);
         while rounds < ROUNDS {
-            let done = match self.look_for(spot) {
+            // There was no room: it is looked for again, since it may be one of those that took it.
+            let was_full = core::mem::take(&mut is_full);
+            let seen = self.table.look(spot);
+            let done = match seen.find(spot.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
                 Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
                     None => continue,
@@ -201,10 +198,13 @@ impl<A: Algorithm> Core<A> {
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => match self.choose(spot, now) {
-                        Choice::Place(place) => self.insert(asked, place, &mut deed),
-                        Choice::IsHere => None,
-                        Choice::NoRoom => break,
+                    _ => match self.choose(&seen, now) {
+                        Some(place) => self.insert(asked, place, &mut deed),
+                        None if was_full || mistake!(BelievesTheFirstLook) => break,
+                        None => {
+                            is_full = true;
+                            None
+                        }
                     },
                 },
             };
@@ -214,26 +214,6 @@ impl<A: Algorithm> Core<A> {
             rounds += 1;
         }
         self.without_room(asked, deed)
-    }
-
-    /// Where the key is, or is to be.
-    fn look_for(&self, spot: &Spot) -> Found {
-        let mut pending = None;
-        let live = self.table.visit(spot, |at, held| {
-            if !held.is_of(spot.tag(), at.second) {
-                return None;
-            }
-            if held.is_live() {
-                return Some((at, held));
-            }
-            pending = pending.or(Some((at, held)));
-            None
-        });
-        match (live, pending) {
-            (Some((at, held)), _) => Found::Live(at, held),
-            (None, Some((at, held))) => Found::Pending(at, held),
-            (None, None) => Found::Nothing,
-        }
     }
 
     /// Does a deed on a slot's word. `None` if that has changed.

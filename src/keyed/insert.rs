@@ -7,14 +7,15 @@
 //! Between a claim and the look round is a fence: of two who claim at the same time at least one sees the other.
 
 use super::core::Core;
-use super::overflow::Overflow;
+use super::seen::Seen;
 use super::slot::Content;
 use super::spot::Spot;
 use super::stats::Event;
 use super::table::At;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::primitive::{Ordering, SLOTS, fence, mistake};
+use crate::overflow::Overflow;
+use crate::primitive::{Ordering, fence, mistake};
 
 /// A slot that can be claimed, and what becomes of what is there.
 #[derive(Debug, Clone, Copy)]
@@ -25,114 +26,45 @@ pub(super) struct Claimable {
     leaves: Option<Event>,
 }
 
-/// Where a key can be put.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Choice {
-    Place(Claimable),
-    /// Somebody else has put it into the table meanwhile, or is about to.
-    IsHere,
-    NoRoom,
-}
-
-/// What is in a line.
-#[derive(Debug, Clone, Copy, Default)]
-struct Survey {
-    /// How many slots are somebody's.
-    taken: usize,
-    /// A slot that is nobody's.
-    free: Option<Claimable>,
-    /// How many of the others are in use.
-    used: usize,
-    /// A slot whose key is idle.
-    idle: Option<Claimable>,
-}
-
-/// A line with fewer slots taken is as good as any.
-const FEW: usize = SLOTS / 2;
-
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: one that is nobody's, else one whose key is idle; in a home line if there is one, in the line
-    /// where there are more of them; else as the overflow says.
-    pub(super) fn choose(&self, spot: &Spot, now: Tick) -> Choice {
-        let [first, second, third, fourth] = spot.lines();
-        let homes = [first, second].map(|line| self.survey(spot, line, now));
-        if let Some(place) = free_of(homes) {
-            return Choice::Place(place);
-        }
-        let neighbours = [third, fourth].map(|line| self.survey(spot, line, now));
-        let place = free_of(neighbours)
-            .or_else(|| idle_of(homes))
-            .or_else(|| idle_of(neighbours));
-        place.map_or_else(|| self.make_room(spot, now), Choice::Place)
-    }
-
-    fn survey(&self, spot: &Spot, line: Option<(usize, bool)>, now: Tick) -> Survey {
-        let mut survey = Survey::default();
-        let Some((line, second)) = line else {
-            survey.taken = SLOTS;
-            return survey;
-        };
-        for turn in 0..SLOTS {
-            let at = At {
-                line,
-                place: (turn ^ spot.preferred(second)) % SLOTS,
-                second,
-            };
-            let held = self.table.load(at);
-            let leaves = |event| Claimable {
+    /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is one; else as the overflow
+    /// says.
+    pub(super) fn choose(&self, seen: &Seen, now: Tick) -> Option<Claimable> {
+        let of = |event| {
+            move |(at, held)| Claimable {
                 at,
                 held,
                 leaves: event,
-            };
-            if held.is_free() {
-                survey.free = survey.free.or(Some(leaves(None)));
-                continue;
             }
-            survey.taken += 1;
-            let is_idle = held.is_live() && self.plans.is_idle(held, now);
-            if is_idle || mistake!(TakesWhoIsBusy) {
-                survey.idle = survey.idle.or(Some(leaves(Some(Event::TakenOver))));
-            } else {
-                survey.used += 1;
-            }
+        };
+        if let Some(free) = seen.free() {
+            return Some(free).map(of(None));
         }
-        survey
+        // Who comes in is counted no earlier than others left: so those are idle who were idle then.
+        // ORDERING: Relaxed. An old one finds fewer idle.
+        let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
+        // Later than what was seen, of which so none is of a later one.
+        let version = self.plans.version();
+        let is_idle = |held| self.plans.is_idle(held, version, now) || mistake!(TakesWhoIsBusy);
+        let idle = seen.idle(is_idle).map(of(Some(Event::TakenOver)));
+        idle.or_else(|| self.make_room(seen, version, now))
     }
 
     /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, or of another claim, whose
     /// owner may have stopped for ever.
-    fn make_room(&self, spot: &Spot, now: Tick) -> Choice {
-        let evicts = self.overflow == Overflow::Evict;
-        let (mut nearest, mut pending) = (None, None);
-        for (line, second) in spot.lines().into_iter().flatten() {
-            for place in 0..SLOTS {
-                let at = At {
-                    line,
-                    place,
-                    second,
-                };
-                let held = self.table.load(at);
-                if held.is_of(spot.tag(), second) {
-                    return Choice::IsHere;
-                }
-                // Also one that has become nobody's since it was surveyed.
-                if held.is_pending() || held.is_free() {
-                    pending = Some(Claimable {
-                        at,
-                        held,
-                        leaves: None,
-                    });
-                } else if held.is_live() && evicts {
-                    let idle_at = self.plans.idle_at(held, now);
-                    if nearest.is_none_or(|(soonest, _)| idle_at < soonest) {
-                        let leaves = Some(Event::Evicted);
-                        nearest = Some((idle_at, Claimable { at, held, leaves }));
-                    }
-                }
-            }
+    fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
+        let live = seen.slots().filter(|(_, held)| held.is_live());
+        let nearest = match self.overflow {
+            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.idle_at(*held, version, now)),
+            Overflow::Deny | Overflow::Admit => None,
+        };
+        if let Some((at, held)) = nearest {
+            let leaves = Some(Event::Evicted);
+            return Some(Claimable { at, held, leaves });
         }
-        let place = nearest.map(|(_, place)| place).or(pending);
-        place.map_or(Choice::NoRoom, Choice::Place)
+        let (at, held) = seen.slots().find(|(_, held)| held.is_pending())?;
+        let leaves = None;
+        Some(Claimable { at, held, leaves })
     }
 
     /// Claims a place for a key. `None` if it has changed.
@@ -167,8 +99,8 @@ impl<A: Algorithm> Core<A> {
 
     /// Ends a claim, if it is still there.
     pub(super) fn give_up(&self, at: At, claim: Content) {
-        let claim = mistake!(GivesUpBlindly => self.table.load(at), else claim);
-        let _ = self.table.exchange(at, claim, Content::GIVEN_UP);
+        let held = mistake!(GivesUpBlindly => self.table.load(at), else claim);
+        let _ = self.table.exchange(at, held, Content::GIVEN_UP);
     }
 
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have been ended. If so, the
@@ -178,26 +110,20 @@ impl<A: Algorithm> Core<A> {
         // the other has seen. It also comes before the neighbours that are skipped.
         // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
         fence(Ordering::SeqCst);
-        let mut seen = false;
-        let other = self.table.visit(spot, |at, held| {
+        let mut is_after = false;
+        for (at, held) in self.table.look(spot).slots() {
             if at == claim {
-                seen = true;
-                return None;
+                is_after = true;
+            } else if held.is_of(spot.tag(), at.second) && !mistake!(LooksOnce) {
+                let ends = held.is_pending() && is_after;
+                if !ends {
+                    return None;
+                }
+                let is_left = mistake!(LeavesOtherClaims);
+                if !is_left && self.table.exchange(at, held, Content::GIVEN_UP).is_err() {
+                    return None;
+                }
             }
-            if !held.is_of(spot.tag(), at.second) || mistake!(LooksOnce) {
-                return None;
-            }
-            let ends = held.is_pending() && seen;
-            if ends && mistake!(LeavesOtherClaims) {
-                return None;
-            }
-            match ends && self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
-                true => None,
-                false => Some(()),
-            }
-        });
-        if other.is_some() {
-            return None;
         }
         // ORDERING: Relaxed. Whoever saw that the key had left saw what was published before that.
         // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
@@ -205,21 +131,5 @@ impl<A: Algorithm> Core<A> {
         Some(Tick::from_nanos(
             mistake!(IgnoresTheHorizon => 0, else horizon),
         ))
-    }
-}
-
-/// A slot that is nobody's, in the line where fewer are taken, or in the first of two where hardly any is.
-fn free_of([first, second]: [Survey; 2]) -> Option<Claimable> {
-    match first.taken < FEW || first.taken <= second.taken {
-        true => first.free.or(second.free),
-        false => second.free.or(first.free),
-    }
-}
-
-/// A slot whose key is idle, in the line where fewer are in use.
-fn idle_of([first, second]: [Survey; 2]) -> Option<Claimable> {
-    match first.used <= second.used {
-        true => first.idle.or(second.idle),
-        false => second.idle.or(first.idle),
     }
 }

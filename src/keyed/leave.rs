@@ -3,6 +3,7 @@
 use core::convert::Infallible;
 
 use super::core::Core;
+use super::seen::Found;
 use super::slot::Content;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
@@ -15,15 +16,12 @@ impl<A: Algorithm> Core<A> {
     pub(super) fn forget(&self, hash: u64) -> bool {
         let spot = &self.table.spot(hash);
         loop {
-            let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag(), at.second);
-                is_here.then_some((at, held))
-            });
-            let Some((at, held)) = found else {
+            let seen = self.table.look(spot);
+            // Who has only claimed a slot for it comes afterwards.
+            let Found::Live(at, held) = seen.find(spot.tag()) else {
                 return false;
             };
-            let is_gone = self.table.exchange(at, held, Content::GIVEN_UP).is_ok();
-            if is_gone && held.is_live() {
+            if self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
                 self.events.count(Event::Forgotten);
                 return true;
             }

@@ -114,11 +114,15 @@ impl<A: Requota> Plans<A> {
 
 impl<A: Algorithm> Plans<A> {
     /// The word of a live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    #[inline]
     pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<u64> {
-        let behind = version.wrapping_sub(held.version()) % VERSIONS;
-        if behind == 0 {
-            return Some(held.word);
+        match version.wrapping_sub(held.version()) % VERSIONS {
+            0 => Some(held.word),
+            behind => self.brought_up_from(held, behind, version),
         }
+    }
+
+    fn brought_up_from(&self, held: Content, behind: u64, version: u64) -> Option<u64> {
         let (changes, plan) = (self.changes.get()?, held.plan());
         let mut word = held.word;
         // No slot is of a version from before the first one, but one may be of a later one than this.
@@ -139,22 +143,25 @@ impl<A: Algorithm> Plans<A> {
         Some(word)
     }
 
-    /// Whether the key of a slot can no longer be told from a fresh one.
-    pub(super) fn is_idle(&self, held: Content, now: Tick) -> bool {
-        self.ask(held, |algorithm, word| algorithm.is_idle(word, now))
-            .unwrap_or(false)
+    /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no older than the slot.
+    pub(super) fn is_idle(&self, held: Content, version: u64, now: Tick) -> bool {
+        self.ask(held, version, |algorithm, word| {
+            algorithm.is_idle(word, now)
+        })
+        .unwrap_or(false)
     }
 
     /// About when that will be so.
-    pub(super) fn idle_at(&self, held: Content, now: Tick) -> Tick {
-        self.ask(held, |algorithm, word| algorithm.idle_at(word, now))
-            .unwrap_or(Tick::MAX)
+    pub(super) fn idle_at(&self, held: Content, version: u64, now: Tick) -> Tick {
+        self.ask(held, version, |algorithm, word| {
+            algorithm.idle_at(word, now)
+        })
+        .unwrap_or(Tick::MAX)
     }
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
-    fn ask<T>(&self, held: Content, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
-        // Later than the slot, whose version is so no later than this.
-        let version = self.version();
+    #[inline]
+    fn ask<T>(&self, held: Content, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
         let word = self.brought_up(held, version)?;
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }

@@ -81,7 +81,16 @@ impl Table {
     #[inline(always)]
     pub(super) fn load(&self, at: At) -> Content {
         match self.slot(at) {
-            Some(slot) => load(slot),
+            Some(slot) => {
+                // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its
+                // version's parameters and the horizon under which another key left, is there for who sees it.
+                // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+                let order = Ordering::Acquire;
+                Content::of_bits(match self.quick {
+                    Some(quick) => quick.load(slot, order),
+                    None => slot.load(order),
+                })
+            }
             None => Content::GIVEN_UP,
         }
     }
@@ -119,39 +128,6 @@ impl Table {
         None
     }
 
-    /// Visits the slots where a key may be, in its own order, until `visit` breaks off. The neighbours only if
-    /// there is no slot in the home lines that was never used: whoever put the key into a neighbour found none
-    /// there, and they don't come back.
-    pub(super) fn visit<T>(
-        &self,
-        spot: &Spot,
-        mut visit: impl FnMut(At, Content) -> Option<T>,
-    ) -> Option<T> {
-        let mut never_used = false;
-        for (turn, line) in spot.lines().into_iter().enumerate() {
-            if turn == 2 && never_used {
-                break;
-            }
-            let Some((line, second)) = line else {
-                continue;
-            };
-            for place in 0..SLOTS {
-                let at = At {
-                    line,
-                    place,
-                    second,
-                };
-                let held = self.load(at);
-                never_used |= held == Content::NEVER_USED;
-                never_used |= mistake!(SkipsByFree) && held.is_free();
-                if let Some(found) = visit(at, held) {
-                    return Some(found);
-                }
-            }
-        }
-        None
-    }
-
     /// Every slot, as it is when its turn comes.
     pub(super) fn all(&self) -> impl Iterator<Item = (At, Content)> + '_ {
         (0..self.len()).flat_map(move |line| self.slots_of(line))
@@ -182,14 +158,6 @@ impl Table {
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
     }
-}
-
-#[inline(always)]
-pub(super) fn load(slot: &AtomicU128) -> Content {
-    // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its version's
-    // parameters and the horizon under which another key left, is there for who sees it.
-    // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
-    Content::of_bits(slot.load(Ordering::Acquire))
 }
 
 /// A live slot that was found, and what it held.

@@ -257,7 +257,7 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
         KeyedStats {
             tracked: live().count() as u64,
             idle: live()
-                .filter(|(_, held)| core.plans.is_idle(*held, now))
+                .filter(|(_, held)| core.plans.is_idle(*held, core.plans.version(), now))
                 .count() as u64,
             inserted: of(Event::Inserted),
             taken_over: of(Event::TakenOver),

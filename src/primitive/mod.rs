@@ -55,7 +55,7 @@ pub(crate) type Count = source::Count;
 pub(crate) type AtomicU128 = source::AtomicU128;
 
 /// A fence between accesses of several atomics.
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use source::fence;
 
 /// A lock, for what is done only where somebody has to wait anyhow.

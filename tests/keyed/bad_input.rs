@@ -159,7 +159,7 @@ fn any_count_at_any_tick_is_answered() {
                     let granted = view.at(from).take_up_to(n);
                     let _ = view.at(to).try_acquire_n(n);
                     answered += view.at(from).available() + view.at(to).undo(granted);
-                    answered += view.at(to).level().ceil() as u64 % 2;
+                    answered += view.at(to).level().ceil() % 2;
                     let wait = view.at(from).time_until(n);
                     answered += u64::from(wait.is_some() && view.at(to).is_idle());
                     match (first + second + turn) % 16 {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Keyed, ManualClock, Requota, Tick};
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Quota, Requota, Tick, TokenBucket};
 
 use crate::{all, with_less_at_first};
 
@@ -129,5 +129,42 @@ fn a_ban_for_ever_is_one() {
         );
         gate.ban_for("other", Duration::MAX).expect("there is room");
         assert!(gate.try_acquire("other").is_err());
+    }
+}
+
+/// Also by those who only ever reserve or charge.
+#[test]
+fn once_it_is_over_what_is_reserved_or_charged_can_be_given_back() {
+    let bucket = TokenBucket::new(Quota::per_second(1).burst(5)).expect("a bucket");
+    let gate = Keyed::with_clock(bucket, 1, ManualClock::at(tick(NOW))).expect("a table");
+    let key = gate.key("key");
+    for turn in 0..4 {
+        gate.ban_for("key", Duration::from_secs(10))
+            .expect("there is room");
+        gate.clock().advance(Duration::from_secs(100));
+        if turn % 2 == 0 {
+            assert_eq!((key.charge(3).n(), key.refund(3)), (3, 3));
+        }
+        assert_eq!(key.reserve(5).expect("it is there").cancel().lost, 0);
+        assert_eq!(key.available(), 5);
+    }
+}
+
+/// Of windows all are idle at the same time, whatever was taken.
+#[test]
+fn they_are_the_last_to_be_evicted() {
+    for text in ["fixed-window 100/d", "sliding-window 100/d", "token-bucket 100/d"] {
+        let gate = table(text.parse().expect(text));
+        let banned = 0..200_u32;
+        for key in banned.clone() {
+            let until = tick(NOW + 60_000_000_000);
+            gate.ban(&key, until).expect("there is room");
+        }
+        for key in 1000..30_000_u32 {
+            let _ = gate.try_acquire(&key);
+        }
+        assert!(gate.stats().evicted > 20_000, "{text}");
+        let gone = banned.filter(|key| gate.key(key).available() > 0);
+        assert_eq!(gone.count(), 0, "{text}");
     }
 }

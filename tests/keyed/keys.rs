@@ -57,7 +57,7 @@ fn keys_with_one_hash_have_one_limit() {
     let gate = table(1).with_hasher(Chosen::default());
     let granted = (0..1000).filter(|_| gate.try_acquire(&77_u64).is_ok());
     assert_eq!((granted.count(), gate.len()), (3, 1));
-    let other = 77 | 1 << 63;
+    let other = 77_u64 | 1 << 63;
     assert_eq!(gate.key(&other).available(), 0);
     assert_eq!(gate.key(&(77_u64 | 1 << 59)).available(), 3);
 }
@@ -101,10 +101,18 @@ fn a_key_that_panics_leaves_the_table_whole() {
     let panics = |work: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
     for key in 0..100 {
         let bad = Fragile(key, true);
-        panics(&|| drop(gate.try_acquire(&bad)));
-        panics(&|| drop(gate.key(&bad)));
-        panics(&|| drop(gate.forget(&bad)));
-        panics(&|| drop(gate.ban(&bad, tollgate::Tick::MAX)));
+        panics(&|| {
+            let _ = gate.try_acquire(&bad);
+        });
+        panics(&|| {
+            let _ = gate.key(&bad);
+        });
+        panics(&|| {
+            let _ = gate.forget(&bad);
+        });
+        panics(&|| {
+            let _ = gate.ban(&bad, tollgate::Tick::MAX);
+        });
         assert!(gate.try_acquire(&Fragile(key, false)).is_ok());
     }
     // The last of a batch: whole groups before it may be decided on, and each key's limit holds.
@@ -128,20 +136,35 @@ fn a_key_that_panics_leaves_the_table_whole() {
 /// How many of these keys find no room in a table of this seed.
 fn without_room(capacity: usize, seed: [u64; 2], keys: &[u64]) -> u64 {
     let gate = table(capacity).with_hasher(Seeded::new(seed));
-    keys.iter().for_each(|key| drop(gate.try_acquire(key)));
+    for key in keys {
+        let _ = gate.try_acquire(key);
+    }
     assert_eq!(gate.len() as u64 + gate.stats().no_room, keys.len() as u64);
     gate.stats().no_room
+}
+
+/// How many of these keys have each first pair of lines, of the 256 of the smallest table.
+fn first_pairs(seed: [u64; 2], keys: &[u64]) -> [u64; 256] {
+    let (hasher, mut pairs) = (Seeded::new(seed), [0; 256]);
+    for key in keys {
+        pairs[(hasher.hash_key(key) >> 52 & 0xFF) as usize] += 1;
+    }
+    pairs
 }
 
 /// Keys that were chosen to be in each other's way, by somebody who knows the seed.
 #[test]
 fn keys_that_share_a_bucket_under_one_seed_spread_under_another() {
     let known = Seeded::new([3, 4]);
-    // Those of one home pair of 256, in a table for ten thousand keys, so that there is a sixteenth of the room.
     let chosen = |key: &u64| known.hash_key(key) >> 52 & 0xFF == 9;
     let keys: Vec<u64> = (0..).filter(chosen).take(10_000).collect();
-    assert!(without_room(10_000, [3, 4], &keys) > 500);
+    assert_eq!(first_pairs([3, 4], &keys)[9], 10_000);
+    let with = without_room(10_000, [3, 4], &keys);
+    assert!(with > 150, "{with}");
     for seed in [[3, 5], [4, 4], [0, 0], [u64::MAX, 1], [1 << 40, 3]] {
+        // 39 in each, and chance.
+        let most = first_pairs(seed, &keys).into_iter().max();
+        assert!(most < Some(75), "{most:?} with {seed:?}");
         let none = without_room(10_000, seed, &keys);
         assert!(none < 50, "{none} with {seed:?}");
     }
@@ -154,7 +177,7 @@ fn keys_that_share_all_their_slots_under_one_seed_do_not_under_another() {
     let pairs = |key: &u64| {
         let hash = known.hash_key(key);
         let tag = hash << 12;
-        let apart = u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255 >> 64;
+        let apart = (u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255) >> 64;
         (hash >> 52 & 0xFF, apart)
     };
     let keys: Vec<u64> = (0..).filter(|key| pairs(key) == (9, 9)).take(24).collect();
@@ -187,8 +210,8 @@ fn keys_spread_evenly() {
                 }
                 let square = |count: &u64| count.abs_diff(64).pow(2);
                 let sum = parts.iter().map(square).sum::<u64>() / 64;
-                // Of 255 degrees of freedom: six standard deviations.
-                assert!((120..=390).contains(&sum), "{sum} {seed:?} {shift}");
+                // Of 255 degrees of freedom; a part with all keys of its neighbour would make it thrice as much.
+                assert!(sum < 510, "{sum} {seed:?} {shift}");
             }
         }
     }

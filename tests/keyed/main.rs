@@ -4,6 +4,7 @@
 mod bad_input;
 mod bans;
 mod churn;
+mod denied;
 mod exact;
 mod keys;
 mod known_failures;
@@ -112,7 +113,7 @@ impl Hasher for AsItIs {
 fn in_sixteen_slots(keys: usize) -> Vec<u64> {
     let pairs = |hash: &u64| {
         let tag = hash << 12;
-        let apart = u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255 >> 64;
+        let apart = (u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255) >> 64;
         (hash >> 52 & 0xFF, apart)
     };
     let hashes = (1..).map(mix).filter(|hash| pairs(hash) == (77, 100));

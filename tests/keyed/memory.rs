@@ -37,7 +37,7 @@ fn without_room(capacity: usize, seed: [u64; 2]) -> [u64; 2] {
     let filling = gate.stats().no_room;
     assert_eq!(gate.len(), there.len());
     let mut random = Random(seed[0]);
-    let turns = capacity as u64 / 2;
+    let turns = 1 + capacity as u64 / 2;
     for key in 0..turns {
         let place = random.below(there.len() as u64) as usize;
         assert!(gate.forget(&there.swap_remove(place)));

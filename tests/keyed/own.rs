@@ -128,6 +128,7 @@ struct Own<A> {
 impl<A: Every> Own<A> {
     fn ask(&mut self, now: Tick, verb: Verb) -> Said {
         let view: AdjustableAt<'_, A, NoClock> = self.gate.at(now);
+        let is_banned = self.is_banned && view.available() == 0;
         let said = match verb {
             Verb::IsIdle => Said::Yes(view.is_idle()),
             Verb::Ban(until) if until <= now => Said::Done,
@@ -136,11 +137,13 @@ impl<A: Every> Own<A> {
                 self.is_banned = true;
                 Said::Done
             }
-            Verb::Undo(_) | Verb::Refund(_) if self.is_banned => Said::Back(0),
+            Verb::Undo(_) | Verb::Refund(_) if is_banned => Said::Back(0),
             verb => say!(view, verb),
         };
         match verb {
+            Verb::Ban(_) => {}
             Verb::Acquire(_) | Verb::TakeUpTo(_) if said.moved() => self.is_banned = false,
+            _ if said.moved() => self.is_banned = is_banned,
             Verb::Reset => self.is_banned = false,
             _ => {}
         }
@@ -202,6 +205,11 @@ impl<A: Every> Owns<A> {
             self.keys.insert(key, own);
         }
         said
+    }
+
+    pub(crate) fn is_busy(&self, key: u64, now: Tick) -> bool {
+        let own = self.keys.get(&key);
+        own.is_some_and(|own| !own.gate.at(now).is_idle())
     }
 
     /// Those that can be told from fresh ones; the others are forgotten.

@@ -54,6 +54,7 @@ impl Model {
                 .carry_over(held.word, now, &algorithm),
         };
         let is_banned = held.is_some_and(|held| held.is_banned);
+        let is_banned = is_banned && algorithm.available(word, now) == 0;
         let (next, said) = match verb {
             Verb::Acquire(n) => match algorithm.step(word, now, n) {
                 Ok((next, granted)) => (next, (granted.n(), true)),

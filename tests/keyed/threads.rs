@@ -29,10 +29,11 @@ pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) 
     })
 }
 
-/// What threads do besides taking permits.
+/// What threads do besides taking permits, and how quickly the time goes on.
 #[derive(Clone, Copy, PartialEq)]
 enum Mix {
     Taking,
+    TakingSlowly,
     Everything,
 }
 
@@ -51,14 +52,15 @@ fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) 
     let mut logs = vec![Log::new(); keys.len()];
     let mut random = Random(seed);
     for _ in 0..turns {
-        gate.clock().advance(Duration::from_nanos(random.below(4)));
+        let step = random.below(if mix == Mix::TakingSlowly { 100 } else { 4 });
+        gate.clock().advance(Duration::from_nanos(step));
         let begun = gate.key(&0_u64).now();
         let now = (begun.as_nanos() + random.below(2 * skew + 1)).saturating_sub(skew);
         let now = Tick::from_nanos(now);
         let which = random.skewed(keys.len() as u64) as usize;
         let (key, log) = (gate.key(&keys[which]), &mut logs[which]);
         let choice = match mix {
-            Mix::Taking => 8 + random.below(56),
+            Mix::Taking | Mix::TakingSlowly => 8 + random.below(56),
             Mix::Everything => random.below(64),
         };
         match choice {
@@ -149,7 +151,7 @@ fn many_keys_for_a_few_slots() {
         for threads in [2, 4] {
             let gate = table(text, Overflow::Deny);
             let bound = text.parse::<AnyAlgorithm>().expect(text).bound();
-            for history in record(&gate, &keys, threads, 8_000, Mix::Taking) {
+            for history in record(&gate, &keys, threads, 8_000, Mix::TakingSlowly) {
                 if let Err(excess) = history.check(&bound) {
                     panic!("{excess}, {text}");
                 }
@@ -192,6 +194,26 @@ fn who_is_evicted_has_one_burst_more_and_who_is_admitted_without_room_one_each_t
             stats.tracked + stats.taken_over + stats.evicted
         );
         assert!(overflow == Overflow::Evict || stats.evicted == 0);
+    }
+}
+
+/// By the shortest way, and by the one that all take when the quota has been changed once.
+#[test]
+fn a_key_that_all_ask_for_gives_its_burst_exactly() {
+    let bucket = TokenBucket::new(Quota::per_hour(30_000)).expect("a bucket");
+    for changes in [0, 1, 70] {
+        let gate = Keyed::with_clock(bucket, 1, ManualClock::new()).expect("a table");
+        for _ in 0..changes {
+            let same = gate.set_quota(Quota::per_hour(30_000), Keep::Fresh);
+            same.expect("a quota");
+        }
+        let granted = on_threads(4, |_| {
+            (0..15_000)
+                .filter(|_| gate.try_acquire("key").is_ok())
+                .count()
+        });
+        assert_eq!(granted.iter().sum::<usize>(), 30_000, "{changes} changes");
+        assert_eq!(gate.key("key").available(), 0);
     }
 }
 

@@ -12,7 +12,7 @@ const MANY: u64 = 100_000;
 fn follow<A: Every>(algorithm: A, period: u64, seed: u64, changing: bool) {
     let text = format!("{algorithm:?}");
     let mut run = Run::new(algorithm, period, seed);
-    for turn in 0..12_000 {
+    for turn in 0..8_000 {
         run.go_on();
         // Half of the time a few that are busy, and those who have left among the others.
         let key = match run.random.one_in(2) {
@@ -25,16 +25,16 @@ fn follow<A: Every>(algorithm: A, period: u64, seed: u64, changing: bool) {
             Verb::Forget => continue,
             verb => run.ask(key, now, verb),
         };
-        if changing && turn % 100 == 0 {
+        if changing && turn % 400 == 0 {
             // What is full stays full, whoever has left.
             run.change(&[Keep::Scaled, Keep::Fresh], false);
         }
     }
     let stats = run.table.stats();
     assert_eq!((stats.evicted, stats.no_room), (0, 0), "{text}");
-    assert!(stats.taken_over > 500, "{stats:?} {text}");
+    assert!(stats.taken_over > 200, "{stats:?} {text}");
     assert_eq!(stats.inserted, stats.tracked + stats.taken_over, "{text}");
-    assert!(run.owns.len() as u64 > stats.tracked + 500, "{text}");
+    assert!(run.owns.len() as u64 > stats.tracked + 200, "{text}");
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn whatever_the_numbers_are_nothing_panics() {
                     _ => random.next(),
                 };
                 changed[at..at + 8].copy_from_slice(&number.to_le_bytes());
-                let other = all()[random.below(14) as usize];
+                let other = all()[random.below(15) as usize];
                 let to = Tick::from_nanos(random.next() >> random.below(64));
                 match asked_anything(&sealed(changed), other, to) {
                     Ok(()) => restored += 1,

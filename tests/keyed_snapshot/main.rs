@@ -26,6 +26,7 @@ fn all() -> Vec<AnyAlgorithm> {
         "gcra 1/10ms tolerance 25ms",
         "leaky-meter 10/s burst 20",
         "leaky-queue 7/min burst 5 free 2",
+        "leaky-meter 10/s burst 35",
         "fixed-window 10/s",
         "fixed-window 100/min offset 7s",
         "fixed-window 5/s first-hit",

@@ -18,12 +18,6 @@ pub(crate) trait Meter {
     /// The last tick at which units are made.
     fn horizon(&self) -> u64;
 
-    /// How many units come earlier after `to` than they would after `from`, at most.
-    fn comes_early(&self, from: Tick, to: Tick) -> u64 {
-        let _ = (from, to);
-        0
-    }
-
     /// Says when the clock will have made as many units as the word says.
     fn resets(&self, granted: Granted, word: u64) -> Granted;
 }

@@ -205,18 +205,14 @@ impl<M: Meter + PartialEq> Pace<M> {
         }
     }
 
-    /// What waits for units to come, does not get them earlier. What is there stays there.
     #[inline]
     pub(crate) fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         if from == to {
             return word;
         }
-        let mut ahead = word.saturating_sub(self.made(from));
+        let ahead = word.saturating_sub(self.made(from));
         if ahead == 0 {
             return 0;
-        }
-        if ahead > self.reach {
-            ahead = ahead.saturating_add(self.meter.comes_early(from, to));
         }
         let base = self.made(to) + self.round;
         base.saturating_add(ahead).min(MAX_WORD)

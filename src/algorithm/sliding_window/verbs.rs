@@ -289,19 +289,20 @@ impl Rebase for SlidingWindow {
         let (old, new) = (self.grid.place(from), self.grid.place(to));
         let ahead = self.window(view.settled).saturating_sub(old.index);
         let level = self.level(word, from).ceil().min(self.most);
-        let (before, count, later) = if from == to {
+        // Of what is ahead, the window would not end earlier.
+        let later = ahead + u64::from(ahead > 0 && self.grid.ends_earlier(from, to));
+        let index = new.index.saturating_add(later);
+        let is_told = index <= self.grid.last_index();
+        let (before, count) = if from == to {
             return word;
         } else if level == 0 {
             return 0;
-        } else if old.elapsed == new.elapsed {
-            (view.before, view.count, ahead)
-        } else if ahead == 0 {
-            (0, level, 0)
+        } else if old.elapsed == new.elapsed && is_told {
+            (view.before, view.count)
         } else {
-            let later = self.grid.ends_earlier(from, to).into();
-            (0, level, ahead.saturating_add(later))
+            (0, level)
         };
-        let index = new.index.saturating_add(later).min(self.grid.last_index());
+        let index = index.min(self.grid.last_index());
         (index << self.bits | before) << self.bits | count
     }
 }

@@ -101,25 +101,35 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
     fn word(&self, word: u64, is_banned: bool, moved: Moved) -> Option<u64> {
         let Moved { from, to: now } = moved;
         let word = self.plans.with(self.index, self.version, |to| {
-            let word = match &self.was {
-                None => to.rebase(word, from, now),
-                Some(was) => match is_banned
-                    .then(|| last_without_permits(was, word, from))
-                    .flatten()
-                {
-                    // What is owed may be paid sooner by another quota, but a ban ends when it would have ended.
-                    Some(last) => {
-                        let until = now.saturating_add(last.saturating_since(from));
-                        banned_until(to, until)
-                    }
-                    None => was.carry_over(was.rebase(word, from, now), now, to),
-                },
+            let (word, end) = match &self.was {
+                None => {
+                    let next = to.rebase(word, from, now);
+                    // On a clock whose periods begin at other times it may be over sooner.
+                    let end = self.end_of_ban(to, word, is_banned, moved);
+                    (next, end.filter(|end| to.available(next, *end) > 0))
+                }
+                Some(was) => {
+                    let next = was.carry_over(was.rebase(word, from, now), now, to);
+                    // What is owed may be paid sooner, or later.
+                    (next, self.end_of_ban(was, word, is_banned, moved))
+                }
+            };
+            let word = match end {
+                None => word,
+                Some(end) => banned_until(to, end),
             };
             let word = word.min(UNSTARTED - 1);
             (!to.is_idle(word, now)).then_some(word)
         });
         // Nobody changes the plan meanwhile.
         word.flatten()
+    }
+
+    /// The last tick at which a key that is banned has no permit yet, on the new clock.
+    fn end_of_ban(&self, was: &A, word: u64, is_banned: bool, moved: Moved) -> Option<Tick> {
+        let Moved { from, to } = moved;
+        let last = is_banned.then(|| last_without_permits(was, word, from));
+        Some(to.saturating_add(last.flatten()?.saturating_since(from)))
     }
 
     fn content(&self, tag: u64, second: bool, word: u64, is_banned: bool) -> Content {

@@ -5,7 +5,7 @@ use super::{CONDITIONS, checker, stop_if_due, wrote};
 use crate::primitive::{Ordering, const_unless_loom};
 
 /// The checker's, under conditions: a fence whose ordering is `Relaxed` is none.
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 #[track_caller]
 pub(crate) fn fence(order: Ordering) {
     match under_conditions(order) {

@@ -1,7 +1,7 @@
 //! What models get from loom.
 
 pub(super) use loom::sync::atomic::AtomicU64;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(super) use loom::sync::atomic::fence;
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(super) use loom::thread_local;

@@ -21,7 +21,7 @@ use by_loom as checker;
 use by_shuttle as checker;
 
 pub use atomic::AtomicU64;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use atomic::fence;
 pub(crate) use checker::{Mutex, MutexGuard, Sleeper};
 #[cfg(feature = "wide")]

@@ -14,7 +14,7 @@ pub(super) type Count = AtomicU64;
 #[cfg(feature = "wide")]
 pub(super) type AtomicU128 = portable_atomic::AtomicU128;
 
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use core::sync::atomic::fence;
 
 #[cfg(feature = "std")]

@@ -10,7 +10,7 @@ use governor::state::keyed::DashMapStateStore;
 use tollgate::{Denied, Granted, Keyed, Overflow, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::{key, name};
 
-use crate::{Row, SOON, bucket, times, wide};
+use crate::{Row, SOON, bucket, dry, times};
 
 type Table = Keyed<TokenBucket>;
 type Governor<S> = governor::RateLimiter<u64, DashMapStateStore<u64, S>, DefaultClock>;
@@ -120,6 +120,23 @@ fn at_tick(allowed: bool, count: u64) -> u64 {
     })
 }
 
+/// A table for so many keys, for which so many have asked at the beginning.
+fn holding(keys: u64, capacity: u64, overflow: Overflow) -> (Table, Vec<u64>) {
+    let table = Keyed::new(bucket(dry()), capacity as usize).expect("a capacity");
+    let table = black_box(table.with_overflow(overflow));
+    let came_in = |key: &u64| table.try_acquire_at(key, Tick::ZERO).is_ok();
+    let keys = (0..keys).map(key).filter(came_in).collect();
+    (table, keys)
+}
+
+/// Keys ask that have not asked before.
+fn new(table: &Table, now: Tick, allowed: bool, count: u64) -> u64 {
+    let keys: Vec<u64> = (100 * KEYS..100 * KEYS + count).map(key).collect();
+    each(&keys, allowed, count, |key| {
+        counted_keyed_at(table, key, now)
+    })
+}
+
 fn governors<S>(allowed: bool, count: u64) -> u64
 where
     S: BuildHasher + Clone + Default,
@@ -160,14 +177,35 @@ pub(crate) static KEYED: &[Row] = &[
     ("keyed-many-denied", |count| {
         several(false, count, counted_keyed_many)
     }),
-    // Each key is new: half as many are in the table as it was made for.
+    // Each key is new, in a table that is half full.
     ("keyed-new", |count| {
-        let table = Keyed::new(bucket(wide()), 4 * count as usize);
-        let table = black_box(table.expect("a capacity"));
-        let ask = |number| table.try_acquire(&key(number)).is_ok();
-        assert!((0..2 * count).all(ask));
-        let keys: Vec<u64> = (2 * count..3 * count).map(key).collect();
-        each(&keys, true, count, |key| counted_keyed(&table, key))
+        let (table, _) = holding(KEYS / 2, KEYS, Overflow::Deny);
+        new(&table, Tick::ZERO, true, count)
+    }),
+    // As full as it was made for.
+    ("keyed-new-full", |count| {
+        let (table, keys) = holding(KEYS, KEYS, Overflow::Evict);
+        // As many leave as come.
+        assert!(
+            keys.iter()
+                .take(count as usize)
+                .all(|key| table.forget(key))
+        );
+        new(&table, Tick::ZERO, true, count)
+    }),
+    // All slots are in use, by keys that are idle.
+    ("keyed-new-takes-over", |count| {
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict);
+        new(&table, Tick::from_nanos(u64::MAX / 2), true, count)
+    }),
+    // By keys of which none is.
+    ("keyed-new-evicts", |count| {
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict);
+        new(&table, Tick::ZERO, true, count)
+    }),
+    ("keyed-new-denied", |count| {
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Deny);
+        new(&table, Tick::ZERO, false, count)
     }),
     ("governor-keyed-allowed", |count| {
         governors::<RandomState>(true, count)

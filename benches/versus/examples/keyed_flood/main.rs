@@ -75,29 +75,31 @@ fn flood(mut scene: Scene, keys: u64) -> usize {
     let mut random = Random(keys);
     let mut below = |end: u64| random.bits() % end;
     let passes = keys / BETWEEN;
+    let some = passes / 4;
     // The hundred alone, then among others.
-    let alone = scene.among(passes, 0, || 0);
-    let before = scene.among(passes, BETWEEN, || key(SPENT + below(CAPACITY - SPENT)));
-    let beside_known = scene.beside(keys / 2, || key(SPENT + below(CAPACITY - SPENT)));
+    let alone = scene.among(some, 0, || 0);
+    let before = scene.among(some, BETWEEN, || key(SPENT + below(CAPACITY - SPENT)));
+    let beside_known = scene.beside(keys / 4, || key(SPENT + below(CAPACITY - SPENT)));
     let mut number = CAPACITY;
     let mut new = || {
         number += 1;
         key(number)
     };
-    let memory = Memory::now();
+    // To ask the system allocates.
+    let was = (resident(), Given::now());
     let began = Instant::now();
     let during = scene.among(passes, BETWEEN, &mut new);
     let took = began.elapsed();
-    let memory = (memory, Memory::now());
+    let is = (Given::now(), resident());
     println!("    {:?}", scene.table.stats());
     let ns = took.as_nanos() as f64 / keys as f64;
     println!("    it took {took:.2?}, {ns:.1} ns a new key");
 
     // Those that came last, of whom most are there.
     let of_late = CAPACITY + (passes * BETWEEN).saturating_sub(CAPACITY / 4);
-    let after = scene.among(passes, BETWEEN, || key(of_late + below(CAPACITY / 4)));
-    let alone_after = scene.among(passes, 0, || 0);
-    let beside_new = scene.beside(keys / 2, &mut new);
+    let after = scene.among(some, BETWEEN, || key(of_late + below(CAPACITY / 4)));
+    let alone_after = scene.among(some, 0, || 0);
+    let beside_new = scene.beside(keys / 4, &mut new);
 
     let mut judged = Judged::default();
     let (least, most, due) = scene.drained();
@@ -124,24 +126,22 @@ fn flood(mut scene: Scene, keys: u64) -> usize {
         );
         judged.line(&line, ratio < SLOWER);
     }
-    judged.memory(memory);
+    judged.memory(was, is);
     judged.missed
 }
 
-/// What the process has.
-#[derive(Debug, Clone, Copy)]
-struct Memory {
-    allocated: u64,
+/// What the allocator has given: bytes that are out, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Given {
+    bytes: u64,
     calls: u64,
-    resident: Option<u64>,
 }
 
-impl Memory {
+impl Given {
     fn now() -> Self {
         Self {
-            allocated: ALLOCATOR.now(),
+            bytes: ALLOCATOR.now(),
             calls: ALLOCATOR.calls(),
-            resident: resident(),
         }
     }
 }
@@ -158,12 +158,15 @@ impl Judged {
         println!("    {what}: {}", if is_met { "met" } else { "MISSED" });
     }
 
-    fn memory(&mut self, (before, after): (Memory, Memory)) {
-        let calls = after.calls - before.calls;
-        let (was, is) = (before.allocated, after.allocated);
-        let line = format!("bytes allocated: {was} before it, {is} after it, {calls} calls");
-        self.line(&line, was == is && calls == 0);
-        if let Some((was, is)) = before.resident.zip(after.resident) {
+    fn memory(&mut self, was: (Option<u64>, Given), is: (Given, Option<u64>)) {
+        let ((resident, given), (given_then, resident_then)) = (was, is);
+        let calls = given_then.calls - given.calls;
+        let line = format!(
+            "bytes allocated: {} before it, {} after it, {calls} calls",
+            given.bytes, given_then.bytes
+        );
+        self.line(&line, given == given_then);
+        if let Some((was, is)) = resident.zip(resident_then) {
             let line = format!("bytes in memory: {was} before it, {is} after it");
             self.line(&line, is <= was + PAGES);
         }
