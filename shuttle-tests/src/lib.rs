@@ -21,6 +21,7 @@ mod threads;
 /// The models of loom have the same.
 #[path = "../../loom-tests/src/samples/total.rs"]
 mod total;
+mod watched;
 
 pub use draw::{below, one_in, one_of};
 pub use promise::Promise;
@@ -29,3 +30,4 @@ pub use sabotage::{mistaken, stored};
 pub use tables::{Books, Standing, Table, check_table, table};
 pub use threads::{Actor, act, actor};
 pub use total::Total;
+pub use watched::Watched;

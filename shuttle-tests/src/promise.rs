@@ -20,22 +20,22 @@ impl Promise {
         u128::from(self.burst) + made
     }
 
-    /// How many bursts more than was promised some interval between two of these grants has, at the ticks at which
-    /// they were counted.
-    pub fn bursts_beyond(&self, grants: &[Granted]) -> u64 {
+    /// How many limiters that promise it, one after the other, could at least have granted all this, less one. Each is
+    /// fresh when it begins, and its ticks may overlap with those of the others. The ticks are those at which grants
+    /// were counted.
+    pub fn losses(&self, grants: &[Granted]) -> u64 {
         let at = |granted: &Granted| (granted.at().as_nanos(), granted.n());
         let mut grants: Vec<_> = grants.iter().map(at).collect();
         grants.sort_unstable();
-        let mut most = 0;
+        let mut limiters = 1;
         for (first, &(from, _)) in grants.iter().enumerate() {
             let mut granted = 0;
             for &(to, n) in &grants[first..] {
                 granted += u128::from(n);
-                let beyond = granted.saturating_sub(self.allows(to - from));
-                most = most.max(beyond.div_ceil(u128::from(self.burst)) as u64);
+                limiters = limiters.max(granted.div_ceil(self.allows(to - from)));
             }
         }
-        most
+        limiters as u64 - 1
     }
 
     /// Checks that every interval keeps it.
@@ -44,7 +44,7 @@ impl Promise {
     ///
     /// If one does not.
     pub fn check(&self, grants: &[Granted]) {
-        let beyond = self.bursts_beyond(grants);
-        assert!(beyond == 0, "more than was promised: {grants:?}");
+        let losses = self.losses(grants);
+        assert!(losses == 0, "more than was promised: {grants:?}");
     }
 }

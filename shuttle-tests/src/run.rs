@@ -15,7 +15,7 @@ use tollgate::primitive::modelled::{Conditions, under};
 /// How many schedules a seed stands for: few, so that one that fails is there again at once.
 const OF_A_SEED: usize = 100;
 /// On so many schedules of each kind a mistake must be found.
-const FOR_MISTAKES: usize = 100_000;
+const FOR_MISTAKES: usize = 20_000;
 /// More operations than this in one schedule mean that a loop does not end.
 const PATIENCE: usize = 20_000;
 

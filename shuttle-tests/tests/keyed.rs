@@ -191,6 +191,12 @@ fn the_same_new_keys() {
 #[test]
 fn forgotten_meanwhile() {
     let name = "keyed::forgotten_meanwhile";
+    mistaken(
+        name,
+        Mistake::ForgetsTheOwner,
+        "held of",
+        forgotten_keys::<2, 3>,
+    );
     model(name, 10_000, &["more than a burst"], forgotten_keys::<2, 2>);
     model(
         &format!("{name}, 4 slots"),
