@@ -142,7 +142,9 @@ fn a_flood_from_several_threads_gives_the_spent_nothing() {
                 scope.spawn(move || asks().count() as u64)
             };
             let (floods, askers) = ([0, 1].map(flooding), [0, 1].map(asking));
-            floods.map(|flood| flood.join().expect("it ends"));
+            for flood in floods {
+                let _ = flood.join().expect("it ends");
+            }
             askers
                 .map(|asker| asker.join().expect("it ends"))
                 .iter()

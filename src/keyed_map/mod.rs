@@ -20,7 +20,6 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::hash::RandomState;
 
-pub use crate::overflow::Overflow;
 pub use all::{PinnedMap, Tracked};
 pub use stats::MapStats;
 pub use view::{MapKey, MapKeyAt};
@@ -28,6 +27,7 @@ pub use view::{MapKey, MapKeyAt};
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Denied, Granted};
+use crate::overflow::Overflow;
 use crate::primitive::{AtomicU64, Mutex, Ordering};
 use crate::quota::ConfigError;
 use horizon::Horizon;

@@ -93,7 +93,7 @@ impl Churn {
             false => 0,
         };
         self.lost[0] += 1;
-        if self.lost[0] % 8 > 0 {
+        if !self.lost[0].is_multiple_of(8) {
             self.owns.forget(evicted);
             return;
         }
