@@ -53,6 +53,14 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         }
     }
 
+    /// Takes a key out, if it is there.
+    pub(super) fn leave_out(&mut self, spot: &Spot) {
+        if let Found::Live(at, held) = self.table.look(spot).find(spot.tag()) {
+            self.write(at, held, Content::GIVEN_UP);
+            self.keys = self.keys.saturating_sub(1);
+        }
+    }
+
     fn write(&self, at: At, held: Content, next: Content) {
         // Nobody else writes there.
         let _ = self.table.exchange(at, held, next);
