@@ -50,12 +50,12 @@ impl<A: Algorithm> Core<A> {
         idle.or_else(|| self.make_room(seen, version, now))
     }
 
-    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, or of another claim, whose
-    /// owner may have stopped for ever.
+    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted (of one that was banned, if
+    /// all were), or of another claim, whose owner may have stopped for ever.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
         let live = seen.slots().filter(|(_, held)| held.is_live());
         let nearest = match self.overflow {
-            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.idle_at(*held, version, now)),
+            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.turn(*held, version, now)),
             Overflow::Deny | Overflow::Admit => None,
         };
         if let Some((at, held)) = nearest {

@@ -151,12 +151,14 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// About when that will be so.
-    pub(super) fn idle_at(&self, held: Content, version: u64, now: Tick) -> Tick {
-        self.ask(held, version, |algorithm, word| {
+    /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, and those who
+    /// were banned after all others.
+    pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> (bool, Tick) {
+        let idle_at = self.ask(held, version, |algorithm, word| {
             algorithm.idle_at(word, now)
-        })
-        .unwrap_or(Tick::MAX)
+        });
+        let is_banned = held.state() == State::Banned;
+        (is_banned, idle_at.unwrap_or(Tick::MAX))
     }
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
@@ -166,9 +168,15 @@ impl<A: Algorithm> Plans<A> {
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
-    /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
-    pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
-        let word = self.brought_up(held, version)?;
+    /// The word of a live slot of this version, as it goes on in this plan. `None` if the version is over.
+    pub(super) fn gone_over(
+        &self,
+        held: Content,
+        plan: u8,
+        version: u64,
+        now: Tick,
+    ) -> Option<u64> {
+        let word = held.word;
         let carry_over = match self.carry_over {
             Some(carry_over) if held.plan() != plan => carry_over,
             _ => return Some(word),

@@ -5,7 +5,7 @@
 
 use core::num::NonZeroU64;
 
-use super::slot::{Content, State};
+use super::slot::Content;
 use super::spot::Spot;
 use crate::primitive::{AtomicU128, Line, Lines, Ordering, Quick, SLOTS, mistake};
 
@@ -186,17 +186,6 @@ impl Place<'_> {
                 Self { held: seen, ..self }.decide(next)
             }
             Err(seen) => Err(seen),
-        }
-    }
-}
-
-impl State {
-    /// Of a slot whose word a deed has changed.
-    #[inline(always)]
-    pub(super) const fn after(self, grants: bool) -> Self {
-        match self {
-            Self::Banned if !grants => Self::Banned,
-            _ => Self::Live,
         }
     }
 }

@@ -31,7 +31,7 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     }
 
     /// Puts a key into the table, or gives it this content, if it is there already. Where there is no room, the one that
-    /// is nearest to idle gives way.
+    /// is nearest to idle gives way, and one that was banned only to another one.
     pub(super) fn put(&mut self, spot: &Spot, of: impl Fn(bool) -> Content) {
         let seen = self.table.look(spot);
         if let Found::Live(at, held) = seen.find(spot.tag()) {
@@ -42,14 +42,22 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let version = self.plans.version();
-            let idle_at = |held| self.plans.idle_at(held, version, self.now);
-            let nearest = seen.slots().min_by_key(|(_, held)| idle_at(*held));
-            match nearest {
-                Some((at, held)) if idle_at(held) < idle_at(of(false)) => {
+            let turn = |held| self.plans.turn(held, version, self.now);
+            let first = seen.slots().min_by_key(|(_, held)| turn(*held));
+            match first {
+                Some((at, held)) if turn(held) < turn(of(false)) => {
                     self.write(at, held, of(at.second));
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Takes a key out, if it is there.
+    pub(super) fn leave_out(&mut self, spot: &Spot) {
+        if let Found::Live(at, held) = self.table.look(spot).find(spot.tag()) {
+            self.write(at, held, Content::GIVEN_UP);
+            self.keys = self.keys.saturating_sub(1);
         }
     }
 
