@@ -156,7 +156,7 @@ impl Table {
         // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had been raised, which
         // version is in force; and who claims goes on from what others had published by what was here before.
         // Acquire on failure, as `load`.
-        // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
@@ -172,7 +172,7 @@ impl Table {
 pub(super) fn load(slot: &AtomicU128) -> Content {
     // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its version's
     // parameters and the horizon under which another key left, is there for who sees it.
-    // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+    // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
     Content::of_bits(slot.load(Ordering::Acquire))
 }
 
