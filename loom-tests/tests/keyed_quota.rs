@@ -152,14 +152,6 @@ fn between_plans(run: &mut Run) {
     two.actor(&[by(0, A)]).actor(&[by(1, A)]).explore(run);
 }
 
-/// The same, and it is late by so many changes that versions come again.
-fn late_between_plans(run: &mut Run) {
-    let sets = play_at(two_plans, &[A]);
-    let many = [8, 9, 10, 11, 12].map(|limit| set_by(1, limit, Keep::AsIs));
-    let sets = sets.actor_after(&[one(A)], &many);
-    sets.actor(&[by(1, A)]).explore_rules(run);
-}
-
 /// Who changes the quota stops for ever, before each of its operations in turn, or who decides.
 fn one_stops(run: &mut Run) {
     let casts: [[&[Deed]; 2]; 3] = [
@@ -216,7 +208,6 @@ fn who_is_late_by_many_changes_mixes_nothing() {
 fn a_key_goes_to_another_plan() {
     let name = "keyed_quota::a_key_goes_to_another_plan";
     model(name, Some(2), between_plans);
-    // model(name, Some(2), late_between_plans);
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl Table {
         // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had been raised, which
         // version is in force; and who claims goes on from what others had published by what was here before.
         // Acquire on failure, as `load`.
-        // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
