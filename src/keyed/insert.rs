@@ -94,7 +94,7 @@ impl<A: Algorithm> Core<A> {
     /// counted no later than he must be.
     fn idle_since(&self, held: Content) -> Option<Tick> {
         let version = self.plans.version();
-        let since = self.plans.idle_at(held, version, Tick::ZERO);
+        let (_, since) = self.plans.turn(held, version, Tick::ZERO);
         self.plans.is_idle(held, version, since).then_some(since)
     }
 

@@ -19,6 +19,10 @@ pub(super) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
+/// A key that is idle goes on as one that is not in the table would come into it: it must not matter which it is. (Else a
+/// larger quota would make all idle keys busy at once.)
+const FRESH: u64 = 0;
+
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
@@ -131,6 +135,9 @@ impl<A: Algorithm> Plans<A> {
             let next = changes.read(plan, at + 1)?;
             if let Some(keep) = next.keep {
                 let carry = |old: &A| {
+                    if keep == Keep::AsIs && old.is_idle(word, next.at) {
+                        return FRESH;
+                    }
                     let is_banned = held.state() == State::Banned && keep != Keep::Fresh;
                     let ban = is_banned.then(|| ban_in(old, word, next.at, &next.algorithm));
                     ban.flatten()
@@ -183,6 +190,9 @@ impl<A: Algorithm> Plans<A> {
         };
         self.with(held.plan(), version, |from| {
             self.with(plan, version, |to| {
+                if from.is_idle(word, now) {
+                    return FRESH;
+                }
                 let is_banned = held.state() == State::Banned;
                 let ban = is_banned.then(|| ban_in(from, word, now, to));
                 ban.flatten()
