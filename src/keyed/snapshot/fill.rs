@@ -41,6 +41,9 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else if let Some(at) = self.room(spot) {
             self.write(at, Content::NEVER_USED, of(at.second));
             self.keys = self.keys.saturating_add(1);
+        } else if let Some((at, held)) = self.moved_on(spot) {
+            self.write(at, held, of(at.second));
+            self.keys = self.keys.saturating_add(1);
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let own = self.plans.idle_at(of(false), self.now);
@@ -80,6 +83,17 @@ impl<'p, A: Algorithm> Fill<'p, A> {
             }
         }
         best.map(|(_, at)| at)
+    }
+
+    /// A key that is where this one may be, and has been put where it may be too: what is there now is left over.
+    fn moved_on(&self, spot: &Spot) -> Option<(At, Content)> {
+        let pairs = self.table.pairs();
+        self.table.visit(spot, |at, held| {
+            let hash = Spot::hash(at.line, held.tag(), held.is_second(), pairs)?;
+            let next = self.room(&self.table.spot(hash))?;
+            self.write(next, Content::NEVER_USED, held.with_second(next.second));
+            Some((at, held))
+        })
     }
 
     /// Of the keys that are where this one may be.
