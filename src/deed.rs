@@ -47,6 +47,7 @@ pub(crate) trait Deed<A>: Sized {
     type Refusal;
 
     /// Whether what it changes is a grant, after which a ban is over.
+    #[allow(dead_code, reason = "not all that keep words know bans")]
     const GRANTS: bool = false;
 
     /// Whether it bans, by the algorithm that is there.
@@ -67,10 +68,14 @@ pub(crate) trait Deed<A>: Sized {
         word == next
     }
 
-    /// What is refused for this reason; `None` if nothing can be refused.
+    /// What is said, for this reason, instead of doing it; `None` if that can't be said.
     #[inline]
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Self::Refusal> {
-        let _ = why;
+    fn refused(
+        &self,
+        why: fn(u64) -> Denied,
+        now: Tick,
+    ) -> Option<Result<Self::Answer, Self::Refusal>> {
+        let _ = (why, now);
         None
     }
 }
@@ -104,8 +109,8 @@ impl<A: Algorithm> Deed<A> for Acquire {
     }
 
     #[inline]
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(self.n))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<Granted, Denied>> {
+        Some(Err(why(self.n)))
     }
 }
 
@@ -137,8 +142,8 @@ impl<A: Reserve> Deed<A> for Ahead {
     }
 
     #[inline]
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(self.n))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<Granted, Denied>> {
+        Some(Err(why(self.n)))
     }
 }
 
@@ -157,6 +162,11 @@ impl<A: Algorithm> Deed<A> for TakeUpTo {
         let (next, granted) = algorithm.take_up_to(held.word, held.now, self.n);
         Ok((next, granted.of_part(held.part)))
     }
+
+    #[inline]
+    fn refused(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<Result<Granted, Infallible>> {
+        Some(Ok(Granted::new(0, now)))
+    }
 }
 
 /// A deed that can't refuse.
@@ -173,15 +183,20 @@ impl<A, T, F: FnMut(&A, Held) -> (u64, T)> Deed<A> for Change<F> {
 }
 
 /// Implements the verbs of a view that has `now`, and `update` and `try_once`, which do a deed at that tick.
+/// Of a view of more than an algorithm and a clock, what else there is to know of the algorithm, the other
+/// parameters and the view itself are given.
 macro_rules! verbs_of_deeds {
     ($view:ident $(, $bound:ident)?) => {
-        impl<A: $crate::algorithm::Algorithm $(+ $bound)?, C> $view<'_, A, C> {
+        verbs_of_deeds!([$(+ $bound)?] [C] $view<'_, A, C>);
+    };
+    ([$($bound:tt)*] [$($parameters:tt)*] $view:ty) => {
+        impl<A: $crate::algorithm::Algorithm $($bound)*, $($parameters)*> $view {
             /// [`Limiter::try_acquire`](crate::Limiter::try_acquire) at this tick.
             ///
             /// # Errors
             ///
             /// [`Denied`] if the permit was not there.
-            #[inline]
+            #[inline(always)]
             pub fn try_acquire(&self) -> Result<Granted, Denied> {
                 self.try_acquire_n(1)
             }
@@ -229,7 +244,7 @@ macro_rules! verbs_of_deeds {
             }
         }
 
-        impl<A: $crate::algorithm::Forecast $(+ $bound)?, C> $view<'_, A, C> {
+        impl<A: $crate::algorithm::Forecast $($bound)*, $($parameters)*> $view {
             /// [`Limiter::time_until`](crate::Limiter::time_until) at this tick.
             #[inline]
             pub fn time_until(&self, n: u64) -> Option<core::time::Duration> {
@@ -238,7 +253,7 @@ macro_rules! verbs_of_deeds {
             }
         }
 
-        impl<A: $crate::algorithm::Gauge $(+ $bound)?, C> $view<'_, A, C> {
+        impl<A: $crate::algorithm::Gauge $($bound)*, $($parameters)*> $view {
             /// [`Limiter::level`](crate::Limiter::level) at this tick.
             #[inline]
             pub fn level(&self) -> $crate::algorithm::Level {
@@ -246,7 +261,7 @@ macro_rules! verbs_of_deeds {
             }
         }
 
-        impl<A: $crate::algorithm::GiveBack $(+ $bound)?, C> $view<'_, A, C> {
+        impl<A: $crate::algorithm::GiveBack $($bound)*, $($parameters)*> $view {
             /// [`Limiter::undo`](crate::Limiter::undo) at this tick.
             #[inline]
             pub fn undo(&self, granted: Granted) -> u64 {
@@ -269,7 +284,7 @@ macro_rules! verbs_of_deeds {
             }
         }
 
-        impl<A: $crate::algorithm::Debt $(+ $bound)?, C> $view<'_, A, C> {
+        impl<A: $crate::algorithm::Debt $($bound)*, $($parameters)*> $view {
             /// [`Limiter::charge`](crate::Limiter::charge) at this tick.
             #[inline]
             pub fn charge(&self, n: u64) -> $crate::outcome::Charged {
@@ -277,7 +292,7 @@ macro_rules! verbs_of_deeds {
             }
         }
 
-        impl<A: $crate::algorithm::Reserve $(+ $bound)?, C> $view<'_, A, C> {
+        impl<A: $crate::algorithm::Reserve $($bound)*, $($parameters)*> $view {
             /// Takes `n` permits, if they are there, or will be at `latest` or sooner: [`Granted::due`] says
             /// when.
             ///

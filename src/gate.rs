@@ -136,10 +136,11 @@ pub trait ReserveGate: GiveBackGate + DebtGate {
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
 }
 
-/// Implements what the algorithm allows by a view's verbs.
+/// Implements what the algorithm allows by a view's verbs. Of a gate of more than an algorithm and a clock, what
+/// else there is to know of the algorithm, and the other parameters, come before it.
 macro_rules! gate_of_views {
-    ($gate:ty $(, $bound:ident)?) => {
-        impl<A: Algorithm $(+ $bound)?, C> Gate for $gate {
+    ([$($bound:tt)*] [$($parameters:tt)*] $gate:ty) => {
+        impl<A: Algorithm $($bound)*, $($parameters)*> Gate for $gate {
             type Clock = C;
 
             #[inline]
@@ -163,7 +164,7 @@ macro_rules! gate_of_views {
             }
         }
 
-        impl<A: GiveBack $(+ $bound)?, C> GiveBackGate for $gate {
+        impl<A: GiveBack $($bound)*, $($parameters)*> GiveBackGate for $gate {
             #[inline]
             fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
                 self.at(now).undo(granted)
@@ -175,14 +176,14 @@ macro_rules! gate_of_views {
             }
         }
 
-        impl<A: Debt $(+ $bound)?, C> DebtGate for $gate {
+        impl<A: Debt $($bound)*, $($parameters)*> DebtGate for $gate {
             #[inline]
             fn charge_at(&self, n: u64, now: Tick) -> Charged {
                 self.at(now).charge(n)
             }
         }
 
-        impl<A: Reserve $(+ $bound)?, C> ReserveGate for $gate {
+        impl<A: Reserve $($bound)*, $($parameters)*> ReserveGate for $gate {
             #[inline(always)]
             fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
                 self.at(now).reserve_until(n, latest)
@@ -204,9 +205,11 @@ macro_rules! gate_of_views {
             }
         }
     };
+    ($gate:ty $(, $bound:ident)?) => {
+        gate_of_views!([$(+ $bound)?] [C] $gate);
+    };
 }
-
-#[cfg(feature = "keyed")]
+#[cfg(any(feature = "keyed", feature = "map"))]
 pub(crate) use gate_of_views;
 
 gate_of_views!(Limiter<A, C>);

@@ -39,6 +39,12 @@
 //! | [`Counted`] | statistics of any of them |
 //! | `SmoothBursty`, `SmoothWarmingUp` (feature `wide`) | callers who wait their turn at a rate that can be changed, as Guava's do |
 //!
+//! And these limit each key by itself:
+//!
+//! | | for |
+//! |---|---|
+//! | `KeyedMap` (feature `map`) | keys that are wanted back: looked through, removed by what they are, with limits of their own |
+//!
 //! And these wait:
 //!
 //! | | for |
@@ -70,7 +76,7 @@ pub mod clock;
 mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 mod deed;
 #[cfg(feature = "std")]
 mod gate;
@@ -78,8 +84,12 @@ mod gate;
 pub mod history;
 #[cfg(feature = "keyed")]
 pub mod keyed;
+#[cfg(feature = "map")]
+mod keyed_map;
 mod limiter;
 mod outcome;
+#[cfg(any(feature = "keyed", feature = "map"))]
+mod overflow;
 #[cfg(feature = "wide")]
 mod parameters;
 pub mod primitive;
@@ -112,9 +122,13 @@ pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
 pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 #[cfg(feature = "keyed")]
-pub use keyed::{Keyed, KeyedStats, Overflow};
+pub use keyed::{Keyed, KeyedStats};
+#[cfg(feature = "map")]
+pub use keyed_map::{KeyedMap, MapKey, MapKeyAt, MapStats, PinnedMap, Tracked};
 pub use limiter::{At, Limiter};
 pub use outcome::{Charged, Denied, Granted};
+#[cfg(any(feature = "keyed", feature = "map"))]
+pub use overflow::Overflow;
 pub use quota::{ConfigError, ParseQuotaError, Quota};
 #[cfg(feature = "wide")]
 pub use smooth::{SmoothBursty, SmoothWarmingUp};
@@ -139,6 +153,10 @@ struct Readme;
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../docs/PAST_ONE_WORD.md")]
 struct PastOneWord;
+
+#[cfg(all(doctest, feature = "keyed", feature = "map"))]
+#[doc = include_str!("../docs/KEYED.md")]
+struct KeyedLimits;
 
 #[cfg(all(doctest, feature = "tokio", feature = "wide"))]
 #[doc = include_str!("../docs/TIME.md")]

@@ -16,7 +16,15 @@ pub(crate) struct Tally<const N: usize> {
 
 impl<const N: usize> Tally<N> {
     pub(crate) fn new() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        // Models make one for each execution, and are to be the same on every machine.
+        let is_model = cfg!(any(
+            all(tollgate_loom, feature = "loom"),
+            all(tollgate_shuttle, feature = "shuttle")
+        ));
+        let cores = match is_model {
+            true => 1,
+            false => std::thread::available_parallelism().map_or(1, |cores| cores.get()),
+        };
         let zeros = |_| CachePadded::new([(); N].map(|()| Count::new(0)));
         Self {
             homes: Homes::new(cores),

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 20] = [
+const LEVELS: [(&str, u8); 22] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
@@ -15,8 +15,10 @@ const LEVELS: [(&str, u8); 20] = [
     ("cell", 1),
     ("deed", 1),
     ("parameters", 1),
+    ("overflow", 0),
     ("limiter", 2),
     ("keyed", 3),
+    ("keyed_map", 3),
     ("history", 2),
     ("window", 2),
     ("wait", 2),
@@ -102,6 +104,7 @@ fn atomics_come_from_the_shim() {
         let raw = code(&text).filter(|line| {
             line.contains("sync::atomic")
                 || line.contains("loom::")
+                || line.contains("shuttle::")
                 || line.contains("portable_atomic::")
         });
         let count = raw.count();
@@ -131,6 +134,9 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
         "concurrency",
         "wait",
         "smooth",
+        "deed",
+        "keyed",
+        "keyed_map",
     ];
     let forbidden = [
         "unsafe ",
@@ -146,7 +152,9 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
             continue;
         }
         files += 1;
-        for line in code(&text) {
+        // What is asserted of constants, the compiler finds out.
+        let at_run_time = code(&text).filter(|line| !line.starts_with("const _: () = assert!"));
+        for line in at_run_time {
             let found = forbidden.iter().find(|word| line.contains(**word));
             assert_eq!(found, None, "{}: {line}", path.display());
         }
@@ -181,6 +189,9 @@ fn nothing_on_a_decisions_path_indexes() {
         "concurrency",
         "wait",
         "smooth",
+        "deed",
+        "keyed",
+        "keyed_map",
     ];
     let mut files = 0;
     for (module, path, text) in sources() {

@@ -459,6 +459,68 @@ fn nothing_where_the_quota_can_be_changed() {
     assert!(granted >= 9, "{granted}");
 }
 
+/// Keys that are new, there, idle, evicted and without room, by every verb, also after the quota has been changed (the
+/// first change makes room for what is kept of changes).
+#[cfg(feature = "keyed")]
+#[test]
+fn nothing_by_a_table_of_keys() {
+    use tollgate::{Denied, Keep, Keyed, Overflow};
+
+    for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
+        let plans = [5, 7].map(|n| TokenBucket::new(Quota::per_hour(n)).expect("a bucket"));
+        let gate = Keyed::with_plans(plans, 1, ManualClock::new()).expect("a table");
+        let gate = gate.with_overflow(overflow);
+        let mut outcomes = [Err(Denied::busy(1)); 40];
+        for changed in [false, true] {
+            if changed {
+                gate.set_quota(Quota::per_hour(6), Keep::AsIs)
+                    .expect("a quota");
+            }
+            let allocated = allocations(|| {
+                for key in 0..6_000_u64 {
+                    gate.clock().advance(Duration::from_secs(key % 3));
+                    black_box((
+                        gate.try_acquire(&key).is_ok(),
+                        gate.try_acquire_n(&key, 2).is_ok(),
+                    ));
+                    let view = gate.plan(key as usize % 2).key(&key);
+                    let took = view.take_up_to(key % 4);
+                    black_box((view.available(), view.level().ceil(), view.time_until(2)));
+                    black_box((view.undo(took), view.refund(1), view.charge(key % 3)));
+                    match key % 64 {
+                        0 => drop(black_box(view.forget())),
+                        1 => drop(black_box(gate.ban_for(&key, Duration::from_secs(9)))),
+                        2 => view.reset(),
+                        3 => drop(black_box(view.reserve(1).map(|kept| kept.cancel()))),
+                        4 if changed => {
+                            let quota = Quota::per_hour(5 + key % 7);
+                            let done = gate.set_quota(quota, Keep::Scaled);
+                            done.expect("a quota");
+                        }
+                        5 => {
+                            let keys = [key; 40];
+                            let many = gate.check_many(&keys, &mut outcomes);
+                            many.expect("as long as the keys");
+                        }
+                        _ => {}
+                    }
+                }
+                black_box((
+                    gate.stats(),
+                    gate.len(),
+                    gate.plan(9).try_acquire("key").is_ok(),
+                ));
+            });
+            assert_eq!(allocated, 0, "{overflow:?} {changed}");
+        }
+        let stats = gate.stats();
+        assert!(
+            stats.taken_over > 100 && stats.evicted + stats.no_room > 100,
+            "{stats:?}"
+        );
+    }
+}
+
 #[test]
 fn reservations_and_waiting_for_what_is_there_allocate_nothing() {
     let clock = ManualClock::new();

@@ -34,6 +34,8 @@ mod scene;
 mod script;
 mod subject;
 pub mod suite;
+pub mod tables;
+pub mod total;
 mod verb;
 
 pub use deed::Deed;

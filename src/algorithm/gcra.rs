@@ -97,5 +97,5 @@ impl Gcra {
 
 runs_on!(Gcra, its_pace);
 requota_by_pace!(Gcra);
-settings!(Gcra, 7, "gcra"; pace; quota = NO_QUOTA);
+settings!(Gcra, 8, "gcra"; pace; quota = NO_QUOTA);
 reserve_by_pace!(Gcra);

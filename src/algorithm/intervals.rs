@@ -298,8 +298,8 @@ macro_rules! its_refill {
 
 runs_on!(Intervals, its_refill);
 alignable!(Intervals);
-settings_of_kinds!(Refill, 11; 0 Aligned 1 Greedy);
-settings!(Intervals, 11, "intervals"; refill; alignment = Alignment::CLOCK; quota = NO_QUOTA);
+settings_of_kinds!(Refill, 12; 0 Aligned 1 Greedy);
+settings!(Intervals, 12, "intervals"; refill; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
 /// Where the period is the word's own. On the clock's grid whole permits are carried over.
 impl carry::Recount for Intervals {

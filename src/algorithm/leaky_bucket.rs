@@ -4,7 +4,7 @@
 use super::Level;
 use super::delegate::runs_on;
 use super::pace::Pace;
-use super::settings::{NO_QUOTA, Settings};
+use super::settings::{NO_QUOTA, Settings, settings};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -190,33 +190,10 @@ impl core::ops::Deref for Shaped<'_> {
 }
 
 runs_on!(LeakyBucket, its_shaped_pace);
+settings!(LeakyBucket, 10, "leaky-bucket", if LeakyBucket::fits; pace at_once free; quota = NO_QUOTA);
 
-impl Settings for LeakyBucket {
-    const WORDS: usize = 8;
-    const NAME: &'static str = "leaky-bucket";
-
-    #[inline]
-    fn save(&self, write: &mut impl FnMut(u64)) {
-        self.pace.save(write);
-        self.at_once.save(write);
-    }
-
-    #[inline(always)]
-    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
-        let (pace, at_once) = (Pace::restore(read)?, read());
-        Some(Self {
-            pace,
-            at_once,
-            // A decision does not read it, but a change of the quota asks which kind it is.
-            free: match at_once {
-                u64::MAX => u64::MAX,
-                _ => 0,
-            },
-            quota: NO_QUOTA,
-        })
-    }
-
-    fn is_sound(&self) -> bool {
+impl LeakyBucket {
+    fn fits(&self) -> bool {
         self.pace.is_sound() && self.at_once >= self.pace.unit()
     }
 }

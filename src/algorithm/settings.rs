@@ -14,8 +14,8 @@ pub const MAX_SETTINGS: usize = 15;
 /// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter keeps what its
 /// decisions read in words, and makes an algorithm of them for each decision. So as few words as decisions read
 /// are best; at most [`MAX_SETTINGS`], else it does not compile. What is restored must decide, give back and
-/// charge as what was saved does. What only a [`Requota`](crate::Requota) needs, such as the quota, and the
-/// initial word, may be lost: for these an adjustable limiter has a copy.
+/// charge as what was saved does, begin with the same word, and carry a word over to the same: a table of keys does all
+/// that with it. What only says what it was made from, such as the quota, may be lost: for that a limiter has a copy.
 ///
 /// ```
 /// use tollgate::Settings;
@@ -240,7 +240,7 @@ impl Settings for (u64, u64) {
     }
 }
 
-settings_of_kinds!(AnyAlgorithm, 12, "any";
+settings_of_kinds!(AnyAlgorithm, 13, "any";
     0 TokenBucket 1 Gcra 2 LeakyBucket 3 FixedWindow 4 SlidingWindow 5 Intervals);
 
 #[cfg(test)]
@@ -250,7 +250,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::{AnyAlgorithm, MAX_SETTINGS, Settings};
-    use crate::algorithm::{Algorithm, Forecast};
+    use crate::algorithm::{Algorithm, Forecast, Requota};
     use crate::clock::Tick;
 
     fn saved(algorithm: &AnyAlgorithm) -> Vec<u64> {
@@ -277,6 +277,9 @@ mod tests {
             "sliding-window 50/min origin 9s rounding down",
             "intervals 3/h burst 7 offset 1ms",
             "intervals 2/d burst 9 greedy",
+            "token-bucket 10/s burst 40 initial 4",
+            "intervals 2/d burst 9 initial 1",
+            "sliding-window 10/s",
         ];
         let all = texts.map(|text| text.parse::<AnyAlgorithm>().expect(text));
         for algorithm in &all {
@@ -293,6 +296,12 @@ mod tests {
                 let due = algorithm.due(word, now, 2);
                 assert_eq!(same.due(word, now, 2), due, "{algorithm}");
                 word = took.map_or(word, |(next, _)| next);
+                assert_eq!(same.initial_word(now), algorithm.initial_word(now));
+                for other in &all {
+                    let right = algorithm.carry_over(word, now, other);
+                    let other = restored(&saved(other)).expect("it was saved");
+                    assert_eq!(same.carry_over(word, now, &other), right, "{algorithm}");
+                }
             }
             // The words of two algorithms, some of each.
             for other in &all {

@@ -68,5 +68,5 @@ impl TokenBucket {
 
 runs_on!(TokenBucket, its_pace);
 requota_by_pace!(TokenBucket);
-settings!(TokenBucket, 7, "token-bucket"; pace; quota = NO_QUOTA);
+settings!(TokenBucket, 8, "token-bucket"; pace; quota = NO_QUOTA);
 reserve_by_pace!(TokenBucket);

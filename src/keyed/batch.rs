@@ -5,7 +5,6 @@ use core::hash::Hash;
 use super::core::Asked;
 use super::hasher::KeyHasher;
 use super::plan::PlanOf;
-use super::spot::Spot;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 use crate::deed::Acquire;
@@ -32,16 +31,14 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
             return Err(ConfigError::OutcomesLength { keys, outcomes });
         }
         let (core, plan) = (&self.gate.core, self.plan);
-        let nowhere = Spot::of(0, core.table.pairs());
-        let mut spots = [nowhere; AHEAD];
+        let mut hashes = [0; AHEAD];
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
-            for (spot, key) in spots.iter_mut().zip(keys) {
-                *spot = core.table.spot(self.gate.hasher.hash_key(key));
-                core.expect(spot);
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.gate.hasher.hash_key(key);
+                core.fetch(*hash);
             }
-            for (spot, outcome) in spots.iter().zip(outcomes) {
-                let spot = *spot;
-                *outcome = core.update(Asked { spot, plan, now }, Acquire { n: 1 });
+            for (hash, outcome) in hashes.into_iter().zip(outcomes) {
+                *outcome = core.update(Asked { hash, plan, now }, Acquire { n: 1 });
             }
         }
         Ok(())

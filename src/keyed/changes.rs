@@ -1,4 +1,4 @@
-//! What a plan has become: the parameters of its last versions, with when each was brought, and how.
+//! What the plans have become: their parameters in the last versions, with when each was brought, and how.
 //!
 //! A slot's label says in six bits of which version its word is. Who comes upon a word of an older version carries it
 //! over, change by change, each at the tick at which it was made, before deciding on it. So a change visits no
@@ -15,7 +15,7 @@ use crate::adjustable::Keep;
 use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
 use crate::clock::Tick;
 use crate::parameters::Slot;
-use crate::primitive::Mutex;
+use crate::primitive::SettersMutex;
 
 /// In how many parts a table is gone through. The version before a part's last visit, those since, and the one that is
 /// being written must have different bits.
@@ -24,12 +24,14 @@ pub(super) const PARTS: u64 = VERSIONS - 2;
 /// A slot of parameters, with the tick and what was kept.
 type Set = Slot<{ MAX_SETTINGS + 2 }>;
 
-/// A change: what the plan has become by it.
+/// What a plan is in a version.
 #[derive(Debug, Clone)]
 pub(super) struct Change<A> {
     pub(super) algorithm: A,
+    /// When the version was brought.
     pub(super) at: Tick,
-    pub(super) keep: Keep,
+    /// What was kept then; `None` if it is another plan that was changed.
+    pub(super) keep: Option<Keep>,
 }
 
 impl<A: Settings> Settings for Change<A> {
@@ -38,9 +40,10 @@ impl<A: Settings> Settings for Change<A> {
     fn save(&self, write: &mut impl FnMut(u64)) {
         write(self.at.as_nanos());
         write(match self.keep {
-            Keep::AsIs => 0,
-            Keep::Scaled => 1,
-            Keep::Fresh => 2,
+            Some(Keep::AsIs) => 0,
+            Some(Keep::Scaled) => 1,
+            Some(Keep::Fresh) => 2,
+            None => 3,
         });
         self.algorithm.save(write);
     }
@@ -49,9 +52,10 @@ impl<A: Settings> Settings for Change<A> {
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         let at = Tick::from_nanos(read());
         let keep = match read() {
-            0 => Keep::AsIs,
-            1 => Keep::Scaled,
-            _ => Keep::Fresh,
+            0 => Some(Keep::AsIs),
+            1 => Some(Keep::Scaled),
+            2 => Some(Keep::Fresh),
+            _ => None,
         };
         let algorithm = A::restore(read)?;
         Some(Self {
@@ -68,53 +72,64 @@ struct Ways<A> {
     carry: fn(Keep, &A, u64, Tick, &A) -> u64,
 }
 
-/// The last versions.
+/// The last versions of each plan.
 pub(super) struct Changes<A> {
     ring: Box<[Set]>,
+    plans: usize,
     ways: Ways<A>,
     /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
-    latest: Mutex<A>,
+    latest: SettersMutex<Vec<A>>,
 }
 
 impl<A> Changes<A> {
-    fn set(&self, version: u64) -> Option<&Set> {
-        self.ring.get((version % VERSIONS) as usize)
+    fn set(&self, plan: u8, version: u64) -> Option<&Set> {
+        let first = (version % VERSIONS) as usize * self.plans;
+        self.ring.get(first..)?.get(usize::from(plan))
     }
 
-    /// The change that brought this version; `None` if its bits are another one's by now.
+    /// What a plan is in this version; `None` if the version's bits are another one's by now.
     #[inline]
-    pub(super) fn read(&self, version: u64) -> Option<Change<A>> {
-        (self.ways.read)(self.set(version)?, version)
+    pub(super) fn read(&self, plan: u8, version: u64) -> Option<Change<A>> {
+        (self.ways.read)(self.set(plan, version)?, version)
     }
 
     /// The word with which a change goes on where the algorithm before it left off.
     pub(super) fn carry(&self, change: &Change<A>, old: &A, word: u64) -> u64 {
-        (self.ways.carry)(change.keep, old, word, change.at, &change.algorithm)
+        match change.keep {
+            Some(keep) => (self.ways.carry)(keep, old, word, change.at, &change.algorithm),
+            None => word,
+        }
     }
 }
 
 impl<A: Requota + Settings + Clone> Changes<A> {
     /// None yet.
-    pub(super) fn new(first: &A) -> Self {
+    pub(super) fn new<'a>(first: impl Iterator<Item = &'a A>) -> Self
+    where
+        A: 'a,
+    {
+        let latest: Vec<A> = first.cloned().collect();
+        let sets = VERSIONS as usize * latest.len();
         Self {
-            ring: (0..VERSIONS).map(|_| Set::new()).collect::<Vec<_>>().into(),
+            ring: (0..sets).map(|_| Set::new()).collect::<Vec<_>>().into(),
+            plans: latest.len(),
             ways: Ways {
                 read: |set, version| set.read(version, Cloned),
                 carry: Keep::carry,
             },
-            latest: Mutex::new(first.clone()),
+            latest: SettersMutex::new(latest),
         }
     }
 
-    /// Nobody else changes it while `act` does.
-    pub(super) fn change<T>(&self, act: impl FnOnce(&mut A) -> T) -> T {
+    /// Nobody else changes what is in force while `act` does.
+    pub(super) fn change<T>(&self, act: impl FnOnce(&mut Vec<A>) -> T) -> T {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut latest)
     }
 
-    /// Writes the parameters of a version that is not in force yet.
-    pub(super) fn write(&self, version: u64, change: &Change<A>) {
-        if let Some(set) = self.set(version) {
+    /// Writes what a plan is in a version that is not in force yet.
+    pub(super) fn write(&self, plan: u8, version: u64, change: &Change<A>) {
+        if let Some(set) = self.set(plan, version) {
             set.write(version, change);
         }
     }

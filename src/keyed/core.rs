@@ -3,17 +3,18 @@
 use core::fmt;
 
 use super::insert::Claimable;
-use super::overflow::Overflow;
 use super::plans::Plans;
+use super::seen::Found;
 use super::slot::{Content, State};
 use super::spot::Spot;
 use super::stats::{Event, Events};
-use super::table::{At, Table, decide};
+use super::table::{At, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
-use crate::primitive::{AtomicU64, prefetch};
+use crate::overflow::Overflow;
+use crate::primitive::{AtomicU64, mistake, prefetch};
 
 /// How often a key is tried to be put into the table, against others who take the same places, until there is said to
 /// be no room.
@@ -36,16 +37,9 @@ pub(super) struct Core<A> {
 /// Who is asked, and when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    pub(super) spot: Spot,
+    pub(super) hash: u64,
     pub(super) plan: u8,
     pub(super) now: Tick,
-}
-
-/// What a look for a key finds.
-enum Found {
-    Live(At, Content),
-    Pending(At, Content),
-    Nothing,
 }
 
 /// What is said of a fresh word.
@@ -87,8 +81,9 @@ impl<A> Core<A> {
 
     /// Asks for the lines of a key that is soon needed.
     #[inline(always)]
-    pub(super) fn expect(&self, spot: &Spot) {
-        for line in [spot.first, spot.second] {
+    pub(super) fn fetch(&self, hash: u64) {
+        let spot = self.table.spot(hash);
+        for line in [spot.first(), spot.second()] {
             if let Some(line) = self.table.line(line) {
                 prefetch(line);
             }
@@ -101,66 +96,115 @@ impl<A: Algorithm> Core<A> {
     /// which has never been changed.
     #[inline(always)]
     pub(super) fn update<D: Deed<A>>(&self, asked: Asked, mut deed: D) -> Outcome<A, D> {
-        if let Some(outcome) = self.first_turn(&asked, &mut deed) {
+        if let Some(outcome) = self.first_turn(asked, &mut deed) {
             return outcome;
         }
-        self.go_round(&asked, deed)
+        // One by one, so that they are in registers.
+        self.go_round(asked.hash, asked.plan, asked.now, deed)
     }
 
     /// The first turn alone.
     #[inline(always)]
     pub(super) fn try_once<D: Deed<A>>(&self, asked: Asked, mut deed: D) -> Option<D::Answer> {
-        self.first_turn(&asked, &mut deed)?.ok()
+        self.first_turn(asked, &mut deed)?.ok()
     }
 
     #[inline(always)]
-    fn first_turn<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Outcome<A, D>> {
+    fn first_turn<D: Deed<A>>(&self, asked: Asked, deed: &mut D) -> Option<Outcome<A, D>> {
         if D::BANS {
             return None;
         }
-        let plan = self.plans.get(asked.plan)?;
-        let first = Content::live(asked.spot.tag, false, asked.plan, 0, 0).label();
-        let second = Content::live(asked.spot.tag, true, asked.plan, 0, 0).label();
-        let (slot, held) = self.table.find(&asked.spot, first, second)?;
+        let algorithm = self.plans.get(asked.plan)?;
+        let spot = self.table.spot(asked.hash);
+        let label = Content::live(spot.tag(), false, asked.plan, 0, 0).label();
+        // Where it is if it is not in the first line: which is known before that has come.
+        if let Some(line) = self.table.line(spot.second()) {
+            prefetch(line);
+        }
+        let place = self.table.find(self.table.quick()?, &spot, label)?;
+        let held = place.held;
         // Looked at afterwards, so that it was so when the slot was looked at.
-        if plan.version() != 0 {
+        if self.plans.version() != 0 {
             return None;
         }
         let word = Held::new(held.word, asked.now, part_of(asked.plan, 0));
-        let (next, answer) = match deed.run_short(plan.first(), word)? {
+        let (next, answer) = match deed.run_short(algorithm, word)? {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
         };
         if !deed.leaves(held.word, next) {
-            decide(slot, held, held.with_word(next)).ok()?;
+            place.decide(next).ok()?;
         }
         Some(Ok(answer))
+    }
+
+    /// The same where the plan has been changed, and the key's word is of the version in force.
+    fn changed_turn<D: Deed<A>>(
+        &self,
+        asked: &Asked,
+        spot: &Spot,
+        deed: &mut D,
+    ) -> Option<Outcome<A, D>> {
+        let version = self.plans.version();
+        if version == 0 || D::BANS {
+            return None;
+        }
+        let label = Content::live(spot.tag(), false, asked.plan, version, 0).label();
+        let place = self.table.find(self.table.quick()?, spot, label)?;
+        if self.plans.version() != version {
+            return None;
+        }
+        let word = place.held.word;
+        let view = Held::new(word, asked.now, part_of(asked.plan, version));
+        let said = |algorithm: &A| deed.run(algorithm, view);
+        match self.plans.with(asked.plan, version, said)? {
+            Ok((next, answer)) => {
+                if !deed.leaves(word, next) {
+                    place.decide(next).ok()?;
+                }
+                Some(Ok(answer))
+            }
+            Err(refusal) => Some(Err(refusal)),
+        }
     }
 
     /// All other turns.
     #[cold]
     #[inline(never)]
-    fn go_round<D: Deed<A>>(&self, asked: &Asked, mut deed: D) -> Outcome<A, D> {
+    fn go_round<D: Deed<A>>(&self, hash: u64, plan: u8, now: Tick, mut deed: D) -> Outcome<A, D> {
+        let asked = &Asked { hash, plan, now };
+        let spot = &self.table.spot(hash);
+        if let Some(outcome) = self.changed_turn(asked, spot, &mut deed) {
+            return outcome;
+        }
         if self.plans.get(asked.plan).is_none() {
             return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
         }
-        let mut rounds = 0;
+        let (mut rounds, mut is_full) = (0, false);
         while rounds < ROUNDS {
-            let done = match self.look_for(&asked.spot) {
+            // There was no room: it is looked for again, since it may be one of those that took it.
+            let was_full = core::mem::take(&mut is_full);
+            let seen = self.table.look(spot);
+            let done = match seen.find(spot.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
                 Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
                     None => continue,
                     done => done,
                 },
+                Found::Pending(..) if mistake!(WaitsForClaims) => None,
                 Found::Pending(at, held) => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     _ => self.establish(asked, at, held, &mut deed),
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => match self.choose(&asked.spot, asked.now) {
+                    _ => match self.choose(&seen, now) {
                         Some(place) => self.insert(asked, place, &mut deed),
-                        None => break,
+                        None if was_full || mistake!(BelievesTheFirstLook) => break,
+                        None => {
+                            is_full = true;
+                            None
+                        }
                     },
                 },
             };
@@ -172,26 +216,6 @@ impl<A: Algorithm> Core<A> {
         self.without_room(asked, deed)
     }
 
-    /// Where the key is, or is to be.
-    fn look_for(&self, spot: &Spot) -> Found {
-        let mut pending = None;
-        let live = self.table.visit(spot, |at, held| {
-            if !held.is_of(spot.tag) {
-                return None;
-            }
-            if held.is_live() {
-                return Some((at, held));
-            }
-            pending = pending.or(Some((at, held)));
-            None
-        });
-        match (live, pending) {
-            (Some((at, held)), _) => Found::Live(at, held),
-            (None, Some((at, held))) => Found::Pending(at, held),
-            (None, None) => Found::Nothing,
-        }
-    }
-
     /// Does a deed on a slot's word. `None` if that has changed.
     fn decide_on<D: Deed<A>>(
         &self,
@@ -201,45 +225,59 @@ impl<A: Algorithm> Core<A> {
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
         let of = if D::BANS { held.plan() } else { asked.plan };
-        let plan = self.plans.get(of)?;
         // Later than the slot, whose version is so no later than this.
-        let version = plan.version();
-        let word = self.plans.brought(held, of, version, asked.now)?;
+        let version = self.plans.version();
+        let own = self.plans.brought_up(held, version)?;
+        let held_now = held.with_word(own).with_version(version);
+        let word = self.plans.gone_over(held_now, of, version, asked.now)?;
         let mut view = Held::new(word, asked.now, part_of(of, version));
-        view.is_banned = held.state() == State::Banned;
-        let outcome = plan.with(version, |algorithm| deed.run(algorithm, view))?;
+        let said = |algorithm: &A| {
+            // It lasts while there is no permit.
+            let is_banned = held.state() == State::Banned;
+            view.is_banned = is_banned && algorithm.available(word, asked.now) == 0;
+            deed.run(algorithm, view)
+        };
+        let outcome = self.plans.with(of, version, said)?;
         let next = match outcome {
             Ok((next, answer)) if D::BANS || !deed.leaves(word, next) => Ok((next, answer)),
             said => Err(said.map(|(_, answer)| answer)),
         };
         match next {
             Ok((next, answer)) => {
-                let state = match D::BANS {
+                let state = match D::BANS || view.is_banned && !D::GRANTS {
                     true => State::Banned,
-                    false => held.state().after(D::GRANTS),
+                    false => State::Live,
                 };
-                let next = Content::live(asked.spot.tag, at.second, of, version, next);
+                let next = Content::live(held.tag(), at.second, of, version, next);
                 let next = next.with_state(state);
                 self.table.exchange(at, held, next).ok()?;
                 Some(Ok(answer))
             }
-            // It was so at one moment, if it still is.
-            Err(said) => (self.table.load(at) == held).then_some(said),
+            Err(said) => {
+                let is_so = match held == held_now {
+                    // It was so at one moment, if it still is.
+                    true => self.table.load(at) == held,
+                    // Who is denied time and again does not carry it over each time.
+                    false => self.table.exchange(at, held, held_now).is_ok(),
+                };
+                is_so.then_some(said)
+            }
         }
     }
 
     /// What is said of a key that is not in the table. `None` if the plan is changed just now.
     fn of_fresh<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Fresh<Outcome<A, D>>> {
-        let plan = self.plans.get(asked.plan)?;
-        let version = plan.version();
-        plan.with(version, |algorithm| {
+        let version = self.plans.version();
+        self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, asked.now);
             let view = Held::new(word, asked.now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
-                Ok((next, answer)) if !D::BANS && deed.leaves(word, next) => {
+                // It stays as it is, but for a word whose time begins with whoever would take something.
+                Ok((next, answer))
+                    if !D::BANS && deed.leaves(word, next) && (word == 0 || !D::GRANTS) =>
+                {
                     Fresh::Said(Ok(answer))
                 }
-                // It stays as it is, but for a word whose time begins.
                 Err(refusal) if word == 0 => Fresh::Said(Err(refusal)),
                 _ => Fresh::Keep,
             }
@@ -253,7 +291,7 @@ impl<A: Algorithm> Core<A> {
         place: Claimable,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let claimed = self.claim(&asked.spot, place, asked.now)?;
+        let claimed = self.claim(&self.table.spot(asked.hash), place, asked.now)?;
         let done = self.establish(asked, place.at, claimed, deed);
         if done.is_none() {
             self.give_up(place.at, claimed);
@@ -270,11 +308,13 @@ impl<A: Algorithm> Core<A> {
         claimed: Content,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let now = self.alone_since(&asked.spot, at)?.max(asked.now);
-        let plan = self.plans.get(asked.plan)?;
-        // Later than the claim, which who brings a version ends.
-        let version = plan.version();
-        let (next, answer) = plan.with(version, |algorithm| {
+        let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
+        let spot = self.table.spot(asked.hash);
+        let now = self.alone_since(&spot, at)?.max(asked.now);
+        // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
+        // version has been brought ends the claim.
+        let version = early.unwrap_or_else(|| self.plans.version());
+        let (next, answer) = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
             let view = Held::new(word, now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
@@ -283,7 +323,7 @@ impl<A: Algorithm> Core<A> {
                 Err(_) => (word, None),
             }
         })?;
-        let next = Content::live(asked.spot.tag, at.second, asked.plan, version, next);
+        let next = Content::live(spot.tag(), at.second, asked.plan, version, next);
         let next = match D::BANS {
             true => next.with_state(State::Banned),
             false => next,
@@ -308,8 +348,8 @@ impl<A: Algorithm> Core<A> {
     ) -> Outcome<A, D> {
         let plan = self.plans.get(asked.plan);
         if self.overflow != Overflow::Admit || D::BANS || plan.is_none() {
-            if let Some(refusal) = deed.refused(why) {
-                return Err(refusal);
+            if let Some(refusal) = deed.refused(why, asked.now) {
+                return refusal;
             }
         }
         self.now_in_force(asked.plan, |algorithm| {
@@ -321,10 +361,10 @@ impl<A: Algorithm> Core<A> {
 
     /// Asks the plan as it is now, or the first one if there is no such plan.
     pub(super) fn now_in_force<T>(&self, plan: u8, mut ask: impl FnMut(&A) -> T) -> T {
-        let plan = self.plans.get(plan).unwrap_or(self.plans.first());
+        let plan = self.plans.get(plan).map_or(0, |_| plan);
         loop {
             // A version that is over has been followed by another one.
-            if let Some(said) = plan.with(plan.version(), &mut ask) {
+            if let Some(said) = self.plans.with(plan, self.plans.version(), &mut ask) {
                 return said;
             }
         }

@@ -7,14 +7,15 @@
 //! Between a claim and the look round is a fence: of two who claim at the same time at least one sees the other.
 
 use super::core::Core;
-use super::overflow::Overflow;
+use super::seen::Seen;
 use super::slot::Content;
 use super::spot::Spot;
 use super::stats::Event;
 use super::table::At;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::primitive::{Ordering, SLOTS, fence, mistake};
+use crate::overflow::Overflow;
+use crate::primitive::{Ordering, fence, mistake};
 
 /// A slot that can be claimed, and what becomes of what is there.
 #[derive(Debug, Clone, Copy)]
@@ -25,112 +26,63 @@ pub(super) struct Claimable {
     leaves: Option<Event>,
 }
 
-/// What is in a line.
-#[derive(Debug, Clone, Copy, Default)]
-struct Survey {
-    /// How many slots are in use.
-    used: usize,
-    /// A slot that is nobody's.
-    free: Option<Claimable>,
-    /// One whose key is idle.
-    idle: Option<Claimable>,
-}
-
-impl Survey {
-    fn room(self) -> Option<Claimable> {
-        self.free.or(self.idle)
-    }
-}
-
-/// A line with fewer slots in use is as good as any.
-const FEW: usize = SLOTS / 2;
-
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: one that is free or whose key is idle, in the home line that is less in use, else in a
-    /// neighbour; else as the overflow says.
-    pub(super) fn choose(&self, spot: &Spot, now: Tick) -> Option<Claimable> {
-        let [first, second, third, fourth] = spot.lines();
-        let homes = [first, second].map(|line| self.survey(spot, line, now));
-        let room = better(homes).or_else(|| {
-            let neighbours = [third, fourth].map(|line| self.survey(spot, line, now));
-            better(neighbours)
-        });
-        room.or_else(|| self.make_room(spot, now))
-    }
-
-    fn survey(&self, spot: &Spot, line: Option<(usize, bool)>, now: Tick) -> Survey {
-        let mut survey = Survey::default();
-        let Some((line, second)) = line else {
-            survey.used = SLOTS;
-            return survey;
-        };
-        for turn in 0..SLOTS {
-            let at = At {
-                line,
-                place: (turn ^ spot.preferred(second)) % SLOTS,
-                second,
-            };
-            let held = self.table.load(at);
-            let leaves = |event| Claimable {
+    /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is one; else as the overflow
+    /// says.
+    pub(super) fn choose(&self, seen: &Seen, now: Tick) -> Option<Claimable> {
+        let of = |event| {
+            move |(at, held)| Claimable {
                 at,
                 held,
                 leaves: event,
-            };
-            if held.is_free() {
-                survey.free = survey.free.or(Some(leaves(None)));
-            } else if held.is_live() && (self.plans.is_idle(held, now) || mistake!(TakesWhoIsBusy))
-            {
-                survey.idle = survey.idle.or(Some(leaves(Some(Event::TakenOver))));
-            } else {
-                survey.used += 1;
             }
+        };
+        if let Some(free) = seen.free() {
+            return Some(free).map(of(None));
         }
-        survey
+        // Who comes in is counted no earlier than others left: so those are idle who were idle then.
+        // ORDERING: Relaxed. An old one finds fewer idle.
+        let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
+        // Later than what was seen, of which so none is of a later one.
+        let version = self.plans.version();
+        let is_idle = |held| self.plans.is_idle(held, version, now) || mistake!(TakesWhoIsBusy);
+        let idle = seen.idle(is_idle).map(of(Some(Event::TakenOver)));
+        idle.or_else(|| self.make_room(seen, version, now))
     }
 
-    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, or of another claim, whose
-    /// owner may have stopped for ever.
-    fn make_room(&self, spot: &Spot, now: Tick) -> Option<Claimable> {
-        let evicts = self.overflow == Overflow::Evict;
-        let (mut nearest, mut pending) = (None, None);
-        for (line, second) in spot.lines().into_iter().flatten() {
-            for place in 0..SLOTS {
-                let at = At {
-                    line,
-                    place,
-                    second,
-                };
-                let held = self.table.load(at);
-                if held.is_pending() {
-                    pending = Some(Claimable {
-                        at,
-                        held,
-                        leaves: None,
-                    });
-                } else if held.is_live() && evicts {
-                    let idle_at = self.plans.idle_at(held, now);
-                    if nearest.is_none_or(|(soonest, _)| idle_at < soonest) {
-                        let leaves = Some(Event::Evicted);
-                        nearest = Some((idle_at, Claimable { at, held, leaves }));
-                    }
-                }
-            }
+    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted (of one that was banned, if
+    /// all were), or of another claim, whose owner may have stopped for ever.
+    fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
+        let live = seen.slots().filter(|(_, held)| held.is_live());
+        let nearest = match self.overflow {
+            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.turn(*held, version, now)),
+            Overflow::Deny | Overflow::Admit => None,
+        };
+        if let Some((at, held)) = nearest {
+            let leaves = Some(Event::Evicted);
+            return Some(Claimable { at, held, leaves });
         }
-        nearest.map(|(_, place)| place).or(pending)
+        let (at, held) = seen.slots().find(|(_, held)| held.is_pending())?;
+        let leaves = None;
+        Some(Claimable { at, held, leaves })
     }
 
     /// Claims a place for a key. `None` if it has changed.
     pub(super) fn claim(&self, spot: &Spot, place: Claimable, now: Tick) -> Option<Content> {
         let is_idle = matches!(place.leaves, Some(Event::TakenOver));
         let afterwards = mistake!(RaisesAfterwards);
-        if is_idle && !afterwards {
-            self.raise(now);
+        let left_at = match is_idle {
+            true => self.idle_since(place.held).unwrap_or(now),
+            false => Tick::ZERO,
+        };
+        if !afterwards {
+            self.raise(left_at);
         }
         let nonce = mistake!(NumbersAlike => 0, else self.events.nonce());
-        let claim = Content::pending(spot.tag, place.at.second, nonce);
+        let claim = Content::pending(spot.tag(), place.at.second, nonce);
         self.table.exchange(place.at, place.held, claim).ok()?;
-        if is_idle && afterwards {
-            self.raise(now);
+        if afterwards {
+            self.raise(left_at);
         }
         if let Some(event) = place.leaves {
             self.events.count(event);
@@ -138,7 +90,15 @@ impl<A: Algorithm> Core<A> {
         Some(claim)
     }
 
-    /// Says that a key leaves as idle at this tick.
+    /// A tick since which an idle key has been idle, if it is known: as long ago as can be, so that who is late is
+    /// counted no later than he must be.
+    fn idle_since(&self, held: Content) -> Option<Tick> {
+        let version = self.plans.version();
+        let (_, since) = self.plans.turn(held, version, Tick::ZERO);
+        self.plans.is_idle(held, version, since).then_some(since)
+    }
+
+    /// Says that a key leaves that has been idle since this tick.
     fn raise(&self, now: Tick) {
         let now = now.as_nanos();
         // ORDERING: Relaxed. What it is compared with may be old, which only writes the same again.
@@ -151,7 +111,8 @@ impl<A: Algorithm> Core<A> {
 
     /// Ends a claim, if it is still there.
     pub(super) fn give_up(&self, at: At, claim: Content) {
-        let _ = self.table.exchange(at, claim, Content::GIVEN_UP);
+        let held = mistake!(GivesUpBlindly => self.table.load(at), else claim);
+        let _ = self.table.exchange(at, held, Content::GIVEN_UP);
     }
 
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have been ended. If so, the
@@ -161,23 +122,20 @@ impl<A: Algorithm> Core<A> {
         // the other has seen. It also comes before the neighbours that are skipped.
         // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
         fence(Ordering::SeqCst);
-        let mut seen = false;
-        let other = self.table.visit(spot, |at, held| {
+        let mut is_after = false;
+        for (at, held) in self.table.look(spot).slots() {
             if at == claim {
-                seen = true;
-                return None;
+                is_after = true;
+            } else if held.is_of(spot.tag(), at.second) && !mistake!(LooksOnce) {
+                let ends = held.is_pending() && is_after;
+                if !ends {
+                    return None;
+                }
+                let is_left = mistake!(LeavesOtherClaims);
+                if !is_left && self.table.exchange(at, held, Content::GIVEN_UP).is_err() {
+                    return None;
+                }
             }
-            if !held.is_of(spot.tag) || mistake!(LooksOnce) {
-                return None;
-            }
-            let ends = held.is_pending() && seen;
-            match ends && self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
-                true => None,
-                false => Some(()),
-            }
-        });
-        if other.is_some() {
-            return None;
         }
         // ORDERING: Relaxed. Whoever saw that the key had left saw what was published before that.
         // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
@@ -185,15 +143,5 @@ impl<A: Algorithm> Core<A> {
         Some(Tick::from_nanos(
             mistake!(IgnoresTheHorizon => 0, else horizon),
         ))
-    }
-}
-
-/// The room in the line that is less in use, or in the first of two that are hardly in use.
-fn better([first, second]: [Survey; 2]) -> Option<Claimable> {
-    let prefer_first = first.used < FEW || first.used <= second.used;
-    match (first.room(), second.room()) {
-        (Some(first), None) => Some(first),
-        (Some(first), Some(_)) if prefer_first => Some(first),
-        (_, second) => second,
     }
 }

@@ -5,7 +5,6 @@ use core::time::Duration;
 
 use super::core::{Asked, Core};
 use super::leave::{Ban, Reset};
-use super::spot::Spot;
 use crate::algorithm::Algorithm;
 use crate::algorithm::Debt;
 use crate::algorithm::Forecast;
@@ -39,7 +38,7 @@ use crate::outcome::{Charged, Denied, Granted};
 pub struct Key<'a, A, C> {
     core: &'a Core<A>,
     clock: &'a C,
-    spot: Spot,
+    hash: u64,
     plan: u8,
 }
 
@@ -51,11 +50,11 @@ pub struct KeyAt<'a, A, C> {
 
 impl<'a, A, C> Key<'a, A, C> {
     #[inline(always)]
-    pub(super) const fn new(core: &'a Core<A>, clock: &'a C, spot: Spot, plan: u8) -> Self {
+    pub(super) const fn new(core: &'a Core<A>, clock: &'a C, hash: u64, plan: u8) -> Self {
         Self {
             core,
             clock,
-            spot,
+            hash,
             plan,
         }
     }
@@ -79,7 +78,7 @@ impl<A: Algorithm, C> Key<'_, A, C> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
         self.at(now).try_acquire()
     }
@@ -89,7 +88,7 @@ impl<A: Algorithm, C> Key<'_, A, C> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         self.at(now).try_acquire_n(n)
     }
@@ -102,7 +101,7 @@ impl<A: Algorithm, C> Key<'_, A, C> {
 
     /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a ban.
     pub fn forget(&self) -> bool {
-        self.core.forget(&self.spot)
+        self.core.forget(self.hash)
     }
 }
 
@@ -118,7 +117,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.at(self.now()).try_acquire()
     }
@@ -128,7 +127,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         self.at(self.now()).try_acquire_n(n)
     }
@@ -226,7 +225,7 @@ impl<A: Algorithm, C> KeyAt<'_, A, C> {
     #[inline(always)]
     const fn asked(&self) -> Asked {
         Asked {
-            spot: self.key.spot,
+            hash: self.key.hash,
             plan: self.key.plan,
             now: self.now,
         }

@@ -3,8 +3,8 @@
 use core::convert::Infallible;
 
 use super::core::Core;
+use super::seen::Found;
 use super::slot::Content;
-use super::spot::Spot;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
@@ -13,17 +13,15 @@ use crate::outcome::Denied;
 
 impl<A: Algorithm> Core<A> {
     /// Whether the key was in the table. It isn't any more.
-    pub(super) fn forget(&self, spot: &Spot) -> bool {
+    pub(super) fn forget(&self, hash: u64) -> bool {
+        let spot = &self.table.spot(hash);
         loop {
-            let found = self.table.visit(spot, |at, held| {
-                let is_here = held.is_of(spot.tag);
-                is_here.then_some((at, held))
-            });
-            let Some((at, held)) = found else {
+            let seen = self.table.look(spot);
+            // Who has only claimed a slot for it comes afterwards.
+            let Found::Live(at, held) = seen.find(spot.tag()) else {
                 return false;
             };
-            let is_gone = self.table.exchange(at, held, Content::GIVEN_UP).is_ok();
-            if is_gone && held.is_live() {
+            if self.table.exchange(at, held, Content::GIVEN_UP).is_ok() {
                 self.events.count(Event::Forgotten);
                 return true;
             }
@@ -47,8 +45,8 @@ impl<A: Algorithm> Deed<A> for Ban {
         Ok((next, ()))
     }
 
-    fn refused(&self, why: fn(u64) -> Denied) -> Option<Denied> {
-        Some(why(0))
+    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
+        Some(Err(why(0)))
     }
 }
 
@@ -62,5 +60,45 @@ impl<A> Deed<A> for Reset {
 
     fn run(&mut self, _algorithm: &A, _held: Held) -> Result<(u64, ()), Infallible> {
         Ok((0, ()))
+    }
+}
+
+/// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there, but it ends when it
+/// would have ended. `None` if it is over.
+pub(super) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
+    let last = last_without_permits(old, word, now)?;
+    Some(banned_until(new, last))
+}
+
+/// The last tick at which there is no permit yet, if there is none now.
+pub(super) fn last_without_permits<A: Algorithm>(
+    algorithm: &A,
+    word: u64,
+    now: Tick,
+) -> Option<Tick> {
+    let has_none = |tick| algorithm.available(word, Tick::from_nanos(tick)) == 0;
+    let (mut none, mut stride) = (now.as_nanos(), 1_u64 << 63);
+    while stride > 0 {
+        match none.checked_add(stride) {
+            Some(later) if has_none(later) => none = later,
+            _ => {}
+        }
+        stride >>= 1;
+    }
+    has_none(none).then_some(Tick::from_nanos(none))
+}
+
+/// A word without a permit until this tick, and with one right after it, where there are such words.
+pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
+    let then = Tick::from_nanos(last.as_nanos().saturating_add(1));
+    let all_but_one = algorithm.available(0, then).saturating_sub(1);
+    let (word, _) = algorithm.take_up_to(0, then, all_but_one);
+    // Of windows there are none: whoever is late has what is there in the window that begins then.
+    match [Tick::ZERO, last]
+        .iter()
+        .all(|tick| algorithm.available(word, *tick) == 0)
+    {
+        true => word,
+        false => algorithm.take_up_to(0, last, u64::MAX).0,
     }
 }

@@ -8,23 +8,28 @@ mod hasher;
 mod insert;
 mod key;
 mod leave;
-mod overflow;
 mod plan;
 mod plans;
 mod quota;
+mod seen;
 mod slot;
 mod snapshot;
 mod spot;
 mod stats;
 mod table;
 mod verbs;
+#[cfg(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+))]
+mod witness;
 
 use ::core::fmt;
 use ::core::num::NonZeroU64;
 
+pub use crate::overflow::Overflow;
 pub use hasher::{KeyHasher, Seeded};
 pub use key::{Key, KeyAt};
-pub use overflow::Overflow;
 pub use plan::PlanOf;
 pub use snapshot::{RestoreError, Restored};
 pub use stats::KeyedStats;

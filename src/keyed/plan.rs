@@ -31,8 +31,7 @@ impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
             clock,
             hasher,
         } = self.gate;
-        let spot = core.table.spot(hasher.hash_key(key));
-        Key::new(core, clock, spot, self.plan)
+        Key::new(core, clock, hasher.hash_key(key), self.plan)
     }
 }
 
@@ -42,7 +41,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
         self.key(key).at(now).try_acquire()
     }
@@ -52,7 +51,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at<Q: Hash + ?Sized>(
         &self,
         key: &Q,
@@ -69,7 +68,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
         self.key(key).try_acquire()
     }
@@ -79,7 +78,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         self.key(key).try_acquire_n(n)
     }

@@ -6,128 +6,60 @@ use std::sync::OnceLock;
 use std::vec::Vec;
 
 use super::changes::Changes;
-use super::slot::Content;
+use super::leave::ban_in;
+use super::slot::{Content, State};
+use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, Requota};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, Ordering};
+use crate::primitive::{AtomicU64, IS_MODEL, Ordering};
 use crate::quota::ConfigError;
 
 /// The most plans that a table can have.
 pub(super) const PLANS: u64 = 8;
-/// How many versions of a plan a slot can tell apart.
-pub(super) const VERSIONS: u64 = 64;
+/// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
+pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
-/// The plans, of which there is at least one.
+/// The plans, of which there is at least one, and what they have become since. They have one version together: so the
+/// word of a slot is of one version, also where its key goes from plan to plan.
 pub(super) struct Plans<A> {
-    first: Plan<A>,
-    others: Box<[Plan<A>]>,
-    /// What a table of one plan never does.
-    carry_over: Option<CarryOver<A>>,
-}
-
-/// An algorithm, and what it has become since.
-pub(super) struct Plan<A> {
     first: A,
+    others: Box<[A]>,
     version: AtomicU64,
     changes: OnceLock<Changes<A>>,
+    /// What a table of one plan never does.
+    carry_over: Option<CarryOver<A>>,
 }
 
 impl<A> Plans<A> {
     pub(super) fn one(algorithm: A) -> Self {
         Self {
-            first: Plan::new(algorithm),
+            first: algorithm,
             others: Box::default(),
+            version: AtomicU64::new(0),
+            changes: OnceLock::new(),
             carry_over: None,
         }
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// What a plan was at first.
     #[inline(always)]
-    pub(super) fn get(&self, plan: u8) -> Option<&Plan<A>> {
+    pub(super) fn get(&self, plan: u8) -> Option<&A> {
         match plan {
             0 => Some(&self.first),
             other => self.others.get(usize::from(other) - 1),
         }
     }
 
-    pub(super) const fn first(&self) -> &Plan<A> {
-        &self.first
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.others.len() + 1
-    }
-}
-
-impl<A: Requota> Plans<A> {
-    pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, ConfigError> {
-        let mut plans = algorithms.into_iter().map(Plan::new);
-        let Some(first) = plans.next() else {
-            return Err(ConfigError::ZeroPlans);
-        };
-        let max = PLANS as usize;
-        // One more than there may be is enough to know.
-        let others: Vec<_> = plans.take(max).collect();
-        if others.len() >= max {
-            let plans = others.len() + 1;
-            return Err(ConfigError::TooManyPlans { plans, max });
-        }
-        Ok(Self {
-            first,
-            others: others.into(),
-            carry_over: Some(A::carry_over),
-        })
-    }
-}
-
-impl<A: Algorithm> Plans<A> {
-    /// Whether the key of a slot can no longer be told from a fresh one.
-    pub(super) fn is_idle(&self, held: Content, now: Tick) -> bool {
-        self.ask(held, |algorithm, word| algorithm.is_idle(word, now))
-            .unwrap_or(false)
-    }
-
-    /// About when that will be so.
-    pub(super) fn idle_at(&self, held: Content, now: Tick) -> Tick {
-        self.ask(held, |algorithm, word| algorithm.idle_at(word, now))
-            .unwrap_or(Tick::MAX)
-    }
-
-    /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
-    fn ask<T>(&self, held: Content, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
-        let plan = self.get(held.plan())?;
-        let version = plan.version();
-        let word = plan.brought(held, version)?;
-        plan.with(version, |algorithm| ask(algorithm, word))
-    }
-
-    /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
-    pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
-        let to = self.get(plan)?;
-        if held.plan() == plan {
-            return to.brought(held, version);
-        }
-        let from = self.get(held.plan())?;
-        let latest = from.version();
-        let word = from.brought(held, latest)?;
-        let Some(carry_over) = self.carry_over else {
-            return Some(word);
-        };
-        from.with(latest, |from| {
-            to.with(version, |to| carry_over(from, word, now, to))
-        })?
-    }
-}
-
-impl<A> Plan<A> {
-    fn new(algorithm: A) -> Self {
-        Self {
-            first: algorithm,
-            version: AtomicU64::new(0),
-            changes: OnceLock::new(),
-        }
+    /// What all were at first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &A> {
+        core::iter::once(&self.first).chain(&self.others)
     }
 
     /// Which version is in force.
@@ -144,58 +76,128 @@ impl<A> Plan<A> {
         self.version.store(version, Ordering::Release);
     }
 
-    /// What it was at first.
-    #[inline(always)]
-    pub(super) const fn first(&self) -> &A {
-        &self.first
-    }
-
-    /// Does something with the algorithm of a version. `None` if that is over.
-    #[inline]
-    pub(super) fn with<T>(&self, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
-        if version == 0 {
-            return Some(act(&self.first));
-        }
-        let change = self.changes.get()?.read(version)?;
-        Some(act(&change.algorithm))
-    }
-
     pub(super) const fn changes(&self) -> &OnceLock<Changes<A>> {
         &self.changes
     }
 
-    /// The word of a slot of this plan as it goes on in this version. `None` if that is over, or the slot's.
-    pub(super) fn brought(&self, held: Content, version: u64) -> Option<u64> {
-        let behind = version.wrapping_sub(held.version()) % VERSIONS;
-        if behind == 0 {
-            return Some(held.word);
+    /// Does something with a plan as it is in a version. `None` if there is no such plan, or the version is over.
+    #[inline]
+    pub(super) fn with<T>(&self, plan: u8, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+        if version == 0 {
+            return Some(act(self.get(plan)?));
         }
-        let changes = self.changes.get()?;
+        let change = self.changes.get()?.read(plan, version)?;
+        Some(act(&change.algorithm))
+    }
+}
+
+impl<A: Requota> Plans<A> {
+    pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, ConfigError> {
+        let mut plans = algorithms.into_iter();
+        let Some(first) = plans.next() else {
+            return Err(ConfigError::ZeroPlans);
+        };
+        let max = PLANS as usize;
+        // One more than there may be is enough to know.
+        let others: Vec<_> = plans.take(max).collect();
+        if others.len() >= max {
+            let plans = others.len() + 1;
+            return Err(ConfigError::TooManyPlans { plans, max });
+        }
+        Ok(Self {
+            others: others.into(),
+            carry_over: Some(A::carry_over),
+            ..Self::one(first)
+        })
+    }
+}
+
+impl<A: Algorithm> Plans<A> {
+    /// The word of a live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    #[inline]
+    pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<u64> {
+        match version.wrapping_sub(held.version()) % VERSIONS {
+            0 => Some(held.word),
+            behind => self.brought_up_from(held, behind, version),
+        }
+    }
+
+    fn brought_up_from(&self, held: Content, behind: u64, version: u64) -> Option<u64> {
+        let (changes, plan) = (self.changes.get()?, held.plan());
         let mut word = held.word;
         // No slot is of a version from before the first one, but one may be of a later one than this.
         let mut at = version.checked_sub(behind)?;
         while at < version {
-            let next = changes.read(at + 1)?;
-            let carry = |old: &A| changes.carry(&next, old, word);
-            word = self.with(at, carry)?;
+            let next = changes.read(plan, at + 1)?;
+            if let Some(keep) = next.keep {
+                let carry = |old: &A| {
+                    let is_banned = held.state() == State::Banned && keep != Keep::Fresh;
+                    let ban = is_banned.then(|| ban_in(old, word, next.at, &next.algorithm));
+                    ban.flatten()
+                        .unwrap_or_else(|| changes.carry(&next, old, word))
+                };
+                word = self.with(plan, at, carry)?;
+            }
             at += 1;
         }
         Some(word)
+    }
+
+    /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no older than the slot.
+    pub(super) fn is_idle(&self, held: Content, version: u64, now: Tick) -> bool {
+        self.ask(held, version, |algorithm, word| {
+            algorithm.is_idle(word, now)
+        })
+        .unwrap_or(false)
+    }
+
+    /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, and those who
+    /// were banned after all others.
+    pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> (bool, Tick) {
+        let idle_at = self.ask(held, version, |algorithm, word| {
+            algorithm.idle_at(word, now)
+        });
+        let is_banned = held.state() == State::Banned;
+        (is_banned, idle_at.unwrap_or(Tick::MAX))
+    }
+
+    /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
+    #[inline]
+    fn ask<T>(&self, held: Content, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
+        let word = self.brought_up(held, version)?;
+        self.with(held.plan(), version, |algorithm| ask(algorithm, word))
+    }
+
+    /// The word of a live slot of this version, as it goes on in this plan. `None` if the version is over.
+    pub(super) fn gone_over(
+        &self,
+        held: Content,
+        plan: u8,
+        version: u64,
+        now: Tick,
+    ) -> Option<u64> {
+        let word = held.word;
+        let carry_over = match self.carry_over {
+            Some(carry_over) if held.plan() != plan => carry_over,
+            _ => return Some(word),
+        };
+        self.with(held.plan(), version, |from| {
+            self.with(plan, version, |to| {
+                let is_banned = held.state() == State::Banned;
+                let ban = is_banned.then(|| ban_in(from, word, now, to));
+                ban.flatten()
+                    .unwrap_or_else(|| carry_over(from, word, now, to))
+            })
+        })?
     }
 }
 
 impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = core::iter::once(&self.first).chain(&self.others);
-        f.debug_list().entries(all).finish()
-    }
-}
-
-impl<A: fmt::Debug> fmt::Debug for Plan<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan")
+        f.debug_struct("Plans")
             .field("first", &self.first)
+            .field("others", &self.others)
             .field("version", &self.version())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -2,81 +2,91 @@
 
 use super::changes::{Change, Changes, PARTS};
 use super::core::Core;
-use super::plans::Plan;
 use super::slot::Content;
 use super::table::At;
 use crate::adjustable::Keep;
 use crate::algorithm::{Requota, Settings};
 use crate::clock::Tick;
-use crate::primitive::mistake;
+use crate::primitive::{Ordering, fence, mistake};
 use crate::quota::{ConfigError, Quota};
 
 impl<A: Requota + Settings + Clone> Core<A> {
     pub(super) fn set_quota(
         &self,
-        index: u8,
+        plan: u8,
         quota: Quota,
         keep: Keep,
         at: Tick,
     ) -> Result<(), ConfigError> {
-        let Some(plan) = self.plans.get(index) else {
-            let (plan, plans) = (index.into(), self.plans.count());
-            return Err(ConfigError::NoSuchPlan { plan, plans });
-        };
-        let changes = plan.changes().get_or_init(|| Changes::new(plan.first()));
+        let all = || Changes::new(self.plans.all());
+        let changes = self.plans.changes().get_or_init(all);
         changes.change(|latest| {
+            let Some(algorithm) = latest.get_mut(usize::from(plan)) else {
+                return Err(self.no_such(plan));
+            };
             // What is in force already goes on as it is.
-            if keep != Keep::Fresh && latest.quota() == quota {
+            if keep != Keep::Fresh && algorithm.quota() == quota {
                 return Ok(());
             }
-            let algorithm = latest.with_quota(quota)?;
-            *latest = algorithm.clone();
-            let version = plan.version();
+            *algorithm = algorithm.with_quota(quota)?;
+            let version = self.plans.version();
             if !mistake!(SweepsNothing) {
-                self.sweep(index, plan, version);
+                self.sweep(version);
             }
-            let change = Change {
-                algorithm,
-                at,
-                keep,
-            };
             // It does not come again: 2^64 changes take centuries.
             let version = version.wrapping_add(1);
-            changes.write(version, &change);
-            plan.bring(version);
+            for (index, algorithm) in (0..).zip(latest) {
+                let change = Change {
+                    algorithm: algorithm.clone(),
+                    at,
+                    keep: (index == plan).then_some(keep),
+                };
+                changes.write(index, version, &change);
+            }
+            self.plans.bring(version);
             Ok(())
         })
     }
 
-    pub(super) fn quota(&self, index: u8) -> Result<Quota, ConfigError> {
-        let Some(plan) = self.plans.get(index) else {
-            let (plan, plans) = (index.into(), self.plans.count());
-            return Err(ConfigError::NoSuchPlan { plan, plans });
+    pub(super) fn quota(&self, plan: u8) -> Result<Quota, ConfigError> {
+        let quota = match self.plans.changes().get() {
+            Some(changes) => {
+                changes.change(|latest| latest.get(usize::from(plan)).map(Requota::quota))
+            }
+            None => self.plans.get(plan).map(Requota::quota),
         };
-        match plan.changes().get() {
-            Some(changes) => Ok(changes.change(|latest| latest.quota())),
-            None => Ok(plan.first().quota()),
-        }
+        quota.ok_or_else(|| self.no_such(plan))
+    }
+
+    fn no_such(&self, plan: u8) -> ConfigError {
+        let (plan, plans) = (plan.into(), self.plans.count());
+        ConfigError::NoSuchPlan { plan, plans }
     }
 
     /// Brings a part of the table up to this version, which is in force.
-    fn sweep(&self, index: u8, plan: &Plan<A>, version: u64) {
-        let (part, lines) = ((version % PARTS) as u128, self.table.len() as u128);
+    fn sweep(&self, version: u64) {
+        // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found free here passes that
+        // one later, and so reads this version or a later one; who passed it before is found here, and ended.
+        // Model: loom-tests/tests/keyed_quota.rs::who_is_late_by_many_changes_mixes_nothing
+        fence(Ordering::SeqCst);
+        let (part, lines) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;
         for line in border(part)..border(part + 1) {
             for (at, held) in self.table.slots_of(line) {
-                self.bring_up(index, plan, version, at, held);
+                self.bring_up(version, at, held);
             }
         }
     }
 
     /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
-    fn bring_up(&self, index: u8, plan: &Plan<A>, version: u64, at: At, mut held: Content) {
+    fn bring_up(&self, version: u64, at: At, mut held: Content) {
         loop {
-            let next = if held.is_pending() {
+            let next = if held.is_pending() && mistake!(SparesClaims) {
+                return;
+            } else if held.is_pending() {
                 Content::GIVEN_UP
-            } else if held.is_live() && held.plan() == index {
-                match plan.brought(held, version) {
+            } else if held.is_live() {
+                match self.plans.brought_up(held, version) {
                     Some(word) => held.with_word(word).with_version(version),
                     // Nobody brings another version meanwhile.
                     None => return,

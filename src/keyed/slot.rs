@@ -8,6 +8,7 @@
 //! ```
 
 use super::plans::{PLANS, VERSIONS};
+use crate::primitive::{IS_MODEL, mistake};
 
 const STATE: u64 = 0b11;
 const SECOND: u64 = 0b100;
@@ -15,7 +16,7 @@ const PLAN_SHIFT: u32 = 3;
 const VERSION_SHIFT: u32 = 6;
 pub(super) const TAG_SHIFT: u32 = 12;
 const TAG: u64 = !0 << TAG_SHIFT;
-const _: () = assert!(PLANS == 8 && VERSIONS == 64);
+const _: () = assert!(PLANS == 8 && (VERSIONS == 64 || IS_MODEL && VERSIONS < 64));
 
 /// What is in a slot's first two bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,12 @@ impl Content {
             | (second as u64) << 2
             | State::Live as u64;
         Self { label, word }
+    }
+
+    /// The same label, of the second pair.
+    #[inline(always)]
+    pub(super) const fn of_second(label: u64) -> u64 {
+        label | SECOND
     }
 
     /// A claim for a key.
@@ -134,9 +141,11 @@ impl Content {
         self.label & STATE == State::Free as u64
     }
 
-    /// Whether it is, or is to be, this key's.
-    pub(super) const fn is_of(self, tag: u64) -> bool {
-        self.label & TAG == tag && !self.is_free()
+    /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of lines or the first.
+    /// (In the other one it would be another key's, which has the same tag.)
+    pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
+        let its_pair = mistake!(IgnoresThePair => self.is_second(), else second);
+        self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2 && !self.is_free()
     }
 
     pub(super) const fn tag(self) -> u64 {

@@ -21,96 +21,92 @@ pub(super) const HASH_BITS: u32 = 60;
 /// A key's place in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spot {
-    /// The tag, where a slot has it.
-    pub(super) tag: u64,
-    /// The home line of the first pair.
-    pub(super) first: usize,
-    /// That of the second.
-    pub(super) second: usize,
+    /// The key's hash, of which 60 bits count.
+    hash: u64,
+    /// How many lines there are.
+    lines: NonZeroU64,
 }
 
 impl Spot {
-    /// That of a key with this hash, in a table of so many pairs.
+    /// That of a key with this hash, in a table of so many lines, which are an even number.
     #[inline(always)]
-    pub(super) fn of(hash: u64, pairs: NonZeroU64) -> Self {
-        let tag = hash << TAG_SHIFT;
-        let first = scale(hash << (u64::BITS - HASH_BITS), pairs.get());
-        let second = Self::other(first, tag, pairs);
-        Self {
-            tag,
-            first: Self::home(first, hash),
-            second: match second == first {
-                // There is one pair.
-                true => Self::home(first, !hash),
-                false => Self::home(second, hash >> 1),
-            },
-        }
+    pub(super) const fn of(hash: u64, lines: NonZeroU64) -> Self {
+        Self { hash, lines }
     }
 
-    /// The second pair of a key, by the first.
+    /// The tag, where a slot has it.
     #[inline(always)]
-    fn other(first: u64, tag: u64, pairs: NonZeroU64) -> u64 {
-        let second = first + Self::distance(tag, pairs);
-        match second >= pairs.get() {
-            true => second - pairs.get(),
-            false => second,
-        }
+    pub(super) const fn tag(&self) -> u64 {
+        self.hash << TAG_SHIFT
     }
 
-    /// How far the second pair is from the first.
+    /// The home line of the first pair.
     #[inline(always)]
-    fn distance(tag: u64, pairs: NonZeroU64) -> u64 {
-        let others = pairs.get() - 1;
-        // As far as it can be told, in no relation to the first pair.
-        scale(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15), others) + others.min(1)
+    pub(super) fn first(&self) -> usize {
+        scale(self.fraction(), self.lines.get()) as usize
     }
 
-    /// The home line in a pair, by the last bit.
+    /// That of the second: as far as it can be told, in no relation to the first; but of an odd and an even line. So
+    /// they are two lines, also where both pairs are one.
     #[inline(always)]
-    fn home(pair: u64, bit: u64) -> usize {
-        (pair << 1 | bit & 1) as usize
+    pub(super) fn second(&self) -> usize {
+        let other = scale(
+            self.fraction().wrapping_add(distance(self.tag())),
+            self.lines.get(),
+        );
+        (other as usize & !1) | (!self.first() & 1)
+    }
+
+    /// The hash, as a fraction of 2^64.
+    #[inline(always)]
+    const fn fraction(&self) -> u64 {
+        self.hash << (u64::BITS - HASH_BITS)
     }
 
     /// The slot of a line where a key is looked for first; of the first line, or the second.
     #[inline(always)]
     pub(super) const fn preferred(&self, second: bool) -> usize {
-        (self.tag >> (TAG_SHIFT + 2 + 2 * second as u32) & 3) as usize
+        (self.hash >> (2 * second as u32) & 3) as usize
     }
 
     /// The lines where it may be, in the key's own order, and whether each is of the second pair.
     pub(super) fn lines(&self) -> [Option<(usize, bool)>; 4] {
-        let (third, fourth) = (self.first ^ 1, self.second ^ 1);
-        let is_one_pair = third == self.second;
+        let (first, second) = (self.first(), self.second());
+        let (third, fourth) = (first ^ 1, second ^ 1);
+        let is_one_pair = third == second;
         [
-            Some((self.first, false)),
-            Some((self.second, true)),
+            Some((first, false)),
+            Some((second, true)),
             (!is_one_pair).then_some((third, false)),
             (!is_one_pair).then_some((fourth, true)),
         ]
     }
 
-    /// The hash of the key that is in this line, with this tag, in the second of its pairs or in the first.
-    pub(super) fn hash(line: usize, tag: u64, second: bool, pairs: NonZeroU64) -> Option<u64> {
-        let pair = line as u64 >> 1;
-        let first = match second {
-            false => pair,
-            true => match pair.checked_sub(Self::distance(tag, pairs)) {
-                Some(first) => first,
-                None => (pair + pairs.get()).checked_sub(Self::distance(tag, pairs))?,
-            },
-        };
-        let low = tag >> TAG_SHIFT;
-        let highs = 1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
-        // A pair is no larger than what has the same high bits, but may lie across a border: there are two to be
-        // tried, or more in a model's small table.
-        let border = |pair: u64| {
-            let high = u128::from(pair) * u128::from(highs) / u128::from(pairs.get());
-            (high as u64).min(highs - 1)
-        };
-        let highs = border(first)..=border(first.saturating_add(1));
-        let mut hashes = highs.map(|high| high << (u64::BITS - TAG_SHIFT) | low);
-        hashes.find(|hash| scale(hash << (u64::BITS - HASH_BITS), pairs.get()) == first)
+    /// That of the key which is in this line, with this tag, in the second of its pairs or in the first. `None` if
+    /// there can't be such a key.
+    pub(super) fn found(line: usize, tag: u64, second: bool, lines: NonZeroU64) -> Option<Self> {
+        // The bits that the tag has not: the table has so many pairs that they differ by one pair at least.
+        let highs = 0..1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
+        let mut spots = highs.map(|high| {
+            let hash = high << (u64::BITS - TAG_SHIFT) | tag >> TAG_SHIFT;
+            Self::of(hash, lines)
+        });
+        spots.find(|spot| {
+            let home = if second { spot.second() } else { spot.first() };
+            home >> 1 == line >> 1
+        })
     }
+
+    /// The hash, as far as it counts.
+    pub(super) const fn hash(&self) -> u64 {
+        self.hash & ((1 << HASH_BITS) - 1)
+    }
+}
+
+/// How far the second pair is from the first, as a fraction of 2^64.
+#[inline(always)]
+const fn distance(tag: u64) -> u64 {
+    tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// `below` times a fraction of 2^64.
@@ -128,17 +124,27 @@ mod tests {
     #[test]
     fn a_hash_is_known_by_the_place() {
         let mut hash = 1_u64;
-        for pairs in [256, 257, 300, 511, 512, 1000, 65_537, 11_641_532, 1 << 40] {
-            let pairs = NonZeroU64::new(pairs).expect("not zero");
+        for pairs in [
+            256_u64,
+            257,
+            300,
+            511,
+            512,
+            1000,
+            65_537,
+            11_641_532,
+            1 << 40,
+        ] {
+            let lines = NonZeroU64::new(2 * pairs).expect("not zero");
             for turn in 0..2000 {
                 hash = hash
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(turn);
                 let known = hash & ((1 << HASH_BITS) - 1);
-                let spot = Spot::of(hash, pairs);
+                let spot = Spot::of(hash, lines);
                 for (line, second) in spot.lines().into_iter().flatten() {
-                    let found = Spot::hash(line, spot.tag, second, pairs);
-                    assert_eq!(found, Some(known), "{pairs} {line} {second}");
+                    let found = Spot::found(line, spot.tag(), second, lines);
+                    assert_eq!(found.map(|spot| spot.hash()), Some(known), "{pairs}");
                 }
             }
         }

@@ -4,11 +4,10 @@
 //! it has become another key's, or of another version. `docs/ORDERINGS.md` has the protocol in full.
 
 use core::num::NonZeroU64;
-use std::boxed::Box;
 
-use super::slot::{Content, State};
+use super::slot::Content;
 use super::spot::Spot;
-use crate::primitive::{AtomicU128, Line, Ordering, SLOTS, lines, mistake};
+use crate::primitive::{AtomicU128, Line, Lines, Ordering, Quick, SLOTS, mistake};
 
 /// A slot, by line and place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,36 +20,52 @@ pub(super) struct At {
 
 #[derive(Debug)]
 pub(super) struct Table {
-    lines: Box<[Line]>,
-    pairs: NonZeroU64,
+    lines: Lines,
+    count: NonZeroU64,
+    quick: Option<Quick>,
 }
 
 impl Table {
     /// So many pairs of lines, all empty; `None` if there is no memory for them.
     pub(super) fn new(pairs: NonZeroU64) -> Option<Self> {
-        let count = usize::try_from(pairs.get()).ok()?.checked_mul(2)?;
-        let lines = lines(count)?;
-        Some(Self { lines, pairs })
+        let count = pairs.checked_mul(NonZeroU64::MIN.saturating_add(1))?;
+        let lines = Lines::zeroed(usize::try_from(count.get()).ok()?)?;
+        Some(Self {
+            lines,
+            count,
+            quick: Quick::there(),
+        })
+    }
+
+    /// An empty one of the same size.
+    pub(super) fn like(other: &Self) -> Option<Self> {
+        Self::new(NonZeroU64::new(other.count.get() / 2)?)
     }
 
     #[inline(always)]
-    pub(super) const fn pairs(&self) -> NonZeroU64 {
-        self.pairs
+    pub(super) const fn lines(&self) -> NonZeroU64 {
+        self.count
     }
 
     /// How many slots there are.
-    pub(super) const fn slots(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         self.lines.len() * SLOTS
     }
 
     /// How many lines there are.
-    pub(super) const fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lines.len()
+    }
+
+    /// What those need who decide at the first turn.
+    #[inline(always)]
+    pub(super) const fn quick(&self) -> Option<Quick> {
+        self.quick
     }
 
     #[inline(always)]
     pub(super) fn spot(&self, hash: u64) -> Spot {
-        Spot::of(hash, self.pairs)
+        Spot::of(hash, self.count)
     }
 
     #[inline(always)]
@@ -66,66 +81,49 @@ impl Table {
     #[inline(always)]
     pub(super) fn load(&self, at: At) -> Content {
         match self.slot(at) {
-            Some(slot) => load(slot),
+            Some(slot) => {
+                // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its
+                // version's parameters and the horizon under which another key left, is there for who sees it.
+                // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+                let order = Ordering::Acquire;
+                Content::of_bits(match self.quick {
+                    Some(quick) => quick.load(slot, order),
+                    None => slot.load(order),
+                })
+            }
             None => Content::GIVEN_UP,
         }
     }
 
-    /// Where a live slot has exactly one of these labels, of the first pair or of the second, in a home line.
+    /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a home line.
     #[inline(always)]
-    pub(super) fn find(
-        &self,
-        spot: &Spot,
-        label: u64,
-        second: u64,
-    ) -> Option<(&AtomicU128, Content)> {
-        self.find_in(spot.first, spot.preferred(false), label)
-            .or_else(|| self.find_in(spot.second, spot.preferred(true), second))
+    pub(super) fn find(&self, quick: Quick, spot: &Spot, label: u64) -> Option<Place<'_>> {
+        self.find_in(quick, spot.first(), spot.preferred(false), label)
+            .or_else(|| {
+                let label = Content::of_second(label);
+                self.find_in(quick, spot.second(), spot.preferred(true), label)
+            })
     }
 
     #[inline(always)]
-    fn find_in(&self, line: usize, preferred: usize, label: u64) -> Option<(&AtomicU128, Content)> {
+    fn find_in(
+        &self,
+        quick: Quick,
+        line: usize,
+        preferred: usize,
+        label: u64,
+    ) -> Option<Place<'_>> {
         let slots = &self.line(line)?.slots;
         let mut turn = 0;
         while turn < SLOTS {
             let slot = slots.get((turn ^ preferred) % SLOTS)?;
-            let held = load(slot);
+            // ORDERING: Acquire. As `load`.
+            // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
+            let held = Content::of_bits(quick.load(slot, Ordering::Acquire));
             if held.label() == label {
-                return Some((slot, held));
+                return Some(Place { slot, held, quick });
             }
             turn += 1;
-        }
-        None
-    }
-
-    /// Visits the slots where a key may be, in its own order, until `visit` breaks off. The neighbours only if
-    /// there is no slot in the home lines that was never used: whoever put the key into a neighbour found none
-    /// there, and they don't come back.
-    pub(super) fn visit<T>(
-        &self,
-        spot: &Spot,
-        mut visit: impl FnMut(At, Content) -> Option<T>,
-    ) -> Option<T> {
-        let mut never_used = false;
-        for (turn, line) in spot.lines().into_iter().enumerate() {
-            if turn == 2 && never_used {
-                break;
-            }
-            let Some((line, second)) = line else {
-                continue;
-            };
-            for place in 0..SLOTS {
-                let at = At {
-                    line,
-                    place,
-                    second,
-                };
-                let held = self.load(at);
-                never_used |= held == Content::NEVER_USED;
-                if let Some(found) = visit(at, held) {
-                    return Some(found);
-                }
-            }
         }
         None
     }
@@ -155,45 +153,39 @@ impl Table {
         // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had been raised, which
         // version is in force; and who claims goes on from what others had published by what was here before.
         // Acquire on failure, as `load`.
-        // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
     }
 }
 
-#[inline(always)]
-pub(super) fn load(slot: &AtomicU128) -> Content {
-    // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its version's
-    // parameters and the horizon under which another key left, is there for who sees it.
-    // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
-    Content::of_bits(slot.load(Ordering::Acquire))
+/// A live slot that was found, and what it held.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'t> {
+    slot: &'t AtomicU128,
+    pub(super) held: Content,
+    quick: Quick,
 }
 
-/// Puts the next word where a key's word is, if all is as it was there; else what is there now.
-#[inline(always)]
-pub(super) fn decide(slot: &AtomicU128, held: Content, next: Content) -> Result<(), Content> {
-    // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here before as it is, for
-    // whoever loads what is written here. On failure Acquire, as `load`.
-    // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
-    let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
-    let exchanged = slot.compare_exchange_weak(held.bits(), next.bits(), success, failure);
-    match exchanged.map_err(Content::of_bits) {
-        Ok(_) => Ok(()),
-        Err(seen) if mistake!(ForgetsTheOwner) && seen.word == held.word && seen != held => {
-            decide(slot, seen, seen.with_word(next.word))
-        }
-        Err(seen) => Err(seen),
-    }
-}
-
-impl State {
-    /// Of a slot whose word a deed has changed.
+impl Place<'_> {
+    /// Puts the next word where the key's word is, if all is as it was there; else what is there now.
     #[inline(always)]
-    pub(super) const fn after(self, grants: bool) -> Self {
-        match self {
-            Self::Banned if !grants => Self::Banned,
-            _ => Self::Live,
+    pub(super) fn decide(self, next: u64) -> Result<(), Content> {
+        // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here before as it is,
+        // for whoever loads what is written here. On failure Acquire, as `load`.
+        // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
+        let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
+        let (old, new) = (self.held.bits(), self.held.with_word(next).bits());
+        let exchanged = self
+            .quick
+            .compare_exchange(self.slot, old, new, success, failure);
+        match exchanged.map_err(Content::of_bits) {
+            Ok(_) => Ok(()),
+            Err(seen) if mistake!(ForgetsTheOwner) && seen.word == self.held.word => {
+                Self { held: seen, ..self }.decide(next)
+            }
+            Err(seen) => Err(seen),
         }
     }
 }

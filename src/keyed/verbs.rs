@@ -81,7 +81,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
         self.plan(0).try_acquire_at(key, now)
     }
@@ -91,7 +91,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n_at<Q: Hash + ?Sized>(
         &self,
         key: &Q,
@@ -141,7 +141,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if it was not there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
         self.plan(0).try_acquire(key)
     }
@@ -151,7 +151,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`Denied`] if they were not all there: then nothing was taken.
-    #[inline]
+    #[inline(always)]
     pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
         self.plan(0).try_acquire_n(key, n)
     }
@@ -243,13 +243,21 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> KeyedStats {
-        let (core, now) = (&self.core, self.clock.now());
+        self.stats_at(self.clock().now())
+    }
+}
+
+impl<A: Algorithm, C, S> Keyed<A, C, S> {
+    /// [`stats`](Self::stats) at this tick.
+    #[must_use]
+    pub fn stats_at(&self, now: Tick) -> KeyedStats {
+        let core = &self.core;
         let live = || core.table.all().filter(|(_, held)| held.is_live());
         let of = |event| core.events.of(event);
         KeyedStats {
             tracked: live().count() as u64,
             idle: live()
-                .filter(|(_, held)| core.plans.is_idle(*held, now))
+                .filter(|(_, held)| core.plans.is_idle(*held, core.plans.version(), now))
                 .count() as u64,
             inserted: of(Event::Inserted),
             taken_over: of(Event::TakenOver),

@@ -1,8 +1,6 @@
 //! The memory of a table: zeroed, so that pages which nobody has used are not there, and at the beginning of cache
 //! lines.
 
-use std::boxed::Box;
-
 use super::AtomicU128;
 
 /// Whether this is a model.
@@ -11,18 +9,8 @@ pub(crate) const IS_MODEL: bool = cfg!(any(
     all(tollgate_shuttle, feature = "shuttle")
 ));
 
-/// How many pairs of words a line has.
-#[cfg(not(any(
-    all(tollgate_loom, feature = "loom"),
-    all(tollgate_shuttle, feature = "shuttle")
-)))]
-pub(crate) const SLOTS: usize = 4;
-/// In a model, as few as can be.
-#[cfg(any(
-    all(tollgate_loom, feature = "loom"),
-    all(tollgate_shuttle, feature = "shuttle")
-))]
-pub(crate) const SLOTS: usize = 1;
+/// How many pairs of words a line has: in a model, as few as can be.
+pub(crate) const SLOTS: usize = if IS_MODEL { 1 } else { 4 };
 
 /// A cache line of pairs of words.
 #[derive(Debug)]
@@ -31,41 +19,114 @@ pub(crate) struct Line {
     pub(crate) slots: [AtomicU128; SLOTS],
 }
 
-/// So many lines of zeros; `None` if there is no memory for them.
 #[cfg(not(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")
 )))]
-#[allow(unsafe_code, reason = "nothing else makes zeroed memory of them")]
-pub(crate) fn lines(count: usize) -> Option<Box<[Line]>> {
-    use std::alloc::{Layout, alloc_zeroed};
+pub(crate) use zeroed::Lines;
 
-    let layout = Layout::array::<Line>(count).ok()?;
-    if layout.size() == 0 {
-        return Some(Box::new([]));
+#[cfg(not(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+)))]
+#[allow(
+    unsafe_code,
+    reason = "nothing else makes zeroed memory of atomics, and lines of it"
+)]
+mod zeroed {
+    use core::ptr::NonNull;
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+    use super::{AtomicU128, Line, SLOTS};
+
+    /// Lines of a table, from where the first cache line begins in a piece of memory.
+    #[derive(Debug)]
+    pub(crate) struct Lines {
+        memory: NonNull<u8>,
+        layout: Layout,
+        first: NonNull<Line>,
+        count: usize,
     }
-    // SAFETY: the layout's size is not zero.
-    let memory = unsafe { alloc_zeroed(layout) }.cast::<Line>();
-    if memory.is_null() {
-        return None;
+
+    // SAFETY: the memory belongs to it alone, as a box's would, and can be freed by any thread.
+    unsafe impl Send for Lines {}
+    // SAFETY: all that it gives is shared references to atomics.
+    unsafe impl Sync for Lines {}
+
+    impl Lines {
+        /// So many lines of zeros; `None` if there is no memory for them.
+        ///
+        /// The memory is aligned as its slots only: aligned as lines, many allocators would write the zeros
+        /// themselves, and touch every page. So there are a few slots more.
+        pub(crate) fn zeroed(count: usize) -> Option<Self> {
+            let slots = count.checked_mul(SLOTS)?.checked_add(SLOTS - 1)?;
+            let layout = Layout::array::<AtomicU128>(slots).ok()?;
+            // SAFETY: there are three slots at least, so the layout's size is not zero.
+            let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+            let beyond = memory.addr().get() % align_of::<Line>();
+            let before = (align_of::<Line>() - beyond) % align_of::<Line>();
+            // SAFETY: the address is a multiple of a slot's size, and a line's alignment is `SLOTS` times that. So
+            // `before` is the size of `SLOTS - 1` slots at most, which there are beside those of the lines.
+            let first = unsafe { memory.add(before) }.cast();
+            Some(Self {
+                memory,
+                layout,
+                first,
+                count,
+            })
+        }
     }
-    let lines = core::ptr::slice_from_raw_parts_mut(memory, count);
-    // SAFETY: the memory is of the global allocator, as a box's, has the size and alignment of `count` lines, and
-    // belongs to nobody else. A line is an array of `AtomicU128`, which are in memory as `u128` are, and of which
-    // all zeros are the number 0.
-    Some(unsafe { Box::from_raw(lines) })
+
+    impl core::ops::Deref for Lines {
+        type Target = [Line];
+
+        #[inline(always)]
+        fn deref(&self) -> &[Line] {
+            // SAFETY: from `first` on, which is aligned as lines are, there are the slots of `count` lines, which live
+            // as long as this. They are `AtomicU128`, which are in memory as `u128` are, and all zeros are 0.
+            unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
+        }
+    }
+
+    impl Drop for Lines {
+        fn drop(&mut self) {
+            // SAFETY: it was allocated with this layout, and what is in it needs not be dropped.
+            unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+        }
+    }
 }
 
-/// Atomics of models have to be made one by one.
+/// Lines of a table: atomics of models have to be made one by one.
 #[cfg(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")
 ))]
-pub(crate) fn lines(count: usize) -> Option<Box<[Line]>> {
-    let line = |_| Line {
-        slots: [(); SLOTS].map(|()| AtomicU128::new(0)),
-    };
-    Some((0..count).map(line).collect())
+#[derive(Debug)]
+pub(crate) struct Lines(std::boxed::Box<[Line]>);
+
+#[cfg(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+))]
+impl Lines {
+    pub(crate) fn zeroed(count: usize) -> Option<Self> {
+        let line = |_| Line {
+            slots: [(); SLOTS].map(|()| AtomicU128::new(0)),
+        };
+        Some(Self((0..count).map(line).collect()))
+    }
+}
+
+#[cfg(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+))]
+impl core::ops::Deref for Lines {
+    type Target = [Line];
+
+    fn deref(&self) -> &[Line] {
+        &self.0
+    }
 }
 
 /// Asks for a line before it is needed. It changes nothing but how long that takes then.

@@ -1,6 +1,9 @@
 //! Which of several words a thread uses first.
 
-#[cfg(not(all(tollgate_loom, feature = "loom")))]
+#[cfg(not(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+)))]
 mod number {
     use core::cell::Cell;
 
@@ -42,7 +45,10 @@ mod number {
 }
 
 /// In a model each thread says where it is at home.
-#[cfg(all(tollgate_loom, feature = "loom"))]
+#[cfg(any(
+    all(tollgate_loom, feature = "loom"),
+    all(tollgate_shuttle, feature = "shuttle")
+))]
 mod number {
     pub(super) fn known() -> Option<u64> {
         Some(of_this_thread())

@@ -41,8 +41,8 @@ where
 
 /// The verbs of a limiter whose permits can be had before they are there.
 macro_rules! waits {
-    ([$($bound:ident)+] $($limiter:tt)+) => {
-        impl<A: $($bound +)+ Sized, C> $($limiter)+ {
+    ([$($bound:ident)+] [$($parameters:tt)*] $($limiter:tt)+) => {
+        impl<A: $($bound +)+ Sized, C, $($parameters)*> $($limiter)+ {
             /// [`reserve`](Self::reserve) at this tick.
             ///
             /// # Errors
@@ -70,7 +70,7 @@ macro_rules! waits {
         }
 
         #[cfg(feature = "wait")]
-        impl<A: $($bound +)+ Sized, C: Clock> $($limiter)+ {
+        impl<A: $($bound +)+ Sized, C: Clock, $($parameters)*> $($limiter)+ {
             /// The same limiter for those who wait in futures: see [`On`](crate::On).
             #[inline]
             pub fn on<T: $crate::clock::Timer>(&self, timer: T) -> $crate::wait::On<&Self, T> {
@@ -78,7 +78,7 @@ macro_rules! waits {
             }
         }
 
-        impl<A: $($bound +)+ Sized, C: Clock> $($limiter)+ {
+        impl<A: $($bound +)+ Sized, C: Clock, $($parameters)*> $($limiter)+ {
             /// Takes `n` permits, now or when they will be there: the reservation says when it is
             /// [due](Reservation::due). One exchange, whoever waits; due in the order of arrival.
             ///
@@ -127,7 +127,7 @@ macro_rules! waits {
             }
         }
 
-        impl<A: $($bound +)+ Sized, C: Sleeps> $($limiter)+ {
+        impl<A: $($bound +)+ Sized, C: Sleeps, $($parameters)*> $($limiter)+ {
             /// Takes one permit, and blocks this thread until it is there. It computes when that is, and
             /// sleeps once: it may wake late, never early. Who waits is served in the order of arrival.
             ///
@@ -185,9 +185,9 @@ macro_rules! waits {
     };
 }
 
-#[cfg(feature = "keyed")]
+#[cfg(any(feature = "keyed", feature = "map"))]
 pub(crate) use waits;
 
-waits!([Reserve] Limiter<A, C>);
+waits!([Reserve] [] Limiter<A, C>);
 #[cfg(feature = "wide")]
-waits!([Reserve Settings] Adjustable<A, C>);
+waits!([Reserve Settings] [] Adjustable<A, C>);

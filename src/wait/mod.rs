@@ -1,7 +1,7 @@
 //! Waiting for permits: taken at once by one exchange, used when they are due. No queue, no list: who waits
 //! stands in the word (see the buckets' arithmetic), knows its tick, and sleeps once.
 
-mod blocking;
+pub(crate) mod blocking;
 #[cfg(feature = "tokio")]
 mod bytes;
 #[cfg(feature = "wait")]
@@ -21,7 +21,7 @@ mod turn;
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioTimer;
 pub(crate) use blocking::acquire;
-#[cfg(feature = "keyed")]
+#[cfg(any(feature = "keyed", feature = "map"))]
 pub(crate) use blocking::waits;
 #[cfg(feature = "tokio")]
 pub use bytes::Throttled;

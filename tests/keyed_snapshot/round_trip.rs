@@ -139,7 +139,9 @@ fn each_algorithm_goes_on_as_if_nothing_had_been() {
 
 #[test]
 fn on_a_clock_of_another_phase_no_key_has_more() {
-    for algorithm in all() {
+    // Who is idle begins anew, with what there is initially.
+    let all = all().into_iter();
+    for algorithm in all.filter(|algorithm| !algorithm.to_string().contains("initial")) {
         for to in [0.0, 0.04, 3.2, 59.999, 777.777] {
             for elapsed in [0, 1, 130, 5000] {
                 let (to, elapsed) = (ticks(to), Duration::from_millis(elapsed));

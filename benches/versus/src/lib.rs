@@ -1,5 +1,8 @@
 //! What the comparisons share: limiters by their own verbs, and windows that have been in use for long.
 
+pub mod keys;
+pub mod memory;
+
 use std::time::Duration;
 
 use tollgate::{

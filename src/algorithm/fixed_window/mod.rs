@@ -207,8 +207,8 @@ macro_rules! its_opening {
 
 runs_on!(FixedWindow, its_opening);
 alignable!(FixedWindow);
-settings_of_kinds!(Opening, 11; 0 Aligned 1 FirstHit);
-settings!(FixedWindow, 11, "fixed-window"; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
+settings_of_kinds!(Opening, 12; 0 Aligned 1 FirstHit);
+settings!(FixedWindow, 12, "fixed-window"; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
 /// Where the period is the word's own. On the clock's grid whole permits are carried over.
 impl carry::Recount for FixedWindow {

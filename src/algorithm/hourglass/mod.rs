@@ -126,9 +126,11 @@ impl Hourglass {
     /// Whether such a glass can be made.
     fn fits(&self) -> bool {
         let period = self.period.period();
-        let full = self.limit.get();
+        let Some(initial) = self.limit.get().checked_sub(self.missing) else {
+            return false;
+        };
         period.get() <= MIN_HORIZON_NS
-            && Self::new(period, self.limit, self.back, full).is_ok_and(|made| made == *self)
+            && Self::new(period, self.limit, self.back, initial).is_ok_and(|made| made == *self)
     }
 
     /// The quantum of a period's beginning, rounded up to a nanosecond.
@@ -154,4 +156,4 @@ impl Hourglass {
     }
 }
 
-settings!(Hourglass, 10, if Hourglass::fits; limit most quantum bits shift period back horizon; missing = 0);
+settings!(Hourglass, 11, if Hourglass::fits; limit most quantum bits shift period back horizon missing);

@@ -204,16 +204,15 @@ impl Pace {
         let (unit, reach) = (self.unit.get(), self.reach);
         // A unit is a nanosecond or less.
         let is_usual = self.meter.speed.get() >> SPEED_BITS > 0 && self.round <= 1;
-        if !is_usual || reach > (MAX_WORD - self.round) / 2 {
+        if !is_usual || reach > (MAX_WORD - self.round) / 2 || self.missing > self.burst() {
             return false;
         }
         let made = Self::reaching(self.meter.speed.get(), self.round, unit, reach);
-        made.is_some_and(|made| {
-            made == Self {
-                missing: 0,
-                ..*self
-            }
-        })
+        let whole = Self {
+            missing: 0,
+            ..*self
+        };
+        made == Some(whole)
     }
 
     const fn starting_with(self, initial: u64) -> Self {
@@ -254,6 +253,7 @@ impl Pace<Stairs> {
         let twice = 2 * u128::from(self.reach);
         self.reach / self.unit == self.burst.get()
             && self.round == 0
+            && self.missing <= self.burst()
             && all + twice <= MAX_WORD.into()
     }
 }
@@ -291,5 +291,5 @@ const fn min(a: u128, b: u128) -> u128 {
     if a < b { a } else { b }
 }
 
-settings!(Pace<Steady>, 7, if Self::fits; meter unit reach round burst; missing = 0);
-settings!(Pace<Stairs>, 10, if Self::fits_stairs; meter unit reach round burst; missing = 0);
+settings!(Pace<Steady>, 8, if Self::fits; meter unit reach round burst missing);
+settings!(Pace<Stairs>, 11, if Self::fits_stairs; meter unit reach round burst missing);

@@ -8,12 +8,13 @@ use std::vec::Vec;
 use super::fill::Fill;
 use super::read::{Block, Head, Reading};
 use super::{Parameters, Record, RestoreError, Restored};
-use crate::algorithm::{Algorithm, Rebase, Requota, Settings};
+use crate::algorithm::{Rebase, Requota, Settings};
 use crate::cell::UNSTARTED;
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::core::Core;
-use crate::keyed::plans::{Plan, Plans};
+use crate::keyed::leave::{banned_until, last_without_permits};
+use crate::keyed::plans::Plans;
 use crate::keyed::slot::{Content, State};
 use crate::keyed::stats::Event;
 use crate::keyed::table::Table;
@@ -69,7 +70,7 @@ struct Moved {
 struct GoesOn<'p, A> {
     /// What it was, if that was not what it goes on in.
     was: Option<A>,
-    to: &'p Plan<A>,
+    plans: &'p Plans<A>,
     index: u8,
     version: u64,
 }
@@ -77,11 +78,11 @@ struct GoesOn<'p, A> {
 impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
     fn of(parameters: &Parameters, plan: usize, plans: &'p Plans<A>) -> Result<Self, RestoreError> {
         let same = u8::try_from(plan).ok();
-        let same = same.and_then(|index| Some((index, plans.get(index)?)));
+        let same = same.filter(|index| plans.get(*index).is_some());
         // Keys of a plan that the table does not have go on in the first one.
-        let (index, to) = same.unwrap_or((0, plans.first()));
-        let version = to.version();
-        let was = match to.with(version, Parameters::of) == Some(*parameters) {
+        let index = same.unwrap_or(0);
+        let version = plans.version();
+        let was = match plans.with(index, version, Parameters::of) == Some(*parameters) {
             true => None,
             false => match parameters.algorithm() {
                 Some(was) => Some(was),
@@ -90,7 +91,7 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
         };
         Ok(Self {
             was,
-            to,
+            plans,
             index,
             version,
         })
@@ -99,7 +100,7 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
     /// How a word stands there; `None` if it is idle.
     fn word(&self, word: u64, is_banned: bool, moved: Moved) -> Option<u64> {
         let Moved { from, to: now } = moved;
-        let word = self.to.with(self.version, |to| {
+        let word = self.plans.with(self.index, self.version, |to| {
             let (word, end) = match &self.was {
                 None => {
                     let next = to.rebase(word, from, now);
@@ -115,7 +116,7 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
             };
             let word = match end {
                 None => word,
-                Some(end) => to.take_up_to(0, end, u64::MAX).0,
+                Some(end) => banned_until(to, end),
             };
             let word = word.min(UNSTARTED - 1);
             (!to.is_idle(word, now)).then_some(word)
@@ -138,20 +139,6 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
             false => content,
         }
     }
-}
-
-/// The last tick at which there is no permit yet, if there is none now.
-fn last_without_permits<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> Option<Tick> {
-    let has_none = |tick| algorithm.available(word, Tick::from_nanos(tick)) == 0;
-    let (mut none, mut stride) = (now.as_nanos(), 1_u64 << 63);
-    while stride > 0 {
-        match none.checked_add(stride) {
-            Some(later) if has_none(later) => none = later,
-            _ => {}
-        }
-        stride >>= 1;
-    }
-    has_none(none).then_some(Tick::from_nanos(none))
 }
 
 /// What a snapshot comes to.
@@ -201,7 +188,7 @@ impl<A: Requota + Rebase + Settings> Core<A> {
         let head: Head<S> = reading.head::<A, S>(hasher)?;
         let elapsed = how.elapsed.since(head.time_of_day);
         let (from, to) = (head.at.saturating_add(elapsed), now);
-        let table = Table::new(self.table.pairs()).ok_or(RestoreError::NoMemory)?;
+        let table = Table::like(&self.table).ok_or(RestoreError::NoMemory)?;
         let mut fill = Fill::new(table, &self.plans, now);
         let (mut idle, mut plans) = (0_u64, Vec::new());
         let horizon = loop {
@@ -258,12 +245,14 @@ fn put<A: Requota + Rebase + Settings>(
     let Some(plan) = plans.get(usize::from(plan)) else {
         return false;
     };
+    let spot = fill.table.spot(hash);
     let Some(word) = plan.word(word, is_banned, moved) else {
+        // It may have been written before, as it was when it left.
+        fill.leave_out(&spot);
         return false;
     };
-    let spot = fill.table.spot(hash);
     fill.put(&spot, |second| {
-        plan.content(spot.tag, second, word, is_banned)
+        plan.content(spot.tag(), second, word, is_banned)
     });
     true
 }

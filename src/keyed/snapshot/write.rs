@@ -108,15 +108,15 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
 
     /// Sees which version of a plan is in force, and whether it is another one than before.
     fn look_at(&mut self, index: u8) -> Option<(u64, bool)> {
-        let plan = self.core.plans.get(index)?;
+        self.core.plans.get(index)?;
         let known = self.plans.get_mut(usize::from(index))?;
         loop {
-            let version = plan.version();
+            let version = self.core.plans.version();
             if known.is_some_and(|(known, _)| known == version) {
                 return Some((version, false));
             }
             // A version that is over has been followed by another one.
-            if let Some(parameters) = plan.with(version, Parameters::of) {
+            if let Some(parameters) = self.core.plans.with(index, version, Parameters::of) {
                 *known = Some((version, parameters));
                 return Some((version, true));
             }
@@ -153,21 +153,21 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
 
     /// The word of a live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
     fn word(&self, held: Content, version: u64) -> Option<(u64, bool)> {
-        let plan = self.core.plans.get(held.plan())?;
-        let word = plan.brought(held, version)?;
-        plan.with(version, |algorithm| {
+        let plans = &self.core.plans;
+        let word = plans.brought_up(held, version)?;
+        plans.with(held.plan(), version, |algorithm| {
             (word, algorithm.is_idle(word, self.now))
         })
     }
 
     fn keep(&mut self, at: At, held: Content, word: u64) -> io::Result<()> {
-        let pairs = self.core.table.pairs();
-        let Some(hash) = Spot::hash(at.line, held.tag(), held.is_second(), pairs) else {
+        let lines = self.core.table.lines();
+        let Some(spot) = Spot::found(at.line, held.tag(), held.is_second(), lines) else {
             // Nobody would find it there.
             return Ok(());
         };
         let record = Record {
-            hash,
+            hash: spot.hash(),
             plan: held.plan(),
             is_banned: held.state() == State::Banned,
             word,

@@ -83,4 +83,45 @@ pub enum Mistake {
     SweepsNothing,
     /// Table: a decision compares the word alone, and not whose it is.
     ForgetsTheOwner,
+    /// Table: a key whose tag is the same is taken for the same one in either of its pairs of lines.
+    IgnoresThePair,
+    /// Table: a claim is established, and other claims for the key are left as they are.
+    LeavesOtherClaims,
+    /// Table: whose claim has come to nothing gives up whatever is in the slot by now.
+    GivesUpBlindly,
+    /// Table: who finds the key claimed waits for who claimed it.
+    WaitsForClaims,
+    /// Table: who finds no room doesn't look whether the key has come meanwhile.
+    BelievesTheFirstLook,
+    /// Table: the neighbours are skipped also for a slot that was given up.
+    SkipsByFree,
+    /// Table: a change of quotas leaves claims as they are.
+    SparesClaims,
+    /// Table: which version is in force is looked at before a slot is claimed.
+    ReadsTheVersionFirst,
+    /// Keyed map: a key is taken out while its word can still be taken from.
+    RemovesUnretired,
+    /// Keyed map: a key that is new counts at its caller's tick.
+    CountsAtOwnTick,
+    /// Keyed map: it is read before the key is there up to when others have left.
+    ReadsTheHorizonFirst,
+    /// Keyed map: who finds a key whose algorithm is being changed takes it out.
+    TakesOutMoving,
+    /// Keyed map: an algorithm is carried over from a word that can still be taken from.
+    CarriesUnretired,
+    /// Keyed map: whoever wants room has it, if there was some.
+    LooksForRoomFirst,
 }
+
+macro_rules! mistake {
+    ($mistake:ident) => {
+        $crate::primitive::modelled::is_made($crate::primitive::modelled::Mistake::$mistake)
+    };
+    ($mistake:ident => $wrong:expr, else $right:expr) => {
+        match mistake!($mistake) {
+            true => $wrong,
+            false => $right,
+        }
+    };
+}
+pub(crate) use mistake;

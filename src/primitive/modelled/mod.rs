@@ -1,37 +1,55 @@
-//! What models do to the atomics, besides all that loom does: they stop threads, and make mistakes that
-//! they must find.
+//! What models do to the atomics, besides all that the checker (loom, or shuttle) does: they stop threads, and
+//! make mistakes that they must find.
 
 mod atomic;
+#[cfg(all(tollgate_loom, feature = "loom"))]
+mod by_loom;
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod by_shuttle;
+#[cfg(feature = "wide")]
 mod lock;
 mod mistake;
-#[cfg(feature = "wide")]
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 mod pair;
 
 use core::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+#[cfg(all(tollgate_loom, feature = "loom"))]
+use by_loom as checker;
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+use by_shuttle as checker;
+
 pub use atomic::AtomicU64;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use atomic::fence;
-pub(crate) use lock::Sleeper;
+pub(crate) use checker::{Mutex, MutexGuard, Sleeper};
 #[cfg(feature = "wide")]
-pub use lock::{Mutex, MutexGuard};
+pub use lock::{SettersGuard, SettersMutex};
 pub use mistake::Mistake;
-#[cfg(feature = "wide")]
+pub(crate) use mistake::mistake;
+
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+pub use atomic::AtomicU128;
+#[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 pub use pair::AtomicU128;
+
+/// Of no model.
+pub(crate) type Count = core::sync::atomic::AtomicU64;
 
 /// How a model runs. The default is as the crate is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
     /// A mistake in a protocol.
     pub mistake: Option<Mistake>,
-    /// The operation whose orderings are `Relaxed`: the end of its file's name, and the line.
+    /// The operation whose orderings are `Relaxed`: the end of its file's name, and the line. (To shuttle all are
+    /// sequentially consistent.)
     pub relaxed: Option<(&'static str, u32)>,
     /// Exchanges compare, and then store.
     pub stores: bool,
     /// Every second weak exchange fails without a reason.
     pub hesitates: bool,
-    /// Who loads changes something before. Loom visits more orders then.
+    /// Who loads changes something before. Loom visits more orders then, and shuttle does without.
     pub rings: bool,
 }
 
@@ -51,13 +69,13 @@ impl Conditions {
 }
 
 std::thread_local! {
-    // Loom runs all threads of a model on one thread of the system.
+    // All threads of a model run on one thread of the system.
     static CONDITIONS: Cell<Conditions> = const { Cell::new(Conditions::ALL_WELL) };
     /// Whether any model of this thread stops somebody: else nobody need be asked.
     static STOPS: Cell<bool> = const { Cell::new(false) };
 }
 
-loom::thread_local! {
+checker::thread_local! {
     static STOP: Cell<Option<Stop>> = Cell::new(None);
     static HOME: Cell<u64> = Cell::new(0);
 }

@@ -10,6 +10,7 @@
 //! ```
 
 mod algorithms;
+mod keyed;
 mod many;
 
 use std::hint::black_box;
@@ -266,7 +267,7 @@ static ROWS: [Row; 19] = [
 
 fn all() -> impl Iterator<Item = &'static Row> {
     let rows = ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ);
-    rows.chain(many::MANY)
+    rows.chain(many::MANY).chain(keyed::KEYED)
 }
 
 fn main() -> ExitCode {

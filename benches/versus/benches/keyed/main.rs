@@ -1,0 +1,213 @@
+//! A limit for each key: tollgate's table beside governor's keyed limiter as people have it and with tollgate's
+//! hasher, beside mutexes in a concurrent map, and in a map behind a lock. All keys are in before anything is timed,
+//! and all limiters are there at once and take turns, so that what disturbs one disturbs all.
+//!
+//!     cargo bench -p tollgate-versus --bench keyed [-- --strict --keys 1000000 --threads 1]
+//!
+//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant for a quiet machine.
+
+mod course;
+mod limiters;
+mod options;
+mod report;
+#[path = "../../../contestants/timing.rs"]
+#[allow(dead_code, reason = "shared with the other benches")]
+mod timing;
+
+use std::collections::HashMap;
+use std::hash::RandomState;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Instant;
+
+use dashmap::DashMap;
+use parking_lot::RwLock;
+use tollgate_versus::keys::{Spread, key};
+
+use course::Course;
+use limiters::{Floor, Governor, Limit, Locked, Many, Mutexes, Row, Table, governor, table};
+use options::{Options, USAGE};
+use report::{FLOOR, GOVERNOR, Group, MANY, Measured, TABLE, judge, middle};
+use timing::{Crew, Kind};
+
+/// tollgate's.
+type Hasher = foldhash::quality::RandomState;
+
+/// Decisions between two looks at the clock. They take far less time than a system lets a thread run, so that most
+/// slices are undisturbed even where other programs want the processors.
+const SLICE: u64 = 2000;
+
+/// How many slices make a round.
+const SLICES: u64 = 200;
+
+fn main() -> ExitCode {
+    let options = match Options::read() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("{error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut all = Vec::new();
+    for &keys in &options.keys {
+        for &kind in &options.kinds {
+            match of_kind(&options, keys, kind) {
+                Ok(measured) => all.extend(measured),
+                Err(error) => {
+                    eprintln!("{error}");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+    }
+    let missed = judge(&all);
+    match missed {
+        0 => println!("\nall targets met"),
+        _ => println!("\n{missed} of the targets missed"),
+    }
+    ExitCode::from(u8::from(options.strict && missed > 0))
+}
+
+/// All limiters with all keys.
+struct Limiters {
+    floor: Floor,
+    governor: Governor<RandomState>,
+    rehashed: Governor<Hasher>,
+    mutexes: Mutexes,
+    locked: Locked,
+    table: Table,
+}
+
+impl Limiters {
+    fn filled(kind: Kind, keys: u64) -> Self {
+        let numbers: Vec<u64> = (0..keys).map(key).collect();
+        let limit = Limit::new(kind);
+        let (mutexes, locked) = (DashMap::new(), RwLock::new(HashMap::new()));
+        Self {
+            floor: Floor(kind),
+            governor: fill(GOVERNOR, governor(kind), &numbers),
+            rehashed: fill("governor, tollgate's hasher", governor(kind), &numbers),
+            mutexes: fill(
+                "DashMap of mutexes",
+                Mutexes {
+                    limit,
+                    map: mutexes,
+                },
+                &numbers,
+            ),
+            locked: fill(
+                "RwLock of a HashMap",
+                Locked { limit, map: locked },
+                &numbers,
+            ),
+            table: fill(TABLE, table(kind, keys), &numbers),
+        }
+    }
+}
+
+/// Each key is asked for once, and allowed.
+fn fill<L: Row>(name: &str, limiter: L, keys: &[u64]) -> L {
+    let start = Instant::now();
+    let allowed = limiter.decide(keys);
+    let ns = start.elapsed().as_nanos() as f64 / keys.len() as f64;
+    println!(
+        "    {name:28} {ns:8.1} ns a new key, {allowed} of {} allowed",
+        keys.len()
+    );
+    limiter
+}
+
+fn of_kind(options: &Options, keys: u64, kind: Kind) -> Result<Vec<Measured>, String> {
+    println!("\n{keys} keys, {}: filling", kind.name());
+    let limiters = Limiters::filled(kind, keys);
+    println!("    {:?}", limiters.table.stats());
+    let many = (
+        Many::<16>(&limiters.table),
+        Many::<32>(&limiters.table),
+        Many::<64>(&limiters.table),
+    );
+    let rows: [(&str, &dyn Row); 9] = [
+        (FLOOR, &limiters.floor),
+        (GOVERNOR, &limiters.governor),
+        ("governor, tollgate's hasher", &limiters.rehashed),
+        ("DashMap of mutexes", &limiters.mutexes),
+        ("RwLock of a HashMap", &limiters.locked),
+        (TABLE, &limiters.table),
+        (MANY[0], &many.0),
+        (MANY[1], &many.1),
+        (MANY[2], &many.2),
+    ];
+    // Denied keys are all alike.
+    let spreads = options
+        .spreads
+        .iter()
+        .filter(|spread| kind == Kind::Allowed || **spread == Spread::Uniform);
+    let mut all = Vec::new();
+    for &spread in spreads {
+        // More than fits any cache, from a million keys on.
+        let sequence = spread.sequence(keys, if keys < 1_000_000 { 1 << 20 } else { 1 << 24 });
+        for &threads in &options.threads {
+            let group = Group {
+                keys,
+                kind,
+                spread,
+                threads,
+            };
+            let measured = compare(options.rounds, group, &rows, &sequence)?;
+            measured.print();
+            all.push(measured);
+        }
+    }
+    println!("    {:?}", limiters.table.stats());
+    Ok(all)
+}
+
+fn compare(
+    rounds: usize,
+    group: Group,
+    rows: &[(&'static str, &dyn Row)],
+    sequence: &[u64],
+) -> Result<Measured, String> {
+    let courses: Vec<_> = rows
+        .iter()
+        .map(|(name, row)| (*name, Course::new(*row, sequence)))
+        .collect();
+    let names = rows.iter().map(|(name, _)| *name).collect();
+    let rounds = thread::scope(|scope| {
+        let crew = Crew::hire(scope, group.threads);
+        let round = |_| {
+            courses
+                .iter()
+                .map(|course| time(&crew, course, group))
+                .collect()
+        };
+        (0..rounds).map(round).collect::<Result<_, _>>()
+    })?;
+    Ok(Measured {
+        group,
+        names,
+        rounds,
+    })
+}
+
+/// Nanoseconds a decision to its thread: the middle one of many slices, when the caches are as they are where this
+/// limiter is in use.
+fn time<'j>(
+    crew: &Crew<'j>,
+    (name, course): &'j (&'static str, Course<'_>),
+    group: Group,
+) -> Result<f64, String> {
+    let Group {
+        keys,
+        kind,
+        threads,
+        ..
+    } = group;
+    let time = |turns| {
+        let time = crew.time(course, kind, threads, turns);
+        time.map_err(|error| format!("{name}: {error}"))
+    };
+    time(keys.clamp(100_000, 1_000_000) / threads as u64)?;
+    let slices = (0..SLICES).map(|_| Ok(time(SLICE)?.as_nanos() as f64 / SLICE as f64));
+    Ok(middle(slices.collect::<Result<_, String>>()?))
+}

@@ -1,0 +1,220 @@
+//! The rows of a limit for each key: many keys in turn, in a table that has as many as it was made for.
+
+use std::hash::{BuildHasher, RandomState};
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::DefaultClock;
+use governor::state::keyed::DashMapStateStore;
+use tollgate::{Denied, Granted, Keyed, Overflow, Quota, Tick, TokenBucket};
+use tollgate_versus::keys::{key, name};
+
+use crate::{Row, SOON, bucket, dry, times};
+
+type Table = Keyed<TokenBucket>;
+type Governor<S> = governor::RateLimiter<u64, DashMapStateStore<u64, S>, DefaultClock>;
+
+/// The wrappers: their names hold `counted_`, by which callgrind knows them.
+mod counted {
+    use super::*;
+
+    #[inline(never)]
+    pub(super) fn counted_keyed(table: &Table, key: &u64) -> bool {
+        table.try_acquire(key).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_keyed_at(table: &Table, key: &u64, now: Tick) -> bool {
+        table.try_acquire_at(key, now).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_keyed_str(table: &Table, key: &str) -> bool {
+        table.try_acquire(key).is_ok()
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_keyed_many(table: &Table, keys: &[u64], outcomes: &mut Outcomes) {
+        let outcomes = outcomes.get_mut(..keys.len()).unwrap_or_default();
+        table.check_many(keys, outcomes).expect("as many as keys");
+    }
+
+    #[inline(never)]
+    pub(super) fn counted_governor_keyed<S>(gate: &Governor<S>, key: &u64) -> bool
+    where
+        S: BuildHasher + Clone,
+    {
+        gate.check_key(key).is_ok()
+    }
+}
+use counted::*;
+
+/// So many at once.
+const BATCH: usize = 16;
+type Outcomes = [Result<Granted, Denied>; BATCH];
+
+const KEYS: u64 = 10_000;
+/// From one permit to the next.
+const MINUTE: Duration = Duration::from_secs(60);
+/// More than is asked of a key.
+const PLENTY: u32 = 1 << 20;
+
+const fn burst(allowed: bool) -> u32 {
+    if allowed { PLENTY } else { 1 }
+}
+
+/// A table for so many keys, and those of them that it has: each has asked once.
+fn full<K>(allowed: bool, key: fn(u64) -> K, ask: impl Fn(&Table, &K) -> bool) -> (Table, Vec<K>) {
+    let quota = Quota::per(1, MINUTE).burst(burst(allowed).into());
+    let table = Keyed::new(bucket(quota), KEYS as usize).expect("a capacity");
+    let table = black_box(table.with_overflow(Overflow::Deny));
+    let keys: Vec<K> = (0..KEYS).map(key).filter(|key| ask(&table, key)).collect();
+    assert!(keys.len() as u64 > KEYS * 99 / 100, "nearly all come in");
+    (table, keys)
+}
+
+fn numbered(allowed: bool) -> (Table, Vec<u64>) {
+    full(allowed, key, |table, key| table.try_acquire(key).is_ok())
+}
+
+/// Those that it has, in another order than that in which they came in.
+fn in_turn<K>(keys: &[K]) -> impl Iterator<Item = &K> {
+    let places = (1..).map(|turn: usize| turn.wrapping_mul(7919) % keys.len());
+    places.filter_map(|place| keys.get(place))
+}
+
+/// Asks for one after the other.
+fn each<'k, K>(
+    keys: &'k [K],
+    allowed: bool,
+    count: u64,
+    mut ask: impl FnMut(&'k K) -> bool,
+) -> u64 {
+    let mut keys = in_turn(keys);
+    times(count, || keys.next().is_some_and(&mut ask) == allowed)
+}
+
+/// Asks for several at once.
+fn several(allowed: bool, count: u64, ask: impl Fn(&Table, &[u64], &mut Outcomes)) -> u64 {
+    let (table, keys) = numbered(allowed);
+    let keys: Vec<u64> = in_turn(&keys).take(count as usize).copied().collect();
+    let mut right = 0;
+    for keys in keys.chunks(BATCH) {
+        let mut outcomes = [Err(Denied::never(1, 0)); BATCH];
+        ask(&table, keys, &mut outcomes);
+        let outcomes = outcomes.iter().take(keys.len());
+        right += outcomes
+            .filter(|outcome| outcome.is_ok() == allowed)
+            .count() as u64;
+    }
+    right
+}
+
+fn at_tick(allowed: bool, count: u64) -> u64 {
+    let ask = |table: &Table, key: &u64| table.try_acquire_at(key, Tick::ZERO).is_ok();
+    let (table, keys) = full(allowed, key, ask);
+    let now = black_box(SOON);
+    each(&keys, allowed, count, |key| {
+        counted_keyed_at(&table, key, now)
+    })
+}
+
+/// A table for so many keys, for which so many have asked at the beginning.
+fn holding(keys: u64, capacity: u64, overflow: Overflow) -> (Table, Vec<u64>) {
+    let table = Keyed::new(bucket(dry()), capacity as usize).expect("a capacity");
+    let table = black_box(table.with_overflow(overflow));
+    let came_in = |key: &u64| table.try_acquire_at(key, Tick::ZERO).is_ok();
+    let keys = (0..keys).map(key).filter(came_in).collect();
+    (table, keys)
+}
+
+/// Keys ask that have not asked before.
+fn new(table: &Table, now: Tick, allowed: bool, count: u64) -> u64 {
+    let keys: Vec<u64> = (100 * KEYS..100 * KEYS + count).map(key).collect();
+    each(&keys, allowed, count, |key| {
+        counted_keyed_at(table, key, now)
+    })
+}
+
+fn governors<S>(allowed: bool, count: u64) -> u64
+where
+    S: BuildHasher + Clone + Default,
+{
+    let quota = governor::Quota::with_period(MINUTE).expect("not zero");
+    let burst = NonZeroU32::new(burst(allowed)).expect("not zero");
+    let gate = Governor::dashmap_with_hasher(quota.allow_burst(burst), S::default());
+    let gate = black_box(gate);
+    let keys: Vec<u64> = (0..KEYS).map(key).collect();
+    assert!(keys.iter().all(|key| gate.check_key(key).is_ok()));
+    each(&keys, allowed, count, |key| {
+        counted_governor_keyed(&gate, key)
+    })
+}
+
+pub(crate) static KEYED: &[Row] = &[
+    ("keyed-allowed", |count| {
+        let (table, keys) = numbered(true);
+        each(&keys, true, count, |key| counted_keyed(&table, key))
+    }),
+    ("keyed-denied", |count| {
+        let (table, keys) = numbered(false);
+        each(&keys, false, count, |key| counted_keyed(&table, key))
+    }),
+    ("keyed-at-allowed", |count| at_tick(true, count)),
+    ("keyed-at-denied", |count| at_tick(false, count)),
+    // Names of 14 bytes.
+    ("keyed-str-allowed", |count| {
+        let (table, keys) = full(true, name, |table, key| {
+            table.try_acquire(key.as_str()).is_ok()
+        });
+        each(&keys, true, count, |key| counted_keyed_str(&table, key))
+    }),
+    // 16 at once: instructions for each of them.
+    ("keyed-many-allowed", |count| {
+        several(true, count, counted_keyed_many)
+    }),
+    ("keyed-many-denied", |count| {
+        several(false, count, counted_keyed_many)
+    }),
+    // Each key is new, in a table that is half full.
+    ("keyed-new", |count| {
+        let (table, _) = holding(KEYS / 2, KEYS, Overflow::Deny);
+        new(&table, Tick::ZERO, true, count)
+    }),
+    // As full as it was made for.
+    ("keyed-new-full", |count| {
+        let (table, keys) = holding(KEYS, KEYS, Overflow::Evict);
+        // As many leave as come.
+        assert!(
+            keys.iter()
+                .take(count as usize)
+                .all(|key| table.forget(key))
+        );
+        new(&table, Tick::ZERO, true, count)
+    }),
+    // All slots are in use, by keys that are idle.
+    ("keyed-new-takes-over", |count| {
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict);
+        new(&table, Tick::from_nanos(u64::MAX / 2), true, count)
+    }),
+    // By keys of which none is.
+    ("keyed-new-evicts", |count| {
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict);
+        new(&table, Tick::ZERO, true, count)
+    }),
+    ("keyed-new-denied", |count| {
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Deny);
+        new(&table, Tick::ZERO, false, count)
+    }),
+    ("governor-keyed-allowed", |count| {
+        governors::<RandomState>(true, count)
+    }),
+    ("governor-keyed-denied", |count| {
+        governors::<RandomState>(false, count)
+    }),
+    // With the hasher of ours.
+    ("governor-keyed-hasher", |count| {
+        governors::<foldhash::quality::RandomState>(true, count)
+    }),
+];

@@ -1,0 +1,170 @@
+//! A table, those who have spent all, and the time that their limits go by.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
+use tollgate_versus::keys::key;
+
+/// Those who have spent all.
+pub(crate) const SPENT: u64 = 100;
+const BURST: u64 = 100;
+/// From one permit to the next: 100 a minute.
+const INTERVAL: Duration = Duration::from_millis(600);
+/// A table has 1.49 slots for each key of its capacity.
+pub(crate) const CAPACITY: u64 = 1_000_000 * 100 / 149;
+/// How many others ask before the spent ones ask again.
+pub(crate) const BETWEEN: u64 = 1000;
+
+const START: Tick = Tick::from_nanos(1_000_000_000);
+
+pub(crate) struct Scene {
+    pub(crate) table: Keyed<TokenBucket>,
+    time: Time,
+    /// What each of the spent keys was granted.
+    granted: [u64; SPENT as usize],
+    /// What a pass over them took, in nanoseconds; the last ones.
+    passes: Vec<u32>,
+}
+
+/// How many passes are kept.
+const KEPT: usize = 1 << 14;
+
+impl Scene {
+    /// A table, with time that goes on by `step` whenever somebody asks who is not one of the spent ones.
+    pub(crate) fn new(overflow: Overflow, step: Duration) -> Self {
+        let bucket = TokenBucket::new(Quota::per_minute(100).burst(BURST));
+        let table = Keyed::new(bucket.expect("a quota that fits"), CAPACITY as usize);
+        let table = table.expect("a capacity that can be had");
+        Self {
+            table: table.with_overflow(overflow),
+            time: Time::new(step),
+            granted: [0; SPENT as usize],
+            // All of it is touched, so that it takes no memory later.
+            passes: vec![1; KEPT],
+        }
+    }
+
+    /// Whether a key that is not one of the spent ones gets a permit.
+    pub(crate) fn asks(&self, key: u64) -> bool {
+        self.table.try_acquire_at(&key, self.time.step()).is_ok()
+    }
+
+    /// The spent ones spend all they have.
+    pub(crate) fn spend(&mut self) {
+        let now = self.time.now();
+        for (granted, number) in self.granted.iter_mut().zip(0..) {
+            while self.table.try_acquire_at(&key(number), now).is_ok() {
+                *granted += 1;
+            }
+        }
+    }
+
+    /// Passes over the spent keys, before each of which so many others ask. Nanoseconds a decision on a spent
+    /// key, the middle one of the passes.
+    pub(crate) fn among(
+        &mut self,
+        passes: u64,
+        others: u64,
+        mut other: impl FnMut() -> u64,
+    ) -> f64 {
+        for pass in 0..passes {
+            for _ in 0..others {
+                let _ = self.asks(other());
+            }
+            self.pass(pass);
+        }
+        self.middle(passes)
+    }
+
+    /// The same while another thread asks so often.
+    pub(crate) fn beside(&mut self, others: u64, mut other: impl FnMut() -> u64 + Send) -> f64 {
+        let (table, time) = (&self.table, &self.time);
+        let (granted, passes) = (&mut self.granted, &mut self.passes);
+        let made = thread::scope(|scope| {
+            let asking = scope.spawn(move || {
+                for _ in 0..others {
+                    let _ = table.try_acquire_at(&other(), time.step());
+                }
+            });
+            let mut made = 0;
+            while !asking.is_finished() {
+                pass(table, time.now(), granted, place(passes, made));
+                made += 1;
+            }
+            made
+        });
+        self.middle(made)
+    }
+
+    fn pass(&mut self, number: u64) {
+        let kept = place(&mut self.passes, number);
+        pass(&self.table, self.time.now(), &mut self.granted, kept);
+    }
+
+    fn middle(&mut self, made: u64) -> f64 {
+        let made = self.passes.len().min(made as usize);
+        let made = self.passes.get_mut(..made).unwrap_or_default();
+        made.sort_unstable();
+        let middle = made.get(made.len() / 2).copied();
+        middle.map_or(f64::NAN, f64::from) / SPENT as f64
+    }
+
+    /// The least and the most that a spent key got, when all take what is left, and what each was due.
+    pub(crate) fn drained(&mut self) -> (u64, u64, u64) {
+        self.spend();
+        let made = self.time.now().saturating_since(START).as_nanos() / INTERVAL.as_nanos();
+        let (least, most) = (self.granted.iter().min(), self.granted.iter().max());
+        (
+            least.copied().unwrap_or(0),
+            most.copied().unwrap_or(u64::MAX),
+            BURST + made as u64,
+        )
+    }
+}
+
+fn place(passes: &mut [u32], number: u64) -> Option<&mut u32> {
+    passes.get_mut(number as usize % KEPT)
+}
+
+/// Each of the spent keys asks once.
+fn pass(
+    table: &Keyed<TokenBucket>,
+    now: Tick,
+    granted: &mut [u64; SPENT as usize],
+    kept: Option<&mut u32>,
+) {
+    let start = Instant::now();
+    for (granted, number) in granted.iter_mut().zip(0..) {
+        *granted += u64::from(table.try_acquire_at(&key(number), now).is_ok());
+    }
+    if let Some(kept) = kept {
+        *kept = start.elapsed().as_nanos() as u32;
+    }
+}
+
+/// Time that goes on as it is told.
+struct Time {
+    now_ns: AtomicU64,
+    step_ns: u64,
+}
+
+// ORDERING: Relaxed. The time publishes no other memory.
+impl Time {
+    const fn new(step: Duration) -> Self {
+        Self {
+            now_ns: AtomicU64::new(START.as_nanos()),
+            step_ns: step.as_nanos() as u64,
+        }
+    }
+
+    fn now(&self) -> Tick {
+        Tick::from_nanos(self.now_ns.load(Ordering::Relaxed))
+    }
+
+    fn step(&self) -> Tick {
+        let before = self.now_ns.fetch_add(self.step_ns, Ordering::Relaxed);
+        Tick::from_nanos(before + self.step_ns)
+    }
+}

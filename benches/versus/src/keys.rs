@@ -1,0 +1,170 @@
+//! The keys of those who are limited each for themselves, and in which order they come.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A generator with a seed (splitmix64): each run sees the same keys in the same order.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next 64 bits.
+    pub const fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// From 0 on, below 1.
+    pub const fn fraction(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Different numbers for different numbers, and none near its neighbour's.
+const fn mix(number: u64) -> u64 {
+    let z = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The key of this number.
+#[must_use]
+pub const fn key(number: u64) -> u64 {
+    mix(number.wrapping_add(1))
+}
+
+/// The address of this number, of both kinds in turn: half of the addresses have four bytes, half sixteen.
+#[must_use]
+pub const fn address(number: u64) -> IpAddr {
+    if number.is_multiple_of(2) {
+        // An odd factor: different for all numbers of 32 bits.
+        let bits = (number / 2) as u32;
+        IpAddr::V4(Ipv4Addr::from_bits(bits.wrapping_mul(0x9e37_79b1)))
+    } else {
+        let bits = 0x2001_0db8_u128 << 96 | key(number) as u128;
+        IpAddr::V6(Ipv6Addr::from_bits(bits))
+    }
+}
+
+/// The name of this number, of 14 bytes while there are no more than a thousand million.
+#[must_use]
+pub fn name(number: u64) -> String {
+    format!("user-{number:09}")
+}
+
+/// How often each key comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// One as often as the other.
+    Uniform,
+    /// The second half as often as the first, the third a third as often, and so on.
+    Zipf,
+}
+
+impl Spread {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Uniform, Self::Zipf];
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Zipf => "zipf",
+        }
+    }
+
+    /// So many keys of the first `keys` ones, in the order in which they come.
+    #[must_use]
+    pub fn sequence(self, keys: u64, length: usize) -> Vec<u64> {
+        let mut random = Random(keys);
+        let zipf = Zipf::new(keys);
+        let number = |_| match self {
+            Self::Uniform => (u128::from(random.bits()) * u128::from(keys)).wrapping_shr(64) as u64,
+            Self::Zipf => zipf.rank(&mut random) - 1,
+        };
+        (0..length).map(number).map(key).collect()
+    }
+}
+
+/// Ranks from 1 on, each as likely as one divided by it.
+///
+/// A point under the curve 1/x is drawn, which takes a logarithm back, and the nearest whole number is the rank if
+/// the point lies under the step that stands for it; else another one is drawn.
+struct Zipf {
+    keys: u64,
+    /// Where the area begins and ends. The first step is wider than the curve above it, and begins earlier.
+    area: [f64; 2],
+}
+
+impl Zipf {
+    fn new(keys: u64) -> Self {
+        Self {
+            keys,
+            area: [1.5_f64.ln() - 1.0, (keys as f64 + 0.5).ln()],
+        }
+    }
+
+    fn rank(&self, random: &mut Random) -> u64 {
+        let [begin, end] = self.area;
+        loop {
+            let point = begin + random.fraction() * (end - begin);
+            let rank = (point.exp().round() as u64).clamp(1, self.keys);
+            // The step is as wide as its area: it ends where the curve reaches half a rank further.
+            let step = 1.0 / rank as f64;
+            if point >= (rank as f64 + 0.5).ln() - step {
+                return rank;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+    use std::collections::HashSet;
+
+    #[test]
+    fn different_numbers_have_different_keys() {
+        let numbers = 0..100_000;
+        assert_eq!(
+            numbers.clone().map(key).collect::<HashSet<_>>().len(),
+            100_000
+        );
+        assert_eq!(
+            numbers.clone().map(address).collect::<HashSet<_>>().len(),
+            100_000
+        );
+        assert_eq!(numbers.map(name).collect::<HashSet<_>>().len(), 100_000);
+        assert_eq!(name(12_345_678).len(), 14);
+    }
+
+    /// How often each of the first keys comes, beside how often it should.
+    fn shares(spread: Spread, expected: impl Fn(u64) -> f64) {
+        const LENGTH: usize = 1_000_000;
+        let mut seen = HashMap::new();
+        for key in spread.sequence(1000, LENGTH) {
+            *seen.entry(key).or_insert(0) += 1;
+        }
+        assert_eq!(seen.len(), 1000, "some keys never came");
+        for rank in 1..=1000 {
+            let came = f64::from(seen[&key(rank - 1)]);
+            let mean = expected(rank) * LENGTH as f64;
+            assert!(
+                (came - mean).abs() < 6.0 * mean.sqrt(),
+                "{rank}: {came}, {mean}"
+            );
+        }
+    }
+
+    #[test]
+    fn uniform_keys_come_as_often_as_each_other() {
+        shares(Spread::Uniform, |_| 0.001);
+    }
+
+    #[test]
+    fn zipf_keys_come_as_their_rank_says() {
+        let sum: f64 = (1..=1000).map(|rank| 1.0 / f64::from(rank)).sum();
+        shares(Spread::Zipf, |rank| 1.0 / (rank as f64 * sum));
+    }
+}

@@ -1,0 +1,306 @@
+//! Tables of keys: where each key is to be, what is done with it, and what holds of every table at the end.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::history::Bound;
+use tollgate::{Algorithm, Clock, Debt, GiveBack, Granted, Keyed, Quota, Tick, TokenBucket};
+
+use crate::deed::Deed as Any;
+use crate::play::Play as AnyPlay;
+use crate::rules;
+use crate::verb::Answer;
+
+/// A key is its own hash: of 60 bits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AsItIs;
+
+/// The hasher of [`AsItIs`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Itself(u64);
+
+impl BuildHasher for AsItIs {
+    type Hasher = Itself;
+
+    fn build_hasher(&self) -> Itself {
+        Itself::default()
+    }
+}
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("keys are numbers");
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+/// A clock that stands: statistics ask it.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> Tick {
+        Tick::ZERO
+    }
+}
+
+/// A table of keys that have some limit.
+pub type TableOf<A> = Keyed<A, Standing, AsItIs>;
+/// A table of token buckets.
+pub type Table = TableOf<TokenBucket>;
+/// What is done with it.
+pub type Deed<A = TokenBucket> = Any<TableOf<A>, Memory>;
+/// Who does what with it.
+pub type Play<A = TokenBucket> = AnyPlay<TableOf<A>, Memory>;
+
+/// What an actor remembers: its last grant, and what it has taken of which keys.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    last: Option<Granted>,
+    granted: Vec<(u64, Granted)>,
+}
+
+/// Keys. In a table of two slots the home of the first ones is the first slot, and that of `Y` and `Z` the second one;
+/// the other slot is where each may be besides.
+pub const A: u64 = 0x10;
+/// See [`A`].
+pub const B: u64 = 0x20;
+/// See [`A`].
+pub const C: u64 = 0x30;
+/// See [`A`].
+pub const Y: u64 = 0x41;
+/// See [`A`].
+pub const Z: u64 = 0x51;
+
+/// The bit of a hash that says in which of two pairs the key's first home line is.
+pub const PAIR: u64 = 1 << 59;
+
+/// So many permits, and one anew every ten nanoseconds.
+pub fn bucket(burst: u64) -> TokenBucket {
+    let quota = Quota::per(burst, Duration::from_nanos(10 * burst));
+    TokenBucket::new(quota).expect("a quota")
+}
+
+/// A table of so many slots.
+pub fn table<A: Algorithm>(algorithm: A, slots: usize) -> TableOf<A> {
+    let table = Keyed::with_clock(algorithm, slots, Standing).expect("a few slots");
+    table.with_hasher(AsItIs)
+}
+
+fn tick(at: u64) -> Tick {
+    Tick::from_nanos(at)
+}
+
+/// Takes `n` permits of a key.
+pub fn take<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
+    let name = format!("take {n} of {key:#x} at {at}");
+    take_by(0, key, n, at, name)
+}
+
+/// The same by one of the plans.
+pub fn take_by<A: Algorithm + 'static>(
+    plan: usize,
+    key: u64,
+    n: u64,
+    at: u64,
+    name: impl Into<String>,
+) -> Deed<A> {
+    Deed::new(name, move |gate, memory| {
+        match gate.plan(plan).try_acquire_n_at(&key, n, tick(at)) {
+            Ok(granted) => {
+                memory.last = Some(granted);
+                memory.granted.push((key, granted));
+                Answer::Granted(granted)
+            }
+            Err(denied) => Answer::Denied(denied),
+        }
+    })
+}
+
+/// Takes what there is, up to `n` permits.
+pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
+    let name = format!("take up to {n} of {key:#x} at {at}");
+    Deed::new(name, move |gate, _| {
+        Answer::Granted(gate.key(&key).at(tick(at)).take_up_to(n))
+    })
+}
+
+/// Gives the last grant back to a key.
+pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Deed<A> {
+    Deed::new(
+        format!("undo of {key:#x} at {at}"),
+        move |gate, memory| match memory.last.take() {
+            Some(granted) => Answer::CameBack(gate.key(&key).at(tick(at)).undo(granted)),
+            None => Answer::Done,
+        },
+    )
+}
+
+/// Gives back `n` permits of a key.
+pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
+    Deed::new(format!("refund {n} of {key:#x} at {at}"), move |gate, _| {
+        Answer::CameBack(gate.key(&key).at(tick(at)).refund(n))
+    })
+}
+
+/// Takes `n` permits of a key, also into debt.
+pub fn charge<A: Debt + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
+    Deed::new(format!("charge {n} of {key:#x} at {at}"), move |gate, _| {
+        Answer::Charged(gate.key(&key).at(tick(at)).charge(n))
+    })
+}
+
+/// How many permits of a key there are.
+pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Deed<A> {
+    let name = format!("available of {key:#x} at {at}");
+    Deed::new(name, move |gate, _| {
+        Answer::Count(gate.key(&key).at(tick(at)).available())
+    })
+}
+
+/// A key goes.
+pub fn forget<A: Algorithm + 'static>(key: u64) -> Deed<A> {
+    Deed::new(format!("forget {key:#x}"), move |gate, _| {
+        Answer::Is(gate.forget(&key))
+    })
+}
+
+/// A key is made fresh.
+pub fn reset<A: Algorithm + 'static>(key: u64) -> Deed<A> {
+    Deed::new(format!("reset {key:#x}"), move |gate, _| {
+        gate.key(&key).reset();
+        Answer::Done
+    })
+}
+
+/// A key is granted nothing for a while.
+pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Deed<A> {
+    let name = format!("ban {key:#x} until {until} at {at}");
+    Deed::new(name, move |gate, _| {
+        match gate.key(&key).at(tick(at)).ban(tick(until)) {
+            Ok(()) => Answer::Done,
+            Err(denied) => Answer::Denied(denied),
+        }
+    })
+}
+
+/// What holds at the end of each execution, wherever somebody stopped: each of these keys has one slot at most, and
+/// the counts add up.
+///
+/// # Panics
+///
+/// If that does not hold.
+pub fn check_stopped<A: Algorithm>(gate: &TableOf<A>, keys: &[u64]) {
+    for key in keys {
+        let slots = gate.slots_of(key);
+        assert!(slots <= 1, "{key:#x} has {slots} slots");
+    }
+    let stats = gate.stats();
+    let left = stats.taken_over + stats.evicted + stats.forgotten;
+    assert_eq!(
+        stats.inserted,
+        stats.tracked + left,
+        "the counts don't add up: {stats:?}"
+    );
+}
+
+/// The same, and nothing is claimed any more: where nobody stopped.
+///
+/// # Panics
+///
+/// If that does not hold.
+pub fn check<A: Algorithm>(gate: &TableOf<A>, keys: &[u64]) {
+    check_stopped(gate, keys);
+    assert_eq!(gate.claims(), 0, "a slot is still claimed");
+}
+
+/// A play at such a table, checked at its end, where it is asked what is there of these keys.
+pub fn play<A: Algorithm + Send + Sync + 'static>(
+    make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
+    keys: &'static [u64],
+    at: u64,
+) -> Play<A> {
+    Play::at(make).after(move |gate, _| {
+        check(gate, keys);
+        left(gate, keys, at)
+    })
+}
+
+/// The same, of which somebody may have stopped.
+pub fn stopped_play<A: Algorithm + Send + Sync + 'static>(
+    make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
+    keys: &'static [u64],
+    at: u64,
+) -> Play<A> {
+    Play::at(make).after(move |gate, _| {
+        check_stopped(gate, keys);
+        left(gate, keys, at)
+    })
+}
+
+/// All that is there is taken, of each key.
+fn left<A: Algorithm>(gate: &Arc<TableOf<A>>, keys: &[u64], at: u64) -> Vec<Answer> {
+    let each = keys.iter().map(|key| gate.key(key).at(tick(at)));
+    each.map(|key| Answer::Count(key.available())).collect()
+}
+
+/// A play that only takes permits, all at one tick, and forgets: what was granted of each of these keys and what is left
+/// are all its permits, and one burst more at most for each time that one was evicted or forgotten.
+pub fn counted_play(
+    make: impl Fn() -> Table + Send + Sync + 'static,
+    keys: &'static [u64],
+    at: u64,
+    burst: u64,
+) -> Play {
+    Play::at(make).after(move |gate, memories| {
+        check(gate, keys);
+        let stats = gate.stats();
+        let gone = stats.evicted + stats.forgotten;
+        for key in keys {
+            let there = gate.key(key).at(tick(at)).available();
+            let total = there
+                + granted(memories, *key)
+                    .map(|granted| granted.n())
+                    .sum::<u64>();
+            let range = burst..=burst * (1 + gone);
+            assert!(range.contains(&total), "{total} permits of {range:?}");
+        }
+        let mut after = left(gate, keys, at);
+        after.push(Answer::Count(gone));
+        after
+    })
+}
+
+/// A play in which no key is evicted or forgotten: what each of them is granted keeps the bound at all ticks.
+pub fn bounded_play(
+    make: impl Fn() -> Table + Send + Sync + 'static,
+    keys: &'static [u64],
+    at: u64,
+    bound: Bound,
+) -> Play {
+    Play::at(make).after(move |gate, memories| {
+        check(gate, keys);
+        let stats = gate.stats();
+        assert_eq!(stats.evicted + stats.forgotten, 0, "a key is gone");
+        for key in keys {
+            let answers = granted(memories, *key).map(Answer::Granted).collect();
+            rules::check_bound(&bound, &[answers]);
+        }
+        left(gate, keys, at)
+    })
+}
+
+/// What the actors were granted of a key.
+fn granted(memories: &[Memory], key: u64) -> impl Iterator<Item = Granted> {
+    let all = memories.iter().flat_map(|memory| &memory.granted);
+    all.filter(move |(of, _)| *of == key)
+        .map(|(_, granted)| *granted)
+}

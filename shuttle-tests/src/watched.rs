@@ -1,0 +1,134 @@
+//! An algorithm whose answers show whether word and parameters belonged together when they were given.
+
+use std::cell::Cell;
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick};
+
+/// At most `limit` permits, ever. A table may run a step on a word of one quota with parameters of another, as long as
+/// nothing comes of it: so here it goes through, and if something does come of it the answer is [`Watched::WRONG`], and so
+/// are all later ones.
+///
+/// ```text
+///  63        16 15                0
+/// ┌────────────┬───────────────────┐
+/// │ a number   │ permits * unit    │  the unit is the quota's own
+/// └────────────┴───────────────────┘
+/// ```
+///
+/// The number makes each word another one than all before: who stops for so many changes that a version comes again, and
+/// finds the very same word, may decide by the old quota, and is not to be seen here.
+#[derive(Debug, Clone, Copy)]
+pub struct Watched {
+    limit: u64,
+    unit: u64,
+    /// The unit again, so that it shows if parameters of two quotas are mixed.
+    again: u64,
+}
+
+const NUMBER: u32 = 16;
+const USED: u64 = (1 << NUMBER) - 1;
+
+impl Watched {
+    /// So many permits where something is wrong.
+    pub const WRONG: u64 = u64::MAX;
+
+    /// Of this limit, and a unit that no other limit has.
+    #[must_use]
+    pub const fn of(limit: u64) -> Self {
+        Self {
+            limit,
+            unit: limit + 10,
+            again: limit + 10,
+        }
+    }
+
+    /// How many permits are taken; `None` if the word, or some parameter, is of another quota.
+    fn taken(&self, word: u64) -> Option<u64> {
+        let is_whole = self.unit == self.limit + 10 && self.unit == self.again;
+        let used = word & USED;
+        let fits = is_whole && used % self.unit == 0 && used / self.unit <= self.limit;
+        fits.then(|| used / self.unit)
+    }
+
+    /// A new word; one that fits no quota where something is wrong.
+    fn word(&self, taken: Option<u64>) -> u64 {
+        thread_local! {
+            static LAST: Cell<u64> = const { Cell::new(0) };
+        }
+        LAST.set(LAST.get() + 1);
+        LAST.get() << NUMBER | taken.map_or(USED, |taken| taken * self.unit)
+    }
+}
+
+impl Algorithm for Watched {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let taken = match self.taken(word) {
+            None => return Ok((self.word(None), Granted::new(Self::WRONG, now))),
+            Some(taken) if taken + n > self.limit => return Err(Denied::never(n, self.limit)),
+            Some(taken) => taken + n,
+        };
+        let granted = Granted::new(n, now).with_room(self.limit - taken, NonZeroU64::MIN);
+        let next = if n == 0 { word } else { self.word(Some(taken)) };
+        Ok((next, granted))
+    }
+
+    fn available(&self, word: u64, _now: Tick) -> u64 {
+        self.taken(word)
+            .map_or(Self::WRONG, |taken| self.limit - taken)
+    }
+
+    fn is_idle(&self, word: u64, _now: Tick) -> bool {
+        self.taken(word) == Some(0)
+    }
+}
+
+impl GiveBack for Watched {
+    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        self.refund(word, now, granted.n())
+    }
+
+    fn refund(&self, word: u64, _now: Tick, n: u64) -> (u64, u64) {
+        match self.taken(word) {
+            None => (self.word(None), Self::WRONG),
+            Some(taken) => {
+                let back = n.min(taken);
+                (self.word(Some(taken - back)), back)
+            }
+        }
+    }
+}
+
+impl Requota for Watched {
+    fn quota(&self) -> Quota {
+        Quota::per(self.limit, Duration::from_secs(1))
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        match quota.permits() {
+            0 => Err(ConfigError::ZeroPermits),
+            limit => Ok(Self::of(limit)),
+        }
+    }
+
+    fn carry_over(&self, word: u64, _now: Tick, next: &Self) -> u64 {
+        let left = self.taken(word).map(|taken| self.limit - taken);
+        next.word(left.map(|left| next.limit - left.min(next.limit)))
+    }
+}
+
+impl Settings for Watched {
+    const WORDS: usize = 3;
+
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write(self.unit);
+        write(self.limit);
+        write(self.again);
+    }
+
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        let (unit, limit, again) = (read(), read(), read());
+        Some(Self { limit, unit, again })
+    }
+}

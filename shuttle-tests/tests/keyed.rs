@@ -1,0 +1,219 @@
+//! Four threads bring the same new keys into tables of two and of four slots, at one tick: each key gets exactly its
+//! burst, or as many as are asked for; it has one slot at the end, and nothing is claimed. Also where keys are
+//! forgotten meanwhile, or banned.
+
+#![cfg(tollgate_shuttle)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Denied, Granted, Overflow, Quota, Tick, TokenBucket};
+use tollgate_shuttle_tests::{
+    Books, Table, act, actor, below, check_table, mistaken, model, reached, stored, table,
+};
+
+const THREADS: u64 = 4;
+const CALLS: u64 = 7;
+const BURST: u64 = 3;
+const PERIOD: u64 = 10;
+const NOW: Tick = Tick::from_nanos(500);
+
+type Gate = Table<TokenBucket>;
+
+fn gate(slots: usize) -> Arc<Gate> {
+    let quota = Quota::per(1, Duration::from_nanos(PERIOD)).burst(BURST);
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    Arc::new(table([bucket], slots, Overflow::Deny))
+}
+
+/// All take permits, one by one or in batches.
+fn same_keys<const SLOTS: usize, const KEYS: usize>() {
+    let gate = gate(SLOTS);
+    let actors = (0..THREADS).map(|_| {
+        let gate = Arc::clone(&gate);
+        actor(move || takes::<KEYS>(&gate))
+    });
+    let books = Books::of_all(act(actors.collect()));
+    check_table::<_, KEYS>(&gate, 0);
+    assert_eq!(gate.stats().no_room, 0, "there is room");
+    for key in 0..KEYS {
+        let (asked, held) = (books.asked[key], books.held(key));
+        assert_eq!(held, asked.min(BURST), "not the burst, asked for {asked}");
+        reached(if asked > BURST { "a burst" } else { "less" });
+    }
+}
+
+fn takes<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
+    let mut books = Books::default();
+    for _ in 0..CALLS {
+        let key = below(KEYS as u64) as usize;
+        match below(6) {
+            0 => {
+                let keys = [key, below(KEYS as u64) as usize];
+                let mut outcomes = [Err(Denied::busy(1)); 2];
+                let length = gate.check_many_at(&keys, &mut outcomes, NOW);
+                length.expect("there are two");
+                for (key, outcome) in keys.into_iter().zip(outcomes) {
+                    books.enter(key, 1, outcome);
+                }
+            }
+            1 => books.enter(key, 1, Ok(gate.key(&key).at(NOW).take_up_to(1))),
+            2 => assert!(gate.key(&key).at(NOW).available() <= BURST),
+            _ => books.enter(key, 1, gate.try_acquire_at(&key, NOW)),
+        }
+    }
+    books
+}
+
+/// Some give back, and some forget keys, each of which allows one burst more.
+fn forgotten_keys<const SLOTS: usize, const KEYS: usize>() {
+    let gate = gate(SLOTS);
+    let actors = (0..THREADS).map(|_| {
+        let gate = Arc::clone(&gate);
+        actor(move || takes_and_forgets::<KEYS>(&gate))
+    });
+    let books = Books::of_all(act(actors.collect()));
+    check_table::<_, KEYS>(&gate, 0);
+    assert_eq!(gate.stats().forgotten, books.forgotten.iter().sum::<u64>());
+    for key in 0..KEYS {
+        let (held, left) = (books.held(key), gate.key(&key).at(NOW).available());
+        let bursts = 1 + books.forgotten[key];
+        assert!(
+            held + left <= bursts * BURST,
+            "{held} held of {bursts} bursts, {left} left"
+        );
+        if held > BURST {
+            reached("more than a burst");
+        }
+    }
+}
+
+fn takes_and_forgets<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
+    let mut books = Books::<KEYS>::default();
+    for _ in 0..CALLS {
+        let key = below(KEYS as u64) as usize;
+        let view = gate.key(&key).at(NOW);
+        match below(6) {
+            0 => books.forgotten[key] += u64::from(gate.forget(&key)),
+            1 => {
+                if let Some(granted) = books.grants[key].pop() {
+                    match view.undo(granted) {
+                        0 => books.grants[key].push(granted),
+                        back => assert_eq!(back, granted.n()),
+                    }
+                }
+            }
+            _ => books.enter(key, 1, view.try_acquire()),
+        }
+    }
+    books
+}
+
+/// Some ban keys. From then on nothing is granted, and nothing given back.
+fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
+    let until = Tick::from_nanos(NOW.as_nanos() + 1000);
+    let gate = gate(SLOTS);
+    // Which bans have come to their end. It is no part of the model.
+    let banned = Arc::new(Mutex::new([false; KEYS]));
+    let actors = (0..THREADS).map(|_| {
+        let (gate, banned) = (Arc::clone(&gate), Arc::clone(&banned));
+        actor(move || takes_and_bans(&gate, until, &banned))
+    });
+    act(actors.collect());
+    check_table::<_, KEYS>(&gate, 0);
+    let banned = *banned.lock().unwrap_or_else(PoisonError::into_inner);
+    for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
+        let there = |at| gate.key(&key).at(Tick::from_nanos(at)).available();
+        let until = until.as_nanos();
+        assert_eq!(
+            [there(until), there(until + PERIOD)],
+            [0, 1],
+            "a ban is over"
+        );
+    }
+}
+
+fn takes_and_bans<const KEYS: usize>(gate: &Gate, until: Tick, banned: &Mutex<[bool; KEYS]>) {
+    let banned = || banned.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held: [Vec<Granted>; KEYS] = [(); KEYS].map(|()| Vec::new());
+    for _ in 0..CALLS {
+        let key = below(KEYS as u64) as usize;
+        let view = gate.key(&key).at(NOW);
+        let was_banned = banned()[key];
+        let passed = match below(8) {
+            0 => {
+                view.ban(until).expect("there is room");
+                banned()[key] = true;
+                0
+            }
+            1 => held[key].pop().map_or(0, |granted| view.undo(granted)),
+            2 => view.refund(1),
+            3 => view.available(),
+            4 => view.take_up_to(1).n(),
+            _ => match view.try_acquire() {
+                Ok(granted) => {
+                    held[key].push(granted);
+                    granted.n()
+                }
+                Err(_) => 0,
+            },
+        };
+        if was_banned {
+            reached("somebody is banned");
+            assert_eq!(passed, 0, "a ban is over");
+        }
+    }
+}
+
+const TWICE: &str = "not the burst | two slots of a key | there is room | not as many keys";
+
+#[test]
+fn the_same_new_keys() {
+    let name = "keyed::the_same_new_keys";
+    let both = ["a burst", "less"];
+    model(
+        &format!("{name}, 2 in 2 slots"),
+        10_000,
+        &both,
+        same_keys::<2, 2>,
+    );
+    model(
+        &format!("{name}, 3 in 4 slots"),
+        10_000,
+        &both,
+        same_keys::<4, 3>,
+    );
+    mistaken(name, Mistake::LooksOnce, TWICE, same_keys::<2, 2>);
+    stored(name, TWICE, same_keys::<2, 2>);
+}
+
+#[test]
+fn forgotten_meanwhile() {
+    let name = "keyed::forgotten_meanwhile";
+    mistaken(
+        name,
+        Mistake::ForgetsTheOwner,
+        "held of",
+        forgotten_keys::<2, 3>,
+    );
+    model(name, 10_000, &["more than a burst"], forgotten_keys::<2, 2>);
+    model(
+        &format!("{name}, 4 slots"),
+        10_000,
+        &["more than a burst"],
+        forgotten_keys::<4, 3>,
+    );
+}
+
+#[test]
+fn banned_meanwhile() {
+    let name = "keyed::banned_meanwhile";
+    model(name, 10_000, &["somebody is banned"], banned_keys::<2, 2>);
+    mistaken(
+        name,
+        Mistake::UndoesOldMarks,
+        "a ban is over",
+        banned_keys::<2, 2>,
+    );
+}

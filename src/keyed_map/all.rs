@@ -1,0 +1,286 @@
+//! All keys: looking at them, and having some of them go.
+
+use core::borrow::Borrow;
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+
+use super::KeyedMap;
+use super::entry::{State, first_word};
+use super::room::Seen;
+use super::store::{Found, Guard};
+use super::turn::Forgotten;
+use crate::algorithm::Algorithm;
+use crate::clock::{Clock, Tick};
+
+/// A key that is there, as it was when it was looked at.
+pub struct Tracked<'p, K, A> {
+    found: Found<'p, K, A>,
+    of_all: &'p A,
+    available: u64,
+    idle: bool,
+}
+
+impl<K, A> Tracked<'_, K, A> {
+    /// The key.
+    pub fn key(&self) -> &K {
+        self.found.key()
+    }
+
+    /// The algorithm that decides on it: its [own](KeyedMap::set_algorithm), or that of all.
+    pub fn algorithm(&self) -> &A {
+        self.found.entry().algorithm(self.of_all)
+    }
+
+    /// Whether it has an algorithm of its own.
+    pub fn has_its_own(&self) -> bool {
+        self.found.entry().own.is_some()
+    }
+
+    /// How many permits there were.
+    pub const fn available(&self) -> u64 {
+        self.available
+    }
+
+    /// Whether it could not be told from a fresh one.
+    pub const fn is_idle(&self) -> bool {
+        self.idle
+    }
+}
+
+impl<K: fmt::Debug, A> fmt::Debug for Tracked<'_, K, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracked")
+            .field("key", self.key())
+            .field("available", &self.available)
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A map whose keys can be looked at: [`KeyedMap::pin`] makes one. While it lives, the memory of keys that go is
+/// not given back.
+pub struct PinnedMap<'m, K, A, C, S> {
+    map: &'m KeyedMap<K, A, C, S>,
+    guard: Guard<'m>,
+}
+
+impl<K, A, C, S> fmt::Debug for PinnedMap<'_, K, A, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedMap").finish_non_exhaustive()
+    }
+}
+
+impl<K, A, C, S> PinnedMap<'_, K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// [`iter`](Self::iter) at this tick.
+    pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = Tracked<'_, K, A>> {
+        let all = self.map.store.all(&self.guard);
+        all.filter_map(move |found| {
+            let state = found.entry().state(&self.map.algorithm);
+            self.map.tracked_at(&found, &state, now)
+        })
+    }
+
+    /// All keys that are there, in no order. Those that come and go meanwhile may be among them.
+    pub fn iter(&self) -> impl Iterator<Item = Tracked<'_, K, A>>
+    where
+        C: Clock,
+    {
+        self.iter_at(self.map.clock.now())
+    }
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// The map, for looking at its keys.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.try_acquire("alice")?;
+    /// map.try_acquire_n("bob", 5)?;
+    /// let spent: Vec<String> = (map.pin().iter())
+    ///     .filter(|tracked| tracked.available() == 0)
+    ///     .map(|tracked| tracked.key().clone())
+    ///     .collect();
+    /// assert_eq!(spent, ["bob"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pin(&self) -> PinnedMap<'_, K, A, C, S> {
+        PinnedMap {
+            map: self,
+            guard: self.store.guard(),
+        }
+    }
+
+    /// A key as it is in this state.
+    fn tracked_at<'p>(
+        &'p self,
+        found: &Found<'p, K, A>,
+        state: &State,
+        now: Tick,
+    ) -> Option<Tracked<'p, K, A>> {
+        let algorithm = found.entry().algorithm(&self.algorithm);
+        let (word, at) = match state {
+            State::Live(live) => (live.word, now.max(live.since)),
+            State::Pending => {
+                let at = now.max(self.horizon.tick());
+                (first_word(algorithm, at), at)
+            }
+            State::Retired => return None,
+        };
+        Some(Tracked {
+            available: algorithm.available(word, at),
+            idle: algorithm.is_idle(word, at),
+            found: found.clone(),
+            of_all: &self.algorithm,
+        })
+    }
+
+    /// Removes a key, idle or not. It is fresh when it comes back: that allows it one burst more. Whether it was
+    /// there.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.try_acquire("alice")?;
+    /// assert!(map.remove("alice"));
+    /// assert!(!map.remove("alice"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let asked = self.asked(key);
+        let guard = self.store.guard();
+        while let Some(found) = self.store.get(&asked, &guard) {
+            match self.forget(&found, &guard) {
+                Forgotten::Now(_) => {
+                    self.counts.removed();
+                    return true;
+                }
+                Forgotten::Already => self.get_over(&found, &guard),
+            }
+        }
+        false
+    }
+
+    /// [`retain`](Self::retain) at this tick.
+    pub fn retain_at(&self, now: Tick, mut keep: impl FnMut(&Tracked<'_, K, A>) -> bool) -> usize {
+        let guard = self.store.guard();
+        let mut removed: usize = 0;
+        for found in self.store.all(&guard) {
+            // As long as somebody else changes its word, it is asked again.
+            loop {
+                let state = found.entry().state(&self.algorithm);
+                let tracked = self.tracked_at(&found, &state, now);
+                if tracked.is_none_or(|tracked| keep(&tracked)) {
+                    break;
+                }
+                if self.retire(&found, &state, now) {
+                    removed = removed.saturating_add(1);
+                    drop(self.take_out(&found, &guard));
+                    break;
+                }
+            }
+        }
+        removed
+    }
+
+    /// Retires a key that was in this state, as one that has left if it was idle.
+    fn retire(&self, found: &Found<'_, K, A>, state: &State, now: Tick) -> bool {
+        let retired = match state {
+            State::Live(live) => {
+                if self.retire_idle(found, live, now) {
+                    return true;
+                }
+                found.entry().retire(live)
+            }
+            State::Pending => found.entry().retire_pending(),
+            State::Retired => false,
+        };
+        if retired {
+            self.counts.removed();
+        }
+        retired
+    }
+
+    /// [`purge_idle`](Self::purge_idle) at this tick.
+    pub fn purge_idle_at(&self, now: Tick, steps: usize) -> usize {
+        let guard = self.store.guard();
+        let mut seen = Seen::nothing();
+        for _ in 0..steps {
+            drop(self.step(now, &guard, &mut seen));
+        }
+        seen.left
+    }
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    C: Clock,
+    S: BuildHasher,
+{
+    /// Removes the keys for which `keep` says no, and says how many. Those that were idle count as having left; others
+    /// are fresh when they come back, and have one burst more. It looks at all keys, and may ask for one several
+    /// times; others may use the map meanwhile.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.try_acquire("tenant-1/alice")?;
+    /// map.try_acquire("tenant-2/bob")?;
+    /// assert_eq!(map.retain(|tracked| !tracked.key().starts_with("tenant-1/")), 1);
+    /// assert_eq!(map.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn retain(&self, keep: impl FnMut(&Tracked<'_, K, A>) -> bool) -> usize {
+        self.retain_at(self.clock.now(), keep)
+    }
+
+    /// Looks at this many keys, whose turn it is, and has those leave that are idle, as each new key does with a few. How
+    /// many have left. For a map to which no new keys come.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{KeyedMap, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(5))?;
+    /// let map: KeyedMap<u64, _, _> = KeyedMap::with_clock(bucket, 1000, clock.clone())?;
+    /// for key in 0..10 {
+    ///     map.try_acquire(&key)?;
+    /// }
+    /// assert_eq!(map.purge_idle(10), 0);
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(map.purge_idle(4), 4);
+    /// assert_eq!(map.len(), 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn purge_idle(&self, steps: usize) -> usize {
+        self.purge_idle_at(self.clock.now(), steps)
+    }
+}

@@ -1,0 +1,310 @@
+//! What is kept of a key, and how it leaves: the protocol.
+//!
+//! # The word
+//!
+//! A decision finds its key's entry, reads the word, computes, and exchanges the word. It may stop for any time in
+//! between. So before an entry is taken out of the map its word is *retired*: exchanged for all ones, which is no
+//! word. Whoever decides on it later finds that, or loses his exchange to it, and looks his key up again. **From
+//! a retired word nothing is granted, and who is refused or only looks does so on a word that was in force when he
+//! read it.** So at any time one word at most grants permits for a key: a new entry can be inserted only after the
+//! old one has been taken out, and that was retired before.
+//!
+//! ```text
+//!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever
+//!                                       (an idle one: the horizon is raised first)       then it is taken out
+//! ```
+//!
+//! Anybody who finds a retired entry takes it out, and goes on: nobody waits for who retired it. (But for one whose
+//! [algorithm is changed](super::KeyedMap::set_algorithm): what its word was, only the one who changes it knows.)
+//!
+//! # The ticks
+//!
+//! A key that left as idle at tick `t` was as good as fresh at `t`; by one whose tick is older it was not, and for
+//! him it would now be fresh. So each entry counts *since* a tick that is no earlier than any tick at which its key
+//! has ever left as idle, and a verb with an older tick is counted at that. The entries of a key, one after the
+//! other, then decide as one word would that is replaced by a fresh one when it can't be told from it: the bound holds
+//! on the ticks at which permits were counted ([`Granted::at`](crate::Granted::at)), whoever comes with whatever tick.
+//!
+//! What has to be known for this is kept for all keys together: the [`Horizon`]. It is raised *before* a word is
+//! retired; and it is read *after* the new entry is in the map, by whoever first decides on it. (Read before, it
+//! might miss that the key came, had its burst and left in between.)
+
+use super::horizon::Horizon;
+use crate::algorithm::Algorithm;
+use crate::cell::{Cell, Place};
+use crate::clock::Tick;
+use crate::deed::{Deed, Held};
+use crate::primitive::{AtomicU64, Ordering, fence, mistake};
+
+/// The word of an entry that is, or will be, taken out. No algorithm uses it.
+const RETIRED: u64 = u64::MAX;
+
+/// The tick of an entry that nobody has decided on yet.
+const PENDING: u64 = u64::MAX;
+
+/// The same when it has been come across once.
+const STILL_PENDING: u64 = PENDING - 1;
+
+/// What is kept of a key.
+pub(super) struct Entry<A> {
+    /// As the first word is when it is 0, and the other way round: so an entry is born with its first word,
+    /// whenever that will be.
+    cell: Cell,
+    /// The tick since which it counts.
+    since: AtomicU64,
+    /// Which entry of the map it is.
+    pub(super) number: u64,
+    /// The key's own algorithm, if it has not the one of all.
+    pub(super) own: Option<Box<A>>,
+}
+
+/// A word that was in force when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Live {
+    pub(super) word: u64,
+    pub(super) since: Tick,
+    first: u64,
+}
+
+/// What an entry is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nobody has decided on it.
+    Pending,
+    /// Somebody has.
+    Live(Live),
+    Retired,
+}
+
+/// What a deed came to and at which tick; `None` if the entry is retired.
+type Decided<A, D> = Option<(
+    Result<<D as Deed<A>>::Answer, <D as Deed<A>>::Refusal>,
+    Tick,
+)>;
+
+/// The word 0 for the first one, and the first one for 0.
+#[inline(always)]
+const fn swapped(word: u64, first: u64) -> u64 {
+    match word {
+        0 => first,
+        word if word == first => 0,
+        word => word,
+    }
+}
+
+impl<A> Entry<A> {
+    /// Of a key that nobody has decided on.
+    pub(super) fn pending(number: u64, own: Option<Box<A>>) -> Self {
+        Self {
+            cell: Cell::new(0),
+            since: AtomicU64::new(PENDING),
+            number,
+            own,
+        }
+    }
+
+    /// Of a key that goes on with this word, which has counted since that tick.
+    pub(super) fn going_on(number: u64, algorithm: A, word: u64, since: Tick) -> Self
+    where
+        A: Algorithm,
+    {
+        let first = first_word(&algorithm, since);
+        Self {
+            cell: Cell::new(swapped(word, first)),
+            since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
+            number,
+            own: Some(Box::new(algorithm)),
+        }
+    }
+
+    /// The key's algorithm.
+    pub(super) fn algorithm<'a>(&'a self, of_all: &'a A) -> &'a A {
+        self.own.as_deref().unwrap_or(of_all)
+    }
+
+    /// By which its grants are known.
+    #[inline(always)]
+    const fn part(&self) -> u32 {
+        self.number as u32
+    }
+
+    /// The tick since which it counts, which the first to ask says.
+    #[inline(always)]
+    pub(super) fn since(&self, now: Tick, horizon: &Horizon) -> Tick {
+        // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from it but this
+        // tick. Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        match self.since.load(Ordering::Relaxed) {
+            STILL_PENDING.. => self.begin(now, horizon),
+            since => Tick::from_nanos(since),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(&self, now: Tick, horizon: &Horizon) -> Tick {
+        // ORDERING: SeqCst, with the fence of `retire`. Who is here has found this entry in the map. An entry that
+        // this key had before was retired, and its tick brought to the horizon, before it was taken out and this one
+        // could be inserted: so what is read now is no earlier.
+        // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        fence(Ordering::SeqCst); // after it was found
+        let since = mistake!(CountsAtOwnTick => now, else now.max(horizon.tick()));
+        let since = since.as_nanos().min(STILL_PENDING - 1);
+        // ORDERING: Relaxed, as in `since`: who says it first is right, and all use what he said.
+        Tick::from_nanos(self.say(since))
+    }
+
+    /// Says since when it counts, unless somebody has. What was said.
+    fn say(&self, since: u64) -> u64 {
+        let mut seen = self.since.load(Ordering::Relaxed);
+        while seen >= STILL_PENDING {
+            match self.since.compare_exchange_weak(
+                seen,
+                since,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return since,
+                Err(now) => seen = now,
+            }
+        }
+        seen
+    }
+
+    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then who brought it in
+    /// has perhaps gone.
+    pub(super) fn come_across(&self) -> bool {
+        // ORDERING: Relaxed, as above.
+        let first = self.since.compare_exchange(
+            PENDING,
+            STILL_PENDING,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        first == Err(STILL_PENDING)
+    }
+
+    /// Does a deed, and says at which tick; `None` if the entry is retired.
+    #[inline(always)]
+    pub(super) fn decide<D: Deed<A>>(
+        &self,
+        of_all: &A,
+        now: Tick,
+        horizon: &Horizon,
+        deed: &mut D,
+    ) -> Decided<A, D>
+    where
+        A: Algorithm,
+    {
+        let algorithm = self.algorithm(of_all);
+        let since = self.since(now, horizon);
+        let at = now.max(since);
+        let first = first_word(algorithm, since);
+        let stored = self.cell.load();
+        if stored == RETIRED {
+            return None;
+        }
+        let word = swapped(stored, first);
+        let outcome = match deed.run_short(algorithm, Held::new(word, at, self.part())) {
+            Some(outcome) => outcome,
+            None => return self.go_round(algorithm, stored, first, at, deed),
+        };
+        match outcome {
+            Err(refusal) => Some((Err(refusal), at)),
+            Ok((next, answer)) if deed.leaves(word, next) => Some((Ok(answer), at)),
+            Ok((next, answer)) => match self.cell.exchange(stored, swapped(next, first)) {
+                Ok(()) => Some((Ok(answer), at)),
+                Err(seen) => self.go_round(algorithm, seen, first, at, deed),
+            },
+        }
+    }
+
+    /// The turns after the first one, and long ones.
+    #[cold]
+    #[inline(never)]
+    fn go_round<D: Deed<A>>(
+        &self,
+        algorithm: &A,
+        mut stored: u64,
+        first: u64,
+        at: Tick,
+        deed: &mut D,
+    ) -> Decided<A, D> {
+        while stored != RETIRED {
+            let word = swapped(stored, first);
+            let (next, answer) = match deed.run(algorithm, Held::new(word, at, self.part())) {
+                Ok(done) => done,
+                Err(refusal) => return Some((Err(refusal), at)),
+            };
+            if deed.leaves(word, next) {
+                return Some((Ok(answer), at));
+            }
+            match self.cell.exchange(stored, swapped(next, first)) {
+                Ok(()) => return Some((Ok(answer), at)),
+                Err(seen) => stored = seen,
+            }
+        }
+        None
+    }
+
+    /// What it is in now.
+    pub(super) fn state(&self, of_all: &A) -> State
+    where
+        A: Algorithm,
+    {
+        let stored = self.cell.load();
+        // ORDERING: Relaxed, as in `since`.
+        let since = self.since.load(Ordering::Relaxed);
+        match (stored, since) {
+            (RETIRED, _) => State::Retired,
+            (_, STILL_PENDING..) => State::Pending,
+            (stored, since) => {
+                let since = Tick::from_nanos(since);
+                let first = first_word(self.algorithm(of_all), since);
+                let word = swapped(stored, first);
+                State::Live(Live { word, since, first })
+            }
+        }
+    }
+
+    /// Retires this word, if it still stands there. From then on nothing is decided on it. (It may fail without
+    /// a reason.)
+    #[must_use]
+    pub(super) fn retire(&self, live: &Live) -> bool {
+        // ORDERING: SeqCst, with the fences of `begin` and of who finds it retired: what was done before, such as
+        // raising the horizon, is seen by whoever finds this, or finds that the entry is gone.
+        // Models: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst, an_algorithm_is_changed
+        fence(Ordering::SeqCst); // before it is retired
+        mistake!(RemovesUnretired)
+            || (self.cell)
+                .exchange(swapped(live.word, live.first), RETIRED)
+                .is_ok()
+    }
+
+    /// Retires an entry that nobody has decided on.
+    #[must_use]
+    pub(super) fn retire_pending(&self) -> bool {
+        // ORDERING: SeqCst, as in `retire`.
+        fence(Ordering::SeqCst); // as in `retire`
+        let retired = self.cell.exchange(0, RETIRED).is_ok();
+        if !retired {
+            // Somebody has decided: by an exchange, so that who looks again sees it.
+            self.come_across();
+        }
+        retired
+    }
+
+    /// Puts back what was retired, by who alone may say what becomes of it.
+    pub(super) fn reinstate(&self, state: &State) {
+        match state {
+            State::Retired => {}
+            State::Pending => drop(self.cell.replace(0)),
+            State::Live(live) => drop(self.cell.replace(swapped(live.word, live.first))),
+        }
+    }
+}
+
+/// The word with which an entry begins.
+#[inline(always)]
+pub(super) fn first_word<A: Algorithm>(algorithm: &A, since: Tick) -> u64 {
+    algorithm.initial_word(since).min(RETIRED - 1)
+}

@@ -1,0 +1,56 @@
+//! Up to when keys have left as idle.
+
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::primitive::{AtomicU64, Ordering};
+
+/// The latest tick at which a key that has left as idle was as good as fresh.
+#[derive(Default)]
+pub(super) struct Horizon(AtomicU64);
+
+impl Horizon {
+    #[inline]
+    pub(super) fn tick(&self) -> Tick {
+        // ORDERING: Relaxed. The fences of `Entry::begin` and `Entry::retire` are what orders it.
+        // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        Tick::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn raise(&self, tick: Tick) {
+        // ORDERING: Relaxed, as above. The later of two ticks stays.
+        self.0.fetch_max(tick.as_nanos(), Ordering::Relaxed);
+    }
+}
+
+/// The first tick after `from` at which the word is as good as fresh, which it is at `to`, and not at `from`.
+///
+/// The horizon is raised to it, and not to the tick of who finds it so: a tick from far in the future makes keys
+/// leave, but those that come are not counted there.
+pub(super) fn first_idle<A: Algorithm>(algorithm: &A, word: u64, from: Tick, to: Tick) -> Tick {
+    let (mut busy, mut idle) = (from.as_nanos(), to.as_nanos());
+    while idle.saturating_sub(busy) > 1 {
+        let middle = busy + (idle - busy) / 2;
+        match algorithm.is_idle(word, Tick::from_nanos(middle)) {
+            true => idle = middle,
+            false => busy = middle,
+        }
+    }
+    Tick::from_nanos(idle)
+}
+
+/// From when on the word was as good as fresh, if it is at `now`: exactly, or some tick that the horizon has
+/// reached.
+pub(super) fn idle_since<A: Algorithm>(
+    algorithm: &A,
+    word: u64,
+    now: Tick,
+    reached: Tick,
+) -> Option<Tick> {
+    if !algorithm.is_idle(word, now) {
+        return None;
+    }
+    if now <= reached || algorithm.is_idle(word, reached) {
+        return Some(now.min(reached));
+    }
+    Some(first_idle(algorithm, word, reached, now))
+}

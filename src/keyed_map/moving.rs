@@ -1,0 +1,239 @@
+//! How a key gets an algorithm of its own.
+//!
+//! The entry is retired, and another one, with the word carried over, takes its place in the map. Between the two only
+//! who retired it knows the word: so who finds it then waits, by a lock that is held for these few steps, and for
+//! nothing else. That somebody is about it is said before the word is retired, and until the new entry is there.
+
+use core::borrow::Borrow;
+use core::hash::{BuildHasher, Hash};
+use std::sync::PoisonError;
+
+use super::KeyedMap;
+use super::entry::{Entry, Live, State, first_word};
+use super::store::{Found, Guard};
+use super::stored::{Asked, Stored};
+use crate::algorithm::{Algorithm, Requota};
+use crate::clock::{Clock, Tick};
+use crate::outcome::Denied;
+use crate::primitive::{AtomicU64, Ordering, mistake};
+
+/// Somebody is about it.
+struct Moving<'m>(&'m AtomicU64);
+
+impl<'m> Moving<'m> {
+    fn begin(moves: &'m AtomicU64) -> Self {
+        // ORDERING: Relaxed. The fence of `Entry::retire` comes after it: who finds the word retired finds this.
+        // Model: loom-tests/tests/keyed_map.rs::an_algorithm_is_changed
+        moves.fetch_add(1, Ordering::Relaxed);
+        Self(moves)
+    }
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        // ORDERING: Relaxed. It publishes nothing: see `KeyedMap::is_moving`.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Puts back what was retired, if what follows panics: the algorithm's own code, or the key's.
+struct Reinstating<'e, A> {
+    entry: &'e Entry<A>,
+    was: Option<State>,
+}
+
+impl<A> Drop for Reinstating<'_, A> {
+    fn drop(&mut self) {
+        if let Some(was) = &self.was {
+            self.entry.reinstate(was);
+        }
+    }
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// [`set_algorithm`](Self::set_algorithm) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    pub fn set_algorithm_at<Q>(&self, key: &Q, algorithm: A, now: Tick) -> Result<(), Denied>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        A: Requota,
+    {
+        self.give(key, algorithm, now, |old, live, at, next| {
+            old.carry_over(live.word, at, next)
+        })
+    }
+
+    /// [`set_algorithm_afresh`](Self::set_algorithm_afresh) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    pub fn set_algorithm_afresh_at<Q>(&self, key: &Q, algorithm: A, now: Tick) -> Result<(), Denied>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.give(key, algorithm, now, |_, _, at, next| first_word(next, at))
+    }
+
+    /// Gives the key this algorithm, with what `carry` makes of its word.
+    fn give<Q>(
+        &self,
+        key: &Q,
+        algorithm: A,
+        now: Tick,
+        carry: impl Fn(&A, &Live, Tick, &A) -> u64,
+    ) -> Result<(), Denied>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let asked = self.asked(key);
+        let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.store.guard();
+        let mut algorithm = algorithm;
+        let mut round = 0;
+        loop {
+            let Some(found) = self.store.get(&asked, &guard) else {
+                let Some(room) = self.room(round, now, &guard) else {
+                    self.counts.full(self.overflow);
+                    return Err(Denied::no_room(0));
+                };
+                self.insert(&asked, now, room, &guard);
+                round = round.saturating_add(1);
+                continue;
+            };
+            match self.take_over(&asked, &found, algorithm, now, &carry, &guard) {
+                Ok(()) => break,
+                Err(again) => algorithm = again,
+            }
+        }
+        drop(one_at_a_time);
+        Ok(())
+    }
+
+    /// One attempt; the algorithm, if others were quicker.
+    fn take_over<Q>(
+        &self,
+        asked: &Asked<'_, Q>,
+        found: &Found<'_, K, A>,
+        algorithm: A,
+        now: Tick,
+        carry: &impl Fn(&A, &Live, Tick, &A) -> u64,
+        guard: &Guard<'_>,
+    ) -> Result<(), A>
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized,
+    {
+        let stored = Stored {
+            key: asked.key.to_owned(),
+            ticket: found.ticket(),
+        };
+        let entry = found.entry();
+        let was = entry.state(&self.algorithm);
+        let moving = Moving::begin(&self.moves);
+        let retired = match &was {
+            State::Retired => {
+                drop(moving);
+                self.get_over(found, guard);
+                return Err(algorithm);
+            }
+            State::Pending => entry.retire_pending(),
+            State::Live(live) => mistake!(CarriesUnretired) || entry.retire(live),
+        };
+        if !retired {
+            return Err(algorithm);
+        }
+        let mut reinstating = Reinstating {
+            entry,
+            was: Some(was),
+        };
+        let number = self.next_number();
+        let next = match was {
+            State::Live(live) => {
+                let at = now.max(live.since);
+                let word = carry(entry.algorithm(&self.algorithm), &live, at, &algorithm);
+                Entry::going_on(number, algorithm, word, at)
+            }
+            _ => Entry::pending(number, Some(Box::new(algorithm))),
+        };
+        self.store.replace(stored, next, guard);
+        reinstating.was = None;
+        Ok(())
+    }
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    C: Clock,
+    S: BuildHasher,
+{
+    /// Gives a key an algorithm of its own, which goes on with the permits that there are
+    /// ([`Requota::carry_over`]). Grants from before can't be undone then.
+    ///
+    /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
+    /// [removed](Self::remove): else it would come back with the one of all. While this changes a key, those who ask for
+    /// that key wait.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.try_acquire_n("alice", 2)?;
+    /// map.set_algorithm("alice", TokenBucket::new(Quota::per_hour(100).burst(10))?)?;
+    /// assert_eq!(map.key("alice").available(), 3); // of 10
+    /// assert_eq!(map.key("bob").available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_algorithm<Q>(&self, key: &Q, algorithm: A) -> Result<(), Denied>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        A: Requota,
+    {
+        self.set_algorithm_at(key, algorithm, self.clock.now())
+    }
+
+    /// The same, but the key starts afresh, which allows it one burst more. Any algorithm can do this.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<u64, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.try_acquire_n(&7, 2)?;
+    /// map.set_algorithm_afresh(&7, TokenBucket::new(Quota::per_hour(9))?)?;
+    /// assert_eq!(map.key(&7).available(), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_algorithm_afresh<Q>(&self, key: &Q, algorithm: A) -> Result<(), Denied>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.set_algorithm_afresh_at(key, algorithm, self.clock.now())
+    }
+}

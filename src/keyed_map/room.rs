@@ -1,0 +1,284 @@
+//! Room for so many keys and no more, and how it is made: idle keys leave in small steps.
+
+use core::hash::{BuildHasher, Hash};
+use core::mem;
+
+use super::KeyedMap;
+use super::entry::{Entry, Live, State};
+use super::horizon::{first_idle, idle_since};
+use super::store::{Found, Guard};
+use super::stored::Ticket;
+use super::turn::Forgotten;
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::overflow::Overflow;
+use crate::primitive::{AtomicU64, Ordering, mistake};
+
+/// How far somebody goes who wants room for a new key. In a model less will do.
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod far {
+    /// So many keys are looked at for each that is new: as long as keys leave, more leave than come.
+    pub(super) const STEPS: usize = 4;
+
+    /// So many at most, where there is no room.
+    pub(super) const REACH: usize = 16;
+
+    /// So often somebody is looked for who can be evicted, while others are quicker.
+    pub(super) const ATTEMPTS: usize = 16;
+
+    /// So often a verb makes room by having others leave; then it takes what room there is. A key that has just been
+    /// brought in is as good as fresh, so two who bring one each could otherwise have each other's leave for ever.
+    pub(super) const ROUNDS: u32 = 16;
+}
+#[cfg(all(tollgate_loom, feature = "loom"))]
+mod far {
+    pub(super) const STEPS: usize = 1;
+    pub(super) const REACH: usize = 2;
+    pub(super) const ATTEMPTS: usize = 2;
+    pub(super) const ROUNDS: u32 = 1;
+}
+use far::{ATTEMPTS, REACH, ROUNDS, STEPS};
+
+/// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is dropped.
+#[must_use]
+pub(super) struct Room<'m>(&'m AtomicU64);
+
+impl<'m> Room<'m> {
+    /// That of an entry which was taken out.
+    pub(super) fn left(tracked: &'m AtomicU64) -> Self {
+        Self(tracked)
+    }
+
+    /// Some that nobody has.
+    fn reserve(tracked: &'m AtomicU64, capacity: u64) -> Option<Self> {
+        // ORDERING: Relaxed. It counts, and publishes nothing: each entry is counted before it is inserted, and
+        // until it is taken out. Model: loom-tests/tests/keyed_map.rs::never_more_than_the_capacity
+        let mut seen = tracked.load(Ordering::Relaxed);
+        loop {
+            if seen >= capacity {
+                return None;
+            }
+            if mistake!(LooksForRoomFirst) {
+                tracked.fetch_add(1, Ordering::Relaxed);
+                return Some(Self(tracked));
+            }
+            match tracked.compare_exchange_weak(
+                seen,
+                seen.saturating_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(Self(tracked)),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// There is an entry in it.
+    pub(super) fn keep(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        // In a model, who has stopped for ever gives nothing back.
+        #[cfg(all(tollgate_loom, feature = "loom"))]
+        if std::thread::panicking() {
+            return;
+        }
+        // ORDERING: Relaxed, as in `reserve`.
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What was seen of the keys that were looked at.
+pub(super) struct Seen<'g, K, A> {
+    nearest: Option<Nearest<'g, K, A>>,
+    /// Whether one was come across on which nobody has decided.
+    pending: bool,
+    /// How many have left. (Others may have taken them out, and have their room.)
+    pub(super) left: usize,
+}
+
+impl<K, A> Seen<'_, K, A> {
+    pub(super) const fn nothing() -> Self {
+        Self {
+            nearest: None,
+            pending: false,
+            left: 0,
+        }
+    }
+}
+
+/// A key that may be evicted, and when it would be idle.
+struct Nearest<'g, K, A> {
+    found: Found<'g, K, A>,
+    idle: Tick,
+}
+
+/// A ticket that is looked at, and goes back to the others.
+struct Drawn<'m, K: Hash + Eq, A: Algorithm, C, S: BuildHasher> {
+    map: &'m KeyedMap<K, A, C, S>,
+    ticket: Ticket,
+}
+
+impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drawn<'_, K, A, C, S> {
+    /// Its key has gone.
+    fn tear_up(self) {
+        mem::forget(self);
+    }
+}
+
+impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drop for Drawn<'_, K, A, C, S> {
+    fn drop(&mut self) {
+        self.map.store.push_ticket(self.ticket);
+    }
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// Room for a new key, if there is or can be made some, in this round of a verb. Looks at [`STEPS`] keys in any
+    /// case.
+    pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
+        if round >= ROUNDS {
+            return self.reserve();
+        }
+        let mut seen = Seen::nothing();
+        let mut left = None;
+        for _ in 0..STEPS {
+            left = self.step(now, guard, &mut seen).or(left);
+        }
+        if let Some(room) = left.or_else(|| self.reserve()) {
+            return Some(room);
+        }
+        for _ in STEPS..REACH {
+            let left = self.step(now, guard, &mut seen);
+            if let Some(room) = left.or_else(|| self.reserve()) {
+                return Some(room);
+            }
+        }
+        match self.overflow {
+            Overflow::Evict => self.evict(now, guard, seen),
+            Overflow::Deny | Overflow::Admit => None,
+        }
+    }
+
+    fn reserve(&self) -> Option<Room<'_>> {
+        Room::reserve(&self.tracked, self.capacity)
+    }
+
+    /// The room of the key that is nearest to idle of those looked at.
+    #[cold]
+    fn evict<'g>(
+        &self,
+        now: Tick,
+        guard: &'g Guard<'_>,
+        mut seen: Seen<'g, K, A>,
+    ) -> Option<Room<'_>> {
+        for _ in 0..ATTEMPTS {
+            if let Some(Nearest { found, .. }) = seen.nearest.take() {
+                if let Forgotten::Now(left) = self.forget(&found, guard) {
+                    self.counts.evicted();
+                    if left.is_some() {
+                        return left;
+                    }
+                }
+            }
+            // Others were quicker, or have all tickets in their hands.
+            for _ in 0..REACH {
+                let left = self.step(now, guard, &mut seen);
+                if let Some(room) = left.or_else(|| self.reserve()) {
+                    return Some(room);
+                }
+            }
+        }
+        None
+    }
+
+    /// Looks at the key whose turn it is. If it is idle it leaves, and this is its room.
+    pub(super) fn step<'g>(
+        &self,
+        now: Tick,
+        guard: &'g Guard<'_>,
+        seen: &mut Seen<'g, K, A>,
+    ) -> Option<Room<'_>> {
+        let drawn = Drawn {
+            map: self,
+            ticket: self.store.pop_ticket()?,
+        };
+        let Some(found) = self.store.get(&drawn.ticket, guard) else {
+            drawn.tear_up();
+            return None;
+        };
+        let entry = found.entry();
+        let live = match entry.state(&self.algorithm) {
+            // Its owner wants it to stay.
+            State::Pending | State::Live(_) if entry.own.is_some() => return None,
+            State::Live(live) => live,
+            // Somebody is about to decide on it, or was, and has gone.
+            State::Pending if !self.retire_forsaken(entry, seen) => return None,
+            State::Retired if self.is_moving() => return None,
+            State::Pending | State::Retired => return self.take_out(&found, guard),
+        };
+        if self.retire_idle(&found, &live, now) {
+            drawn.tear_up();
+            seen.left = seen.left.saturating_add(1);
+            let left = self.take_out(&found, guard);
+            if mistake!(RaisesAfterwards) {
+                self.horizon.raise(now);
+            }
+            return left;
+        }
+        self.consider(found, &live, now, &mut seen.nearest);
+        None
+    }
+
+    /// Retires an entry on which nobody has decided since somebody else came across it.
+    fn retire_forsaken(&self, entry: &Entry<A>, seen: &mut Seen<'_, K, A>) -> bool {
+        let was_seen = mem::replace(&mut seen.pending, true);
+        entry.come_across() && !was_seen && entry.retire_pending()
+    }
+
+    /// Retires a word that is as good as fresh.
+    pub(super) fn retire_idle(&self, found: &Found<'_, K, A>, live: &Live, now: Tick) -> bool {
+        let algorithm = found.entry().algorithm(&self.algorithm);
+        let reached = self.horizon.tick().max(live.since);
+        let Some(idle) = idle_since(algorithm, live.word, now, reached) else {
+            return false;
+        };
+        if !mistake!(RaisesAfterwards) {
+            self.horizon.raise(idle);
+        }
+        let retired = found.entry().retire(live);
+        if retired {
+            self.counts.left();
+        }
+        retired
+    }
+
+    /// Remembers the key if it is nearer to idle than the one that was.
+    fn consider<'g>(
+        &self,
+        found: Found<'g, K, A>,
+        live: &Live,
+        now: Tick,
+        nearest: &mut Option<Nearest<'g, K, A>>,
+    ) {
+        if self.overflow != Overflow::Evict {
+            return;
+        }
+        let algorithm = &self.algorithm;
+        let latest = nearest.as_ref().map_or(Tick::MAX, |nearest| nearest.idle);
+        let idle = match algorithm.is_idle(live.word, latest) {
+            true => first_idle(algorithm, live.word, now, latest),
+            false if nearest.is_some() => return,
+            false => Tick::MAX,
+        };
+        *nearest = Some(Nearest { found, idle });
+    }
+}

@@ -1,0 +1,230 @@
+//! How a key is found, made if it is not there, and decided on.
+
+use core::borrow::Borrow;
+use core::convert::Infallible;
+use core::hash::{BuildHasher, Hash};
+use core::time::Duration;
+use std::sync::PoisonError;
+
+use super::KeyedMap;
+use super::entry::{Entry, State, first_word};
+use super::room::Room;
+use super::store::{Found, Guard};
+use super::stored::{Asked, Stored, Ticket};
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::deed::{Deed, Held};
+use crate::outcome::Denied;
+use crate::overflow::Overflow;
+use crate::primitive::{Ordering, fence, mistake};
+
+/// A refusal that was computed for a later tick than the caller's.
+pub(super) trait Refusal {
+    /// The same, said at the caller's tick.
+    fn said_earlier(self, by: Duration) -> Self;
+}
+
+impl Refusal for Denied {
+    fn said_earlier(self, by: Duration) -> Self {
+        match self {
+            Self::Later {
+                requested,
+                retry_after,
+            } => Self::later(requested, retry_after.saturating_add(by)),
+            denied => denied,
+        }
+    }
+}
+
+impl Refusal for Infallible {
+    fn said_earlier(self, _by: Duration) -> Self {
+        self
+    }
+}
+
+/// What a deed came to, or why not.
+type Outcome<A, D> = Result<<D as Deed<A>>::Answer, <D as Deed<A>>::Refusal>;
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    pub(super) fn asked<'q, Q: Hash + ?Sized>(&self, key: &'q Q) -> Asked<'q, Q> {
+        let hash = self.hasher.hash_one(key);
+        Asked { hash, key }
+    }
+
+    /// Does a deed on the key's word at this tick.
+    #[inline]
+    pub(super) fn update<Q, D>(&self, key: &Q, now: Tick, mut deed: D) -> Outcome<A, D>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        D: Deed<A, Refusal: Refusal>,
+    {
+        let asked = self.asked(key);
+        let guard = self.store.guard();
+        let mut round = 0;
+        loop {
+            let Some(found) = self.store.get(&asked, &guard) else {
+                match self.decide_on_absent(&asked, round, now, &mut deed, &guard) {
+                    Some(outcome) => return outcome,
+                    None => {
+                        round = round.saturating_add(1);
+                        continue;
+                    }
+                }
+            };
+            let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut deed);
+            match done {
+                Some((outcome, at)) => return said(outcome, at, now),
+                None => self.get_over(&found, &guard),
+            }
+        }
+    }
+
+    /// Does a deed on a key that is not there, if there is nothing to be kept of it or no room; else it is there
+    /// now, and fresh.
+    #[cold]
+    #[inline(never)]
+    fn decide_on_absent<Q, D>(
+        &self,
+        asked: &Asked<'_, Q>,
+        round: u32,
+        now: Tick,
+        deed: &mut D,
+        guard: &Guard<'_>,
+    ) -> Option<Outcome<A, D>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ToOwned<Owned = K> + ?Sized,
+        D: Deed<A, Refusal: Refusal>,
+    {
+        let at = now.max(self.horizon.tick());
+        let word = first_word(&self.algorithm, at);
+        let outcome = deed.run(&self.algorithm, Held::new(word, at, 0));
+        let keep = match &outcome {
+            Ok((next, _)) => !deed.leaves(word, *next) && (word, *next) != (0, 0),
+            // One that begins with less has begun.
+            Err(_) => word != 0,
+        };
+        if keep {
+            match self.room(round, now, guard) {
+                Some(room) => {
+                    self.insert(asked, now, room, guard);
+                    return None;
+                }
+                None => {
+                    self.counts.full(self.overflow);
+                    let refusal = match self.overflow {
+                        Overflow::Admit => None,
+                        Overflow::Evict | Overflow::Deny => deed.refused(Denied::no_room, now),
+                    };
+                    if refusal.is_some() {
+                        return refusal;
+                    }
+                }
+            }
+        }
+        Some(said(outcome.map(|(_, answer)| answer), at, now))
+    }
+
+    /// Puts a key there that nobody has decided on, unless it is there. Nothing but memory is lost where the key's
+    /// `clone` or `Eq` panics.
+    pub(super) fn insert<Q>(
+        &self,
+        asked: &Asked<'_, Q>,
+        now: Tick,
+        room: Room<'_>,
+        guard: &Guard<'_>,
+    ) where
+        K: Borrow<Q>,
+        Q: Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let number = self.next_number();
+        let ticket = Ticket {
+            hash: asked.hash,
+            id: number,
+        };
+        let stored = Stored {
+            key: asked.key.to_owned(),
+            ticket,
+        };
+        let entry = Entry::pending(number, None);
+        if mistake!(ReadsTheHorizonFirst) {
+            let _ = entry.since(now, &self.horizon);
+        }
+        let _ = now;
+        if self.store.insert(stored, entry, guard) {
+            room.keep();
+            self.store.push_ticket(ticket);
+        }
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
+        // ORDERING: Relaxed. Numbers differ, and say nothing else. From 1 on: 0 is what nobody keeps.
+        let before = self.numbers.fetch_add(1, Ordering::Relaxed);
+        before.wrapping_add(1)
+    }
+
+    /// Gets a retired entry out of the way.
+    #[cold]
+    pub(super) fn get_over(&self, found: &Found<'_, K, A>, guard: &Guard<'_>) {
+        if self.is_moving() {
+            // Perhaps another key; then this is a turn more.
+            drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));
+        } else {
+            drop(self.take_out(found, guard));
+        }
+    }
+
+    /// Whether an entry that was found retired may be one whose algorithm is being changed.
+    pub(super) fn is_moving(&self) -> bool {
+        // ORDERING: SeqCst, with the fence of `Entry::retire`: who finds a word retired by one who changes its
+        // algorithm finds here that he is about it, or done. Relaxed then: if he is done, the exchange that would take
+        // the entry out finds another one there.
+        // Model: loom-tests/tests/keyed_map.rs::an_algorithm_is_changed
+        fence(Ordering::SeqCst); // after it was found retired
+        self.moves.load(Ordering::Relaxed) != 0 && !mistake!(TakesOutMoving)
+    }
+
+    /// Takes a retired entry out. The room that it had, if it was this caller who did.
+    pub(super) fn take_out(&self, found: &Found<'_, K, A>, guard: &Guard<'_>) -> Option<Room<'_>> {
+        let removed = self.store.remove(found, guard);
+        removed.then(|| Room::left(&self.tracked))
+    }
+
+    /// Retires a key, whatever its word is, and takes it out. Whether there was one.
+    pub(super) fn forget(&self, found: &Found<'_, K, A>, guard: &Guard<'_>) -> Forgotten<'_> {
+        let entry = found.entry();
+        loop {
+            let retired = match entry.state(&self.algorithm) {
+                State::Retired => return Forgotten::Already,
+                State::Pending => entry.retire_pending(),
+                State::Live(live) => entry.retire(&live),
+            };
+            if retired {
+                return Forgotten::Now(self.take_out(found, guard));
+            }
+        }
+    }
+}
+
+/// What became of a key that was to go.
+pub(super) enum Forgotten<'m> {
+    /// Somebody else had retired it.
+    Already,
+    /// It is retired, and left this room, unless somebody else took it out.
+    Now(Option<Room<'m>>),
+}
+
+/// An outcome as it is said at the caller's tick.
+#[inline(always)]
+fn said<T, R: Refusal>(outcome: Result<T, R>, at: Tick, now: Tick) -> Result<T, R> {
+    outcome.map_err(|refusal| match at > now {
+        true => refusal.said_earlier(at.saturating_since(now)),
+        false => refusal,
+    })
+}

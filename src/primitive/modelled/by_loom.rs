@@ -1,0 +1,35 @@
+//! What models get from loom.
+
+pub(super) use loom::sync::atomic::AtomicU64;
+#[cfg(any(feature = "map", feature = "wide"))]
+pub(super) use loom::sync::atomic::fence;
+pub(crate) use loom::sync::{Mutex, MutexGuard};
+pub(super) use loom::thread_local;
+
+use super::CONDITIONS;
+
+/// Rings before each load, where that is wanted.
+pub(super) fn bell() -> Option<AtomicU64> {
+    CONDITIONS.get().rings.then(|| AtomicU64::new(0))
+}
+
+/// As the one of threads, with loom's notification. What is to last for a time has passed at once.
+pub(crate) struct Sleeper(loom::sync::Notify);
+
+impl Sleeper {
+    pub(crate) fn here() -> std::sync::Arc<Self> {
+        std::sync::Arc::new(Self(loom::sync::Notify::new()))
+    }
+
+    pub(crate) fn sleep(&self) {
+        self.0.wait();
+    }
+
+    pub(crate) fn sleep_at_most(&self, _long: core::time::Duration) {}
+}
+
+impl std::task::Wake for Sleeper {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.notify();
+    }
+}
