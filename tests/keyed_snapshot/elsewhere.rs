@@ -93,6 +93,23 @@ fn more_than_a_few_thousand_keys_come_in_several_blocks() {
     }
 }
 
+/// They come in another order than that in which they were put into the table, and find room all the same.
+#[test]
+fn a_table_of_the_same_capacity_has_room_for_all() {
+    let (capacity, keys) = (100_000, 100_000_u64);
+    let gate = of_capacity(capacity);
+    for key in 0..keys {
+        let _ = gate.try_acquire_n(&key, 100 - key % 100).expect("fresh");
+    }
+    let mut next = of_capacity(capacity);
+    let restored = next.restore_after(&mut written(&gate).as_slice(), Duration::ZERO);
+    let restored = restored.expect("whole");
+    assert_eq!((restored.keys, restored.no_room), (gate.len() as u64, 0));
+    for key in 0..keys {
+        assert_eq!(next.key(&key).available(), gate.key(&key).available());
+    }
+}
+
 #[test]
 fn what_was_there_gives_way() {
     let gate = table(bucket("1/h burst 9"), ticks(1.0));

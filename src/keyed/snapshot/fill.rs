@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::keyed::plans::Plans;
-use crate::keyed::seen::Found;
+use crate::keyed::seen::{Found, Seen};
 use crate::keyed::slot::Content;
 use crate::keyed::spot::Spot;
 use crate::keyed::table::{At, Table};
@@ -39,6 +39,9 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else if let Some((at, held)) = seen.free() {
             self.write(at, held, of(at.second));
             self.keys = self.keys.saturating_add(1);
+        } else if let Some((at, held)) = self.moved_on(&seen) {
+            self.write(at, held, of(at.second));
+            self.keys = self.keys.saturating_add(1);
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let version = self.plans.version();
@@ -64,5 +67,17 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     fn write(&self, at: At, held: Content, next: Content) {
         // Nobody else writes there.
         let _ = self.table.exchange(at, held, next);
+    }
+
+    /// A key that is where another one may be, and has been put where else it may be: what is there now is left over.
+    fn moved_on(&self, seen: &Seen) -> Option<(At, Content)> {
+        let mut slots = seen.slots();
+        slots.find_map(|(at, held)| {
+            let lines = self.table.lines();
+            let spot = Spot::found(at.line, held.tag(), held.is_second(), lines)?;
+            let (next, free) = self.table.look(&spot).free()?;
+            self.write(next, free, held.with_second(next.second));
+            Some((at, held))
+        })
     }
 }
