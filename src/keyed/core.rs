@@ -291,7 +291,7 @@ impl<A: Algorithm> Core<A> {
         place: Claimable,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let claimed = self.claim(&self.table.spot(asked.hash), place, asked.now)?;
+        let claimed = self.claim(&self.table.spot(asked.hash), place)?;
         let done = self.establish(asked, place.at, claimed, deed);
         if done.is_none() {
             self.give_up(place.at, claimed);

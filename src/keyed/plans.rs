@@ -151,6 +151,16 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
+    /// A tick since which that is so, if it is known: as long ago as can be, so that who is late is counted no later
+    /// than he must be.
+    pub(super) fn idle_since(&self, held: Content, version: u64) -> Option<Tick> {
+        let since = |algorithm: &A, word| {
+            let since = algorithm.idle_at(word, Tick::ZERO);
+            algorithm.is_idle(word, since).then_some(since)
+        };
+        self.ask(held, version, since)?
+    }
+
     /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, and those who
     /// were banned after all others.
     pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> (bool, Tick) {
