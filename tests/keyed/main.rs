@@ -8,6 +8,7 @@ mod denied;
 mod exact;
 mod keys;
 mod known_failures;
+mod late;
 mod memory;
 mod own;
 mod plans;
@@ -111,10 +112,11 @@ impl Hasher for AsItIs {
 
 /// So many keys that, as they are, share their two pairs of lines in the smallest table: sixteen slots.
 fn in_sixteen_slots(keys: usize) -> Vec<u64> {
+    let pair = |fraction: u64| (u128::from(fraction) * 256) >> 64;
     let pairs = |hash: &u64| {
-        let tag = hash << 12;
-        let apart = (u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255) >> 64;
-        (hash >> 52 & 0xFF, apart)
+        let (fraction, tag) = (hash << 4, hash << 12);
+        let apart = tag.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (pair(fraction), pair(fraction.wrapping_add(apart)))
     };
     let hashes = (1..).map(mix).filter(|hash| pairs(hash) == (77, 100));
     hashes.take(keys).collect()
