@@ -198,7 +198,9 @@ impl<A: Algorithm> Core<A> {
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => match self.choose(&seen, now) {
+                    // At first a claim has to go, and no key, since who made it may have stopped for ever. If not,
+                    // it looks for another place now; so later on it is not ended, or many might go on so.
+                    _ => match self.choose(&seen, now, rounds == 0) {
                         Some(place) => self.insert(asked, place, &mut deed),
                         None if was_full || mistake!(BelievesTheFirstLook) => break,
                         None => {

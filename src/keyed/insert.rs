@@ -41,8 +41,8 @@ impl Claimable {
 
 impl<A: Algorithm> Core<A> {
     /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is one; else as the overflow
-    /// says.
-    pub(super) fn choose(&self, seen: &Seen, now: Tick) -> Option<Claimable> {
+    /// says, or that of another claim, `claims_first` or last.
+    pub(super) fn choose(&self, seen: &Seen, now: Tick, claims_first: bool) -> Option<Claimable> {
         if let Some(free) = seen.free() {
             return Some(Claimable::of(free, None));
         }
@@ -57,22 +57,23 @@ impl<A: Algorithm> Core<A> {
             since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
             ..Claimable::of((at, held), Some(Event::TakenOver))
         });
-        idle.or_else(|| self.make_room(seen, version, now))
+        let claimed = || {
+            let claim = seen.slots().find(|(_, held)| held.is_pending())?;
+            Some(Claimable::of(claim, None))
+        };
+        idle.or_else(|| claimed().filter(|_| claims_first))
+            .or_else(|| self.make_room(seen, version, now))
+            .or_else(claimed)
     }
 
-    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted (of one that was banned, if
-    /// all were), or of another claim, whose owner may have stopped for ever.
+    /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned, if all were.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
         let live = seen.slots().filter(|(_, held)| held.is_live());
         let nearest = match self.overflow {
             Overflow::Evict => live.min_by_key(|(_, held)| self.plans.turn(*held, version, now)),
             Overflow::Deny | Overflow::Admit => None,
         };
-        if let Some(nearest) = nearest {
-            return Some(Claimable::of(nearest, Some(Event::Evicted)));
-        }
-        let claim = seen.slots().find(|(_, held)| held.is_pending())?;
-        Some(Claimable::of(claim, None))
+        nearest.map(|nearest| Claimable::of(nearest, Some(Event::Evicted)))
     }
 
     /// Claims a place for a key. `None` if it has changed.
@@ -187,7 +188,7 @@ mod tests {
         }
         let new = hashes.next().expect("there are more");
         let spot = core.table.spot(new);
-        let place = core.choose(&core.table.look(&spot), second(100));
+        let place = core.choose(&core.table.look(&spot), second(100), true);
         let place = place.expect("all are idle");
         assert!(matches!(place.leaves, Some(Event::TakenOver)));
         // Of a thousand permits they have one each, and the last of them comes in a year.

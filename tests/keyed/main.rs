@@ -4,6 +4,7 @@
 mod bad_input;
 mod bans;
 mod churn;
+mod claims;
 mod denied;
 mod exact;
 mod keys;
