@@ -198,7 +198,9 @@ impl<A: Algorithm> Core<A> {
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => match self.choose(&seen, now) {
+                    // At first a claim has to go, and no key, since who made it may have stopped for ever. If not,
+                    // it looks for another place now; so later on it is not ended, or many might go on so.
+                    _ => match self.choose(&seen, now, rounds == 0) {
                         Some(place) => self.insert(asked, place, &mut deed),
                         None if was_full || mistake!(BelievesTheFirstLook) => break,
                         None => {
@@ -291,7 +293,7 @@ impl<A: Algorithm> Core<A> {
         place: Claimable,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let claimed = self.claim(&self.table.spot(asked.hash), place, asked.now)?;
+        let claimed = self.claim(&self.table.spot(asked.hash), place)?;
         let done = self.establish(asked, place.at, claimed, deed);
         if done.is_none() {
             self.give_up(place.at, claimed);
@@ -314,15 +316,25 @@ impl<A: Algorithm> Core<A> {
         // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
         // version has been brought ends the claim.
         let version = early.unwrap_or_else(|| self.plans.version());
-        let (next, answer) = self.plans.with(asked.plan, version, |algorithm| {
+        let made = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
             let view = Held::new(word, now, part_of(asked.plan, version));
             match deed.run(algorithm, view) {
-                Ok((next, answer)) => (next, Some(answer)),
+                Ok((0, answer)) if word == 0 && !D::BANS => Err(Ok(answer)),
+                Ok((next, answer)) => Ok((next, Some(answer))),
+                Err(refusal) if word == 0 => Err(Err(refusal)),
                 // Said again of the word that is kept.
-                Err(_) => (word, None),
+                Err(_) => Ok((word, None)),
             }
         })?;
+        let (next, answer) = match made {
+            Ok(kept) => kept,
+            // A fresh word knows no tick, so it must not be kept: who is late would find it, and not the horizon.
+            Err(said) => {
+                self.give_up(at, claimed);
+                return Some(said);
+            }
+        };
         let next = Content::live(spot.tag(), at.second, asked.plan, version, next);
         let next = match D::BANS {
             true => next.with_state(State::Banned),

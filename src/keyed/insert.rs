@@ -24,21 +24,27 @@ pub(super) struct Claimable {
     held: Content,
     /// A key leaves, and how.
     leaves: Option<Event>,
+    /// If it is idle: a tick since which it has been.
+    since: Tick,
+}
+
+impl Claimable {
+    fn of((at, held): (At, Content), leaves: Option<Event>) -> Self {
+        Self {
+            at,
+            held,
+            leaves,
+            since: Tick::ZERO,
+        }
+    }
 }
 
 impl<A: Algorithm> Core<A> {
     /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is one; else as the overflow
-    /// says.
-    pub(super) fn choose(&self, seen: &Seen, now: Tick) -> Option<Claimable> {
-        let of = |event| {
-            move |(at, held)| Claimable {
-                at,
-                held,
-                leaves: event,
-            }
-        };
+    /// says, or that of another claim, `claims_first` or last.
+    pub(super) fn choose(&self, seen: &Seen, now: Tick, claims_first: bool) -> Option<Claimable> {
         if let Some(free) = seen.free() {
-            return Some(free).map(of(None));
+            return Some(Claimable::of(free, None));
         }
         // Who comes in is counted no earlier than others left: so those are idle who were idle then.
         // ORDERING: Relaxed. An old one finds fewer idle.
@@ -46,56 +52,46 @@ impl<A: Algorithm> Core<A> {
         // Later than what was seen, of which so none is of a later one.
         let version = self.plans.version();
         let is_idle = |held| self.plans.is_idle(held, version, now) || mistake!(TakesWhoIsBusy);
-        let idle = seen.idle(is_idle).map(of(Some(Event::TakenOver)));
-        idle.or_else(|| self.make_room(seen, version, now))
+        let idle = seen.idle(is_idle).map(|(at, held)| Claimable {
+            // By the version that says that it is idle: by another one it may be that much later.
+            since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
+            ..Claimable::of((at, held), Some(Event::TakenOver))
+        });
+        let claimed = || {
+            let claim = seen.slots().find(|(_, held)| held.is_pending())?;
+            Some(Claimable::of(claim, None))
+        };
+        idle.or_else(|| claimed().filter(|_| claims_first))
+            .or_else(|| self.make_room(seen, version, now))
+            .or_else(claimed)
     }
 
-    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted (of one that was banned, if
-    /// all were), or of another claim, whose owner may have stopped for ever.
+    /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned, if all were.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
         let live = seen.slots().filter(|(_, held)| held.is_live());
         let nearest = match self.overflow {
             Overflow::Evict => live.min_by_key(|(_, held)| self.plans.turn(*held, version, now)),
             Overflow::Deny | Overflow::Admit => None,
         };
-        if let Some((at, held)) = nearest {
-            let leaves = Some(Event::Evicted);
-            return Some(Claimable { at, held, leaves });
-        }
-        let (at, held) = seen.slots().find(|(_, held)| held.is_pending())?;
-        let leaves = None;
-        Some(Claimable { at, held, leaves })
+        nearest.map(|nearest| Claimable::of(nearest, Some(Event::Evicted)))
     }
 
     /// Claims a place for a key. `None` if it has changed.
-    pub(super) fn claim(&self, spot: &Spot, place: Claimable, now: Tick) -> Option<Content> {
-        let is_idle = matches!(place.leaves, Some(Event::TakenOver));
+    pub(super) fn claim(&self, spot: &Spot, place: Claimable) -> Option<Content> {
         let afterwards = mistake!(RaisesAfterwards);
-        let left_at = match is_idle {
-            true => self.idle_since(place.held).unwrap_or(now),
-            false => Tick::ZERO,
-        };
         if !afterwards {
-            self.raise(left_at);
+            self.raise(place.since);
         }
         let nonce = mistake!(NumbersAlike => 0, else self.events.nonce());
         let claim = Content::pending(spot.tag(), place.at.second, nonce);
         self.table.exchange(place.at, place.held, claim).ok()?;
         if afterwards {
-            self.raise(left_at);
+            self.raise(place.since);
         }
         if let Some(event) = place.leaves {
             self.events.count(event);
         }
         Some(claim)
-    }
-
-    /// A tick since which an idle key has been idle, if it is known: as long ago as can be, so that who is late is
-    /// counted no later than he must be.
-    fn idle_since(&self, held: Content) -> Option<Tick> {
-        let version = self.plans.version();
-        let (_, since) = self.plans.turn(held, version, Tick::ZERO);
-        self.plans.is_idle(held, version, since).then_some(since)
     }
 
     /// Says that a key leaves that has been idle since this tick.
@@ -143,5 +139,65 @@ impl<A: Algorithm> Core<A> {
         Some(Tick::from_nanos(
             mistake!(IgnoresTheHorizon => 0, else horizon),
         ))
+    }
+}
+
+#[cfg(all(
+    test,
+    not(any(
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))
+))]
+mod tests {
+    use core::num::NonZeroU64;
+
+    use super::*;
+    use crate::adjustable::Keep;
+    use crate::algorithm::TokenBucket;
+    use crate::deed::Acquire;
+    use crate::keyed::core::Asked;
+    use crate::keyed::plans::Plans;
+    use crate::keyed::spot::LEAST_PAIRS;
+    use crate::keyed::table::Table;
+    use crate::quota::Quota;
+
+    /// Keys of one spot: their hashes differ in bits that say nothing of the lines.
+    fn all_in_one_place(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {
+        let pairs = |hash| {
+            let spot = core.table.spot(hash);
+            (spot.first() / 2, spot.second() / 2)
+        };
+        let hashes = (1_u64..).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        hashes.filter(move |hash| pairs(*hash) == (77, 200))
+    }
+
+    #[test]
+    fn who_leaves_while_the_quota_changes_has_not_been_idle_since_later() {
+        let second = |n: u64| Tick::from_nanos(n * 1_000_000_000);
+        let bucket = TokenBucket::new(Quota::per_second(1)).expect("a bucket");
+        let pairs = NonZeroU64::new(LEAST_PAIRS).expect("some");
+        let table = Table::new(pairs).expect("there is memory");
+        let core = Core::new(table, Plans::one(bucket));
+        let mut hashes = all_in_one_place(&core);
+        for hash in hashes.by_ref().take(16) {
+            let (plan, now) = (0, second(1));
+            let asked = Asked { hash, plan, now };
+            let granted = core.update(asked, Acquire { n: 1 });
+            assert!(granted.is_ok());
+        }
+        let new = hashes.next().expect("there are more");
+        let spot = core.table.spot(new);
+        let place = core.choose(&core.table.look(&spot), second(100), true);
+        let place = place.expect("all are idle");
+        assert!(matches!(place.leaves, Some(Event::TakenOver)));
+        // Of a thousand permits they have one each, and the last of them comes in a year.
+        let slow = Quota::per_day(3).burst(1000);
+        core.set_quota(0, slow, Keep::AsIs, second(101))
+            .expect("it can be represented");
+        let claim = core.claim(&spot, place);
+        assert!(claim.is_some());
+        let horizon = Tick::from_nanos(core.horizon.load(Ordering::Relaxed));
+        assert_eq!(horizon, second(2));
     }
 }

@@ -19,10 +19,6 @@ pub(super) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
-/// A key that is idle goes on as one that is not in the table would come into it: it must not matter which it is. (Else a
-/// larger quota would make all idle keys busy at once.)
-const FRESH: u64 = 0;
-
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
@@ -135,9 +131,6 @@ impl<A: Algorithm> Plans<A> {
             let next = changes.read(plan, at + 1)?;
             if let Some(keep) = next.keep {
                 let carry = |old: &A| {
-                    if keep == Keep::AsIs && old.is_idle(word, next.at) {
-                        return FRESH;
-                    }
                     let is_banned = held.state() == State::Banned && keep != Keep::Fresh;
                     let ban = is_banned.then(|| ban_in(old, word, next.at, &next.algorithm));
                     ban.flatten()
@@ -156,6 +149,16 @@ impl<A: Algorithm> Plans<A> {
             algorithm.is_idle(word, now)
         })
         .unwrap_or(false)
+    }
+
+    /// A tick since which that is so, if it is known: as long ago as can be, so that who is late is counted no later
+    /// than he must be.
+    pub(super) fn idle_since(&self, held: Content, version: u64) -> Option<Tick> {
+        let since = |algorithm: &A, word| {
+            let since = algorithm.idle_at(word, Tick::ZERO);
+            algorithm.is_idle(word, since).then_some(since)
+        };
+        self.ask(held, version, since)?
     }
 
     /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, and those who
@@ -190,9 +193,6 @@ impl<A: Algorithm> Plans<A> {
         };
         self.with(held.plan(), version, |from| {
             self.with(plan, version, |to| {
-                if from.is_idle(word, now) {
-                    return FRESH;
-                }
                 let is_banned = held.state() == State::Banned;
                 let ban = is_banned.then(|| ban_in(from, word, now, to));
                 ban.flatten()

@@ -28,9 +28,11 @@ mod instructions {
     use super::{AtomicU128, Ordering, Quick};
 
     impl Quick {
-        /// If it is so.
+        /// If it is so, and `portable-atomic` knows it: where it was built not to look for it, it takes locks, which
+        /// keep nobody away who does not take them.
         pub(crate) fn there() -> Option<Self> {
-            let is_there = std::arch::is_x86_feature_detected!("cmpxchg16b")
+            let is_there = AtomicU128::is_lock_free()
+                && std::arch::is_x86_feature_detected!("cmpxchg16b")
                 && std::arch::is_x86_feature_detected!("avx");
             is_there.then_some(Self(()))
         }
@@ -123,5 +125,43 @@ impl Quick {
         failure: Ordering,
     ) -> Result<u128, u128> {
         pair.compare_exchange_weak(old, new, success, failure)
+    }
+}
+
+#[cfg(all(
+    test,
+    not(any(
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))
+))]
+mod tests {
+    use super::{AtomicU128, Ordering, Quick};
+
+    /// With `RUSTFLAGS="--cfg portable_atomic_no_outline_atomics"` there are locks, also where there is the instruction.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn instructions_and_locks_are_not_used_together() {
+        assert!(Quick::there().is_none() || AtomicU128::is_lock_free());
+    }
+
+    #[test]
+    fn it_does_what_the_atomic_does() {
+        let Some(quick) = Quick::there() else {
+            return;
+        };
+        let (first, second) = (7_u128 << 64 | 3, u128::MAX << 17);
+        let pair = AtomicU128::new(first);
+        let exchange = |old, new| {
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            quick.compare_exchange(&pair, old, new, success, failure)
+        };
+        for other in [first ^ 1, first ^ 1 << 64, second] {
+            assert_eq!(exchange(other, second), Err(first));
+            assert_eq!(quick.load(&pair, Ordering::Acquire), first);
+        }
+        // Where it may fail without a reason: once more.
+        while exchange(first, second).is_err() {}
+        assert_eq!(pair.load(Ordering::Acquire), second);
     }
 }

@@ -4,10 +4,12 @@
 mod bad_input;
 mod bans;
 mod churn;
+mod claims;
 mod denied;
 mod exact;
 mod keys;
 mod known_failures;
+mod late;
 mod memory;
 mod own;
 mod plans;

@@ -251,12 +251,7 @@ impl<A: Every> Owns<A> {
         };
         if keep == Keep::Fresh || quota != self.algorithm.quota() {
             for own in self.keys.values() {
-                let is_idle = own.gate.at(now).is_idle();
                 own.gate.at(now).set_quota(quota, keep).expect("it is one");
-                // As who is not in the table.
-                if is_idle && keep == Keep::AsIs {
-                    own.gate.reset();
-                }
             }
             self.algorithm = algorithm;
             self.version += 1;

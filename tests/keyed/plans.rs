@@ -52,7 +52,6 @@ impl Model {
         let word = match held {
             None => algorithm.initial_word(now),
             Some(held) if held.plan == plan => held.word,
-            Some(held) if self.plans[held.plan].0.is_idle(held.word, now) => 0,
             Some(held) => self.plans[held.plan]
                 .0
                 .carry_over(held.word, now, &algorithm),
@@ -121,15 +120,18 @@ impl Model {
     }
 
     fn set_quota(&mut self, plan: usize, quota: Quota, keep: Keep, now: Tick) -> bool {
-        let (old, version) = self.plans[plan];
+        let (old, _) = self.plans[plan];
         let Ok(new) = old.with_quota(quota) else {
             return false;
         };
         if keep == Keep::Fresh || quota != old.quota() {
-            self.plans[plan] = (new, version + 1);
+            // All plans have one version.
+            for (_, version) in &mut self.plans {
+                *version += 1;
+            }
+            self.plans[plan].0 = new;
             for word in self.keys.values_mut().filter(|word| word.plan == plan) {
                 word.word = match keep {
-                    Keep::AsIs if old.is_idle(word.word, now) => 0,
                     Keep::AsIs => old.carry_over(word.word, now, &new),
                     Keep::Scaled => old.carry_scaled(word.word, now, &new),
                     Keep::Fresh => new.initial_word(now),
