@@ -148,6 +148,10 @@ struct Readme;
 #[doc = include_str!("../docs/PAST_ONE_WORD.md")]
 struct PastOneWord;
 
+#[cfg(all(doctest, feature = "keyed"))]
+#[doc = include_str!("../docs/KEYED.md")]
+struct KeyedTables;
+
 #[cfg(all(doctest, feature = "tokio", feature = "wide"))]
 #[doc = include_str!("../docs/TIME.md")]
 struct Time;

@@ -162,7 +162,11 @@ fn who_finds_no_room_is_admitted_as_a_fresh_key_and_not_recorded() {
 /// Of windows all are idle at the same time, whatever was taken: those who spent what there was stay to the last.
 #[test]
 fn a_flood_gives_nobody_a_window_once_more() {
-    for text in ["fixed-window 100/d", "sliding-window 100/d", "intervals 100/d"] {
+    for text in [
+        "fixed-window 100/d",
+        "sliding-window 100/d",
+        "intervals 100/d",
+    ] {
         let algorithm: AnyAlgorithm = text.parse().expect(text);
         let clock = ManualClock::at(Tick::from_nanos(7));
         let gate = Keyed::with_clock(algorithm, 1, clock).expect("a table");
