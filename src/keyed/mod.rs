@@ -60,7 +60,7 @@ use table::Table;
 /// # }
 /// ```
 ///
-/// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing afterwards. A key is
+/// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for keys afterwards. A key is
 /// known by 60 bits of its hash, which is seeded anew for each table; it is not kept. It comes into the table with the
 /// first permit that is taken, and needs not be taken out: when it can't be told from a fresh one any more, its place
 /// is there for others. Only where neither an unused place nor that of an idle key is in reach, [`Overflow`] says

@@ -19,6 +19,9 @@ pub(super) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
+/// Whether who is to leave was banned, when it is idle, and how little it has.
+pub(super) type Turn = (bool, (Tick, u64));
+
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
@@ -161,14 +164,15 @@ impl<A: Algorithm> Plans<A> {
         self.ask(held, version, since)?
     }
 
-    /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, and those who
-    /// were banned after all others.
-    pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> (bool, Tick) {
-        let idle_at = self.ask(held, version, |algorithm, word| {
-            algorithm.idle_at(word, now)
+    /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, of them those who
+    /// have most (of a window all are idle at its end), and those who were banned after all others.
+    pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> Turn {
+        let when = self.ask(held, version, |algorithm, word| {
+            let taken = u64::MAX - algorithm.available(word, now);
+            (algorithm.idle_at(word, now), taken)
         });
         let is_banned = held.state() == State::Banned;
-        (is_banned, idle_at.unwrap_or(Tick::MAX))
+        (is_banned, when.unwrap_or((Tick::MAX, u64::MAX)))
     }
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.

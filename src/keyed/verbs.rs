@@ -186,7 +186,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 
     /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no permits, and gets
     /// them again as after a burst. It ends sooner if the key is [forgotten](Self::forget) or
-    /// [reset](Key::reset). A ban that would end in the past is none; a longer one takes the place of a shorter one, and
+    /// [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A ban that would end in the past is none; a longer one takes the place of a shorter one, and
     /// not the other way round.
     ///
     /// ```

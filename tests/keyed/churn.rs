@@ -158,3 +158,27 @@ fn who_finds_no_room_is_admitted_as_a_fresh_key_and_not_recorded() {
         churn(algorithm, period, Overflow::Admit, seed as u64);
     }
 }
+
+/// Of windows all are idle at the same time, whatever was taken: those who spent what there was stay to the last.
+#[test]
+fn a_flood_gives_nobody_a_window_once_more() {
+    for text in [
+        "fixed-window 100/d",
+        "sliding-window 100/d",
+        "intervals 100/d",
+    ] {
+        let algorithm: AnyAlgorithm = text.parse().expect(text);
+        let clock = ManualClock::at(Tick::from_nanos(7));
+        let gate = Keyed::with_clock(algorithm, 1, clock).expect("a table");
+        let spent = 0..200_u32;
+        for key in spent.clone() {
+            assert!(gate.try_acquire_n(&key, 100).is_ok(), "{text}");
+        }
+        for key in 1000..30_000_u32 {
+            let _ = gate.try_acquire(&key);
+        }
+        assert!(gate.stats().evicted > 20_000, "{text}");
+        let again = spent.filter(|key| gate.try_acquire(key).is_ok());
+        assert_eq!(again.count(), 0, "{text}");
+    }
+}

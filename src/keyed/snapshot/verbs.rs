@@ -95,7 +95,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same hashes.
     /// - Of a key that was written twice, because it left and came again meanwhile, the second one counts.
     ///
-    /// A grant from before must not be given back: nothing tells it from one of the new clock. Where the quota's periods lie on the clock, see [`Rebase`]: on a
+    /// A grant from before must not be given back: nothing knows it here. Where the quota's periods lie on the clock, see [`Rebase`]: on a
     /// clock whose periods begin at other times than the old one's went on to, one more of them may begin.
     ///
     /// ```
