@@ -184,7 +184,7 @@ fn two_take_over_one_slot() {
 #[test]
 fn an_old_claim_is_not_a_new_one() {
     let name = "keyed_turnover::an_old_claim_is_not_a_new_one";
-    model(name, Some(2), old_claim);
+    model(name, Some(1), old_claim);
     mistaken(name, Mistake::NumbersAlike, NO_ORDER, Some(3), old_claim);
 }
 
