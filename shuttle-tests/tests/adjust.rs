@@ -151,7 +151,7 @@ const MIXED: &str =
 #[test]
 fn nothing_is_mixed() {
     let name = "adjust::nothing_is_mixed";
-    model(name, 10_000, &BOTH, changed_in_use);
+    model(name, 5_000, &BOTH, changed_in_use);
     for mistake in [
         Mistake::ReadsUnchecked,
         Mistake::SaysAfterwards,
@@ -170,7 +170,7 @@ fn nothing_is_mixed() {
 fn who_stops_stops_nobody() {
     model(
         "adjust::who_stops_stops_nobody",
-        10_000,
+        5_000,
         &["one stops"],
         one_stops,
     );

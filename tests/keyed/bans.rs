@@ -153,7 +153,11 @@ fn once_it_is_over_what_is_reserved_or_charged_can_be_given_back() {
 /// Of windows all are idle at the same time, whatever was taken.
 #[test]
 fn they_are_the_last_to_be_evicted() {
-    for text in ["fixed-window 100/d", "sliding-window 100/d", "token-bucket 100/d"] {
+    for text in [
+        "fixed-window 100/d",
+        "sliding-window 100/d",
+        "token-bucket 100/d",
+    ] {
         let gate = table(text.parse().expect(text));
         let banned = 0..200_u32;
         for key in banned.clone() {
