@@ -39,6 +39,12 @@
 //! | [`Counted`] | statistics of any of them |
 //! | `SmoothBursty`, `SmoothWarmingUp` (feature `wide`) | callers who wait their turn at a rate that can be changed, as Guava's do |
 //!
+//! And these limit each key by itself:
+//!
+//! | | for |
+//! |---|---|
+//! | `KeyedMap` (feature `map`) | keys that are wanted back: looked through, removed by what they are, with limits of their own |
+//!
 //! And these wait:
 //!
 //! | | for |
@@ -147,6 +153,10 @@ struct Readme;
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../docs/PAST_ONE_WORD.md")]
 struct PastOneWord;
+
+#[cfg(all(doctest, feature = "keyed", feature = "map"))]
+#[doc = include_str!("../docs/KEYED.md")]
+struct KeyedLimits;
 
 #[cfg(all(doctest, feature = "tokio", feature = "wide"))]
 #[doc = include_str!("../docs/TIME.md")]

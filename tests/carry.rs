@@ -297,3 +297,43 @@ fn a_word_that_is_ahead_goes_on_where_it_is() {
         (1, 1)
     );
 }
+
+/// Whatever is over of the windows of the other clock: what is counted, also by somebody with a later tick, is not
+/// forgotten sooner.
+#[test]
+fn a_rebased_window_is_over_no_sooner() {
+    let windows = ["fixed-window 10/s", "sliding-window 10/s"];
+    let mut later = 0;
+    for window in windows.map(|text| text.parse::<AnyAlgorithm>().expect(text)) {
+        for (from, to) in [(0.1, 0.9), (0.9, 0.1), (5.5, 0.5), (0.2, 7.3)] {
+            let tick = |seconds: f64| Tick::ZERO.saturating_add(Duration::from_secs_f64(seconds));
+            for ahead in [0.0, 0.3, 1.0, 2.5] {
+                let (word, taken) = window.take_up_to(0, tick(from + ahead), 10);
+                assert_eq!(taken.n(), 10);
+                let moved = window.rebase(word, tick(from), tick(to));
+                // A sliding window slides on from what it was, at most as fast as it could have.
+                let all = if window.to_string().starts_with("fixed") {
+                    10
+                } else {
+                    1
+                };
+                let wait = |word, now| {
+                    let due = window.due(word, now, all).expect("in time");
+                    due.saturating_since(now)
+                };
+                let (before, after) = (wait(word, tick(from)), wait(moved, tick(to)));
+                let slides = all == 1 && ahead < 1.0 - from.fract();
+                assert!(
+                    after >= before || slides,
+                    "{before:?} {after:?} {window} {from} {to} {ahead}"
+                );
+                assert!(
+                    after <= before + Duration::from_secs(1),
+                    "{before:?} {after:?} {window}"
+                );
+                later += usize::from(after > before);
+            }
+        }
+    }
+    assert!(later > 5, "{later}");
+}

@@ -143,7 +143,7 @@ fn a_flood_from_several_threads_gives_the_spent_nothing() {
             };
             let (floods, askers) = ([0, 1].map(flooding), [0, 1].map(asking));
             for flood in floods {
-                let _ = flood.join().expect("it ends");
+                flood.join().expect("it ends");
             }
             askers
                 .map(|asker| asker.join().expect("it ends"))

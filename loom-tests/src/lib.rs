@@ -35,6 +35,7 @@ mod script;
 mod subject;
 pub mod suite;
 pub mod tables;
+pub mod total;
 mod verb;
 
 pub use deed::Deed;

@@ -4,10 +4,12 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate::history::Bound;
 use tollgate::{Algorithm, Clock, Debt, GiveBack, Granted, Keyed, Quota, Tick, TokenBucket};
 
 use crate::deed::Deed as Any;
 use crate::play::Play as AnyPlay;
+use crate::rules;
 use crate::verb::Answer;
 
 /// A key is its own hash: of 60 bits.
@@ -63,7 +65,7 @@ pub type Play<A = TokenBucket> = AnyPlay<TableOf<A>, Memory>;
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     last: Option<Granted>,
-    taken: Vec<(u64, u64)>,
+    granted: Vec<(u64, Granted)>,
 }
 
 /// Keys. In a table of two slots the home of the first ones is the first slot, and that of `Y` and `Z` the second one;
@@ -115,7 +117,7 @@ pub fn take_by<A: Algorithm + 'static>(
         match gate.plan(plan).try_acquire_n_at(&key, n, tick(at)) {
             Ok(granted) => {
                 memory.last = Some(granted);
-                memory.taken.push((key, n));
+                memory.granted.push((key, granted));
                 Answer::Granted(granted)
             }
             Err(denied) => Answer::Denied(denied),
@@ -263,9 +265,11 @@ pub fn counted_play(
         let stats = gate.stats();
         let gone = stats.evicted + stats.forgotten;
         for key in keys {
-            let taken = memories.iter().flat_map(|memory| &memory.taken);
-            let taken = taken.filter(|(of, _)| of == key).map(|(_, n)| n);
-            let total = gate.key(key).at(tick(at)).available() + taken.sum::<u64>();
+            let there = gate.key(key).at(tick(at)).available();
+            let total = there
+                + granted(memories, *key)
+                    .map(|granted| granted.n())
+                    .sum::<u64>();
             let range = burst..=burst * (1 + gone);
             assert!(range.contains(&total), "{total} permits of {range:?}");
         }
@@ -273,4 +277,30 @@ pub fn counted_play(
         after.push(Answer::Count(gone));
         after
     })
+}
+
+/// A play in which no key is evicted or forgotten: what each of them is granted keeps the bound at all ticks.
+pub fn bounded_play(
+    make: impl Fn() -> Table + Send + Sync + 'static,
+    keys: &'static [u64],
+    at: u64,
+    bound: Bound,
+) -> Play {
+    Play::at(make).after(move |gate, memories| {
+        check(gate, keys);
+        let stats = gate.stats();
+        assert_eq!(stats.evicted + stats.forgotten, 0, "a key is gone");
+        for key in keys {
+            let answers = granted(memories, *key).map(Answer::Granted).collect();
+            rules::check_bound(&bound, &[answers]);
+        }
+        left(gate, keys, at)
+    })
+}
+
+/// What the actors were granted of a key.
+fn granted(memories: &[Memory], key: u64) -> impl Iterator<Item = Granted> {
+    let all = memories.iter().flat_map(|memory| &memory.granted);
+    all.filter(move |(of, _)| *of == key)
+        .map(|(_, granted)| *granted)
 }

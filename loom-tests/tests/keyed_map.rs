@@ -156,13 +156,6 @@ fn late_at_once(run: &mut Run) {
     leaves.actor(&[take(1, 2, 20)]).explore_rules(run);
 }
 
-/// Three: one has the key leave.
-fn late_among_three(run: &mut Run) {
-    let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20)]);
-    let takes = leaves.actor(&[take(1, 2, 20)]);
-    takes.actor(&[take(1, 1, 20)]).explore_rules(run);
-}
-
 /// A removal allows a burst more, and no more than that; and each one of those that say they removed it.
 fn removed(run: &mut Run) {
     let at_most_a_burst_for_each = |played: &Played| {
@@ -183,7 +176,7 @@ fn removed(run: &mut Run) {
 /// The key left as idle at 20; one comes with a tick of before.
 fn an_old_tick(run: &mut Run) {
     let leaves = bounded().actor_after(&[take(1, 2, 0)], &[purge(1, 30)]);
-    let comes = leaves.actor(&[visit(3), take(1, 2, 5)]);
+    let comes = leaves.actor(&[visit(2), take(1, 2, 5)]);
     ringing(run, |run| comes.explore_rules(run));
 }
 
@@ -267,10 +260,8 @@ fn one_stops(run: &mut Run) {
 #[test]
 fn a_late_decision_counts_with_those_after_it() {
     let name = "keyed_map::a_late_decision_counts_with_those_after_it";
-    model(name, Some(3), late);
+    model(name, Some(2), late);
     stored(name, TOO_MUCH, Some(2), late_at_once);
-    let name = "keyed_map::a_late_decision_counts_with_those_after_it, three";
-    model(name, Some(1), late_among_three);
     mistaken(
         "keyed_map",
         Mistake::RemovesUnretired,
@@ -283,7 +274,7 @@ fn a_late_decision_counts_with_those_after_it() {
 #[test]
 fn a_removal_allows_one_burst() {
     let name = "keyed_map::a_removal_allows_one_burst";
-    model(name, Some(2), removed);
+    model(name, Some(1), removed);
     mistaken(
         "keyed_map, removed",
         Mistake::RemovesUnretired,
@@ -299,7 +290,7 @@ fn a_late_tick_gets_no_second_burst() {
     model(name, Some(3), an_old_tick);
     model(
         "keyed_map::a_late_tick_gets_no_second_burst, in between",
-        Some(3),
+        Some(2),
         in_between,
     );
     for mistake in [Mistake::RaisesAfterwards, Mistake::CountsAtOwnTick] {
@@ -343,7 +334,7 @@ fn an_algorithm_is_changed() {
 
 #[test]
 fn who_stops_stops_nobody() {
-    model("keyed_map::who_stops_stops_nobody", Some(2), one_stops);
+    model("keyed_map::who_stops_stops_nobody", Some(1), one_stops);
 }
 
 #[test]

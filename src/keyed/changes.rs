@@ -15,7 +15,7 @@ use crate::adjustable::Keep;
 use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
 use crate::clock::Tick;
 use crate::parameters::Slot;
-use crate::primitive::Mutex;
+use crate::primitive::SettersMutex;
 
 /// In how many parts a table is gone through. The version before a part's last visit, those since, and the one that is
 /// being written must have different bits.
@@ -78,7 +78,7 @@ pub(super) struct Changes<A> {
     plans: usize,
     ways: Ways<A>,
     /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
-    latest: Mutex<Vec<A>>,
+    latest: SettersMutex<Vec<A>>,
 }
 
 impl<A> Changes<A> {
@@ -117,7 +117,7 @@ impl<A: Requota + Settings + Clone> Changes<A> {
                 read: |set, version| set.read(version, Cloned),
                 carry: Keep::carry,
             },
-            latest: Mutex::new(latest),
+            latest: SettersMutex::new(latest),
         }
     }
 

@@ -227,10 +227,16 @@ impl<A: Algorithm> Core<A> {
         let of = if D::BANS { held.plan() } else { asked.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
-        let word = self.plans.brought(held, of, version, asked.now)?;
+        let own = self.plans.brought_up(held, version)?;
+        let held_now = held.with_word(own).with_version(version);
+        let word = self.plans.gone_over(held_now, of, version, asked.now)?;
         let mut view = Held::new(word, asked.now, part_of(of, version));
-        view.is_banned = held.state() == State::Banned;
-        let said = |algorithm: &A| deed.run(algorithm, view);
+        let said = |algorithm: &A| {
+            // It lasts while there is no permit.
+            let is_banned = held.state() == State::Banned;
+            view.is_banned = is_banned && algorithm.available(word, asked.now) == 0;
+            deed.run(algorithm, view)
+        };
         let outcome = self.plans.with(of, version, said)?;
         let next = match outcome {
             Ok((next, answer)) if D::BANS || !deed.leaves(word, next) => Ok((next, answer)),
@@ -238,17 +244,24 @@ impl<A: Algorithm> Core<A> {
         };
         match next {
             Ok((next, answer)) => {
-                let state = match D::BANS {
+                let state = match D::BANS || view.is_banned && !D::GRANTS {
                     true => State::Banned,
-                    false => held.state().after(D::GRANTS),
+                    false => State::Live,
                 };
                 let next = Content::live(held.tag(), at.second, of, version, next);
                 let next = next.with_state(state);
                 self.table.exchange(at, held, next).ok()?;
                 Some(Ok(answer))
             }
-            // It was so at one moment, if it still is.
-            Err(said) => (self.table.load(at) == held).then_some(said),
+            Err(said) => {
+                let is_so = match held == held_now {
+                    // It was so at one moment, if it still is.
+                    true => self.table.load(at) == held,
+                    // Who is denied time and again does not carry it over each time.
+                    false => self.table.exchange(at, held, held_now).is_ok(),
+                };
+                is_so.then_some(said)
+            }
         }
     }
 

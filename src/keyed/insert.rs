@@ -50,12 +50,12 @@ impl<A: Algorithm> Core<A> {
         idle.or_else(|| self.make_room(seen, version, now))
     }
 
-    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted, or of another claim, whose
-    /// owner may have stopped for ever.
+    /// A place that is somebody's: of the key that is nearest to idle, if it may be evicted (of one that was banned, if
+    /// all were), or of another claim, whose owner may have stopped for ever.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
         let live = seen.slots().filter(|(_, held)| held.is_live());
         let nearest = match self.overflow {
-            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.idle_at(*held, version, now)),
+            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.turn(*held, version, now)),
             Overflow::Deny | Overflow::Admit => None,
         };
         if let Some((at, held)) = nearest {
@@ -71,14 +71,18 @@ impl<A: Algorithm> Core<A> {
     pub(super) fn claim(&self, spot: &Spot, place: Claimable, now: Tick) -> Option<Content> {
         let is_idle = matches!(place.leaves, Some(Event::TakenOver));
         let afterwards = mistake!(RaisesAfterwards);
-        if is_idle && !afterwards {
-            self.raise(now);
+        let left_at = match is_idle {
+            true => self.idle_since(place.held).unwrap_or(now),
+            false => Tick::ZERO,
+        };
+        if !afterwards {
+            self.raise(left_at);
         }
         let nonce = mistake!(NumbersAlike => 0, else self.events.nonce());
         let claim = Content::pending(spot.tag(), place.at.second, nonce);
         self.table.exchange(place.at, place.held, claim).ok()?;
-        if is_idle && afterwards {
-            self.raise(now);
+        if afterwards {
+            self.raise(left_at);
         }
         if let Some(event) = place.leaves {
             self.events.count(event);
@@ -86,7 +90,15 @@ impl<A: Algorithm> Core<A> {
         Some(claim)
     }
 
-    /// Says that a key leaves as idle at this tick.
+    /// A tick since which an idle key has been idle, if it is known: as long ago as can be, so that who is late is
+    /// counted no later than he must be.
+    fn idle_since(&self, held: Content) -> Option<Tick> {
+        let version = self.plans.version();
+        let (_, since) = self.plans.turn(held, version, Tick::ZERO);
+        self.plans.is_idle(held, version, since).then_some(since)
+    }
+
+    /// Says that a key leaves that has been idle since this tick.
     fn raise(&self, now: Tick) {
         let now = now.as_nanos();
         // ORDERING: Relaxed. What it is compared with may be old, which only writes the same again.

@@ -207,7 +207,10 @@ impl<A: Algorithm, C> KeyAt<'_, A, C> {
     /// [`Key::reset`].
     #[inline]
     pub fn reset(&self) {
-        let Ok(()) = self.update(Reset);
+        // Who is not there is fresh.
+        if self.key.core.tracks(self.key.hash) {
+            let Ok(()) = self.update(Reset);
+        }
     }
 
     /// [`Key::ban`] at this tick.

@@ -12,6 +12,12 @@ use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
 
 impl<A: Algorithm> Core<A> {
+    /// Whether the key is in the table.
+    pub(super) fn tracks(&self, hash: u64) -> bool {
+        let spot = &self.table.spot(hash);
+        matches!(self.table.look(spot).find(spot.tag()), Found::Live(..))
+    }
+
     /// Whether the key was in the table. It isn't any more.
     pub(super) fn forget(&self, hash: u64) -> bool {
         let spot = &self.table.spot(hash);

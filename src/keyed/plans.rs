@@ -19,6 +19,10 @@ pub(super) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
+/// A key that is idle goes on as one that is not in the table would come into it: it must not matter which it is. (Else a
+/// larger quota would make all idle keys busy at once.)
+const FRESH: u64 = 0;
+
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
@@ -131,6 +135,9 @@ impl<A: Algorithm> Plans<A> {
             let next = changes.read(plan, at + 1)?;
             if let Some(keep) = next.keep {
                 let carry = |old: &A| {
+                    if keep == Keep::AsIs && old.is_idle(word, next.at) {
+                        return FRESH;
+                    }
                     let is_banned = held.state() == State::Banned && keep != Keep::Fresh;
                     let ban = is_banned.then(|| ban_in(old, word, next.at, &next.algorithm));
                     ban.flatten()
@@ -151,12 +158,14 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// About when that will be so.
-    pub(super) fn idle_at(&self, held: Content, version: u64, now: Tick) -> Tick {
-        self.ask(held, version, |algorithm, word| {
+    /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, and those who
+    /// were banned after all others.
+    pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> (bool, Tick) {
+        let idle_at = self.ask(held, version, |algorithm, word| {
             algorithm.idle_at(word, now)
-        })
-        .unwrap_or(Tick::MAX)
+        });
+        let is_banned = held.state() == State::Banned;
+        (is_banned, idle_at.unwrap_or(Tick::MAX))
     }
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
@@ -166,15 +175,24 @@ impl<A: Algorithm> Plans<A> {
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
-    /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
-    pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
-        let word = self.brought_up(held, version)?;
+    /// The word of a live slot of this version, as it goes on in this plan. `None` if the version is over.
+    pub(super) fn gone_over(
+        &self,
+        held: Content,
+        plan: u8,
+        version: u64,
+        now: Tick,
+    ) -> Option<u64> {
+        let word = held.word;
         let carry_over = match self.carry_over {
             Some(carry_over) if held.plan() != plan => carry_over,
             _ => return Some(word),
         };
         self.with(held.plan(), version, |from| {
             self.with(plan, version, |to| {
+                if from.is_idle(word, now) {
+                    return FRESH;
+                }
                 let is_banned = held.state() == State::Banned;
                 let ban = is_banned.then(|| ban_in(from, word, now, to));
                 ban.flatten()

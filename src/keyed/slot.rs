@@ -106,6 +106,13 @@ impl Content {
         }
     }
 
+    pub(super) const fn with_second(self, second: bool) -> Self {
+        Self {
+            label: self.label & !SECOND | (second as u64) << 2,
+            ..self
+        }
+    }
+
     /// All but the word.
     #[inline(always)]
     pub(super) const fn label(self) -> u64 {

@@ -5,7 +5,7 @@
 
 use core::num::NonZeroU64;
 
-use super::slot::{Content, State};
+use super::slot::Content;
 use super::spot::Spot;
 use crate::primitive::{AtomicU128, Line, Lines, Ordering, Quick, SLOTS, mistake};
 
@@ -153,7 +153,7 @@ impl Table {
         // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had been raised, which
         // version is in force; and who claims goes on from what others had published by what was here before.
         // Acquire on failure, as `load`.
-        // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
@@ -186,17 +186,6 @@ impl Place<'_> {
                 Self { held: seen, ..self }.decide(next)
             }
             Err(seen) => Err(seen),
-        }
-    }
-}
-
-impl State {
-    /// Of a slot whose word a deed has changed.
-    #[inline(always)]
-    pub(super) const fn after(self, grants: bool) -> Self {
-        match self {
-            Self::Banned if !grants => Self::Banned,
-            _ => Self::Live,
         }
     }
 }

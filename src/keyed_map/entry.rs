@@ -71,7 +71,7 @@ pub(super) struct Live {
 pub(super) enum State {
     /// Nobody has decided on it.
     Pending,
-    /// There is something to be decided.
+    /// Somebody has.
     Live(Live),
     Retired,
 }

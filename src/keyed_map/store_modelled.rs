@@ -14,18 +14,21 @@ use super::stored::{Asks, Hashed, Stored, Ticket};
 use crate::primitive::{AtomicU64, Ordering};
 
 /// A model's keys have places of their own, by their hash.
-const KEYS: usize = 4;
+const KEYS: usize = 2;
 
 /// So many for a key: enough for the models.
-const PLACES: usize = 8;
+const PLACES: usize = 5;
 
 /// In a place whose entry has gone.
 const GONE: u64 = u64::MAX;
 
+/// A key and its entry.
+type Both<K, A> = Arc<(Stored<K>, Entry<A>)>;
+
 pub(super) struct Store<K, A> {
     /// The number, in what was ever inserted, of what is there, from 1 on.
     places: [[AtomicU64; PLACES]; KEYS],
-    inserted: Mutex<Vec<Arc<(Stored<K>, Entry<A>)>>>,
+    inserted: Mutex<Vec<Both<K, A>>>,
     tickets: Mutex<VecDeque<Ticket>>,
 }
 
@@ -33,7 +36,7 @@ pub(super) struct Store<K, A> {
 pub(super) struct Guard<'g>(PhantomData<&'g ()>);
 
 pub(super) struct Found<'g, K, A> {
-    both: Arc<(Stored<K>, Entry<A>)>,
+    both: Both<K, A>,
     life: PhantomData<&'g ()>,
 }
 
@@ -88,7 +91,7 @@ impl<K: Hash + Eq, A> Store<K, A> {
         seen.find(|(_, there)| *there != GONE)
     }
 
-    fn of_number(&self, number: u64) -> Option<Arc<(Stored<K>, Entry<A>)>> {
+    fn of_number(&self, number: u64) -> Option<Both<K, A>> {
         let index = number.checked_sub(1)?;
         lock(&self.inserted).get(index as usize).map(Arc::clone)
     }

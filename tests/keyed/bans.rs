@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Keyed, ManualClock, Quota, Requota, Tick, TokenBucket};
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::{all, with_less_at_first};
 

@@ -166,6 +166,9 @@ impl<A: Every> Run<A> {
             quota = quota.burst(0);
         }
         let now = self.tick(late);
+        for key in self.owns.forget_banned() {
+            assert!(self.table.forget(&key), "{key} is banned");
+        }
         let is_one = self.owns.set_quota(quota, keep, now);
         self.table.clock().set(now);
         let done = match self.random.one_in(2) {

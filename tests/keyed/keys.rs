@@ -177,10 +177,13 @@ fn keys_that_share_all_their_slots_under_one_seed_do_not_under_another() {
     let pairs = |key: &u64| {
         let hash = known.hash_key(key);
         let tag = hash << 12;
-        let apart = (u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255) >> 64;
-        (hash >> 52 & 0xFF, apart)
+        let apart = tag.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (hash >> 52 & 0xFF, (hash << 4).wrapping_add(apart) >> 56)
     };
-    let keys: Vec<u64> = (0..).filter(|key| pairs(key) == (9, 9)).take(24).collect();
+    let keys: Vec<u64> = (0..)
+        .filter(|key| pairs(key) == (9, 200))
+        .take(24)
+        .collect();
     assert_eq!(without_room(1, [3, 4], &keys), 8);
     for seed in [[3, 5], [4, 4], [0, 0]] {
         assert_eq!(without_room(1, seed, &keys), 0);

@@ -113,9 +113,9 @@ impl Hasher for AsItIs {
 fn in_sixteen_slots(keys: usize) -> Vec<u64> {
     let pairs = |hash: &u64| {
         let tag = hash << 12;
-        let apart = (u128::from(tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * 255) >> 64;
-        (hash >> 52 & 0xFF, apart)
+        let apart = tag.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (hash >> 52 & 0xFF, (hash << 4).wrapping_add(apart) >> 56)
     };
-    let hashes = (1..).map(mix).filter(|hash| pairs(hash) == (77, 100));
+    let hashes = (1..).map(mix).filter(|hash| pairs(hash) == (77, 178));
     hashes.take(keys).collect()
 }

@@ -196,12 +196,12 @@ impl<A: Every> Owns<A> {
         let said = own.ask(now, verb);
         let starts = match verb {
             Verb::Ban(until) => until > now,
-            Verb::Acquire(_) | Verb::TakeUpTo(_) | Verb::Reset => {
-                self.algorithm.initial_word(now) != 0
-            }
+            Verb::Acquire(_) | Verb::TakeUpTo(_) => self.algorithm.initial_word(now) != 0,
             _ => false,
         };
-        if was_there || starts || said.moved() {
+        // To make a fresh one fresh is nothing.
+        let is_nothing = matches!(verb, Verb::Reset) && !was_there;
+        if !is_nothing && (was_there || starts || said.moved()) {
             self.keys.insert(key, own);
         }
         said
@@ -236,6 +236,14 @@ impl<A: Every> Owns<A> {
         self.keys.remove(&key);
     }
 
+    /// Forgets who is banned. (How a ban goes on under another quota is no verb of a limiter.)
+    pub(crate) fn forget_banned(&mut self) -> Vec<u64> {
+        let banned = self.keys.iter().filter(|(_, own)| own.is_banned);
+        let banned: Vec<u64> = banned.map(|(key, _)| *key).collect();
+        self.keys.retain(|_, own| !own.is_banned);
+        banned
+    }
+
     /// Whether that is a quota for it, and then it is that of all.
     pub(crate) fn set_quota(&mut self, quota: Quota, keep: Keep, now: Tick) -> bool {
         let Ok(algorithm) = self.algorithm.with_quota(quota) else {
@@ -243,7 +251,12 @@ impl<A: Every> Owns<A> {
         };
         if keep == Keep::Fresh || quota != self.algorithm.quota() {
             for own in self.keys.values() {
+                let is_idle = own.gate.at(now).is_idle();
                 own.gate.at(now).set_quota(quota, keep).expect("it is one");
+                // As who is not in the table.
+                if is_idle && keep == Keep::AsIs {
+                    own.gate.reset();
+                }
             }
             self.algorithm = algorithm;
             self.version += 1;

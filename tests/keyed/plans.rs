@@ -42,6 +42,9 @@ impl Model {
     fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: Verb) -> (u64, bool) {
         let (algorithm, version) = self.plans[plan];
         let held = self.keys.get(&key).copied();
+        if held.is_none() && matches!(verb, Verb::Reset) {
+            return (0, true);
+        }
         if let Verb::Ban(until) = verb {
             self.ban(key, plan, now, until);
             return (0, true);
@@ -49,6 +52,7 @@ impl Model {
         let word = match held {
             None => algorithm.initial_word(now),
             Some(held) if held.plan == plan => held.word,
+            Some(held) if self.plans[held.plan].0.is_idle(held.word, now) => 0,
             Some(held) => self.plans[held.plan]
                 .0
                 .carry_over(held.word, now, &algorithm),
@@ -125,6 +129,7 @@ impl Model {
             self.plans[plan] = (new, version + 1);
             for word in self.keys.values_mut().filter(|word| word.plan == plan) {
                 word.word = match keep {
+                    Keep::AsIs if old.is_idle(word.word, now) => 0,
                     Keep::AsIs => old.carry_over(word.word, now, &new),
                     Keep::Scaled => old.carry_scaled(word.word, now, &new),
                     Keep::Fresh => new.initial_word(now),
@@ -188,6 +193,7 @@ impl Run {
 
     fn ask(&mut self, key: u64, plan: usize, now: Tick) {
         let verb = self.verb(key);
+        self.forget_banned(|(banned, word)| *banned == key && word.plan != plan);
         let right = self.model.ask(key, plan, now, verb);
         let part = (plan, self.model.plans[plan].1);
         let view = self.table.plan(plan).key(&key).at(now);
@@ -222,6 +228,18 @@ impl Run {
         }
     }
 
+    /// How a ban goes on in another plan, or under another quota, is shown by itself.
+    fn forget_banned(&mut self, which: impl Fn(&(u64, Word)) -> bool) {
+        let all = self.model.keys.iter().map(|(key, word)| (*key, *word));
+        let banned: Vec<u64> = (all.filter(|(_, word)| word.is_banned).filter(which))
+            .map(|(key, _)| key)
+            .collect();
+        for key in banned {
+            self.model.keys.remove(&key);
+            assert!(self.table.forget(&key), "{key} is banned");
+        }
+    }
+
     fn change(&mut self, now: Tick) {
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
         let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][self.random.below(3) as usize];
@@ -230,6 +248,7 @@ impl Run {
         if self.model.plans[plan].0.with_quota(quota.burst(30)).is_ok() {
             quota = quota.burst(1 + self.random.below(30));
         }
+        self.forget_banned(|_| true);
         let is_one = self.model.set_quota(plan, quota, keep, now);
         let done = self.table.plan(plan).set_quota_at(quota, keep, now);
         assert_eq!(done.is_ok(), is_one);

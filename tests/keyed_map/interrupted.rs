@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use tollgate::{
-    Algorithm, Denied, GiveBack, Granted, KeyedMap, NoClock, Requota, Tick, TokenBucket,
+    Algorithm, Denied, GiveBack, Granted, KeyedMap, NoClock, Overflow, Requota, Tick, TokenBucket,
 };
 
 use crate::{bucket, tick};
@@ -146,4 +146,34 @@ fn a_key_that_is_used_meanwhile_is_asked_about_again() {
         spent
     });
     assert_eq!((removed, asked, map.len()), (0, 2, 1));
+}
+
+/// A key that interrupts when it is cloned, which is when it comes in.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Cloned(u64);
+
+impl Clone for Cloned {
+    fn clone(&self) -> Self {
+        let interruption = INTERRUPTION.with_borrow_mut(Option::take);
+        if let Some(interrupt) = interruption {
+            interrupt();
+        }
+        Self(self.0)
+    }
+}
+
+/// Room is taken before the key is there, and not merely looked for: who comes in between finds none.
+#[test]
+fn the_last_room_is_taken_before_the_key_comes_in() {
+    let map = KeyedMap::<Cloned, _, _>::with_clock(bucket(), 1, NoClock).expect("a map");
+    let map = Rc::new(map.with_overflow(Overflow::Deny));
+    let others = Rc::clone(&map);
+    INTERRUPTION.set(Some(Box::new(move || {
+        let denied = others.try_acquire_at(&Cloned(2), tick(0));
+        assert!(matches!(denied, Err(Denied::NoRoom { .. })), "{denied:?}");
+        assert_eq!(others.len(), 1);
+    })));
+    assert!(map.try_acquire_at(&Cloned(1), tick(0)).is_ok());
+    assert!(INTERRUPTION.take().is_none(), "it was interrupted");
+    assert_eq!((map.len(), map.stats().refused), (1, 1));
 }

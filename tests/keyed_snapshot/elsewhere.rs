@@ -1,6 +1,7 @@
 //! Tables of another capacity, with another hasher, or that hold something already.
 
-use std::hash::{BuildHasherDefault, DefaultHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher, RandomState};
+use std::io;
 use std::time::Duration;
 
 use tollgate::keyed::{KeyHasher, RestoreError, Seeded};
@@ -92,6 +93,23 @@ fn more_than_a_few_thousand_keys_come_in_several_blocks() {
     }
 }
 
+/// They come in another order than that in which they were put into the table, and find room all the same.
+#[test]
+fn a_table_of_the_same_capacity_has_room_for_all() {
+    let (capacity, keys) = (100_000, 100_000_u64);
+    let gate = of_capacity(capacity);
+    for key in 0..keys {
+        let _ = gate.try_acquire_n(&key, 100 - key % 100).expect("fresh");
+    }
+    let mut next = of_capacity(capacity);
+    let restored = next.restore_after(&mut written(&gate).as_slice(), Duration::ZERO);
+    let restored = restored.expect("whole");
+    assert_eq!((restored.keys, restored.no_room), (gate.len() as u64, 0));
+    for key in 0..keys {
+        assert_eq!(next.key(&key).available(), gate.key(&key).available());
+    }
+}
+
 #[test]
 fn what_was_there_gives_way() {
     let gate = table(bucket("1/h burst 9"), ticks(1.0));
@@ -145,4 +163,67 @@ fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
     // A table that has a seed can have the hashes of one that has none by chance only.
     let mut seeded = table(bucket("1/h burst 9"), ticks(1.0));
     assert!(is_other(seeded.restore(&mut bytes.as_slice())));
+}
+
+/// It hashes how long a slice is, as addresses have it: in 32 bits or in 64.
+#[derive(Clone, Copy)]
+struct Addresses {
+    of_32_bits: bool,
+}
+
+struct Of32Bits(DefaultHasher, bool);
+
+impl BuildHasher for Addresses {
+    type Hasher = Of32Bits;
+
+    fn build_hasher(&self) -> Of32Bits {
+        Of32Bits(DefaultHasher::new(), self.of_32_bits)
+    }
+}
+
+impl Hasher for Of32Bits {
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        match self.1 {
+            true => self.0.write_u32(n as u32),
+            false => self.0.write_u64(n as u64),
+        }
+    }
+}
+
+/// Keys such as addresses would not be found.
+#[test]
+fn a_hasher_that_only_has_other_hashes_of_slices_is_another_one() {
+    let of = |of_32_bits| of_capacity(10).with_hasher(Addresses { of_32_bits });
+    for (from, to) in [(false, false), (true, true), (false, true), (true, false)] {
+        let (gate, mut next) = (of(from), of(to));
+        let _ = gate.try_acquire(&[10_u8, 0, 0, 7]).expect("fresh");
+        let mut bytes = Vec::new();
+        gate.snapshot(&mut bytes).expect("written");
+        let restored = next.restore_after(&mut bytes.as_slice(), Duration::ZERO);
+        match from == to {
+            true => assert_eq!(restored.expect("the same").keys, 1),
+            false => assert!(matches!(restored, Err(RestoreError::OtherHasher))),
+        }
+    }
+}
+
+/// Also those of which nobody knows the type.
+#[test]
+fn any_writer_and_reader_will_do() {
+    let gate = filled(10, 3);
+    let mut bytes = Vec::new();
+    let writer: &mut dyn io::Write = &mut bytes;
+    assert_eq!(gate.snapshot(writer).expect("written"), 3);
+    let mut whole = bytes.as_slice();
+    let reader: &mut dyn io::Read = &mut whole;
+    let restored = of_capacity(10).restore_after(reader, Duration::ZERO);
+    assert_eq!(restored.expect("whole").keys, 3);
 }

@@ -241,3 +241,30 @@ fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(),
     written(&gate);
     Ok(())
 }
+
+/// As if it had left and come again while the snapshot was written.
+#[test]
+fn of_a_key_that_is_there_twice_the_second_one_counts_also_if_it_is_idle() {
+    let gate = table(bucket("10/h"), ticks(1.0));
+    for key in 0..2_u64 {
+        let _ = gate.try_acquire_n(&key, 10).expect("fresh");
+    }
+    let bytes = written(&gate);
+    // Before it: what begins the block, and before that the plans. After it the end, in four numbers.
+    let body = bytes[HEAD..].chunks_exact(8);
+    let body: Vec<_> = body
+        .map(|number| u64::from_le_bytes(number.try_into().expect("eight")))
+        .collect();
+    let (blocks, keys) = body[..body.len() - 4].split_at(body.len() - 8);
+    let [label, word, ..] = *keys else {
+        unreachable!("two keys")
+    };
+    for (second, there) in [(word, 1), (0, 0)] {
+        let keys = [label, word, label, second, 0, 0, 2];
+        let twice = with_blocks(&[blocks, keys.as_slice()].concat());
+        let mut next = table(bucket("10/h"), ticks(1.0));
+        let restored = next.restore_after(&mut twice.as_slice(), Duration::ZERO);
+        assert_eq!(restored.expect("whole").keys, there);
+        assert_eq!((next.len() as u64, next.stats().tracked), (there, there));
+    }
+}

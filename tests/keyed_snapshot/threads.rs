@@ -8,6 +8,15 @@ use tollgate::{Keep, Quota};
 
 use crate::{Random, bucket, table, ticks};
 
+/// Says that it is over, also if that is because something went wrong.
+struct SaysOver<'a>(&'a AtomicU64);
+
+impl Drop for SaysOver<'_> {
+    fn drop(&mut self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+}
+
 const KEYS: u64 = 500;
 const ROUNDS: u64 = 10;
 
@@ -31,6 +40,7 @@ fn a_key_is_as_it_was_meanwhile() {
                 }
             });
         }
+        let _says_over = SaysOver(&is_over);
         for _ in 0..ROUNDS {
             let before = taken(&gate);
             let mut bytes = Vec::new();
@@ -43,7 +53,6 @@ fn a_key_is_as_it_was_meanwhile() {
                 assert!(before[key] <= took && took <= after[key], "{key}");
             }
         }
-        is_over.store(1, Ordering::Relaxed);
     });
 }
 
@@ -74,6 +83,7 @@ fn the_quota_may_change_meanwhile() {
                 let _ = gate.key(&random.below(KEYS)).take_up_to(0);
             }
         });
+        let _says_over = SaysOver(&is_over);
         for _ in 0..ROUNDS {
             let mut bytes = Vec::new();
             assert_eq!(gate.snapshot(&mut bytes).expect("nothing fails"), KEYS);
@@ -84,6 +94,5 @@ fn the_quota_may_change_meanwhile() {
                 assert_eq!(next.key(&key).available(), 900, "{key}");
             }
         }
-        is_over.store(1, Ordering::Relaxed);
     });
 }

@@ -3,7 +3,7 @@
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::keyed::plans::Plans;
-use crate::keyed::seen::Found;
+use crate::keyed::seen::{Found, Seen};
 use crate::keyed::slot::Content;
 use crate::keyed::spot::Spot;
 use crate::keyed::table::{At, Table};
@@ -31,7 +31,7 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     }
 
     /// Puts a key into the table, or gives it this content, if it is there already. Where there is no room, the one that
-    /// is nearest to idle gives way.
+    /// is nearest to idle gives way, and one that was banned only to another one.
     pub(super) fn put(&mut self, spot: &Spot, of: impl Fn(bool) -> Content) {
         let seen = self.table.look(spot);
         if let Found::Live(at, held) = seen.find(spot.tag()) {
@@ -39,13 +39,16 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else if let Some((at, held)) = seen.free() {
             self.write(at, held, of(at.second));
             self.keys = self.keys.saturating_add(1);
+        } else if let Some((at, held)) = self.moved_on(&seen) {
+            self.write(at, held, of(at.second));
+            self.keys = self.keys.saturating_add(1);
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let version = self.plans.version();
-            let idle_at = |held| self.plans.idle_at(held, version, self.now);
-            let nearest = seen.slots().min_by_key(|(_, held)| idle_at(*held));
-            match nearest {
-                Some((at, held)) if idle_at(held) < idle_at(of(false)) => {
+            let turn = |held| self.plans.turn(held, version, self.now);
+            let first = seen.slots().min_by_key(|(_, held)| turn(*held));
+            match first {
+                Some((at, held)) if turn(held) < turn(of(false)) => {
                     self.write(at, held, of(at.second));
                 }
                 _ => {}
@@ -53,8 +56,28 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         }
     }
 
+    /// Takes a key out, if it is there.
+    pub(super) fn leave_out(&mut self, spot: &Spot) {
+        if let Found::Live(at, held) = self.table.look(spot).find(spot.tag()) {
+            self.write(at, held, Content::GIVEN_UP);
+            self.keys = self.keys.saturating_sub(1);
+        }
+    }
+
     fn write(&self, at: At, held: Content, next: Content) {
         // Nobody else writes there.
         let _ = self.table.exchange(at, held, next);
+    }
+
+    /// A key that is where another one may be, and has been put where else it may be: what is there now is left over.
+    fn moved_on(&self, seen: &Seen) -> Option<(At, Content)> {
+        let mut slots = seen.slots();
+        slots.find_map(|(at, held)| {
+            let lines = self.table.lines();
+            let spot = Spot::found(at.line, held.tag(), held.is_second(), lines)?;
+            let (next, free) = self.table.look(&spot).free()?;
+            self.write(next, free, held.with_second(next.second));
+            Some((at, held))
+        })
     }
 }

@@ -126,9 +126,11 @@ impl Parameters {
     }
 }
 
-/// The hash of a key that every snapshot knows: another hasher has another one.
+/// The hash of a key that every snapshot knows: another hasher has another one, also if only slices or long keys have
+/// another hash there, as where addresses are of another size.
 fn probe<S: KeyHasher>(hasher: &S) -> u64 {
-    hasher.hash_key(&(0x0123_4567_89AB_CDEF_u64, "tollgate"))
+    let slice = [0x0123_u16; 40].as_slice();
+    hasher.hash_key(&(0x0123_4567_89AB_CDEF_u64, "tollgate", slice, 1_u128 << 64))
 }
 
 /// The algorithm's name, as it is written.

@@ -245,10 +245,12 @@ fn put<A: Requota + Rebase + Settings>(
     let Some(plan) = plans.get(usize::from(plan)) else {
         return false;
     };
+    let spot = fill.table.spot(hash);
     let Some(word) = plan.word(word, is_banned, moved) else {
+        // It may have been written before, as it was when it left.
+        fill.leave_out(&spot);
         return false;
     };
-    let spot = fill.table.spot(hash);
     fill.put(&spot, |second| {
         plan.content(spot.tag(), second, word, is_banned)
     });

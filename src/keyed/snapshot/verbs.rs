@@ -45,7 +45,7 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// What the writer says: then what is written is no snapshot.
-    pub fn snapshot(&self, writer: &mut impl io::Write) -> io::Result<u64> {
+    pub fn snapshot(&self, writer: &mut (impl io::Write + ?Sized)) -> io::Result<u64> {
         self.snapshot_at(writer, self.clock().now())
     }
 
@@ -66,9 +66,18 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// What the writer says: then what is written is no snapshot.
-    pub fn snapshot_at(&self, writer: &mut impl io::Write, now: Tick) -> io::Result<u64> {
+    pub fn snapshot_at(
+        &self,
+        writer: &mut (impl io::Write + ?Sized),
+        now: Tick,
+    ) -> io::Result<u64> {
         // Later than the tick, so that no more time seems to pass until it is restored than does.
-        write::write((&self.core, &self.hasher), writer, now, time_of_day())
+        write::write(
+            (&self.core, &self.hasher),
+            &mut &mut *writer,
+            now,
+            time_of_day(),
+        )
     }
 }
 
@@ -86,7 +95,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same hashes.
     /// - Of a key that was written twice, because it left and came again meanwhile, the second one counts.
     ///
-    /// A grant from before can't be given back. Where the quota's periods lie on the clock, see [`Rebase`]: on a
+    /// A grant from before must not be given back: nothing tells it from one of the new clock. Where the quota's periods lie on the clock, see [`Rebase`]: on a
     /// clock whose periods begin at other times than the old one's went on to, one more of them may begin.
     ///
     /// ```
@@ -112,7 +121,10 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # Errors
     ///
     /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
-    pub fn restore(&mut self, reader: &mut impl io::Read) -> Result<Restored, RestoreError> {
+    pub fn restore(
+        &mut self,
+        reader: &mut (impl io::Read + ?Sized),
+    ) -> Result<Restored, RestoreError> {
         self.restore_by(reader, Elapsed::until_now(), false)
     }
 
@@ -134,7 +146,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
     pub fn restore_after(
         &mut self,
-        reader: &mut impl io::Read,
+        reader: &mut (impl io::Read + ?Sized),
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
         self.restore_by(reader, Elapsed::Known(elapsed), false)
@@ -142,7 +154,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 
     fn restore_by(
         &mut self,
-        reader: &mut impl io::Read,
+        reader: &mut (impl io::Read + ?Sized),
         elapsed: Elapsed,
         is_whole: bool,
     ) -> Result<Restored, RestoreError> {
@@ -153,7 +165,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
             elapsed,
             is_whole,
         };
-        self.core.restore(&mut self.hasher, reader, how)
+        self.core.restore(&mut self.hasher, &mut &mut *reader, how)
     }
 }
 
@@ -165,7 +177,7 @@ impl<A: Requota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
     /// [`RestoreError`] says what is wrong with the snapshot: then nothing has changed.
     pub fn restore_at(
         &mut self,
-        reader: &mut impl io::Read,
+        reader: &mut (impl io::Read + ?Sized),
         now: Tick,
         elapsed: Duration,
     ) -> Result<Restored, RestoreError> {
@@ -174,6 +186,6 @@ impl<A: Requota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
             elapsed: Elapsed::Known(elapsed),
             is_whole: false,
         };
-        self.core.restore(&mut self.hasher, reader, how)
+        self.core.restore(&mut self.hasher, &mut &mut *reader, how)
     }
 }

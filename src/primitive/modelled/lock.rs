@@ -25,6 +25,20 @@ impl<T> SettersMutex<T> {
     }
 }
 
+impl<T> core::ops::Deref for SettersGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("it is held until it is dropped")
+    }
+}
+
+impl<T> core::ops::DerefMut for SettersGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("it is held until it is dropped")
+    }
+}
+
 impl<T> Drop for SettersGuard<'_, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {

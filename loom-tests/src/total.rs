@@ -1,0 +1,127 @@
+//! A limit on a total, which knows its own words, and finds out if they are mixed with another quota's.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick};
+
+/// One that lets no word of another quota near it.
+pub type Strict = Total<true>;
+/// One that answers [`MIXED`]: where such a word may be asked, if the answer is not used.
+pub type Lenient = Total<false>;
+
+/// So many permits are there if quotas were mixed.
+pub const MIXED: u64 = 1_000_000;
+/// A word of no quota.
+const NEVER: u64 = 1;
+
+/// At most so many, ever: the word counts those that were taken, in units of the quota's own. The unit is kept
+/// twice, so that it shows if words of two quotas are mixed.
+#[derive(Debug, Clone, Copy)]
+pub struct Total<const STRICT: bool> {
+    limit: u64,
+    unit: u64,
+    again: u64,
+}
+
+impl<const STRICT: bool> Total<STRICT> {
+    /// Of this limit, and units that no other limit has.
+    #[must_use]
+    pub fn of(limit: u64) -> Self {
+        Self {
+            limit,
+            unit: limit + 10,
+            again: limit + 10,
+        }
+    }
+
+    /// Whether the word is another quota's, if that may be asked.
+    fn is_of_another(&self, word: u64) -> bool {
+        let is_another = word % self.whole() != 0;
+        assert!(!(STRICT && is_another), "a word of another quota");
+        is_another
+    }
+
+    fn whole(&self) -> u64 {
+        assert_eq!(self.unit, self.again, "two quotas are mixed");
+        assert_eq!(self.unit, self.limit + 10, "two quotas are mixed");
+        self.unit
+    }
+}
+
+impl<const STRICT: bool> Algorithm for Total<STRICT> {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let there = self.available(word, now);
+        if n > there {
+            return Err(Denied::never(n, self.limit));
+        }
+        let next = word + n * self.whole();
+        let granted = Granted::new(n, now).with_mark(next);
+        Ok((next, granted.with_room(there - n, NonZeroU64::MIN)))
+    }
+
+    fn available(&self, word: u64, _now: Tick) -> u64 {
+        match self.is_of_another(word) {
+            true => MIXED,
+            false => self.limit - word / self.whole(),
+        }
+    }
+
+    fn is_idle(&self, word: u64, _now: Tick) -> bool {
+        word == 0
+    }
+}
+
+impl<const STRICT: bool> GiveBack for Total<STRICT> {
+    fn undo(&self, word: u64, _now: Tick, granted: &Granted) -> (u64, u64) {
+        assert_eq!(granted.mark() % self.whole(), 0, "a mark of another quota");
+        match self.is_of_another(word) {
+            true => (word, 0),
+            false => (word - granted.n() * self.whole(), granted.n()),
+        }
+    }
+
+    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+        if self.is_of_another(word) {
+            return (word, 0);
+        }
+        let n = n.min(self.limit - self.available(word, now));
+        (word - n * self.whole(), n)
+    }
+}
+
+impl<const STRICT: bool> Requota for Total<STRICT> {
+    fn quota(&self) -> Quota {
+        Quota::per(self.limit, Duration::from_secs(1))
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        match quota.permits() {
+            0 => Err(ConfigError::ZeroPermits),
+            limit => Ok(Self::of(limit)),
+        }
+    }
+
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        if self.is_of_another(word) {
+            return NEVER;
+        }
+        let there = self.available(word, now).min(next.limit);
+        (next.limit - there) * next.whole()
+    }
+}
+
+impl<const STRICT: bool> Settings for Total<STRICT> {
+    const WORDS: usize = 3;
+
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        write(self.unit);
+        write(self.limit);
+        write(self.again);
+    }
+
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        let (unit, limit, again) = (read(), read(), read());
+        Some(Self { limit, unit, again })
+    }
+}
