@@ -37,7 +37,7 @@ impl<const STRICT: bool> Total<STRICT> {
 
     /// Whether the word is another quota's, if that may be asked.
     fn is_of_another(&self, word: u64) -> bool {
-        let is_another = word % self.whole() != 0;
+        let is_another = !word.is_multiple_of(self.whole());
         assert!(!(STRICT && is_another), "a word of another quota");
         is_another
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate::primitive::modelled::Mistake;
 use tollgate::{Adjustable, Granted, Keep, NoClock, Quota, Tick};
-use tollgate_loom_tests::samples::Total;
+use tollgate_loom_tests::total::Strict as Total;
 use tollgate_loom_tests::{
     Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
 };

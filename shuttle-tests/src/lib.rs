@@ -19,8 +19,8 @@ mod sabotage;
 mod tables;
 mod threads;
 /// The models of loom have the same.
-#[path = "../../loom-tests/src/samples/total.rs"]
-mod total;
+#[path = "../../loom-tests/src/total.rs"]
+pub mod total;
 mod watched;
 
 pub use draw::{below, one_in, one_of};
@@ -29,5 +29,4 @@ pub use run::{Body, model, reached};
 pub use sabotage::{mistaken, stored};
 pub use tables::{Books, Standing, Table, check_table, table};
 pub use threads::{Actor, act, actor};
-pub use total::Total;
 pub use watched::Watched;

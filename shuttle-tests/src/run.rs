@@ -15,7 +15,7 @@ use tollgate::primitive::modelled::{Conditions, under};
 /// How many schedules a seed stands for: few, so that one that fails is there again at once.
 const OF_A_SEED: usize = 100;
 /// On so many schedules of each kind a mistake must be found.
-const FOR_MISTAKES: usize = 20_000;
+const FOR_MISTAKES: usize = 100_000;
 /// More operations than this in one schedule mean that a loop does not end.
 const PATIENCE: usize = 20_000;
 
@@ -91,7 +91,9 @@ fn seeds(schedules: usize) -> Vec<u64> {
     }
     let state = RandomState::new();
     let seeds = schedules.div_ceil(OF_A_SEED);
-    (0..seeds).map(|seed| state.hash_one(seed)).collect()
+    (0..seeds * times())
+        .map(|seed| state.hash_one(seed))
+        .collect()
 }
 
 thread_local! {
@@ -101,6 +103,12 @@ thread_local! {
 /// Notes that a model came to this.
 pub fn reached(what: &'static str) {
     REACHED.with_borrow_mut(|reached| reached.insert(what));
+}
+
+/// How many times as many schedules are wanted.
+fn times() -> usize {
+    let times = std::env::var("SHUTTLE_TIMES");
+    times.map_or(1, |times| times.parse().expect("times is a number"))
 }
 
 /// Runs a model on so many schedules of each kind. On those of each kind it must come to all of this, or what it

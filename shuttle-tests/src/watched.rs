@@ -48,7 +48,7 @@ impl Watched {
     fn taken(&self, word: u64) -> Option<u64> {
         let is_whole = self.unit == self.limit + 10 && self.unit == self.again;
         let used = word & USED;
-        let fits = is_whole && used % self.unit == 0 && used / self.unit <= self.limit;
+        let fits = is_whole && used.is_multiple_of(self.unit) && used / self.unit <= self.limit;
         fits.then(|| used / self.unit)
     }
 

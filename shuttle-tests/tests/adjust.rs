@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use tollgate::primitive::modelled::{Mistake, Stop, stopping};
 use tollgate::{Adjustable, Granted, Keep, NoClock, Quota, Tick};
-use tollgate_shuttle_tests::{
-    Actor, Total, act, actor, below, mistaken, model, one_of, reached, stored,
-};
+use tollgate_shuttle_tests::total::Strict;
+use tollgate_shuttle_tests::{Actor, act, actor, below, mistaken, model, one_of, reached, stored};
 
-type Gate = Adjustable<Total, NoClock>;
+type Gate = Adjustable<Strict, NoClock>;
 
 const LIMIT: u64 = 6;
 const NOW: Tick = Tick::from_nanos(5);
@@ -74,7 +73,7 @@ fn kept(held: &[Granted]) -> u64 {
 }
 
 fn gate() -> Arc<Gate> {
-    Arc::new(Adjustable::starting_at(Total::of(LIMIT), NoClock, NOW))
+    Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW))
 }
 
 fn setters(gate: &Arc<Gate>) -> impl Iterator<Item = Actor<Told>> {
@@ -151,7 +150,7 @@ const MIXED: &str =
 #[test]
 fn nothing_is_mixed() {
     let name = "adjust::nothing_is_mixed";
-    model(name, 10_000, &BOTH, changed_in_use);
+    model(name, 5_000, &BOTH, changed_in_use);
     for mistake in [
         Mistake::ReadsUnchecked,
         Mistake::SaysAfterwards,
@@ -170,7 +169,7 @@ fn nothing_is_mixed() {
 fn who_stops_stops_nobody() {
     model(
         "adjust::who_stops_stops_nobody",
-        10_000,
+        5_000,
         &["one stops"],
         one_stops,
     );

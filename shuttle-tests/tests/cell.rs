@@ -112,14 +112,14 @@ fn exactly_the_burst() {
 #[test]
 fn the_bound_at_different_ticks() {
     let name = "cell::the_bound_at_different_ticks";
-    model(name, 20_000, &["more than a burst"], at_different_ticks);
+    model(name, 10_000, &["more than a burst"], at_different_ticks);
     stored(name, "more than was promised", at_different_ticks);
 }
 
 #[test]
 fn permits_add_up_at_one_tick() {
     let name = "cell::permits_add_up_at_one_tick";
-    model(name, 20_000, &["permits left"], at_one_tick);
+    model(name, 10_000, &["permits left"], at_one_tick);
     stored(name, "permits do not add up", at_one_tick);
 }
 

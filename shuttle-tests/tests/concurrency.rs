@@ -88,7 +88,7 @@ const WRONG: &str = "deadlock | something was lost | inside of | overflow | exce
 #[test]
 fn nobody_is_forgotten() {
     let name = "concurrency::nobody_is_forgotten";
-    model(name, 10_000, &["somebody waits"], at_a_gate::<false>);
+    model(name, 5_000, &["somebody waits"], at_a_gate::<false>);
     for mistake in [
         Mistake::WaitsBlindly,
         Mistake::LeavesSilently,
@@ -103,7 +103,7 @@ fn nobody_is_forgotten() {
 #[test]
 fn nobody_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::nobody_is_forgotten_while_the_limit_changes";
-    model(name, 10_000, &["somebody waits"], at_a_gate::<true>);
+    model(name, 5_000, &["somebody waits"], at_a_gate::<true>);
     for mistake in [Mistake::LowersSilently, Mistake::SetsByStore] {
         mistaken("concurrency, limits", mistake, WRONG, at_a_gate::<true>);
     }

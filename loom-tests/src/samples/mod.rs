@@ -1,6 +1,5 @@
 //! The crate's own algorithms as subjects, with small quotas.
 
-mod total;
 pub mod windows;
 
 use std::time::Duration;
@@ -10,8 +9,6 @@ use tollgate::{Debt, Forecast, Gauge, Gcra, GiveBack, Quota, TokenBucket};
 
 use crate::places::MakePlace;
 use crate::subject::Subject;
-
-pub use total::Total;
 
 /// A token bucket: a permit every 2 ns, 2 at once.
 ///
