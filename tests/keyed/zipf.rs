@@ -85,7 +85,7 @@ fn a_key_gets_a_burst_more_when_it_is_evicted_and_else_nothing() {
 fn who_is_late_gets_no_burst_of_a_key_that_has_left() {
     let (bucket, bound) = bucket_and_bound();
     let (logs, stats) = churn(bucket, Overflow::Deny, 60_000, 12);
-    assert!(stats.evicted == 0 && stats.no_room > 1000, "{stats:?}");
+    assert!(stats.evicted == 0 && stats.no_room > 50, "{stats:?}");
     assert_eq!(bursts_more(logs, 5, bound), 0);
 }
 
@@ -111,6 +111,6 @@ fn who_is_admitted_without_room_gets_a_burst_each_time_at_most() {
     let (bucket, bound) = bucket_and_bound();
     let (logs, stats) = churn(bucket, Overflow::Admit, 60_000, 12);
     let more = bursts_more(logs, 5, bound);
-    assert!(stats.evicted == 0 && stats.no_room > 1000, "{stats:?}");
+    assert!(stats.evicted == 0 && stats.no_room > 50, "{stats:?}");
     assert!(more <= stats.no_room, "{more} {stats:?}");
 }
