@@ -29,7 +29,8 @@ type Set = Slot<{ MAX_SETTINGS + 2 }>;
 pub(super) struct Change<A> {
     pub(super) algorithm: A,
     pub(super) at: Tick,
-    pub(super) keep: Keep,
+    /// How its keys go on. `None`: it is another plan that was changed, and they go on as they are.
+    pub(super) keep: Option<Keep>,
 }
 
 impl<A: Settings> Settings for Change<A> {
@@ -38,9 +39,10 @@ impl<A: Settings> Settings for Change<A> {
     fn save(&self, write: &mut impl FnMut(u64)) {
         write(self.at.as_nanos());
         write(match self.keep {
-            Keep::AsIs => 0,
-            Keep::Scaled => 1,
-            Keep::Fresh => 2,
+            Some(Keep::AsIs) => 0,
+            Some(Keep::Scaled) => 1,
+            Some(Keep::Fresh) => 2,
+            None => 3,
         });
         self.algorithm.save(write);
     }
@@ -49,9 +51,10 @@ impl<A: Settings> Settings for Change<A> {
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         let at = Tick::from_nanos(read());
         let keep = match read() {
-            0 => Keep::AsIs,
-            1 => Keep::Scaled,
-            _ => Keep::Fresh,
+            0 => Some(Keep::AsIs),
+            1 => Some(Keep::Scaled),
+            2 => Some(Keep::Fresh),
+            _ => None,
         };
         let algorithm = A::restore(read)?;
         Some(Self {
@@ -68,11 +71,11 @@ struct Ways<A> {
     carry: fn(Keep, &A, u64, Tick, &A) -> u64,
 }
 
-/// The last versions.
+/// The last versions of a plan: each change of any plan is one, of all of them.
 pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     ways: Ways<A>,
-    /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
+    /// What is in force, with all that parameters may leave out.
     latest: SettersMutex<A>,
 }
 
@@ -89,7 +92,10 @@ impl<A> Changes<A> {
 
     /// The word with which a change goes on where the algorithm before it left off.
     pub(super) fn carry(&self, change: &Change<A>, old: &A, word: u64) -> u64 {
-        (self.ways.carry)(change.keep, old, word, change.at, &change.algorithm)
+        match change.keep {
+            Some(keep) => (self.ways.carry)(keep, old, word, change.at, &change.algorithm),
+            None => word,
+        }
     }
 }
 

@@ -123,7 +123,7 @@ impl<A: Algorithm> Core<A> {
         let second = Content::live(asked.spot.tag, true, asked.plan, 0, 0).label();
         let (slot, held) = self.table.find(&asked.spot, first, second)?;
         // Looked at afterwards, so that it was so when the slot was looked at.
-        if plan.version() != 0 {
+        if self.plans.version() != 0 {
             return None;
         }
         let word = Held::new(held.word, asked.now, part_of(asked.plan, 0));
@@ -211,7 +211,7 @@ impl<A: Algorithm> Core<A> {
         let of = if D::BANS { held.plan() } else { asked.plan };
         let plan = self.plans.get(of)?;
         // Later than the slot, whose version is so no later than this.
-        let version = plan.version();
+        let version = self.plans.version();
         let word = self.plans.brought(held, of, version, asked.now)?;
         let mut view = Held::new(word, asked.now, part_of(of, version));
         view.is_banned = held.state() == State::Banned;
@@ -239,7 +239,7 @@ impl<A: Algorithm> Core<A> {
     /// What is said of a key that is not in the table. `None` if the plan is changed just now.
     fn of_fresh<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Fresh<Outcome<A, D>>> {
         let plan = self.plans.get(asked.plan)?;
-        let version = plan.version();
+        let version = self.plans.version();
         plan.with(version, |algorithm| {
             let word = first_word(algorithm, asked.now);
             let view = Held::new(word, asked.now, part_of(asked.plan, version));
@@ -279,11 +279,11 @@ impl<A: Algorithm> Core<A> {
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
         let plan = self.plans.get(asked.plan)?;
-        let early = mistake!(ReadsTheVersionFirst).then(|| plan.version());
+        let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
         let now = self.alone_since(&asked.spot, at)?.max(asked.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
         // version has been brought ends the claim.
-        let version = early.unwrap_or_else(|| plan.version());
+        let version = early.unwrap_or_else(|| self.plans.version());
         let (next, answer) = plan.with(version, |algorithm| {
             let word = first_word(algorithm, now);
             let view = Held::new(word, now, part_of(asked.plan, version));
@@ -334,7 +334,7 @@ impl<A: Algorithm> Core<A> {
         let plan = self.plans.get(plan).unwrap_or(self.plans.first());
         loop {
             // A version that is over has been followed by another one.
-            if let Some(said) = plan.with(plan.version(), &mut ask) {
+            if let Some(said) = plan.with(self.plans.version(), &mut ask) {
                 return said;
             }
         }

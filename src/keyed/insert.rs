@@ -157,8 +157,8 @@ impl<A: Algorithm> Core<A> {
 
     /// Ends a claim, if it is still there.
     pub(super) fn give_up(&self, at: At, claim: Content) {
-        let claim = mistake!(GivesUpBlindly => self.table.load(at), else claim);
-        let _ = self.table.exchange(at, claim, Content::GIVEN_UP);
+        let held = mistake!(GivesUpBlindly => self.table.load(at), else claim);
+        let _ = self.table.exchange(at, held, Content::GIVEN_UP);
     }
 
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have been ended. If so, the

@@ -2,14 +2,14 @@
 
 use core::fmt;
 use std::boxed::Box;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 use std::vec::Vec;
 
 use super::changes::Changes;
 use super::slot::Content;
 use crate::algorithm::{Algorithm, Requota};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, IS_MODEL, Ordering};
+use crate::primitive::{AtomicU64, IS_MODEL, Ordering, SettersMutex};
 use crate::quota::ConfigError;
 
 /// The most plans that a table can have.
@@ -26,12 +26,16 @@ pub(super) struct Plans<A> {
     others: Box<[Plan<A>]>,
     /// What a table of one plan never does.
     carry_over: Option<CarryOver<A>>,
+    /// How often one of them has been changed. It is one number for all, so that who goes through the table brings every
+    /// slot up, of whichever plan: nobody who has slept can put a key into a plan whose versions have come again meanwhile.
+    version: AtomicU64,
+    /// Who changes a plan holds it.
+    setters: SettersMutex<()>,
 }
 
 /// An algorithm, and what it has become since.
 pub(super) struct Plan<A> {
     first: A,
-    version: AtomicU64,
     changes: OnceLock<Changes<A>>,
 }
 
@@ -41,6 +45,8 @@ impl<A> Plans<A> {
             first: Plan::new(algorithm),
             others: Box::default(),
             carry_over: None,
+            version: AtomicU64::new(0),
+            setters: SettersMutex::new(()),
         }
     }
 
@@ -58,6 +64,30 @@ impl<A> Plans<A> {
 
     pub(super) fn count(&self) -> usize {
         self.others.len() + 1
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Plan<A>> {
+        core::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Which version is in force.
+    #[inline(always)]
+    pub(super) fn version(&self) -> u64 {
+        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(super) fn bring(&self, version: u64) {
+        // ORDERING: Release. It publishes the parameters of this version.
+        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        self.version.store(version, Ordering::Release);
+    }
+
+    /// Nobody else changes a plan while `act` does.
+    pub(super) fn one_at_a_time<T>(&self, act: impl FnOnce() -> T) -> T {
+        let _alone = self.setters.lock().unwrap_or_else(PoisonError::into_inner);
+        act()
     }
 }
 
@@ -78,6 +108,8 @@ impl<A: Requota> Plans<A> {
             first,
             others: others.into(),
             carry_over: Some(A::carry_over),
+            version: AtomicU64::new(0),
+            setters: SettersMutex::new(()),
         })
     }
 }
@@ -98,24 +130,23 @@ impl<A: Algorithm> Plans<A> {
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
     fn ask<T>(&self, held: Content, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
         let plan = self.get(held.plan())?;
-        let version = plan.version();
+        let version = self.version();
         let word = plan.brought(held, version)?;
         plan.with(version, |algorithm| ask(algorithm, word))
     }
 
-    /// The word of a live slot as it goes on in this version of this plan. `None` if that is over.
+    /// The word of a live slot as it goes on in this plan, in this version. `None` if that is over.
     pub(super) fn brought(&self, held: Content, plan: u8, version: u64, now: Tick) -> Option<u64> {
         let to = self.get(plan)?;
         if held.plan() == plan {
             return to.brought(held, version);
         }
         let from = self.get(held.plan())?;
-        let latest = from.version();
-        let word = from.brought(held, latest)?;
+        let word = from.brought(held, version)?;
         let Some(carry_over) = self.carry_over else {
             return Some(word);
         };
-        from.with(latest, |from| {
+        from.with(version, |from| {
             to.with(version, |to| carry_over(from, word, now, to))
         })?
     }
@@ -125,23 +156,8 @@ impl<A> Plan<A> {
     fn new(algorithm: A) -> Self {
         Self {
             first: algorithm,
-            version: AtomicU64::new(0),
             changes: OnceLock::new(),
         }
-    }
-
-    /// Which version is in force.
-    #[inline(always)]
-    pub(super) fn version(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
-        self.version.load(Ordering::Acquire)
-    }
-
-    pub(super) fn bring(&self, version: u64) {
-        // ORDERING: Release. It publishes the parameters of this version.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
-        self.version.store(version, Ordering::Release);
     }
 
     /// What it was at first.
@@ -186,8 +202,7 @@ impl<A> Plan<A> {
 
 impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = core::iter::once(&self.first).chain(&self.others);
-        f.debug_list().entries(all).finish()
+        f.debug_list().entries(self.all()).finish()
     }
 }
 
@@ -195,7 +210,6 @@ impl<A: fmt::Debug> fmt::Debug for Plan<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan")
             .field("first", &self.first)
-            .field("version", &self.version())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -131,8 +131,8 @@ impl Content {
     /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of lines or the first.
     /// (In the other one it would be another key's, which has the same tag.)
     pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
-        let second = mistake!(IgnoresThePair => self.is_second(), else second);
-        self.label & (TAG | SECOND) == tag | (second as u64) << 2 && !self.is_free()
+        let is_there = self.is_second() == second || mistake!(IgnoresThePair);
+        self.tag() == tag && is_there && !self.is_free()
     }
 
     pub(super) const fn tag(self) -> u64 {
