@@ -152,6 +152,14 @@ fn between_plans(run: &mut Run) {
     two.actor(&[by(0, A)]).actor(&[by(1, A)]).explore(run);
 }
 
+/// The same, and it is late by some of so many changes, of which the last one's version has the bits of the first.
+/// (By one more, the slot of a key that nobody touches is as it was.)
+fn late_between_plans(run: &mut Run) {
+    let many = [8, 9, 10, 11].map(|limit| set_by(1, limit, Keep::AsIs));
+    let sets = play_at(two_plans, &[A]).actor_after(&[one(A)], &many);
+    sets.actor(&[by(1, A)]).explore_rules(run);
+}
+
 /// Who changes the quota stops for ever, before each of its operations in turn, or who decides.
 fn one_stops(run: &mut Run) {
     let casts: [[&[Deed]; 2]; 3] = [
@@ -208,6 +216,9 @@ fn who_is_late_by_many_changes_mixes_nothing() {
 fn a_key_goes_to_another_plan() {
     let name = "keyed_quota::a_key_goes_to_another_plan";
     model(name, Some(2), between_plans);
+    model(name, Some(2), late_between_plans);
+    let one = Mistake::SweepsOnePlan;
+    mistaken(name, one, MIXED, Some(2), late_between_plans);
 }
 
 #[test]

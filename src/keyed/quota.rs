@@ -31,7 +31,7 @@ impl<A: Requota + Settings + Clone> Core<A> {
             *algorithm = algorithm.with_quota(quota)?;
             let version = self.plans.version();
             if !mistake!(SweepsNothing) {
-                self.sweep(version);
+                self.sweep(plan, version);
             }
             // It does not come again: 2^64 changes take centuries.
             let version = version.wrapping_add(1);
@@ -64,7 +64,7 @@ impl<A: Requota + Settings + Clone> Core<A> {
     }
 
     /// Brings a part of the table up to this version, which is in force.
-    fn sweep(&self, version: u64) {
+    fn sweep(&self, plan: u8, version: u64) {
         // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found free here passes that
         // one later, and so reads this version or a later one; who passed it before is found here, and ended.
         // Model: loom-tests/tests/keyed_quota.rs::who_is_late_by_many_changes_mixes_nothing
@@ -73,19 +73,19 @@ impl<A: Requota + Settings + Clone> Core<A> {
         let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;
         for line in border(part)..border(part + 1) {
             for (at, held) in self.table.slots_of(line) {
-                self.bring_up(version, at, held);
+                self.bring_up(plan, version, at, held);
             }
         }
     }
 
     /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
-    fn bring_up(&self, version: u64, at: At, mut held: Content) {
+    fn bring_up(&self, plan: u8, version: u64, at: At, mut held: Content) {
         loop {
             let next = if held.is_pending() && mistake!(SparesClaims) {
                 return;
             } else if held.is_pending() {
                 Content::GIVEN_UP
-            } else if held.is_live() {
+            } else if held.is_live() && !(mistake!(SweepsOnePlan) && held.plan() != plan) {
                 match self.plans.brought_up(held, version) {
                     Some(word) => held.with_word(word).with_version(version),
                     // Nobody brings another version meanwhile.

@@ -95,6 +95,8 @@ pub enum Mistake {
     BelievesTheFirstLook,
     /// Table: the neighbours are skipped also for a slot that was given up.
     SkipsByFree,
+    /// Table: a change of one plan leaves slots of others as they are.
+    SweepsOnePlan,
     /// Table: a change of quotas leaves claims as they are.
     SparesClaims,
     /// Table: which version is in force is looked at before a slot is claimed.
