@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tollgate::{Keyed, NoClock, Overflow, Quota, Tick, TokenBucket};
 
-const CAPACITY: usize = 2000;
+const CAPACITY: usize = 1400;
 
 /// Those who have spent all.
 const SPENT: u64 = 50;
@@ -15,8 +15,8 @@ const BURST: u64 = 100;
 /// From one permit to the next: 100 a minute.
 const INTERVAL: Duration = Duration::from_millis(600);
 
-/// Twenty tables full.
-const FLOOD: u64 = 20 * CAPACITY as u64;
+/// Ten tables full.
+const FLOOD: u64 = 10 * CAPACITY as u64;
 
 const START: Tick = Tick::from_nanos(86_400_000_000_000);
 

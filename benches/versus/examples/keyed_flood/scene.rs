@@ -29,30 +29,36 @@ pub(crate) struct Scene {
 }
 
 /// How many passes are kept.
-const KEPT: usize = 1 << 14;
+const KEPT: usize = 1 << 10;
 
 impl Scene {
-    /// A table, with time that goes on by `step` whenever somebody asks who is not one of the spent ones.
-    pub(crate) fn new(overflow: Overflow, step: Duration) -> Self {
+    /// A table as full as it was made for, with time that goes on by `step` whenever somebody asks who is not one of
+    /// the spent ones.
+    pub(crate) fn full(overflow: Overflow, step: Duration) -> Self {
         let bucket = TokenBucket::new(Quota::per_minute(100).burst(BURST));
         let table = Keyed::new(bucket.expect("a quota that fits"), CAPACITY as usize);
         let table = table.expect("a capacity that can be had");
-        Self {
+        let mut scene = Self {
             table: table.with_overflow(overflow),
             time: Time::new(step),
             granted: [0; SPENT as usize],
             // All of it is touched, so that it takes no memory later.
             passes: vec![1; KEPT],
+        };
+        scene.spend();
+        for number in SPENT..CAPACITY {
+            scene.asks(key(number));
         }
+        scene
     }
 
-    /// Whether a key that is not one of the spent ones gets a permit.
-    pub(crate) fn asks(&self, key: u64) -> bool {
-        self.table.try_acquire_at(&key, self.time.step()).is_ok()
+    /// A key asks that is not one of the spent ones.
+    fn asks(&self, key: u64) {
+        let _ = self.table.try_acquire_at(&key, self.time.step());
     }
 
     /// The spent ones spend all they have.
-    pub(crate) fn spend(&mut self) {
+    fn spend(&mut self) {
         let now = self.time.now();
         for (granted, number) in self.granted.iter_mut().zip(0..) {
             while self.table.try_acquire_at(&key(number), now).is_ok() {
@@ -71,7 +77,7 @@ impl Scene {
     ) -> f64 {
         for pass in 0..passes {
             for _ in 0..others {
-                let _ = self.asks(other());
+                self.asks(other());
             }
             self.pass(pass);
         }
