@@ -192,7 +192,6 @@ fn weaker_orderings_are_found() {
     for operation in [
         "self.version.load",
         "self.version.store",
-        "slot.load(Ordering::Acquire)",
         "slot.compare_exchange(",
     ] {
         let for_ever = "exceeded maximum number of branches";
