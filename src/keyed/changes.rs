@@ -3,7 +3,8 @@
 //! A slot's label says in six bits of which version its word is. Who comes upon a word of an older version carries it
 //! over, change by change, each at the tick at which it was made, before deciding on it. So a change visits no
 //! key. But before a version's bits come again no slot may be of the old one: so each change goes through a part of
-//! the table, in turn, and brings what is there up to date; no slot is more than [`PARTS`] versions behind.
+//! the table, in turn, and brings what is there up to date; no slot is more than [`PARTS`] versions behind. There is one
+//! version for all plans, and each has what it was in all of the last ones.
 
 use core::fmt;
 use std::boxed::Box;

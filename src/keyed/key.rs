@@ -172,8 +172,8 @@ impl<A: Gauge, C: Clock> Key<'_, A, C> {
 
 impl<A: GiveBack, C: Clock> Key<'_, A, C> {
     /// Gives back exactly this grant, which must be of this key, or as much of it as can be given without admitting
-    /// more than was promised. Nothing, if the key was granted it by another plan, or before a quota of the table was changed, or
-    /// is banned.
+    /// more than was promised. Nothing, if the key was granted it by another plan, or before a quota of the table was
+    /// changed, or is banned.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
         self.at(self.now()).undo(granted)
