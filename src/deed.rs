@@ -51,6 +51,7 @@ pub(crate) trait Deed<A>: Sized {
     const GRANTS: bool = false;
 
     /// Whether it bans, by the algorithm that is there.
+    #[allow(dead_code, reason = "not all that keep words know bans")]
     const BANS: bool = false;
 
     /// Pure: it may be run again, also by another algorithm.
@@ -70,6 +71,7 @@ pub(crate) trait Deed<A>: Sized {
 
     /// What is said, for this reason, instead of doing it; `None` if that can't be said.
     #[inline]
+    #[allow(dead_code, reason = "not all that keep words run out of room")]
     fn refused(
         &self,
         why: fn(u64) -> Denied,

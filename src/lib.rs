@@ -98,7 +98,7 @@ mod quota;
 pub mod smooth;
 #[cfg(feature = "std")]
 mod spread;
-#[cfg(feature = "std")]
+#[cfg(feature = "keyed")]
 mod tally;
 #[cfg(feature = "std")]
 mod wait;

@@ -14,8 +14,8 @@ fn follow<A: Every>(algorithm: A, period: u64, seed: u64, changing: bool) {
     let mut run = Run::new(algorithm, period, seed);
     for turn in 0..8_000 {
         run.go_on();
-        // Half of the time a few that are busy, and those who have left among the others.
-        let key = match run.random.one_in(2) {
+        // Now and then a few that are busy, and those who have left among the others.
+        let key = match run.random.one_in(4) {
             true => run.random.below(20),
             false => run.random.below(MANY),
         };

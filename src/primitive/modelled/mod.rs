@@ -35,6 +35,7 @@ pub use atomic::AtomicU128;
 pub use pair::AtomicU128;
 
 /// Of no model.
+#[cfg(feature = "keyed")]
 pub(crate) type Count = core::sync::atomic::AtomicU64;
 
 /// How a model runs. The default is as the crate is.

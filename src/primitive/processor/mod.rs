@@ -8,7 +8,7 @@ pub(super) type AtomicU64 = core::sync::atomic::AtomicU64;
 #[cfg(any(not(target_has_atomic = "64"), tollgate_portable_atomic))]
 pub(super) type AtomicU64 = portable_atomic::AtomicU64;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "keyed")]
 pub(super) type Count = AtomicU64;
 
 #[cfg(feature = "wide")]
