@@ -29,4 +29,4 @@ pub use run::{Body, model, reached};
 pub use sabotage::{mistaken, stored};
 pub use tables::{Books, Standing, Table, check_table, table};
 pub use threads::{Actor, act, actor};
-pub use watched::Watched;
+pub use watched::{WRONG, Watched};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick};
 
 /// At most `limit` permits, ever. A table may run a step on a word of one quota with parameters of another, as long as
-/// nothing comes of it: so here it goes through, and if something does come of it the answer is [`Watched::WRONG`], and so
+/// nothing comes of it: so here it goes through, and if something does come of it the answer is [`WRONG`], and so
 /// are all later ones.
 ///
 /// ```text
@@ -17,10 +17,13 @@ use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota
 /// └────────────┴───────────────────┘
 /// ```
 ///
+/// With `IDLES` a key of which nothing is taken is idle. Then another quota makes it fresh again, whatever it was granted
+/// once; without it there are only ever fewer permits than there were.
+///
 /// The number makes each word another one than all before: who stops for so many changes that a version comes again, and
 /// finds the very same word, may decide by the old quota, and is not to be seen here.
 #[derive(Debug, Clone, Copy)]
-pub struct Watched {
+pub struct Watched<const IDLES: bool> {
     limit: u64,
     unit: u64,
     /// The unit again, so that it shows if parameters of two quotas are mixed.
@@ -30,10 +33,10 @@ pub struct Watched {
 const NUMBER: u32 = 16;
 const USED: u64 = (1 << NUMBER) - 1;
 
-impl Watched {
-    /// So many permits where something is wrong.
-    pub const WRONG: u64 = u64::MAX;
+/// So many permits where something is wrong.
+pub const WRONG: u64 = u64::MAX;
 
+impl<const IDLES: bool> Watched<IDLES> {
     /// Of this limit, and a unit that no other limit has.
     #[must_use]
     pub const fn of(limit: u64) -> Self {
@@ -62,10 +65,10 @@ impl Watched {
     }
 }
 
-impl Algorithm for Watched {
+impl<const IDLES: bool> Algorithm for Watched<IDLES> {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         let taken = match self.taken(word) {
-            None => return Ok((self.word(None), Granted::new(Self::WRONG, now))),
+            None => return Ok((self.word(None), Granted::new(WRONG, now))),
             Some(taken) if taken + n > self.limit => return Err(Denied::never(n, self.limit)),
             Some(taken) => taken + n,
         };
@@ -75,23 +78,22 @@ impl Algorithm for Watched {
     }
 
     fn available(&self, word: u64, _now: Tick) -> u64 {
-        self.taken(word)
-            .map_or(Self::WRONG, |taken| self.limit - taken)
+        self.taken(word).map_or(WRONG, |taken| self.limit - taken)
     }
 
     fn is_idle(&self, word: u64, _now: Tick) -> bool {
-        self.taken(word) == Some(0)
+        word == 0 || IDLES && self.taken(word) == Some(0)
     }
 }
 
-impl GiveBack for Watched {
+impl<const IDLES: bool> GiveBack for Watched<IDLES> {
     fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
         self.refund(word, now, granted.n())
     }
 
     fn refund(&self, word: u64, _now: Tick, n: u64) -> (u64, u64) {
         match self.taken(word) {
-            None => (self.word(None), Self::WRONG),
+            None => (self.word(None), WRONG),
             Some(taken) => {
                 let back = n.min(taken);
                 (self.word(Some(taken - back)), back)
@@ -100,7 +102,7 @@ impl GiveBack for Watched {
     }
 }
 
-impl Requota for Watched {
+impl<const IDLES: bool> Requota for Watched<IDLES> {
     fn quota(&self) -> Quota {
         Quota::per(self.limit, Duration::from_secs(1))
     }
@@ -118,7 +120,7 @@ impl Requota for Watched {
     }
 }
 
-impl Settings for Watched {
+impl<const IDLES: bool> Settings for Watched<IDLES> {
     const WORDS: usize = 3;
 
     fn save(&self, write: &mut impl FnMut(u64)) {

@@ -46,7 +46,7 @@ fn same_keys<const SLOTS: usize, const KEYS: usize>() {
 
 fn takes<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
     let mut books = Books::default();
-    for _ in 0..CALLS {
+    for _ in 0..1 + below(CALLS) {
         let key = below(KEYS as u64) as usize;
         match below(6) {
             0 => {
