@@ -197,6 +197,7 @@ mod tests {
             .expect("it can be represented");
         let claim = core.claim(&spot, place);
         assert!(claim.is_some());
+        // ORDERING: Relaxed. Nobody else is there.
         let horizon = Tick::from_nanos(core.horizon.load(Ordering::Relaxed));
         assert_eq!(horizon, second(2));
     }

@@ -155,6 +155,8 @@ impl<A> Entry<A> {
 
     /// Says since when it counts, unless somebody has. What was said.
     fn say(&self, since: u64) -> u64 {
+        // ORDERING: Relaxed, all of them: the tick is all there is to know, and it is said once.
+        // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
         let mut seen = self.since.load(Ordering::Relaxed);
         while seen >= STILL_PENDING {
             match self.since.compare_exchange_weak(

@@ -62,6 +62,7 @@ impl<'m> Room<'m> {
                 tracked.fetch_add(1, Ordering::Relaxed);
                 return Some(Self(tracked));
             }
+            // ORDERING: Relaxed. As above: a count, which the exchange itself keeps right.
             match tracked.compare_exchange_weak(
                 seen,
                 seen.saturating_add(1),
