@@ -35,10 +35,11 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = self.gate.hasher.hash_key(key);
-                core.fetch(*hash);
+                let _ = core.fetch(*hash);
             }
             for (hash, outcome) in hashes.into_iter().zip(outcomes) {
-                *outcome = core.update(Asked { hash, plan, now }, Acquire { n: 1 });
+                let spot = core.table.spot(hash);
+                *outcome = core.update(Asked { spot, plan, now }, Acquire { n: 1 });
             }
         }
         Ok(())

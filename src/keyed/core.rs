@@ -14,7 +14,7 @@ use crate::clock::Tick;
 use crate::deed::{Deed, Held};
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::primitive::{AtomicU64, mistake, prefetch};
+use crate::primitive::{AtomicU64, mistake};
 
 /// How often a key is tried to be put into the table, against others who take the same places, until there is said to
 /// be no room.
@@ -37,7 +37,7 @@ pub(super) struct Core<A> {
 /// Who is asked, and when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    pub(super) hash: u64,
+    pub(super) spot: Spot,
     pub(super) plan: u8,
     pub(super) now: Tick,
 }
@@ -79,15 +79,13 @@ impl<A> Core<A> {
         self
     }
 
-    /// Asks for the lines of a key that is soon needed.
+    /// Where a key with this hash may be; its home lines are asked for, since it is soon needed.
     #[inline(always)]
-    pub(super) fn fetch(&self, hash: u64) {
+    pub(super) fn fetch(&self, hash: u64) -> Spot {
         let spot = self.table.spot(hash);
-        for line in [spot.first(), spot.second()] {
-            if let Some(line) = self.table.line(line) {
-                prefetch(line);
-            }
-        }
+        self.table.fetch(spot.first());
+        self.table.fetch(spot.second());
+        spot
     }
 }
 
@@ -100,7 +98,7 @@ impl<A: Algorithm> Core<A> {
             return outcome;
         }
         // One by one, so that they are in registers.
-        self.go_round(asked.hash, asked.plan, asked.now, deed)
+        self.go_round(asked.spot.hash(), asked.plan, asked.now, deed)
     }
 
     /// The first turn alone.
@@ -115,12 +113,8 @@ impl<A: Algorithm> Core<A> {
             return None;
         }
         let algorithm = self.plans.get(asked.plan)?;
-        let spot = self.table.spot(asked.hash);
+        let spot = asked.spot;
         let label = Content::live(spot.tag(), false, asked.plan, 0, 0).label();
-        // Where it is if it is not in the first line: which is known before that has come.
-        if let Some(line) = self.table.line(spot.second()) {
-            prefetch(line);
-        }
         let place = self.table.find(self.table.quick()?, &spot, label)?;
         let held = place.held;
         // Looked at afterwards, so that it was so when the slot was looked at.
@@ -142,13 +136,13 @@ impl<A: Algorithm> Core<A> {
     fn changed_turn<D: Deed<A>>(
         &self,
         asked: &Asked,
-        spot: &Spot,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
         let version = self.plans.version();
         if version == 0 || D::BANS {
             return None;
         }
+        let spot = &asked.spot;
         let label = Content::live(spot.tag(), false, asked.plan, version, 0).label();
         let place = self.table.find(self.table.quick()?, spot, label)?;
         if self.plans.version() != version {
@@ -172,9 +166,9 @@ impl<A: Algorithm> Core<A> {
     #[cold]
     #[inline(never)]
     fn go_round<D: Deed<A>>(&self, hash: u64, plan: u8, now: Tick, mut deed: D) -> Outcome<A, D> {
-        let asked = &Asked { hash, plan, now };
-        let spot = &self.table.spot(hash);
-        if let Some(outcome) = self.changed_turn(asked, spot, &mut deed) {
+        let spot = self.table.spot(hash);
+        let asked = &Asked { spot, plan, now };
+        if let Some(outcome) = self.changed_turn(asked, &mut deed) {
             return outcome;
         }
         if self.plans.get(asked.plan).is_none() {
@@ -184,7 +178,7 @@ impl<A: Algorithm> Core<A> {
         while rounds < ROUNDS {
             // There was no room: it is looked for again, since it may be one of those that took it.
             let was_full = core::mem::take(&mut is_full);
-            let seen = self.table.look(spot);
+            let seen = self.table.look(&spot);
             let done = match seen.find(spot.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
                 Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
@@ -293,7 +287,7 @@ impl<A: Algorithm> Core<A> {
         place: Claimable,
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
-        let claimed = self.claim(&self.table.spot(asked.hash), place)?;
+        let claimed = self.claim(&asked.spot, place)?;
         let done = self.establish(asked, place.at, claimed, deed);
         if done.is_none() {
             self.give_up(place.at, claimed);
@@ -311,8 +305,7 @@ impl<A: Algorithm> Core<A> {
         deed: &mut D,
     ) -> Option<Outcome<A, D>> {
         let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
-        let spot = self.table.spot(asked.hash);
-        let now = self.alone_since(&spot, at)?.max(asked.now);
+        let now = self.alone_since(&asked.spot, at)?.max(asked.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
         // version has been brought ends the claim.
         let version = early.unwrap_or_else(|| self.plans.version());
@@ -335,7 +328,7 @@ impl<A: Algorithm> Core<A> {
                 return Some(said);
             }
         };
-        let next = Content::live(spot.tag(), at.second, asked.plan, version, next);
+        let next = Content::live(asked.spot.tag(), at.second, asked.plan, version, next);
         let next = match D::BANS {
             true => next.with_state(State::Banned),
             false => next,

@@ -182,7 +182,8 @@ mod tests {
         let mut hashes = all_in_one_place(&core);
         for hash in hashes.by_ref().take(16) {
             let (plan, now) = (0, second(1));
-            let asked = Asked { hash, plan, now };
+            let spot = core.table.spot(hash);
+            let asked = Asked { spot, plan, now };
             let granted = core.update(asked, Acquire { n: 1 });
             assert!(granted.is_ok());
         }

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::core::{Asked, Core};
 use super::leave::{Ban, Reset};
+use super::spot::Spot;
 use crate::algorithm::Algorithm;
 use crate::algorithm::Debt;
 use crate::algorithm::Forecast;
@@ -19,7 +20,7 @@ use crate::outcome::{Charged, Denied, Granted};
 /// [`Limiter`](crate::Limiter), of this key alone, and those of all that waits: it is a
 /// [`Gate`](crate::Gate).
 ///
-/// It knows the key's hash and not the key, and looks for it with each verb: it may be kept while the key leaves the
+/// It knows where the key may be and not the key, and looks for it with each verb: it may be kept while the key leaves the
 /// table and comes again.
 ///
 /// ```
@@ -38,7 +39,7 @@ use crate::outcome::{Charged, Denied, Granted};
 pub struct Key<'a, A, C> {
     core: &'a Core<A>,
     clock: &'a C,
-    hash: u64,
+    spot: Spot,
     plan: u8,
 }
 
@@ -50,11 +51,11 @@ pub struct KeyAt<'a, A, C> {
 
 impl<'a, A, C> Key<'a, A, C> {
     #[inline(always)]
-    pub(super) const fn new(core: &'a Core<A>, clock: &'a C, hash: u64, plan: u8) -> Self {
+    pub(super) const fn new(core: &'a Core<A>, clock: &'a C, spot: Spot, plan: u8) -> Self {
         Self {
             core,
             clock,
-            hash,
+            spot,
             plan,
         }
     }
@@ -101,7 +102,7 @@ impl<A: Algorithm, C> Key<'_, A, C> {
 
     /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a ban.
     pub fn forget(&self) -> bool {
-        self.core.forget(self.hash)
+        self.core.forget(&self.spot)
     }
 }
 
@@ -208,7 +209,7 @@ impl<A: Algorithm, C> KeyAt<'_, A, C> {
     #[inline]
     pub fn reset(&self) {
         // Who is not there is fresh.
-        if self.key.core.tracks(self.key.hash) {
+        if self.key.core.tracks(&self.key.spot) {
             let Ok(()) = self.update(Reset);
         }
     }
@@ -228,7 +229,7 @@ impl<A: Algorithm, C> KeyAt<'_, A, C> {
     #[inline(always)]
     const fn asked(&self) -> Asked {
         Asked {
-            hash: self.key.hash,
+            spot: self.key.spot,
             plan: self.key.plan,
             now: self.now,
         }

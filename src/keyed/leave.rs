@@ -5,6 +5,7 @@ use core::convert::Infallible;
 use super::core::Core;
 use super::seen::Found;
 use super::slot::Content;
+use super::spot::Spot;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
@@ -13,14 +14,12 @@ use crate::outcome::Denied;
 
 impl<A: Algorithm> Core<A> {
     /// Whether the key is in the table.
-    pub(super) fn tracks(&self, hash: u64) -> bool {
-        let spot = &self.table.spot(hash);
+    pub(super) fn tracks(&self, spot: &Spot) -> bool {
         matches!(self.table.look(spot).find(spot.tag()), Found::Live(..))
     }
 
     /// Whether the key was in the table. It isn't any more.
-    pub(super) fn forget(&self, hash: u64) -> bool {
-        let spot = &self.table.spot(hash);
+    pub(super) fn forget(&self, spot: &Spot) -> bool {
         loop {
             let seen = self.table.look(spot);
             // Who has only claimed a slot for it comes afterwards.

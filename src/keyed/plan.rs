@@ -32,7 +32,10 @@ impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
             clock,
             hasher,
         } = self.gate;
-        Key::new(core, clock, hasher.hash_key(key), self.plan)
+        let hash = hasher.hash_key(key);
+        // Before the clock is read, which takes a part of the time that they take.
+        let spot = core.fetch(hash);
+        Key::new(core, clock, spot, self.plan)
     }
 }
 

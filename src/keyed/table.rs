@@ -7,7 +7,7 @@ use core::num::NonZeroU64;
 
 use super::slot::Content;
 use super::spot::Spot;
-use crate::primitive::{AtomicU128, Line, Lines, Ordering, Quick, SLOTS, mistake};
+use crate::primitive::{AtomicU128, Line, Lines, Ordering, Quick, SLOTS, mistake, prefetch};
 
 /// A slot, by line and place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,12 @@ impl Table {
     #[inline(always)]
     pub(super) fn line(&self, line: usize) -> Option<&Line> {
         self.lines.get(line)
+    }
+
+    /// Asks for a line before it is needed.
+    #[inline(always)]
+    pub(super) fn fetch(&self, line: usize) {
+        prefetch(self.lines.as_ptr().wrapping_add(line));
     }
 
     #[inline(always)]

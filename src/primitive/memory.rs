@@ -133,13 +133,13 @@ impl core::ops::Deref for Lines {
 #[inline(always)]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[allow(unsafe_code, reason = "the instruction is not there otherwise")]
-pub(crate) fn prefetch(line: &Line) {
+pub(crate) fn prefetch(line: *const Line) {
     use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: it reads nothing that can be seen, may be done with any address, and SSE is part of x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(core::ptr::from_ref(line).cast()) };
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
 }
 
 /// Elsewhere the processor has to find out for itself.
 #[inline(always)]
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-pub(crate) fn prefetch(_line: &Line) {}
+pub(crate) fn prefetch(_line: *const Line) {}
