@@ -133,11 +133,7 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// The same where the plan has been changed, and the key's word is of the version in force.
-    fn changed_turn<D: Deed<A>>(
-        &self,
-        asked: &Asked,
-        deed: &mut D,
-    ) -> Option<Outcome<A, D>> {
+    fn changed_turn<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Outcome<A, D>> {
         let version = self.plans.version();
         if version == 0 || D::BANS {
             return None;

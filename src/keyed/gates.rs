@@ -13,4 +13,4 @@ use crate::outcome::{Charged, Denied, Granted};
 use crate::wait::{Reservation, waits};
 
 gate_of_views!(Key<'_, A, C>);
-waits!([Reserve] [] Key<'_, A, C>);
+waits!([Reserve] [] copied Key<'_, A, C>);

@@ -68,12 +68,12 @@ impl<A: Algorithm> Core<A> {
 
     /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned, if all were.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
+        if self.overflow != Overflow::Evict {
+            return None;
+        }
         let live = seen.slots().filter(|(_, held)| held.is_live());
-        let nearest = match self.overflow {
-            Overflow::Evict => live.min_by_key(|(_, held)| self.plans.turn(*held, version, now)),
-            Overflow::Deny | Overflow::Admit => None,
-        };
-        nearest.map(|nearest| Claimable::of(nearest, Some(Event::Evicted)))
+        let nearest = self.plans.first_to_leave(live, version, now)?;
+        Some(Claimable::of(nearest, Some(Event::Evicted)))
     }
 
     /// Claims a place for a key. `None` if it has changed.

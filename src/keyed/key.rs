@@ -21,7 +21,8 @@ use crate::outcome::{Charged, Denied, Granted};
 /// [`Gate`](crate::Gate).
 ///
 /// It knows where the key may be and not the key, and looks for it with each verb: it may be kept while the key leaves the
-/// table and comes again.
+/// table and comes again. It is copied, and a [`Reservation`](crate::Reservation) has a copy: `gate.key(name).reserve(1)?`
+/// is good as long as the table.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota, TokenBucket};

@@ -19,9 +19,6 @@ pub(super) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
 pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
-/// Whether who is to leave was banned, when it is idle, and how little it has.
-pub(super) type Turn = (bool, (Tick, u64));
-
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
@@ -49,6 +46,11 @@ impl<A> Plans<A> {
 
     pub(super) fn count(&self) -> usize {
         self.others.len() + 1
+    }
+
+    /// What the first plan was at first.
+    pub(super) const fn first(&self) -> &A {
+        &self.first
     }
 
     /// What a plan was at first.
@@ -164,20 +166,56 @@ impl<A: Algorithm> Plans<A> {
         self.ask(held, version, since)?
     }
 
-    /// When it is the turn of a slot's key to leave for another one: those who are idle soonest go first, of them those who
-    /// have most (of a window all are idle at its end), and those who were banned after all others.
-    pub(super) fn turn(&self, held: Content, version: u64, now: Tick) -> Turn {
-        let when = self.ask(held, version, |algorithm, word| {
-            let taken = u64::MAX - algorithm.available(word, now);
-            (algorithm.idle_at(word, now), taken)
+    /// Whose key is the first that leaves for another one: those who are idle soonest go first, of them those who have most
+    /// (of a window all are idle at its end), and those who were banned after all others. Of several the first one.
+    pub(super) fn first_to_leave<T: Copy>(
+        &self,
+        live: impl Iterator<Item = (T, Content)>,
+        version: u64,
+        now: Tick,
+    ) -> Option<(T, Content)> {
+        let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
+        let available = |algorithm: &A, word| algorithm.available(word, now);
+        let left = |held| self.ask(held, version, available).unwrap_or(0);
+        let mut first = None;
+        // What that one could still take, once it is known.
+        let mut first_left = None;
+        live.for_each(|slot| {
+            let held = slot.1;
+            let idle_at = self.ask(held, version, idle_at).unwrap_or(Tick::MAX);
+            let turn = (held.state() == State::Banned, idle_at);
+            match first {
+                Some((first_turn, _)) if turn > first_turn => {}
+                Some((first_turn, (_, first_held))) if turn == first_turn => {
+                    let has = left(held);
+                    if has > *first_left.get_or_insert_with(|| left(first_held)) {
+                        (first, first_left) = (Some((turn, slot)), Some(has));
+                    }
+                }
+                _ => (first, first_left) = (Some((turn, slot)), None),
+            }
         });
-        let is_banned = held.state() == State::Banned;
-        (is_banned, when.unwrap_or((Tick::MAX, u64::MAX)))
+        first.map(|(_, slot)| slot)
     }
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
-    #[inline]
+    #[inline(always)]
     fn ask<T>(&self, held: Content, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
+        match version == 0 && held.version() == 0 {
+            true => Some(ask(self.get(held.plan())?, held.word)),
+            false => self.ask_changed(held, version, ask),
+        }
+    }
+
+    /// The same of plans that have been changed.
+    #[cold]
+    #[inline(never)]
+    fn ask_changed<T>(
+        &self,
+        held: Content,
+        version: u64,
+        ask: impl FnOnce(&A, u64) -> T,
+    ) -> Option<T> {
         let word = self.brought_up(held, version)?;
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }

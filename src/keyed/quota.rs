@@ -58,6 +58,11 @@ impl<A: Requota + Settings + Clone> Core<A> {
         quota.ok_or_else(|| self.no_such(plan))
     }
 
+    /// That of plan 0, which there always is.
+    pub(super) fn quota_of_the_first(&self) -> Quota {
+        self.quota(0).unwrap_or_else(|_| self.plans.first().quota())
+    }
+
     fn no_such(&self, plan: u8) -> ConfigError {
         let (plan, plans) = (plan.into(), self.plans.count());
         ConfigError::NoSuchPlan { plan, plans }

@@ -69,17 +69,26 @@ impl Spot {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// The lines where it may be, in the key's own order, and whether each is of the second pair.
-    pub(super) fn lines(&self) -> [Option<(usize, bool)>; 4] {
+    /// The home lines, and their neighbours, if there are others: of the first pair, and the second.
+    pub(super) fn lines(&self) -> ([usize; 2], Option<[usize; 2]>) {
         let (first, second) = (self.first(), self.second());
         let (third, fourth) = (first ^ 1, second ^ 1);
-        let is_one_pair = third == second;
-        [
-            Some((first, false)),
-            Some((second, true)),
-            (!is_one_pair).then_some((third, false)),
-            (!is_one_pair).then_some((fourth, true)),
-        ]
+        (
+            [first, second],
+            (third != second).then_some([third, fourth]),
+        )
+    }
+
+    /// All lines where it may be, and whether each is of the second pair.
+    #[cfg(any(
+        test,
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))]
+    pub(super) fn all_lines(&self) -> impl Iterator<Item = (usize, bool)> {
+        let (homes, neighbours) = self.lines();
+        let all = homes.into_iter().chain(neighbours.into_iter().flatten());
+        all.zip([false, true].into_iter().cycle())
     }
 
     /// That of the key which is in this line, with this tag, in the second of its pairs or in the first. `None` if
@@ -142,7 +151,7 @@ mod tests {
                     .wrapping_add(turn);
                 let known = hash & ((1 << HASH_BITS) - 1);
                 let spot = Spot::of(hash, lines);
-                for (line, second) in spot.lines().into_iter().flatten() {
+                for (line, second) in spot.all_lines() {
                     let found = Spot::found(line, spot.tag(), second, lines);
                     assert_eq!(found.map(|spot| spot.hash()), Some(known), "{pairs}");
                 }

@@ -87,18 +87,30 @@ impl Table {
     #[inline(always)]
     pub(super) fn load(&self, at: At) -> Content {
         match self.slot(at) {
-            Some(slot) => {
-                // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its
-                // version's parameters and the horizon under which another key left, is there for who sees it.
-                // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
-                let order = Ordering::Acquire;
-                Content::of_bits(match self.quick {
-                    Some(quick) => quick.load(slot, order),
-                    None => slot.load(order),
-                })
-            }
+            Some(slot) => self.load_slot(slot),
             None => Content::GIVEN_UP,
         }
+    }
+
+    /// All slots of a line, one after the other.
+    #[inline(always)]
+    pub(super) fn load_line(&self, line: usize) -> [Content; SLOTS] {
+        match self.line(line) {
+            Some(line) => line.slots.each_ref().map(|slot| self.load_slot(slot)),
+            None => [Content::GIVEN_UP; SLOTS],
+        }
+    }
+
+    #[inline(always)]
+    fn load_slot(&self, slot: &AtomicU128) -> Content {
+        // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its version's
+        // parameters and the horizon under which another key left, is there for who sees it.
+        // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+        let order = Ordering::Acquire;
+        Content::of_bits(match self.quick {
+            Some(quick) => quick.load(slot, order),
+            None => slot.load(order),
+        })
     }
 
     /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a home line.

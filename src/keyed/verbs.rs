@@ -295,3 +295,31 @@ impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
         self.plan(0).set_quota(quota, keep)
     }
 }
+
+impl<A: Requota + Settings + Clone, C, S> Keyed<A, C, S> {
+    /// [`set_quota`](Self::set_quota) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
+    pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
+        self.plan(0).set_quota_at(quota, keep, now)
+    }
+
+    /// The quota that is in force.
+    ///
+    /// ```
+    /// use tollgate::{Keep, Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
+    /// gate.set_quota(Quota::per_hour(7), Keep::Scaled)?;
+    /// assert_eq!(gate.quota(), Quota::per_hour(7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn quota(&self) -> Quota {
+        self.core.quota_of_the_first()
+    }
+}

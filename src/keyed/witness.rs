@@ -14,8 +14,7 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
     /// How many slots are this key's.
     pub fn slots_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
         let spot = self.core.table.spot(self.hasher.hash_key(key));
-        let lines = spot.lines().into_iter().flatten();
-        let its = lines.flat_map(|(line, second)| {
+        let its = spot.all_lines().flat_map(|(line, second)| {
             let slots = self.core.table.slots_of(line);
             slots.filter(move |(_, held)| held.is_live() && held.is_of(spot.tag(), second))
         });

@@ -79,7 +79,7 @@ gate_of_views!(
 );
 waits!(
     [Reserve] [K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ToOwned<Owned = K> + ?Sized, S: BuildHasher]
-    MapKey<'_, K, Q, A, C, S>
+    copied MapKey<'_, K, Q, A, C, S>
 );
 
 impl<K, Q, A, C, S> MapKeyAt<'_, K, Q, A, C, S>

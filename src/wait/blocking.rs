@@ -39,9 +39,25 @@ where
     Ok(granted.when_due())
 }
 
+/// What keeps a limiter in a reservation: that it is `borrowed`, or a copy of it, where it is no more than a view.
+macro_rules! kept {
+    (borrowed) => {
+        &Self
+    };
+    (copied) => {
+        Self
+    };
+    ($limiter:ident borrowed) => {
+        $limiter
+    };
+    ($limiter:ident copied) => {
+        *$limiter
+    };
+}
+
 /// The verbs of a limiter whose permits can be had before they are there.
 macro_rules! waits {
-    ([$($bound:ident)+] [$($parameters:tt)*] $($limiter:tt)+) => {
+    ([$($bound:ident)+] [$($parameters:tt)*] $kept:ident $($limiter:tt)+) => {
         impl<A: $($bound +)+ Sized, C, $($parameters)*> $($limiter)+ {
             /// [`reserve`](Self::reserve) at this tick.
             ///
@@ -49,8 +65,12 @@ macro_rules! waits {
             ///
             /// [`Denied`] if they will never be there.
             #[inline]
-            pub fn reserve_at(&self, n: u64, now: Tick) -> Result<Reservation<&Self>, Denied> {
-                Reservation::until(self, n, Tick::MAX, now)
+            pub fn reserve_at(
+                &self,
+                n: u64,
+                now: Tick,
+            ) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
+                Reservation::until($crate::wait::blocking::kept!(self $kept), n, Tick::MAX, now)
             }
 
             /// [`reserve_within`](Self::reserve_within) at this tick.
@@ -64,8 +84,8 @@ macro_rules! waits {
                 n: u64,
                 max_wait: Duration,
                 now: Tick,
-            ) -> Result<Reservation<&Self>, Denied> {
-                Reservation::until(self, n, now.saturating_add(max_wait), now)
+            ) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
+                Reservation::until($crate::wait::blocking::kept!(self $kept), n, now.saturating_add(max_wait), now)
             }
         }
 
@@ -73,8 +93,11 @@ macro_rules! waits {
         impl<A: $($bound +)+ Sized, C: Clock, $($parameters)*> $($limiter)+ {
             /// The same limiter for those who wait in futures: see [`On`](crate::On).
             #[inline]
-            pub fn on<T: $crate::clock::Timer>(&self, timer: T) -> $crate::wait::On<&Self, T> {
-                $crate::wait::On::new(self, timer)
+            pub fn on<T: $crate::clock::Timer>(
+                &self,
+                timer: T,
+            ) -> $crate::wait::On<$crate::wait::blocking::kept!($kept), T> {
+                $crate::wait::On::new($crate::wait::blocking::kept!(self $kept), timer)
             }
         }
 
@@ -97,7 +120,7 @@ macro_rules! waits {
             /// # }
             /// ```
             #[inline]
-            pub fn reserve(&self, n: u64) -> Result<Reservation<&Self>, Denied> {
+            pub fn reserve(&self, n: u64) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
                 self.reserve_at(n, self.now())
             }
 
@@ -122,7 +145,7 @@ macro_rules! waits {
                 &self,
                 n: u64,
                 max_wait: Duration,
-            ) -> Result<Reservation<&Self>, Denied> {
+            ) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
                 self.reserve_within_at(n, max_wait, self.now())
             }
         }
@@ -188,6 +211,8 @@ macro_rules! waits {
 #[cfg(any(feature = "keyed", feature = "map"))]
 pub(crate) use waits;
 
-waits!([Reserve] [] Limiter<A, C>);
+pub(crate) use kept;
+
+waits!([Reserve] [] borrowed Limiter<A, C>);
 #[cfg(feature = "wide")]
-waits!([Reserve Settings] [] Adjustable<A, C>);
+waits!([Reserve Settings] [] borrowed Adjustable<A, C>);

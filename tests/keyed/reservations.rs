@@ -13,7 +13,7 @@ use crate::Random;
 
 /// What the table said and what the key's own limiter said.
 type Pair<'a, A> = (
-    Reservation<&'a Key<'a, A, ManualClock>>,
+    Reservation<Key<'a, A, ManualClock>>,
     Reservation<&'a Limiter<A, NoClock>>,
 );
 
@@ -112,4 +112,18 @@ fn who_reserves_what_is_banned_waits_until_then() {
     assert_eq!(key.reserve(1).expect("after that").delay(), 62 * second);
     let soon = key.reserve_within(1, 60 * second).map(|_| ());
     assert!(soon.is_err(), "{soon:?}");
+}
+
+#[test]
+fn a_reservation_is_good_as_long_as_the_table() {
+    let bucket = TokenBucket::new(Quota::per_second(10).burst(1)).expect("a bucket");
+    let clock = ManualClock::new();
+    let gate = Keyed::with_clock(bucket, 1000, clock.clone()).expect("a table");
+    let reserve = |key: &str| gate.key(key).reserve(1).expect("it will be there");
+    assert!(reserve("alice").is_due());
+    let (second, third) = (reserve("alice"), reserve("alice"));
+    assert_eq!(third.delay(), Duration::from_millis(200));
+    assert_eq!(third.cancel().came_back, 1);
+    clock.advance(Duration::from_millis(100));
+    assert!(second.is_due());
 }

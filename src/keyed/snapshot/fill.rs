@@ -45,13 +45,11 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let version = self.plans.version();
-            let turn = |held| self.plans.turn(held, version, self.now);
-            let first = seen.slots().min_by_key(|(_, held)| turn(*held));
-            match first {
-                Some((at, held)) if turn(held) < turn(of(false)) => {
-                    self.write(at, held, of(at.second));
-                }
-                _ => {}
+            let new = (None, of(false));
+            let there = seen.slots().map(|(at, held)| (Some(at), held));
+            let all = core::iter::once(new).chain(there);
+            if let Some((Some(at), held)) = self.plans.first_to_leave(all, version, self.now) {
+                self.write(at, held, of(at.second));
             }
         }
     }
