@@ -30,7 +30,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
             let (keys, outcomes) = (keys.len(), outcomes.len());
             return Err(ConfigError::OutcomesLength { keys, outcomes });
         }
-        let (core, plan) = (&self.gate.core, self.plan);
+        let (core, plan) = (&self.gate.core, self.index());
         let mut hashes = [0; AHEAD];
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {

@@ -83,15 +83,15 @@ pub(super) struct Changes<A> {
 }
 
 impl<A> Changes<A> {
-    fn set(&self, plan: u8, version: u64) -> Option<&Set> {
+    fn set(&self, plan: usize, version: u64) -> Option<&Set> {
         let first = (version % VERSIONS) as usize * self.plans;
-        self.ring.get(first..)?.get(usize::from(plan))
+        self.ring.get(first..)?.get(plan)
     }
 
     /// What a plan is in this version; `None` if the version's bits are another one's by now.
     #[inline]
     pub(super) fn read(&self, plan: u8, version: u64) -> Option<Change<A>> {
-        (self.ways.read)(self.set(plan, version)?, version)
+        (self.ways.read)(self.set(plan.into(), version)?, version)
     }
 
     /// The word with which a change goes on where the algorithm before it left off.
@@ -129,7 +129,7 @@ impl<A: Requota + Settings + Clone> Changes<A> {
     }
 
     /// Writes what a plan is in a version that is not in force yet.
-    pub(super) fn write(&self, plan: u8, version: u64, change: &Change<A>) {
+    pub(super) fn write(&self, plan: usize, version: u64, change: &Change<A>) {
         if let Some(set) = self.set(plan, version) {
             set.write(version, change);
         }

@@ -20,7 +20,7 @@ use crate::quota::{ConfigError, Quota};
 /// of the first plan.
 pub struct PlanOf<'a, A, C, S> {
     pub(super) gate: &'a Keyed<A, C, S>,
-    pub(super) plan: u8,
+    pub(super) plan: usize,
 }
 
 impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
@@ -35,7 +35,13 @@ impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
         let hash = hasher.hash_key(key);
         // Before the clock is read, which takes a part of the time that they take.
         let spot = core.fetch(hash);
-        Key::new(core, clock, spot, self.plan)
+        Key::new(core, clock, spot, self.index())
+    }
+
+    /// The plan, or one that there can't be.
+    #[inline(always)]
+    pub(super) fn index(&self) -> u8 {
+        u8::try_from(self.plan).unwrap_or(u8::MAX)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::quota::{ConfigError, Quota};
 impl<A: Requota + Settings + Clone> Core<A> {
     pub(super) fn set_quota(
         &self,
-        plan: u8,
+        plan: usize,
         quota: Quota,
         keep: Keep,
         at: Tick,
@@ -21,7 +21,7 @@ impl<A: Requota + Settings + Clone> Core<A> {
         let all = || Changes::new(self.plans.all());
         let changes = self.plans.changes().get_or_init(all);
         changes.change(|latest| {
-            let Some(algorithm) = latest.get_mut(usize::from(plan)) else {
+            let Some(algorithm) = latest.get_mut(plan) else {
                 return Err(self.no_such(plan));
             };
             // What is in force already goes on as it is.
@@ -48,12 +48,10 @@ impl<A: Requota + Settings + Clone> Core<A> {
         })
     }
 
-    pub(super) fn quota(&self, plan: u8) -> Result<Quota, ConfigError> {
+    pub(super) fn quota(&self, plan: usize) -> Result<Quota, ConfigError> {
         let quota = match self.plans.changes().get() {
-            Some(changes) => {
-                changes.change(|latest| latest.get(usize::from(plan)).map(Requota::quota))
-            }
-            None => self.plans.get(plan).map(Requota::quota),
+            Some(changes) => changes.change(|latest| latest.get(plan).map(Requota::quota)),
+            None => self.plans.all().nth(plan).map(Requota::quota),
         };
         quota.ok_or_else(|| self.no_such(plan))
     }
@@ -63,13 +61,13 @@ impl<A: Requota + Settings + Clone> Core<A> {
         self.quota(0).unwrap_or_else(|_| self.plans.first().quota())
     }
 
-    fn no_such(&self, plan: u8) -> ConfigError {
-        let (plan, plans) = (plan.into(), self.plans.count());
+    fn no_such(&self, plan: usize) -> ConfigError {
+        let plans = self.plans.count();
         ConfigError::NoSuchPlan { plan, plans }
     }
 
     /// Brings a part of the table up to this version, which is in force.
-    fn sweep(&self, plan: u8, version: u64) {
+    fn sweep(&self, plan: usize, version: u64) {
         // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found free here passes that
         // one later, and so reads this version or a later one; who passed it before is found here, and ended.
         // Model: loom-tests/tests/keyed_quota.rs::who_is_late_by_many_changes_mixes_nothing
@@ -84,13 +82,15 @@ impl<A: Requota + Settings + Clone> Core<A> {
     }
 
     /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
-    fn bring_up(&self, plan: u8, version: u64, at: At, mut held: Content) {
+    fn bring_up(&self, plan: usize, version: u64, at: At, mut held: Content) {
         loop {
             let next = if held.is_pending() && mistake!(SparesClaims) {
                 return;
             } else if held.is_pending() {
                 Content::GIVEN_UP
-            } else if held.is_live() && !(mistake!(SweepsOnePlan) && held.plan() != plan) {
+            } else if held.is_live()
+                && !(mistake!(SweepsOnePlan) && usize::from(held.plan()) != plan)
+            {
                 match self.plans.brought_up(held, version) {
                     Some(word) => held.with_word(word).with_version(version),
                     // Nobody brings another version meanwhile.

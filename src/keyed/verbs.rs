@@ -33,10 +33,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// ```
     #[inline]
     pub fn plan(&self, plan: usize) -> PlanOf<'_, A, C, S> {
-        PlanOf {
-            gate: self,
-            plan: u8::try_from(plan).unwrap_or(u8::MAX),
-        }
+        PlanOf { gate: self, plan }
     }
 
     /// How many keys are in the table, idle ones too.

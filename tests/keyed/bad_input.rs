@@ -83,7 +83,12 @@ fn a_plan_that_there_is_not_grants_nothing() {
             );
             let error = of_plan.set_quota(Quota::per_hour(6), Keep::Fresh);
             let right = match error {
-                Err(ConfigError::NoSuchPlan { plan: _, plans: 2 }) => of_plan.quota().is_err(),
+                Err(
+                    no @ ConfigError::NoSuchPlan {
+                        plan: said,
+                        plans: 2,
+                    },
+                ) => said == plan && of_plan.quota() == Err(no),
                 _ => false,
             };
             assert!(right, "{plan}: {error:?}");
