@@ -181,6 +181,7 @@ impl<G: Gate<Clock: Clock>> Counted<G> {
     /// Takes as many of `n` permits as there are, which may be none. To get less than was asked for is no
     /// denial.
     #[inline]
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_up_to_at(n, self.gate.clock().now())
     }

@@ -3,9 +3,9 @@
 
 use core::convert::Infallible;
 
-use crate::algorithm::{Algorithm, Reserve};
+use crate::algorithm::{Algorithm, Debt, Reserve};
 use crate::clock::Tick;
-use crate::outcome::{Denied, Granted};
+use crate::outcome::{Charged, Denied, Granted};
 
 /// A word, and what is to be known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,12 @@ impl<A: Reserve> Deed<A> for Ahead {
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, held: Held) -> Result<(u64, Granted), Denied> {
-        let (next, granted) = algorithm.reserve(held.word, held.now, self.n, self.latest)?;
+        // Nobody waits for the end of a ban: it would end later for each who gave up.
+        let latest = match held.is_banned {
+            true => held.now,
+            false => self.latest,
+        };
+        let (next, granted) = algorithm.reserve(held.word, held.now, self.n, latest)?;
         Ok((next, granted.of_part(held.part)))
     }
 
@@ -168,6 +173,26 @@ impl<A: Algorithm> Deed<A> for TakeUpTo {
     #[inline]
     fn refused(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<Result<Granted, Infallible>> {
         Some(Ok(Granted::new(0, now)))
+    }
+}
+
+/// The deed of who must take.
+pub(crate) struct Charge {
+    pub(crate) n: u64,
+}
+
+impl<A: Debt> Deed<A> for Charge {
+    type Answer = Charged;
+    type Refusal = Infallible;
+
+    #[inline(always)]
+    fn run(&mut self, algorithm: &A, held: Held) -> Result<(u64, Charged), Infallible> {
+        Ok(algorithm.charge(held.word, held.now, self.n))
+    }
+
+    #[inline]
+    fn refused(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<Result<Charged, Infallible>> {
+        Some(Ok(Charged::new(0, now)))
     }
 }
 
@@ -215,6 +240,7 @@ macro_rules! verbs_of_deeds {
 
             /// [`Limiter::take_up_to`](crate::Limiter::take_up_to) at this tick.
             #[inline]
+            #[must_use = "it says how many were there"]
             pub fn take_up_to(&self, n: u64) -> Granted {
                 let Ok(granted) = self.update($crate::deed::TakeUpTo { n });
                 granted
@@ -290,7 +316,8 @@ macro_rules! verbs_of_deeds {
             /// [`Limiter::charge`](crate::Limiter::charge) at this tick.
             #[inline]
             pub fn charge(&self, n: u64) -> $crate::outcome::Charged {
-                self.change(move |algorithm, held| algorithm.charge(held.word, held.now, n))
+                let Ok(charged) = self.update($crate::deed::Charge { n });
+                charged
             }
         }
 

@@ -53,6 +53,7 @@ pub trait Gate {
     fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied>;
 
     /// Takes as many of `n` permits as there are at this tick, which may be none.
+    #[must_use = "it says how many were there"]
     fn take_up_to_at(&self, n: u64, now: Tick) -> Granted;
 
     /// How many permits there are at this tick. Takes none.

@@ -163,6 +163,7 @@ impl<A: Algorithm + Settings, C: Clock> Adjustable<A, C> {
 
     /// Takes as many of `n` permits as there are, which may be none.
     #[inline]
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.at(self.now()).take_up_to(n)
     }

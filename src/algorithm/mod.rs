@@ -129,19 +129,7 @@ pub trait Algorithm {
     /// it, to find the one that is nearest to it. This finds it out by [`is_idle`](Self::is_idle); an algorithm that
     /// knows it does better.
     fn idle_at(&self, word: u64, now: Tick) -> Tick {
-        if self.is_idle(word, now) {
-            return now;
-        }
-        // The last tick of which it is known that it is not idle then, and how far on to look.
-        let (mut busy, mut stride) = (now.as_nanos(), 1_u64 << 63);
-        while stride > 0 {
-            match busy.checked_add(stride) {
-                Some(later) if !self.is_idle(word, Tick::from_nanos(later)) => busy = later,
-                _ => {}
-            }
-            stride >>= 1;
-        }
-        Tick::from_nanos(busy.saturating_add(1))
+        idle_from(self, word, now)
     }
 
     /// Takes as many of `n` as there are, which may be none: the next word and the grant.
@@ -153,6 +141,23 @@ pub trait Algorithm {
             Err(_) => (word, Granted::new(0, now)),
         }
     }
+}
+
+/// The first tick from this one on at which the word is idle.
+pub(crate) fn idle_from<A: Algorithm + ?Sized>(algorithm: &A, word: u64, from: Tick) -> Tick {
+    if algorithm.is_idle(word, from) {
+        return from;
+    }
+    // The last tick of which it is known that it is not idle then, and how far on to look.
+    let (mut busy, mut stride) = (from.as_nanos(), 1_u64 << 63);
+    while stride > 0 {
+        match busy.checked_add(stride) {
+            Some(later) if !algorithm.is_idle(word, Tick::from_nanos(later)) => busy = later,
+            _ => {}
+        }
+        stride >>= 1;
+    }
+    Tick::from_nanos(busy.saturating_add(1))
 }
 
 /// An algorithm to which permits can be given back.

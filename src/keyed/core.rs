@@ -168,9 +168,9 @@ impl<A: Algorithm> Core<A> {
             return outcome;
         }
         if self.plans.get(asked.plan).is_none() {
-            return self.unrecorded(asked, deed, |n| Denied::never(n, 0));
+            return self.unrecorded(asked, deed, Denied::no_such_plan);
         }
-        let (mut rounds, mut is_full) = (0, false);
+        let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         while rounds < ROUNDS {
             // There was no room: it is looked for again, since it may be one of those that took it.
             let was_full = core::mem::take(&mut is_full);
@@ -188,6 +188,11 @@ impl<A: Algorithm> Core<A> {
                 },
                 Found::Nothing => match self.of_fresh(asked, &mut deed) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
+                    // Once: the next one who looks there need not do it.
+                    _ if !is_brought && self.bring_up_all(&seen) => {
+                        is_brought = true;
+                        continue;
+                    }
                     // At first a claim has to go, and no key, since who made it may have stopped for ever. If not,
                     // it looks for another place now; so later on it is not ended, or many might go on so.
                     _ => match self.choose(&seen, now, rounds == 0) {
@@ -219,13 +224,12 @@ impl<A: Algorithm> Core<A> {
         let of = if D::BANS { held.plan() } else { asked.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
-        let own = self.plans.brought_up(held, version)?;
-        let held_now = held.with_word(own).with_version(version);
+        let held_now = self.plans.brought_up(held, version)?;
         let word = self.plans.gone_over(held_now, of, version, asked.now)?;
         let mut view = Held::new(word, asked.now, part_of(of, version));
         let said = |algorithm: &A| {
             // It lasts while there is no permit.
-            let is_banned = held.state() == State::Banned;
+            let is_banned = held_now.state() == State::Banned;
             view.is_banned = is_banned && algorithm.available(word, asked.now) == 0;
             deed.run(algorithm, view)
         };

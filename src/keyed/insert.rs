@@ -66,6 +66,22 @@ impl<A: Algorithm> Core<A> {
             .or_else(claimed)
     }
 
+    /// Where there is no free slot, and each has to be asked: brings them up to the version in force, so that they need not be
+    /// carried over so far each time that somebody asks. Whether something was changed.
+    pub(super) fn bring_up_all(&self, seen: &Seen) -> bool {
+        // Later than what was seen.
+        let version = self.plans.version();
+        if version == 0 || seen.free().is_some() {
+            return false;
+        }
+        let live = seen.slots().filter(|(_, held)| held.is_live());
+        let brought = live.filter(|(at, held)| match self.plans.brought_up(*held, version) {
+            Some(next) if next != *held => self.table.exchange(*at, *held, next).is_ok(),
+            _ => false,
+        });
+        brought.count() > 0
+    }
+
     /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned, if all were.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
         if self.overflow != Overflow::Evict {

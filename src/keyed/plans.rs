@@ -9,7 +9,7 @@ use super::changes::Changes;
 use super::leave::ban_in;
 use super::slot::{Content, State};
 use crate::adjustable::Keep;
-use crate::algorithm::{Algorithm, Requota};
+use crate::algorithm::{Algorithm, Requota, idle_from};
 use crate::clock::Tick;
 use crate::primitive::{AtomicU64, IS_MODEL, Ordering};
 use crate::quota::ConfigError;
@@ -118,34 +118,36 @@ impl<A: Requota> Plans<A> {
 }
 
 impl<A: Algorithm> Plans<A> {
-    /// The word of a live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    /// A live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
     #[inline]
-    pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<u64> {
+    pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<Content> {
         match version.wrapping_sub(held.version()) % VERSIONS {
-            0 => Some(held.word),
+            0 => Some(held),
             behind => self.brought_up_from(held, behind, version),
         }
     }
 
-    fn brought_up_from(&self, held: Content, behind: u64, version: u64) -> Option<u64> {
+    fn brought_up_from(&self, mut held: Content, behind: u64, version: u64) -> Option<Content> {
         let (changes, plan) = (self.changes.get()?, held.plan());
-        let mut word = held.word;
         // No slot is of a version from before the first one, but one may be of a later one than this.
         let mut at = version.checked_sub(behind)?;
         while at < version {
             let next = changes.read(plan, at + 1)?;
             if let Some(keep) = next.keep {
+                if keep == Keep::Fresh && held.state() == State::Banned {
+                    held = held.with_state(State::Live);
+                }
                 let carry = |old: &A| {
-                    let is_banned = held.state() == State::Banned && keep != Keep::Fresh;
-                    let ban = is_banned.then(|| ban_in(old, word, next.at, &next.algorithm));
+                    let is_banned = held.state() == State::Banned;
+                    let ban = is_banned.then(|| ban_in(old, held.word, next.at, &next.algorithm));
                     ban.flatten()
-                        .unwrap_or_else(|| changes.carry(&next, old, word))
+                        .unwrap_or_else(|| changes.carry(&next, old, held.word))
                 };
-                word = self.with(plan, at, carry)?;
+                held = held.with_word(self.with(plan, at, carry)?);
             }
             at += 1;
         }
-        Some(word)
+        Some(held.with_version(version))
     }
 
     /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no older than the slot.
@@ -156,14 +158,13 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// A tick since which that is so, if it is known: as long ago as can be, so that who is late is counted no later
-    /// than he must be.
+    /// A tick since which that is so: as long ago as can be, so that who is late is counted no later than he must be.
     pub(super) fn idle_since(&self, held: Content, version: u64) -> Option<Tick> {
-        let since = |algorithm: &A, word| {
-            let since = algorithm.idle_at(word, Tick::ZERO);
-            algorithm.is_idle(word, since).then_some(since)
-        };
-        self.ask(held, version, since)?
+        self.ask(held, version, |algorithm, word| {
+            // What is told is about so, and may be too soon.
+            let about = algorithm.idle_at(word, Tick::ZERO);
+            idle_from(algorithm, word, about)
+        })
     }
 
     /// Whose key is the first that leaves for another one: those who are idle soonest go first, of them those who have most
@@ -216,7 +217,7 @@ impl<A: Algorithm> Plans<A> {
         version: u64,
         ask: impl FnOnce(&A, u64) -> T,
     ) -> Option<T> {
-        let word = self.brought_up(held, version)?;
+        let word = self.brought_up(held, version)?.word;
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 

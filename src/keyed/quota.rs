@@ -92,7 +92,7 @@ impl<A: Requota + Settings + Clone> Core<A> {
                 && !(mistake!(SweepsOnePlan) && usize::from(held.plan()) != plan)
             {
                 match self.plans.brought_up(held, version) {
-                    Some(word) => held.with_word(word).with_version(version),
+                    Some(brought) => brought,
                     // Nobody brings another version meanwhile.
                     None => return,
                 }

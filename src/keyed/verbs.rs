@@ -27,7 +27,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// gate.plan(1).try_acquire_n("alice", 990)?;
     /// // Who has spent 990 of 1000 has 10 left, and so has as many as the free plan gives.
     /// assert_eq!(gate.plan(0).key("alice").available(), 10);
-    /// assert!(matches!(gate.plan(2).try_acquire("alice"), Err(Denied::Never { .. })));
+    /// assert!(matches!(gate.plan(2).try_acquire("alice"), Err(Denied::NoSuchPlan { .. })));
     /// # Ok(())
     /// # }
     /// ```
@@ -249,13 +249,15 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
     #[must_use]
     pub fn stats_at(&self, now: Tick) -> KeyedStats {
         let core = &self.core;
-        let live = || core.table.all().filter(|(_, held)| held.is_live());
+        let (mut tracked, mut idle) = (0, 0);
+        for (_, held) in core.table.all().filter(|(_, held)| held.is_live()) {
+            tracked += 1;
+            idle += u64::from(core.plans.is_idle(held, core.plans.version(), now));
+        }
         let of = |event| core.events.of(event);
         KeyedStats {
-            tracked: live().count() as u64,
-            idle: live()
-                .filter(|(_, held)| core.plans.is_idle(*held, core.plans.version(), now))
-                .count() as u64,
+            tracked,
+            idle,
             inserted: of(Event::Inserted),
             taken_over: of(Event::TakenOver),
             evicted: of(Event::Evicted),

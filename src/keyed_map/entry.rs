@@ -104,16 +104,22 @@ impl<A> Entry<A> {
     }
 
     /// Of a key that goes on with this word, which has counted since that tick.
-    pub(super) fn going_on(number: u64, algorithm: A, word: u64, since: Tick) -> Self
+    pub(super) fn going_on(
+        number: u64,
+        own: Option<Box<A>>,
+        of_all: &A,
+        word: u64,
+        since: Tick,
+    ) -> Self
     where
         A: Algorithm,
     {
-        let first = first_word(&algorithm, since);
+        let first = first_word(own.as_deref().unwrap_or(of_all), since);
         Self {
             cell: Cell::new(swapped(word, first)),
             since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
             number,
-            own: Some(Box::new(algorithm)),
+            own,
         }
     }
 

@@ -72,6 +72,31 @@ where
         })
     }
 
+    /// [`unset_algorithm`](Self::unset_algorithm) at this tick.
+    pub fn unset_algorithm_at<Q>(&self, key: &Q, now: Tick) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        A: Requota,
+    {
+        let asked = self.asked(key);
+        let carry = |old: &A, live: &Live, at, next: &A| old.carry_over(live.word, at, next);
+        let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.store.guard();
+        let done = loop {
+            match self.store.get(&asked, &guard) {
+                Some(found) if found.entry().own.is_some() => {
+                    if let Ok(()) = self.take_over(&asked, &found, None, now, &carry, &guard) {
+                        break true;
+                    }
+                }
+                _ => break false,
+            }
+        };
+        drop(one_at_a_time);
+        done
+    }
+
     /// [`set_algorithm_afresh`](Self::set_algorithm_afresh) at this tick.
     ///
     /// # Errors
@@ -100,7 +125,7 @@ where
         let asked = self.asked(key);
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = self.store.guard();
-        let mut algorithm = algorithm;
+        let mut own = Some(Box::new(algorithm));
         let mut round = 0;
         loop {
             let Some(found) = self.store.get(&asked, &guard) else {
@@ -112,25 +137,25 @@ where
                 round = round.saturating_add(1);
                 continue;
             };
-            match self.take_over(&asked, &found, algorithm, now, &carry, &guard) {
+            match self.take_over(&asked, &found, own, now, &carry, &guard) {
                 Ok(()) => break,
-                Err(again) => algorithm = again,
+                Err(again) => own = again,
             }
         }
         drop(one_at_a_time);
         Ok(())
     }
 
-    /// One attempt; the algorithm, if others were quicker.
+    /// One attempt to give the key this algorithm, or that of all; the algorithm, if others were quicker.
     fn take_over<Q>(
         &self,
         asked: &Asked<'_, Q>,
         found: &Found<'_, K, A>,
-        algorithm: A,
+        own: Option<Box<A>>,
         now: Tick,
         carry: &impl Fn(&A, &Live, Tick, &A) -> u64,
         guard: &Guard<'_>,
-    ) -> Result<(), A>
+    ) -> Result<(), Option<Box<A>>>
     where
         K: Borrow<Q>,
         Q: ToOwned<Owned = K> + ?Sized,
@@ -146,13 +171,13 @@ where
             State::Retired => {
                 drop(moving);
                 self.get_over(found, guard);
-                return Err(algorithm);
+                return Err(own);
             }
             State::Pending => entry.retire_pending(),
             State::Live(live) => mistake!(CarriesUnretired) || entry.retire(live),
         };
         if !retired {
-            return Err(algorithm);
+            return Err(own);
         }
         let mut reinstating = Reinstating {
             entry,
@@ -162,10 +187,11 @@ where
         let next = match was {
             State::Live(live) => {
                 let at = now.max(live.since);
-                let word = carry(entry.algorithm(&self.algorithm), &live, at, &algorithm);
-                Entry::going_on(number, algorithm, word, at)
+                let next = own.as_deref().unwrap_or(&self.algorithm);
+                let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
+                Entry::going_on(number, own, &self.algorithm, word, at)
             }
-            _ => Entry::pending(number, Some(Box::new(algorithm))),
+            _ => Entry::pending(number, own),
         };
         self.store.replace(stored, next, guard);
         reinstating.was = None;
@@ -183,8 +209,8 @@ where
     /// Gives a key an algorithm of its own, which goes on with the permits that there are
     /// ([`Requota::carry_over`]). Grants from before can't be undone then.
     ///
-    /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
-    /// [removed](Self::remove): else it would come back with the one of all. While this changes a key, those who ask for
+    /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is [removed](Self::remove) or
+    /// the algorithm [taken away](Self::unset_algorithm): else it would come back with the one of all. While this changes a key, those who ask for
     /// that key wait.
     ///
     /// # Errors
@@ -235,5 +261,30 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         self.set_algorithm_afresh_at(key, algorithm, self.clock.now())
+    }
+
+    /// Takes its own algorithm away from a key, which goes on by that of all with the permits that there are, and may
+    /// leave when it is idle. Whether it had one.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<u64, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.set_algorithm(&7, TokenBucket::new(Quota::per_hour(100))?)?;
+    /// map.try_acquire_n(&7, 98)?;
+    /// assert!(map.unset_algorithm(&7));
+    /// assert_eq!(map.key(&7).available(), 2); // of 5
+    /// assert!(!map.unset_algorithm(&7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unset_algorithm<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        A: Requota,
+    {
+        self.unset_algorithm_at(key, self.clock.now())
     }
 }

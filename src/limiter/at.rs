@@ -86,6 +86,7 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
 
     /// [`Limiter::take_up_to`](crate::Limiter::take_up_to) at this tick.
     #[inline]
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         let (algorithm, now) = (self.algorithm, self.now);
         self.change(move |word| algorithm.take_up_to(word, now, n))

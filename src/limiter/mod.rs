@@ -258,6 +258,7 @@ impl<A: Algorithm, C: Clock> Limiter<A, C> {
     /// # }
     /// ```
     #[inline]
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.at(self.now()).take_up_to(n)
     }

@@ -50,7 +50,7 @@ impl Charged {
     }
 
     /// How many permits were recorded: all that were charged, unless the word could not hold
-    /// that much debt (decades of it).
+    /// that much debt (decades of it); none if a table of keys had no room for the key, or no such plan.
     #[inline]
     pub const fn n(&self) -> u64 {
         self.n

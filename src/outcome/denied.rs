@@ -46,6 +46,12 @@ pub enum Denied {
         /// How many were asked for.
         requested: u64,
     },
+    /// A table of keys was asked by a plan that it does not have.
+    #[non_exhaustive]
+    NoSuchPlan {
+        /// How many were asked for.
+        requested: u64,
+    },
     /// More was asked for than there can ever be at once.
     #[non_exhaustive]
     Never {
@@ -86,6 +92,12 @@ impl Denied {
         Self::NoRoom { requested }
     }
 
+    /// A denial for want of a plan. For limiters of your own.
+    #[inline]
+    pub const fn no_such_plan(requested: u64) -> Self {
+        Self::NoSuchPlan { requested }
+    }
+
     /// A denial for good. For algorithms of your own.
     #[inline]
     pub const fn never(requested: u64, limit: u64) -> Self {
@@ -104,9 +116,11 @@ impl Denied {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Later { retry_after, .. } => Some(*retry_after),
-            Self::Busy { .. } | Self::NoRoom { .. } | Self::Never { .. } | Self::Stuck { .. } => {
-                None
-            }
+            Self::Busy { .. }
+            | Self::NoRoom { .. }
+            | Self::NoSuchPlan { .. }
+            | Self::Never { .. }
+            | Self::Stuck { .. } => None,
         }
     }
 
@@ -115,7 +129,7 @@ impl Denied {
     pub const fn is_permanent(&self) -> bool {
         match self {
             Self::Later { .. } | Self::Busy { .. } | Self::NoRoom { .. } => false,
-            Self::Never { .. } | Self::Stuck { .. } => true,
+            Self::NoSuchPlan { .. } | Self::Never { .. } | Self::Stuck { .. } => true,
         }
     }
 
@@ -126,6 +140,7 @@ impl Denied {
             Self::Later { requested, .. }
             | Self::Busy { requested }
             | Self::NoRoom { requested }
+            | Self::NoSuchPlan { requested }
             | Self::Never { requested, .. }
             | Self::Stuck { requested } => *requested,
         }
@@ -142,10 +157,15 @@ impl fmt::Display for Denied {
             Self::Busy { requested } => {
                 write!(f, "limit reached: {requested} more when others have left")
             }
-            Self::NoRoom { requested } => write!(
-                f,
-                "rate limit has no room for another key, of which {requested} was asked"
-            ),
+            Self::NoRoom { .. } => {
+                write!(
+                    f,
+                    "the table of rate limits has no room for another key now"
+                )
+            }
+            Self::NoSuchPlan { .. } => {
+                write!(f, "the table of rate limits has no such plan")
+            }
             Self::Never { requested, limit } => write!(
                 f,
                 "rate limit can never grant {requested} at once: the most is {limit}"

@@ -22,7 +22,6 @@ use crate::clock::Tick;
 /// # }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[must_use = "a grant that is not used should be given back with `undo`"]
 pub struct Granted {
     n: u64,
     at: Tick,

@@ -172,3 +172,18 @@ fn they_are_the_last_to_be_evicted() {
         assert_eq!(gone.count(), 0, "{text}");
     }
 }
+
+/// Also where what is fresh has nothing at first.
+#[test]
+fn a_ban_that_another_quota_has_ended_is_over() {
+    use tollgate::Keep;
+    let quota = |n| Quota::per_second(n).burst(5).initial(0);
+    let bucket = TokenBucket::new(quota(10)).expect("a bucket");
+    let gate = Keyed::with_clock(bucket, 1, ManualClock::at(tick(NOW))).expect("a table");
+    gate.ban_for("mallory", Duration::from_secs(1000))
+        .expect("there is room");
+    let _ = gate.try_acquire("alice");
+    gate.set_quota(quota(20), Keep::Fresh).expect("a quota");
+    assert_eq!(gate.key("alice").refund(3), 3);
+    assert_eq!(gate.key("mallory").refund(3), 3);
+}

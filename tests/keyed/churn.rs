@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use tollgate::{Algorithm, AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Overflow, Tick};
+use tollgate::{
+    Algorithm, AnyAlgorithm, Charged, Denied, Granted, Keyed, ManualClock, Overflow, Tick,
+};
 
 use crate::own::{Gave, Owns, Said, Verb, ask_at};
 use crate::{Chosen, Random, all, in_sixteen_slots};
@@ -65,6 +67,7 @@ impl Churn {
             right = match (overflow, verb) {
                 (Overflow::Deny, Verb::Acquire(n)) => Said::Outcome(Err(Denied::no_room(n))),
                 (Overflow::Deny, Verb::TakeUpTo(_)) => Said::Took(Gave(Granted::new(0, now))),
+                (Overflow::Deny, Verb::Charge(_)) => Said::Charged(Charged::new(0, now)),
                 _ => right,
             };
         }

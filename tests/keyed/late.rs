@@ -37,3 +37,33 @@ fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
         (second(15), second(17))
     );
 }
+
+/// Who is far ahead finds idle whom he finds; but since when they are, is theirs. Else all who come after him are counted
+/// at his tick, and have nothing until then.
+#[test]
+fn one_who_is_ahead_takes_nobody_with_him() {
+    for text in [
+        "gcra 1/s burst 3",
+        "sliding-window 3/s",
+        "fixed-window 3/s",
+        "gcra 1/s tolerance 2500ms",
+        "sliding-window 3/s rounding down",
+    ] {
+        let algorithm: AnyAlgorithm = text.parse().expect(text);
+        let gate = Keyed::with_clock(algorithm, 1, ManualClock::new()).expect("a table");
+        let gate = gate.with_hasher(Chosen::default());
+        let [ahead, others @ ..] = &in_sixteen_slots(17)[..] else {
+            panic!("17 keys");
+        };
+        for other in others {
+            assert!(gate.try_acquire_at(other, second(100)).is_ok());
+        }
+        assert!(gate.try_acquire_at(ahead, second(1_000_000)).is_ok());
+        assert_eq!(gate.stats_at(second(200)).taken_over, 1);
+        // They were idle long before 200 s, so this one, somewhere else, is not late.
+        let new = gate
+            .try_acquire_at(&1_u64, second(200))
+            .expect("it is fresh");
+        assert_eq!(new.at(), second(200), "{text}");
+    }
+}

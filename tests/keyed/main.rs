@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bans;
+mod changes_cost;
 mod churn;
 mod claims;
 mod denied;

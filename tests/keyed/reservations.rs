@@ -94,9 +94,10 @@ fn reservations_of_a_key_are_those_of_a_limiter_for_it_alone() {
     }
 }
 
-/// Of a banned key nothing comes back, and who waits for it waits until the ban is over.
+/// Of a banned key nothing comes back, and nobody may wait for it: a ban that somebody waits for would end later for each
+/// who does, also if he gives up.
 #[test]
-fn who_reserves_what_is_banned_waits_until_then() {
+fn nobody_waits_for_the_end_of_a_ban() {
     let clock = ManualClock::at(Tick::from_nanos(5));
     let bucket = TokenBucket::new(Quota::per_second(1).burst(3)).expect("a bucket");
     let table = Keyed::with_clock(bucket, 1, clock.clone()).expect("a table");
@@ -106,12 +107,20 @@ fn who_reserves_what_is_banned_waits_until_then() {
         .ban_for("mallory", 60 * second)
         .expect("there is room");
     assert_eq!(before.cancel().lost, 2);
-    let waits = key.reserve(1).expect("it will be there");
-    assert_eq!(waits.delay(), 61 * second);
-    assert_eq!(waits.cancel().came_back, 0);
-    assert_eq!(key.reserve(1).expect("after that").delay(), 62 * second);
-    let soon = key.reserve_within(1, 60 * second).map(|_| ());
-    assert!(soon.is_err(), "{soon:?}");
+    for _ in 0..1000 {
+        let denied = key.reserve(1).map(|_| ()).expect_err("it is banned");
+        assert_eq!(denied.retry_after(), Some(61 * second));
+        assert_eq!(key.acquire(), Err(denied));
+        let within = key.reserve_within(1, 100 * second).map(|_| ());
+        assert_eq!(within, Err(denied));
+    }
+    clock.advance(60 * second);
+    assert!(key.reserve(1).is_err());
+    clock.advance(second);
+    assert!(key.reserve(1).expect("it is over").is_due());
+    let next = key.reserve(1).expect("as before the ban");
+    assert_eq!(next.delay(), second);
+    assert_eq!(next.cancel().came_back, 1);
 }
 
 #[test]

@@ -141,9 +141,9 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             let Some(version) = self.version_of(held.plan())? else {
                 break;
             };
-            match self.word(held, version) {
+            match self.brought_up(held, version) {
                 Some((_, true)) => break,
-                Some((word, false)) => return self.keep(at, held, word),
+                Some((held, false)) => return self.keep(at, held),
                 // It is of another version by now.
                 None => held = self.core.table.load(at),
             }
@@ -151,16 +151,16 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         Ok(())
     }
 
-    /// The word of a live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
-    fn word(&self, held: Content, version: u64) -> Option<(u64, bool)> {
+    /// A live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
+    fn brought_up(&self, held: Content, version: u64) -> Option<(Content, bool)> {
         let plans = &self.core.plans;
-        let word = plans.brought_up(held, version)?;
+        let held = plans.brought_up(held, version)?;
         plans.with(held.plan(), version, |algorithm| {
-            (word, algorithm.is_idle(word, self.now))
+            (held, algorithm.is_idle(held.word, self.now))
         })
     }
 
-    fn keep(&mut self, at: At, held: Content, word: u64) -> io::Result<()> {
+    fn keep(&mut self, at: At, held: Content) -> io::Result<()> {
         let lines = self.core.table.lines();
         let Some(spot) = Spot::found(at.line, held.tag(), held.is_second(), lines) else {
             // Nobody would find it there.
@@ -170,7 +170,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             hash: spot.hash(),
             plan: held.plan(),
             is_banned: held.state() == State::Banned,
-            word,
+            word: held.word,
         };
         for number in record.to_numbers() {
             self.chunk.extend_from_slice(&number.to_le_bytes());

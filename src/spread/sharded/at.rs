@@ -109,6 +109,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     }
 
     /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         let mut taken: Option<Granted> = None;
         for (number, part) in self.nearest_first() {

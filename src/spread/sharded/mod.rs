@@ -321,6 +321,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
 
     /// Takes as many of `n` permits as there are, which may be none.
     #[inline]
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.at(self.now()).take_up_to(n)
     }

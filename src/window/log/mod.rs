@@ -184,6 +184,7 @@ impl<C> SlidingLog<C> {
     }
 
     /// [`take_up_to`](Self::take_up_to) at this tick.
+    #[must_use = "it says how many were there"]
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         loop {
             let view = self.look(now);
@@ -285,6 +286,7 @@ impl<C: Clock> SlidingLog<C> {
     }
 
     /// Takes as many of `n` permits as there are, which may be none.
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_up_to_at(n, self.now())
     }

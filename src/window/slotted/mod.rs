@@ -229,6 +229,7 @@ impl<C> SlottedWindow<C> {
     }
 
     /// [`take_up_to`](Self::take_up_to) at this tick.
+    #[must_use = "it says how many were there"]
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.change(now, |view| {
             let n = n.min(self.shape.limit.saturating_sub(view.total));
@@ -336,6 +337,7 @@ impl<C: Clock> SlottedWindow<C> {
     }
 
     /// Takes as many of `n` permits as there are, which may be none.
+    #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_up_to_at(n, self.now())
     }
