@@ -43,6 +43,7 @@
 //!
 //! | | for |
 //! |---|---|
+//! | `Keyed` (feature `keyed`) | a limit for each of a million keys, in one table of fixed size; keys are not kept |
 //! | `KeyedMap` (feature `map`) | keys that are wanted back: looked through, removed by what they are, with limits of their own |
 //!
 //! And these wait:
@@ -122,7 +123,7 @@ pub use counted::{Counted, Counts};
 #[cfg(feature = "std")]
 pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 #[cfg(feature = "keyed")]
-pub use keyed::{Keyed, KeyedStats};
+pub use keyed::{Key, KeyAt, KeyHasher, Keyed, KeyedStats, PlanOf, RestoreError, Restored, Seeded};
 #[cfg(feature = "map")]
 pub use keyed_map::{KeyedMap, MapKey, MapKeyAt, MapStats, PinnedMap, Tracked};
 pub use limiter::{At, Limiter};

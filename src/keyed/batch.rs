@@ -19,7 +19,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
     pub fn check_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -51,7 +51,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
     pub fn check_many<Q: Hash>(
         &self,
         keys: &[Q],

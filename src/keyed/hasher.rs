@@ -8,7 +8,8 @@ use foldhash::quality::FoldHasher;
 /// What tells keys apart: a 64-bit hash, of which a table knows its keys by 60 bits.
 ///
 /// Each [`BuildHasher`] is one. It should be a good one in all bits, and seeded with something that those who choose
-/// the keys don't know. The usual one is [`Seeded`].
+/// the keys don't know. The usual one is [`Seeded`]. One that has a [seed](Self::seed) is no `BuildHasher`, but a type of its
+/// own.
 pub trait KeyHasher {
     /// The key's hash. The same for the same key, always.
     fn hash_key<Q: Hash + ?Sized>(&self, key: &Q) -> u64;

@@ -151,7 +151,7 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept.
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.now()).ban(until)
     }

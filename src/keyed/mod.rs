@@ -61,7 +61,8 @@ use table::Table;
 /// ```
 ///
 /// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for keys afterwards. A key is
-/// known by 60 bits of its hash, which is seeded anew for each table; it is not kept. It comes into the table with the
+/// known by 60 bits of its hash, which is seeded anew for each table; it is not kept, so the table has no type of keys: any
+/// that has a hash will do, at each call. It comes into the table with the
 /// first permit that is taken, and needs not be taken out: when it can't be told from a fresh one any more, its place
 /// is there for others. Only where neither an unused place nor that of an idle key is in reach, [`Overflow`] says
 /// what happens. How all this works, and what it costs, is in `docs/KEYED.md`.
@@ -90,8 +91,9 @@ const SLOTS_IN_100_KEYS: u128 = 149;
 impl<A: Algorithm> Keyed<A> {
     /// A table for so many keys, on the system's clock.
     ///
-    /// It has room for as many with hardly an exception, and for all of a few hundred. A small table has room for
-    /// 1300 keys at least.
+    /// It has room for as many, all in use, with an exception in about ten thousand, and is no bound: as many keys come in as
+    /// find a place, up to [`slots`](Self::slots). No table has fewer than 2048 of them, with room for about 1300 keys: who
+    /// would see an [`Overflow`] in a test has to bring many more than that.
     ///
     /// # Errors
     ///
@@ -195,6 +197,9 @@ const fn max_capacity() -> usize {
 
 impl<A, C, S> Keyed<A, C, S> {
     /// The same empty table, with another hasher.
+    ///
+    /// A [snapshot](Self::snapshot) of a table whose hasher has no [seed](KeyHasher::seed), as `RandomState` has none, can't
+    /// be restored in another process: for that take [`Seeded`], or a hasher that is the same in each.
     ///
     /// ```
     /// use std::hash::RandomState;

@@ -16,8 +16,8 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// A key that is asked for by another plan than before goes on with as many permits, or as much debt, as it had, as
 /// far as the new plan can hold them ([`Requota::carry_over`]). By a plan that there is not, everything that is asked for
-/// is denied for good, and nothing recorded; what can't be denied, such as to look at a key, is answered as for a fresh one
-/// of the first plan.
+/// is denied ([`Denied::NoSuchPlan`]), and nothing recorded; what can't be denied, such as to look at a key, is answered as
+/// for a fresh one of the first plan.
 pub struct PlanOf<'a, A, C, S> {
     pub(super) gate: &'a Keyed<A, C, S>,
     pub(super) plan: usize,

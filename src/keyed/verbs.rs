@@ -46,7 +46,7 @@ impl<A, C, S> Keyed<A, C, S> {
         self.len() == 0
     }
 
-    /// How many slots there are: about one and a half for each key of the capacity that was asked for.
+    /// How many slots there are: about one and a half for each key of the capacity that was asked for, and 2048 at least.
     pub fn slots(&self) -> usize {
         self.core.table.slots()
     }
@@ -102,7 +102,7 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
     pub fn check_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -172,7 +172,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] if there is not room for one outcome for each key: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
     pub fn check_many<Q: Hash>(
         &self,
         keys: &[Q],
@@ -183,8 +183,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 
     /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no permits, and gets
     /// them again as after a burst. It ends sooner if the key is [forgotten](Self::forget) or
-    /// [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A ban that would end in the past is none; a longer one takes the place of a shorter one, and
-    /// not the other way round.
+    /// [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A ban that would end in the past is none; a longer
+    /// one takes the place of a shorter one, and not the other way round. Who would wait for a banned key is denied.
     ///
     /// ```
     /// use std::time::Duration;
@@ -205,7 +205,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept.
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
     pub fn ban<Q: Hash + ?Sized>(&self, key: &Q, until: Tick) -> Result<(), Denied> {
         self.key(key).ban(until)
     }
@@ -214,7 +214,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied::NoRoom`] if there is no place where the ban could be kept.
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
     pub fn ban_for<Q: Hash + ?Sized>(&self, key: &Q, long: Duration) -> Result<(), Denied> {
         let now = self.clock().now();
         self.key(key).at(now).ban(now.saturating_add(long))
@@ -273,6 +273,9 @@ impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     ///
     /// What [`Adjustable`](crate::Adjustable) says of changes holds for each key. Decisions cost some nanoseconds more
     /// after the first change. Who decides while the quota changes may do so by the old one.
+    ///
+    /// With [`Keep::AsIs`] and a larger burst, all keys in the table are in use until that has filled, also those that were
+    /// idle; with [`Keep::Scaled`] they stay idle, and their places are there for others.
     ///
     /// ```
     /// use tollgate::{Keep, Keyed, Quota, TokenBucket};

@@ -102,3 +102,20 @@ fn no_permit_comes_from_nowhere() {
     });
     assert_eq!(1 + taken + map.key(&1).at(tick(5)).available(), PERMITS);
 }
+
+/// It goes on with what it had by that of all, and leaves when it is idle by it.
+#[test]
+fn an_algorithm_that_is_taken_away_keeps_nobody() {
+    let (map, _) = map(10);
+    assert!(!map.unset_algorithm_at(&1, tick(0)), "it is not there");
+    map.set_algorithm_at(&1, of(1, 100), tick(0))
+        .expect("there is room");
+    assert!(map.try_acquire_n_at(&1, 99, tick(0)).is_ok());
+    assert_eq!(map.purge_idle_at(tick(1_000_000), 100), 0);
+    assert!(map.unset_algorithm_at(&1, tick(0)));
+    assert!(!map.unset_algorithm_at(&1, tick(0)));
+    assert_eq!(map.key(&1).at(tick(0)).available(), 1);
+    assert_eq!(map.purge_idle_at(tick(0), 100), 0);
+    assert_eq!(map.purge_idle_at(tick(1_000_000), 100), 1);
+    assert!(map.is_empty());
+}

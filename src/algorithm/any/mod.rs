@@ -14,7 +14,7 @@ use crate::quota::{ConfigError, Quota};
 
 /// Any algorithm of this crate, for code that learns at run time which one it is to be.
 ///
-/// It has all the verbs, and costs one predictable branch more than the algorithm itself. It is read
+/// It has all the verbs but those that wait, which not all of them can have, and costs one predictable branch more than the algorithm itself. It is read
 /// from text and written as text (and so by `serde`, with that feature):
 ///
 /// ```text
