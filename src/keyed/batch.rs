@@ -31,14 +31,12 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
             return Err(ConfigError::OutcomesLength { keys, outcomes });
         }
         let (core, plan) = (&self.gate.core, self.index());
-        let mut hashes = [0; AHEAD];
+        let mut spots = [core.table.spot(0); AHEAD];
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.gate.hasher.hash_key(key);
-                let _ = core.fetch(*hash);
+            for (spot, key) in spots.iter_mut().zip(keys) {
+                *spot = core.fetch(self.gate.hasher.hash_key(key));
             }
-            for (hash, outcome) in hashes.into_iter().zip(outcomes) {
-                let spot = core.table.spot(hash);
+            for (spot, outcome) in spots.into_iter().zip(outcomes) {
                 *outcome = core.update(Asked { spot, plan, now }, Acquire { n: 1 });
             }
         }

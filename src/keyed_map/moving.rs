@@ -50,6 +50,11 @@ impl<A> Drop for Reinstating<'_, A> {
     }
 }
 
+/// The word of an algorithm as it goes on in the next one.
+fn carry_over<A: Requota>(old: &A, live: &Live, at: Tick, next: &A) -> u64 {
+    old.carry_over(live.word, at, next)
+}
+
 impl<K, A, C, S> KeyedMap<K, A, C, S>
 where
     K: Hash + Eq,
@@ -67,9 +72,7 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
         A: Requota,
     {
-        self.give(key, algorithm, now, |old, live, at, next| {
-            old.carry_over(live.word, at, next)
-        })
+        self.give(key, algorithm, now, carry_over)
     }
 
     /// [`unset_algorithm`](Self::unset_algorithm) at this tick.
@@ -80,13 +83,12 @@ where
         A: Requota,
     {
         let asked = self.asked(key);
-        let carry = |old: &A, live: &Live, at, next: &A| old.carry_over(live.word, at, next);
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = self.store.guard();
         let done = loop {
             match self.store.get(&asked, &guard) {
                 Some(found) if found.entry().own.is_some() => {
-                    if let Ok(()) = self.take_over(&asked, &found, None, now, &carry, &guard) {
+                    if let Ok(()) = self.take_over(&asked, &found, None, now, &carry_over, &guard) {
                         break true;
                     }
                 }

@@ -3,10 +3,9 @@
 
 mod bad_input;
 mod bans;
-mod changes_cost;
+mod carried_once;
 mod churn;
 mod claims;
-mod denied;
 mod exact;
 mod keys;
 mod known_failures;

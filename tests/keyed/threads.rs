@@ -1,7 +1,7 @@
 //! Threads on one table: whatever they do to hot keys and cold ones, what each key got is within its bound, and one burst
 //! more for each time that it was evicted, forgotten or reset.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -280,34 +280,56 @@ fn who_is_banned_while_all_ask_gets_nothing_from_then_on() {
     }
 }
 
-/// Each interval has at most the largest burst and what the highest rate makes, whatever the quota is when.
-#[test]
-fn quotas_that_change_meanwhile() {
-    let quotas = [(10, 7), (25, 3), (10, 20), (70, 9)]
-        .map(|(interval, burst)| Quota::per(1, Duration::from_nanos(interval)).burst(burst));
+/// Threads take permits of these keys while the quota changes time and again: each interval has at most the largest burst
+/// and what the highest rate makes. Changes come between decisions, so that no tick is older than a change before it: else
+/// what the larger rate makes in the difference comes to that, as `Adjustable` says. (That they may cross is modelled.)
+fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
+    let quotas =
+        quotas.map(|(interval, burst)| Quota::per(1, Duration::from_nanos(interval)).burst(burst));
+    // Of the quotas the third has the highest rate, and the largest burst.
     let bound = Bound::of_quota(quotas[2]).expect("a quota");
-    for keys in [(0..4).map(crate::mix).collect(), in_sixteen_slots(40)] {
-        let gate = table("token-bucket 1/10ns burst 7", Overflow::Deny);
-        let seen = on_threads(4, |id| {
-            if id > 0 {
-                return work(&gate, &keys, 6_000, 0, Mix::Taking, id);
-            }
-            for turn in 0..400 {
-                let quota = quotas[turn % 4];
-                gate.set_quota(quota, Keep::AsIs).expect("a quota");
-                thread::yield_now();
-            }
-            Vec::new()
-        });
-        let mut granted = 0;
-        for key in 0..keys.len() {
-            let logs = seen.iter().filter_map(|logs| logs.get(key).cloned());
-            let history: History = logs.collect();
-            match history.check(&bound) {
-                Ok(summary) => granted += summary.granted,
-                Err(excess) => panic!("{excess}"),
-            }
+    let gate = table("token-bucket 1/10ns burst 7", Overflow::Deny);
+    gate.set_quota(quotas[3], Keep::Fresh).expect("a quota");
+    let apart = RwLock::new(());
+    let seen = on_threads(4, |id| {
+        if id > 0 {
+            let turns = (0..600).map(|turn| {
+                let _held = apart.read().expect("no panic");
+                work(&gate, keys, 10, 0, Mix::Taking, 600 * id + turn)
+            });
+            return turns.collect();
         }
-        assert!(granted > 1000, "{granted}");
+        for turn in 0..400 {
+            let held = apart.write().expect("no panic");
+            let quota = quotas[turn % 4];
+            gate.set_quota(quota, Keep::AsIs).expect("a quota");
+            drop(held);
+            thread::yield_now();
+        }
+        Vec::new()
+    });
+    let mut granted = 0;
+    for key in 0..keys.len() {
+        let logs = seen.iter().flatten().filter_map(|logs| logs.get(key));
+        let history: History = logs.cloned().collect();
+        match history.check(&bound) {
+            Ok(summary) => granted += summary.granted,
+            Err(excess) => panic!("{excess}, {quotas:?}"),
+        }
     }
+    assert!(granted > 1000, "{granted}");
+}
+
+#[test]
+fn quotas_that_change_in_between() {
+    let keys: Vec<u64> = (0..4).map(crate::mix).collect();
+    let quotas = [(10, 7), (25, 3), (10, 20), (70, 9)];
+    while_quotas_change(&keys, quotas);
+}
+
+/// Who is idle by a small burst, leaves and comes back has all of a larger one; so here bursts are alike.
+#[test]
+fn quotas_that_change_while_keys_come_and_go() {
+    let quotas = [(15, 20), (25, 20), (10, 20), (70, 20)];
+    while_quotas_change(&in_sixteen_slots(40), quotas);
 }

@@ -1,6 +1,7 @@
-//! What a new key costs after many changes of the quota, counted in words that are carried over.
+//! After many changes of the quota a word is carried over once: not by each denial, nor by each new key that looks at it.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use tollgate::{
     Algorithm, ConfigError, Denied, Granted, Keep, Keyed, ManualClock, Overflow, Quota, Requota,
@@ -10,10 +11,11 @@ use tollgate::{
 use crate::{Chosen, in_sixteen_slots};
 
 thread_local! {
+    /// How often a word was carried over.
     static CARRIED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A bucket that counts how often a word is carried over.
+/// A bucket that counts.
 #[derive(Debug, Clone)]
 struct Counting(TokenBucket);
 
@@ -56,6 +58,27 @@ impl Settings for Counting {
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
         TokenBucket::restore(read).map(Self)
     }
+}
+
+#[test]
+fn a_denial_carries_a_word_over_once() {
+    let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a bucket");
+    let clock = ManualClock::at(Tick::from_nanos(7));
+    let gate = Keyed::with_clock(Counting(bucket), 1, clock).expect("a table");
+    let key = gate.key("key");
+    assert_eq!(key.take_up_to(100).n(), 100);
+    for change in 1..40 {
+        let quota = Quota::per_hour(100 + change % 3);
+        gate.set_quota(quota, Keep::AsIs).expect("a quota");
+        gate.clock().advance(Duration::from_millis(1));
+    }
+    for _ in 0..1000 {
+        assert!(key.try_acquire().is_err());
+        assert_eq!(key.available(), 0);
+    }
+    // Once by who was denied, or by the changes, when it was the turn of its part of the table.
+    let carried = CARRIED.get();
+    assert!((39..100).contains(&carried), "{carried}");
 }
 
 /// How many words are carried over while a new key asks for the place of one of sixteen that are all busy.
