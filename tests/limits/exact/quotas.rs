@@ -1,0 +1,113 @@
+//! The quotas that are tried: of every shape the arithmetic knows, at its edges and beyond.
+
+use std::time::Duration;
+
+use tollgate::{ConfigError, Quota, TokenBucket};
+
+use crate::support::random::Random;
+
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
+const YEAR: u64 = 365 * DAY;
+
+pub(crate) fn per_ns(n: u64, period_ns: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(period_ns))
+}
+
+/// The quota with the largest burst that fits.
+pub(crate) fn largest(quota: Quota) -> Quota {
+    match TokenBucket::new(quota.burst(u64::MAX)) {
+        Err(ConfigError::BurstTooLarge { max, .. }) => quota.burst(max),
+        other => panic!("{quota} takes a burst of everything: {other:?}"),
+    }
+}
+
+/// Those where every answer must be the one right value: intervals of whole nanoseconds, and
+/// reduced numerators up to 11.
+pub(crate) fn exact() -> Vec<Quota> {
+    let mut quotas = vec![
+        per_ns(1, 1),
+        per_ns(1, 1).burst(1000),
+        largest(per_ns(1, 1)),
+        Quota::per_second(1),
+        Quota::per_second(1).burst(5),
+        Quota::per_second(10).burst(3),
+        Quota::per_second(1000),
+        largest(Quota::per_second(1000)),
+        Quota::per_minute(1).burst(7),
+        Quota::per_hour(5000),
+        Quota::per_day(1).burst(90_000),
+        largest(Quota::per_day(1)),
+        per_ns(1, YEAR),
+        per_ns(1, YEAR).burst(3),
+        largest(per_ns(1, YEAR)),
+        per_ns(1, 999_999_937).burst(11),
+        per_ns(1, 1_000_003).burst(1_000_003),
+        // 400 M/s, 600 M/s, 3 G/s and 10 G/s.
+        Quota::per_second(400_000_000).burst(100),
+        Quota::per_second(600_000_000).burst(100),
+        Quota::per_second(3_000_000_000).burst(100),
+        Quota::per_second(10_000_000_000).burst(100),
+        per_ns(10, 1).burst(1 << 40),
+        largest(per_ns(9, 1)),
+    ];
+    for n in 2..=11 {
+        for period_ns in [13, 101, 999_983, SECOND + 7, DAY + 1, n * YEAR - 1] {
+            let burst = if n == 11 { 1 } else { 1 + n % 4 };
+            quotas.push(per_ns(n, period_ns).burst(burst));
+        }
+        quotas.push(per_ns(n, SECOND + 7).burst(1_000_000));
+    }
+    quotas
+}
+
+/// Those where an answer may be a nanosecond late.
+pub(crate) fn elsewhere() -> Vec<Quota> {
+    let mut quotas = vec![
+        Quota::per_second(13),
+        Quota::per_second(97).burst(1),
+        Quota::per_second(97).burst(20),
+        Quota::per_second(999_999_937),
+        Quota::per_second(2_147_483_647).burst(10),
+        Quota::per_second(3_999_999_999).burst(10),
+        Quota::per_second(4_000_000_001).burst(10),
+        Quota::per_second(9_999_999_967).burst(1 << 40),
+        Quota::per_second(9_999_999_999).burst(1),
+        Quota::per_second(9_999_999_999).burst(100),
+        largest(Quota::per_second(9_999_999_999)),
+        largest(Quota::per_second(13)),
+        Quota::per_minute(1_000_003),
+        Quota::per_hour(4999),
+        Quota::per_day(86_399).burst(100),
+        per_ns(12, 13).burst(1),
+        per_ns(13, 3).burst(50),
+        per_ns(17, YEAR).burst(3),
+        per_ns(13, 13 * YEAR - 1).burst(2),
+        largest(per_ns(13, 13 * YEAR - 1)),
+        // A numerator of 11 whose burst the fine unit does not hold.
+        largest(per_ns(11, DAY + 1)),
+        // 61 bits on both sides.
+        per_ns(2_305_843_009_213_693_951, 1_152_921_504_606_846_883).burst(1000),
+        per_ns(999_999_999_999_999_989, 9_999_999_999_999_999_961).burst(1000),
+    ];
+    for (n, period_ns) in [(101, 7919), (7919, 104_729), (104_729, 1_299_709)] {
+        quotas.push(per_ns(n, period_ns).burst(2));
+        quotas.push(per_ns(n, period_ns).burst(100));
+    }
+    quotas
+}
+
+/// Any quota that can be represented.
+pub(crate) fn any(random: &mut Random) -> Quota {
+    loop {
+        let quota = per_ns(
+            1 + random.upto(1 << 60),
+            1 + random.upto((1 << 62) + (1 << 61)),
+        );
+        let max = match TokenBucket::new(quota.burst(u64::MAX)) {
+            Err(ConfigError::BurstTooLarge { max, .. }) if max > 0 => max,
+            _ => continue,
+        };
+        return quota.burst(1 + random.upto(max - 1));
+    }
+}

@@ -1,0 +1,391 @@
+//! Runs a limiter and a model side by side and compares all that the limiter says.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tollgate::{Charged, Denied, Granted, Tick};
+
+use crate::support::random::Random;
+use crate::support::reference::{Reference, Span};
+use crate::support::seen::Seen;
+use crate::support::subject::{AT, DOORS, Subject};
+
+pub(crate) struct Run<'l, S, M: Reference> {
+    gate: &'l S,
+    pub(crate) model: M,
+    random: Random,
+    now: u64,
+    /// Grants that may be undone, and where the model says that they stand.
+    kept: Vec<(Granted, M::Mark)>,
+    pub(crate) seen: Seen,
+    /// What a failure is reported with.
+    label: String,
+}
+
+impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
+    pub(crate) fn new(gate: &'l S, model: M, seed: u64, now: u64, label: String) -> Self {
+        Self {
+            gate,
+            model,
+            random: Random(seed),
+            now,
+            kept: Vec::new(),
+            seen: Seen::default(),
+            label,
+        }
+    }
+
+    /// A few verbs at each of so many moments.
+    pub(crate) fn operate(&mut self, moments: u64) {
+        for _ in 0..moments {
+            let before = self.now;
+            self.now = self.model.moment(before, &mut self.random, &mut self.seen);
+            self.gate.set(self.tick());
+            if self.model.begins_anew(before, self.now) {
+                self.reset();
+            }
+            for _ in 0..1 + self.random.below(3) {
+                self.any_verb();
+            }
+        }
+    }
+
+    fn tick(&self) -> Tick {
+        Tick::from_nanos(self.now)
+    }
+
+    fn door(&mut self) -> u64 {
+        self.random.below(DOORS)
+    }
+
+    fn any_count(&mut self) -> u64 {
+        let limit = self.model.limit();
+        let available = self.model.available(self.now).hi as u64;
+        match self.random.below(16) {
+            0 => 0,
+            1 => limit,
+            2 => limit + 1,
+            3 | 4 => available,
+            5 => available + 1,
+            6 if self.random.one_in(8) => u64::MAX,
+            7..=10 => 1 + self.random.upto(limit - 1),
+            _ => 1,
+        }
+    }
+
+    /// One of those that it has, or a request.
+    fn any_verb(&mut self) {
+        let verb = match self.random.below(32) {
+            0..=11 => "acquire",
+            12..=14 => "take_up_to",
+            15..=17 => "undo",
+            18 | 19 => "refund",
+            20..=22 => "charge",
+            23 | 24 => "available",
+            25 => "level",
+            26..=28 => "time_until",
+            29 | 30 => "is_idle",
+            _ if self.random.one_in(4) => "reset",
+            _ => "acquire",
+        };
+        match verb {
+            _ if S::LACKS.contains(&verb) => self.acquire_any(),
+            "take_up_to" => self.take_up_to(),
+            "undo" => self.undo(),
+            "refund" => self.refund(),
+            "charge" => self.charge_any(),
+            "available" => self.available(),
+            "level" => self.level(),
+            "time_until" => self.time_until(),
+            "is_idle" => self.is_idle(),
+            "reset" => self.reset(),
+            _ => self.acquire_any(),
+        }
+    }
+
+    #[track_caller]
+    fn check(&self, holds: bool, what: &str, got: impl Debug, right: impl Debug) {
+        assert!(
+            holds,
+            "{}: {what} is {got:?}, but {right:?} is right, at {} after {} operations: {:?}",
+            self.label,
+            self.now,
+            self.seen.count("operation"),
+            self.model,
+        );
+    }
+
+    #[track_caller]
+    fn right<T: PartialEq + Debug>(&self, what: &str, got: T, right: T) {
+        self.check(got == right, what, &got, &right);
+    }
+
+    #[track_caller]
+    fn within(&self, what: &str, got: impl Into<u128>, right: Span) {
+        let got = got.into();
+        self.check(right.has(got), what, got, right);
+    }
+
+    /// Counts an operation that was compared.
+    fn done(&mut self, verb: &'static str) {
+        self.seen.note(verb);
+        self.seen.note("operation");
+    }
+
+    fn acquire_any(&mut self) {
+        let n = self.any_count();
+        self.acquire(n);
+    }
+
+    fn acquire(&mut self, n: u64) {
+        let door = self.door();
+        let answer = self.gate.acquire(door, n, self.tick());
+        self.done("acquire");
+        let limit = self.model.limit();
+        if n > limit {
+            self.right("the answer", answer, Err(Denied::never(n, limit)));
+            self.seen.note("never");
+            return;
+        }
+        let wait = self.model.wait(self.now, n);
+        match answer {
+            Ok(granted) => {
+                self.check(wait.span.lo == 0, "the answer", granted, wait);
+                self.seen.note(if n == 0 { "granted 0" } else { "granted" });
+                self.granted(granted, Span::only(n));
+            }
+            Err(denied) => self.denied(n, denied),
+        }
+    }
+
+    /// Compares what a grant says, and keeps some to be undone.
+    fn granted(&mut self, granted: Granted, n: Span) {
+        self.within("n", granted.n(), n);
+        let n = granted.n();
+        let counted_at = self.model.counted_at(self.now, n);
+        self.model.take(self.now, n);
+        self.right("at", granted.at().as_nanos(), counted_at);
+        if counted_at > self.now {
+            self.seen.note("counted ahead");
+        }
+        let left = self.model.remaining(self.now);
+        self.within("remaining", granted.remaining(), left);
+        let reset = self.model.as_new_after(self.now, counted_at);
+        self.within("reset_after", granted.reset_after().as_nanos(), reset);
+        let delay = Duration::from_nanos(self.model.delay(self.now, n));
+        self.right("delay", granted.delay(), delay);
+        if delay > Duration::ZERO {
+            self.seen.note("delayed");
+        }
+        let kept = (granted, self.model.mark(self.now));
+        let place = self.random.below(8) as usize;
+        if place < self.kept.len() {
+            self.kept[place] = kept;
+        } else {
+            self.kept.push(kept);
+        }
+    }
+
+    fn denied(&mut self, n: u64, denied: Denied) {
+        let wait = self.model.wait(self.now, n);
+        self.check(wait.span.hi > 0, "the answer", denied, wait);
+        let Some(retry_after) = denied.retry_after() else {
+            self.right("the denial", denied, Denied::stuck(n));
+            self.check(wait.may_be_never, "the denial", denied, wait);
+            self.seen.note("stuck");
+            return;
+        };
+        self.right("the denial", denied, Denied::later(n, retry_after));
+        self.check(!wait.is_never, "the denial", denied, wait);
+        let retry_after = retry_after.as_nanos();
+        self.within("retry_after", retry_after, wait.span);
+        self.check(retry_after > 0, "retry_after", retry_after, "more than 0");
+        self.seen.note(if n == 0 { "in debt" } else { "later" });
+        if retry_after as i128 > wait.span.lo {
+            self.seen.note("a nanosecond late");
+        }
+        // A nanosecond earlier it is denied, and then it is there.
+        let due = self.now + retry_after as u64;
+        let [before, due] = [due - 1, due].map(Tick::from_nanos);
+        let early = self.gate.acquire(AT, n, before);
+        self.right("a grant a nanosecond before", early.is_ok(), false);
+        let then = self.gate.time_until(AT, n, due);
+        self.right("the wait then", then, Some(Duration::ZERO));
+        self.done("acquire before its time");
+    }
+
+    fn take_up_to(&mut self) {
+        let (door, n) = (self.door(), self.any_count());
+        let right = self.model.available(self.now).upto(n);
+        let granted = self.gate.take_up_to(door, n, self.tick());
+        self.done("take_up_to");
+        let part = granted.n() > 0 && granted.n() < n;
+        self.seen.note(if part {
+            "a part taken"
+        } else {
+            "all or none taken"
+        });
+        self.granted(granted, right);
+    }
+
+    fn undo(&mut self) {
+        let Some(last) = self.kept.len().checked_sub(1) else {
+            return;
+        };
+        let place = self.random.below(last as u64 + 1) as usize;
+        let (granted, mark) = self.kept.swap_remove(place);
+        let Some(right) = self.model.undo(self.now, granted.n(), mark) else {
+            self.seen.note("can't be told");
+            return;
+        };
+        let door = self.door();
+        let back = self.gate.undo(door, granted, self.tick());
+        self.done("undo");
+        self.within("undone", back, right);
+        self.seen.note(match back {
+            0 => "none undone",
+            _ if back < granted.n() => "some undone",
+            _ => "all undone",
+        });
+    }
+
+    fn refund(&mut self) {
+        let (door, n) = (self.door(), self.any_count());
+        let right = self.model.refund(self.now, n);
+        let back = self.gate.refund(door, n, self.tick());
+        self.done("refund");
+        self.within("refunded", back, right);
+        self.seen.note(if back < n {
+            "refund cut"
+        } else {
+            "refund whole"
+        });
+    }
+
+    /// Mostly what can be counted, and seldom more.
+    fn charge_any(&mut self) {
+        let room = *self.model.room(self.now).start();
+        let n = match self.random.below(3) {
+            0 => self.random.next() >> self.random.below(64),
+            _ => self.any_count().min(room),
+        };
+        if n <= self.model.limit() || n <= room || self.random.one_in(8) {
+            self.charge(n);
+        }
+    }
+
+    /// After more than the word can hold, both begin anew.
+    fn charge(&mut self, n: u64) {
+        let (room, knows) = (
+            self.model.room(self.now),
+            self.model.knows_debt(self.now, n),
+        );
+        let counted_at = self.model.counted_at(self.now, n);
+        let door = self.door();
+        let charged = self.gate.charge(door, n, self.tick());
+        self.done("charge");
+        self.right("at", charged.at().as_nanos(), counted_at);
+        let recorded = Span {
+            lo: n.min(*room.start()).into(),
+            hi: n.min(*room.end()).into(),
+        };
+        self.within("charged", charged.n(), recorded);
+        if knows {
+            self.charged(charged);
+        }
+        if charged.n() < n {
+            self.seen.note("charge cut");
+        }
+        if n > *room.start() {
+            if knows {
+                self.acquire(1);
+            }
+            self.reset();
+        }
+    }
+
+    fn charged(&mut self, charged: Charged) {
+        self.model.take(self.now, charged.n());
+        self.within("debt", charged.debt(), self.model.debt(self.now));
+        let clear = self.model.wait(self.now, 0);
+        let owes = charged.debt() > 0;
+        let is_never = charged.clear_after() == Duration::MAX;
+        if is_never {
+            self.check(clear.may_be_never, "clear_after", charged, clear);
+        } else {
+            self.check(!clear.is_never, "clear_after", charged, clear);
+            self.within("clear_after", charged.clear_after().as_nanos(), clear.span);
+        }
+        self.seen.note(match owes {
+            true if is_never => "never cleared",
+            true => "into debt",
+            false => "charged",
+        });
+        let waits = !charged.clear_after().is_zero();
+        self.check(owes == waits, "debt", charged, "both or neither");
+        let free = self.gate.acquire(AT, 0, self.tick());
+        self.right("whether nothing is granted", free.is_ok(), !owes);
+    }
+
+    fn available(&mut self) {
+        let door = self.door();
+        let available = self.gate.available(door, self.tick());
+        self.done("available");
+        self.within("available", available, self.model.available(self.now));
+    }
+
+    fn level(&mut self) {
+        let Some(right) = self.model.level(self.now) else {
+            return;
+        };
+        let door = self.door();
+        let level = self.gate.level(door, self.tick());
+        self.done("level");
+        let cut = |permits: u128| u64::try_from(permits).unwrap_or(u64::MAX);
+        self.right("the level", level.floor(), cut(right.floor()));
+        self.right("the level rounded up", level.ceil(), cut(right.ceil()));
+        self.right("no level", level.is_zero(), right.num == 0);
+        let off = (level.as_f64() - right.as_f64()).abs();
+        self.right("the level as a double", off <= 1e-15 * right.as_f64(), true);
+        if level.floor() < level.ceil() {
+            self.seen.note("a part of a permit");
+        }
+    }
+
+    fn time_until(&mut self) {
+        let (door, n) = (self.door(), self.any_count());
+        let answer = self.gate.time_until(door, n, self.tick());
+        self.done("time_until");
+        if n > self.model.limit() {
+            self.right("time_until", answer, None);
+            return;
+        }
+        let wait = self.model.wait(self.now, n);
+        match answer {
+            Some(time) => {
+                self.check(!wait.is_never, "time_until", answer, wait);
+                self.within("time_until", time.as_nanos(), wait.span);
+            }
+            None => self.check(wait.may_be_never, "time_until", answer, wait),
+        }
+    }
+
+    fn is_idle(&mut self) {
+        let idle = self.gate.is_idle(self.tick());
+        self.done("is_idle");
+        let (may, must) = self.model.is_idle(self.now);
+        self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
+        self.seen.note(if idle { "idle" } else { "busy" });
+    }
+
+    fn reset(&mut self) {
+        if S::LACKS.contains(&"reset") {
+            return;
+        }
+        self.gate.reset();
+        self.done("reset");
+        self.model.reset();
+        // A reset has given back all that was granted before it.
+        self.kept.clear();
+    }
+}

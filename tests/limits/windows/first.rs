@@ -1,0 +1,210 @@
+//! A period that begins with the first permit taken: the fixed window that the first hit opens, and
+//! the greedy intervals. The period is divided into parts, and begins at one: what is counted in parts
+//! here is exact, and a part is `period / parts` nanoseconds, whole or not.
+
+use crate::windows::budget;
+use crate::support::model::{Answers, Fraction, Model};
+
+#[derive(Debug, Clone)]
+pub(crate) struct FirstHit {
+    limit: u64,
+    most: u64,
+    period: u128,
+    /// Parts of a period.
+    parts: u128,
+    horizon: u64,
+    /// How many come back at each end; all, if `None`.
+    back: Option<u64>,
+    /// The end of the period that was current when something was last taken, in parts since tick 0, and
+    /// what was taken in it.
+    end: u128,
+    taken: u64,
+    /// How often a period began with a first permit.
+    begun: u64,
+    /// How often something was given back.
+    mended: u64,
+}
+
+/// The grant stood in that period, and so much had been taken with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    end: u128,
+    taken: u64,
+    begun: u64,
+    mended: u64,
+}
+
+impl FirstHit {
+    pub(crate) fn new(limit: u64, period: u64, back: Option<u64>) -> Self {
+        let (bits, shift) = budget::parts(period, limit).expect("it fits");
+        let (period, parts) = (u128::from(period), 1_u128 << shift);
+        // A period that begins there ends before the last two numbers.
+        let last_begin = (1_u128 << (64 - bits)) - 3 - parts;
+        let horizon = (last_begin * period).div_ceil(parts) - 1;
+        Self {
+            limit,
+            most: (1 << bits) - 1,
+            period,
+            parts,
+            horizon: u64::try_from(horizon).unwrap_or(u64::MAX).min(u64::MAX - 1),
+            back,
+            end: 0,
+            taken: 0,
+            begun: 0,
+            mended: 0,
+        }
+    }
+
+    pub(crate) fn largest(period: u64) -> u64 {
+        budget::largest(|limit| budget::parts(period, limit).is_some())
+    }
+
+    pub(crate) fn largest_debt(&self) -> u64 {
+        self.most - self.limit
+    }
+
+    /// A part in whole nanoseconds, rounded up.
+    pub(crate) fn quantum(&self) -> u64 {
+        self.tick(1)
+    }
+
+    /// The first tick of a part.
+    fn tick(&self, part: u128) -> u64 {
+        u64::try_from((part * self.period).div_ceil(self.parts)).unwrap_or(u64::MAX)
+    }
+
+    /// The part at which a period begins whose first permit is taken now.
+    fn begin(&self, time: u128) -> u128 {
+        (time * self.parts).div_ceil(self.period)
+    }
+
+    /// How many ends have passed.
+    fn ends(&self, time: u128) -> u128 {
+        match (time * self.parts).checked_sub(self.end * self.period) {
+            Some(since) => 1 + since / (self.parts * self.period),
+            None => 0,
+        }
+    }
+
+    fn left(&self, taken: u64, ends: u128) -> u64 {
+        match self.back {
+            _ if ends == 0 => taken,
+            None => 0,
+            Some(back) => {
+                let back = ends.saturating_mul(back.into());
+                u64::try_from(u128::from(taken).saturating_sub(back)).expect("less than before")
+            }
+        }
+    }
+
+    /// The end of the period in which a permit taken now is counted, and what else is.
+    fn current(&self, time: u128) -> (u128, u64) {
+        let ends = self.ends(time);
+        match self.left(self.taken, ends) {
+            0 => (self.end.max(self.begin(time) + self.parts), 0),
+            taken => (self.end + ends * self.parts, taken),
+        }
+    }
+
+    /// When somebody counts: now, unless the period in which something was last taken began later.
+    fn counted_at(&self, time: u128) -> u128 {
+        let begin = self.end.saturating_sub(self.parts);
+        // Whoever began it did so after the part before that: at its beginning, if that is a tick and
+        // the period before may have ended there, or any time before. Where some come back at a time, it
+        // may have begun by itself, when the one before ended.
+        let is_tick = (begin * self.period).is_multiple_of(self.parts);
+        let is_later = self.begin(time) < begin;
+        if is_tick || is_later || self.back.is_some() {
+            time.max(self.tick(begin).into())
+        } else {
+            time
+        }
+    }
+}
+
+impl Model for FirstHit {
+    type Mark = Mark;
+
+    fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    fn period(&self) -> u64 {
+        self.period as u64
+    }
+
+    fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    fn weight(&self, time: u128) -> Fraction {
+        Fraction::whole(self.left(self.taken, self.ends(time)))
+    }
+
+    fn counted_at(&self, now: u64) -> u64 {
+        u64::try_from(FirstHit::counted_at(self, now.into())).expect("a tick")
+    }
+
+    fn take(&mut self, now: u64, n: u64) {
+        if n > 0 {
+            let (end, taken) = self.current(self.clock(now));
+            if taken == 0 {
+                self.begun += 1;
+            }
+            (self.end, self.taken) = (end, taken + n);
+        }
+    }
+
+    fn room(&self, now: u64) -> u64 {
+        self.most - self.current(self.clock(now)).1
+    }
+
+    fn mark(&self, _now: u64) -> Mark {
+        Mark {
+            end: self.end,
+            taken: self.taken,
+            begun: self.begun,
+            mended: self.mended,
+        }
+    }
+
+    /// At each end the oldest come back: of those taken until then, the grant's own are the last.
+    fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<u64> {
+        let (end, _) = self.current(self.clock(now));
+        let since = end.checked_sub(mark.end);
+        let ends = since.unwrap_or(0) / self.parts;
+        let left = self.left(mark.taken, ends);
+        if mark.begun != self.begun {
+            // All of it came back before a new period began. Where some was given back, the new one may
+            // have begun a whole number of periods later: the limiter takes it for the same then.
+            let is_same = since.is_some_and(|since| since.is_multiple_of(self.parts));
+            let is_told = !is_same || left == 0 || mark.mended == self.mended;
+            return is_told.then_some(0);
+        }
+        Some(self.refund(now, n.min(left)))
+    }
+
+    fn refund(&mut self, now: u64, n: u64) -> u64 {
+        let (end, taken) = self.current(self.clock(now));
+        let back = n.min(taken);
+        if back > 0 {
+            (self.end, self.taken) = (end, taken - back);
+            self.mended += 1;
+        }
+        back
+    }
+
+    fn is_idle(&self, now: u64) -> bool {
+        let time = self.clock(now);
+        self.current(time).1 == 0 && FirstHit::counted_at(self, time) == time
+    }
+
+    fn reset(&mut self) {
+        (self.end, self.taken) = (0, 0);
+        self.begun += 1;
+    }
+
+    fn edge(&self, now: u64) -> u64 {
+        self.tick(self.current(self.clock(now)).0)
+    }
+}
