@@ -65,6 +65,8 @@
 //! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
 //! [`cell`].
 
+// Without `std` these items are not compiled: their links lead to docs.rs.
+#![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,7 +1,34 @@
 //! Who runs where. Loom does not visit every interleaving of every program, and which ones it
 //! misses depends on which thread does what. So each model runs in each of these layouts.
 
+use std::sync::OnceLock;
+
 use loom::thread;
+
+/// How much runs, by the variable `LOOM_DEPTH`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// `ci`, and the default: two layouts of each model.
+    Ci,
+    /// `deep`: all four layouts, and the models that repeat for another algorithm what one shows.
+    Deep,
+}
+
+impl Depth {
+    /// How much runs here.
+    ///
+    /// # Panics
+    ///
+    /// If the variable names no depth.
+    pub fn here() -> Self {
+        static HERE: OnceLock<Depth> = OnceLock::new();
+        *HERE.get_or_init(|| match std::env::var("LOOM_DEPTH").as_deref() {
+            Err(_) | Ok("ci") => Self::Ci,
+            Ok("deep") => Self::Deep,
+            Ok(other) => panic!("LOOM_DEPTH is ci or deep, not {other:?}"),
+        })
+    }
+}
 
 /// What one thread does.
 pub type Actor<T> = Box<dyn FnOnce() -> T + Send>;
@@ -25,13 +52,21 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All of them.
-    pub const ALL: [Self; 4] = [
+    const ALL: [Self; 4] = [
         Self::MainJoins,
+        Self::MainActsSwapped,
         Self::MainJoinsSwapped,
         Self::MainActs,
-        Self::MainActsSwapped,
     ];
+
+    /// Those that a model runs in. The first two differ in both respects: the main thread waits or
+    /// acts, and the roles are one way or the other.
+    pub fn chosen(depth: Depth) -> &'static [Self] {
+        match depth {
+            Depth::Ci => &Self::ALL[..2],
+            Depth::Deep => &Self::ALL,
+        }
+    }
 
     /// What the report calls it.
     pub const fn name(self) -> &'static str {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use crate::layout::Layout;
+use crate::layout::{Depth, Layout};
 
 /// One model, in some layouts.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Run {
 ///
 /// If the model does, or ran nothing.
 pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
-    let mut run = Run::new(bound, &Layout::ALL);
+    let mut run = Run::new(bound, Layout::chosen(Depth::here()));
     body(&mut run);
     let bound = bound.map_or("none".into(), |bound| bound.to_string());
     for (layout, executions) in run.layouts {
@@ -76,6 +76,16 @@ pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     }
 }
 
+/// Whether a model that shows again what a shorter one shows runs too: in `scripts/deep` it does, and
+/// elsewhere a line says that it is left to it.
+pub fn deep(name: &str) -> bool {
+    let runs = Depth::here() == Depth::Deep;
+    if !runs {
+        println!("left    {name}");
+    }
+    runs
+}
+
 /// Runs a model on something broken: in every layout it must fail, and say why. (Or one of several whys, with
 /// `|` between them.)
 ///
@@ -83,7 +93,7 @@ pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
 ///
 /// If it does not.
 pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
-    for layout in Layout::ALL {
+    for &layout in Layout::chosen(Depth::here()) {
         let mut run = Run::new(bound, &[layout]);
         match quietly(|| body(&mut run)) {
             Ok(()) => panic!("{name} found nothing in {run:?}"),

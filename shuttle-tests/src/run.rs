@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 use std::thread;
@@ -84,16 +83,21 @@ fn config() -> Config {
     config
 }
 
-/// The seeds of so many schedules: others each time, unless one is asked for.
+/// The seeds of so many schedules: the same ones in every run, unless `SHUTTLE_STREAM` says otherwise, or
+/// `SHUTTLE_RANDOM_SEED` names a single one.
 fn seeds(schedules: usize) -> Vec<u64> {
     if let Ok(seed) = std::env::var("SHUTTLE_RANDOM_SEED") {
         return vec![seed.parse().expect("a seed is a number")];
     }
-    let state = RandomState::new();
-    let seeds = schedules.div_ceil(OF_A_SEED);
-    (0..seeds * times())
-        .map(|seed| state.hash_one(seed))
-        .collect()
+    let seeds = schedules.div_ceil(OF_A_SEED) as u64;
+    let first = stream().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (0..seeds).map(|seed| first.wrapping_add(seed)).collect()
+}
+
+/// Which seeds are taken: a failure of another stream is repeated by its number.
+fn stream() -> u64 {
+    let stream = std::env::var("SHUTTLE_STREAM");
+    stream.map_or(1, |stream| stream.parse().expect("a stream is a number"))
 }
 
 thread_local! {
@@ -105,10 +109,10 @@ pub fn reached(what: &'static str) {
     REACHED.with_borrow_mut(|reached| reached.insert(what));
 }
 
-/// How many times as many schedules are wanted.
-fn times() -> usize {
-    let times = std::env::var("SHUTTLE_TIMES");
-    times.map_or(1, |times| times.parse().expect("times is a number"))
+/// How many of the schedules of a model that works are taken, in hundredths: `SHUTTLE_PERCENT`, or all.
+fn percent() -> usize {
+    let percent = std::env::var("SHUTTLE_PERCENT");
+    percent.map_or(100, |percent| percent.parse().expect("percent is a number"))
 }
 
 /// Runs a model on so many schedules of each kind. On those of each kind it must come to all of this, or what it
@@ -119,7 +123,7 @@ fn times() -> usize {
 /// If one of them fails.
 pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body) {
     for kind in Kind::ALL {
-        let seeds = seeds(schedules);
+        let seeds = seeds(schedules * percent() / 100);
         REACHED.take();
         for &seed in &seeds {
             if let Err((number, message)) = kind.run(seed, body) {
@@ -136,8 +140,9 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
             panic!("{name} never reached: {missed} ({})", kind.name());
         }
         println!(
-            "model   {name:<64} | {:<12} | schedules {:>7}",
+            "model   {name:<64} | {:<12} | stream {} | schedules {:>7}",
             kind.name(),
+            stream(),
             seeds.len() * OF_A_SEED
         );
     }

@@ -9,8 +9,8 @@ use super::{
 };
 use crate::quota::ConfigError;
 
-/// An algorithm that can leave a part of its burst to those who hold permits that they have not used,
-/// as [`Leases`](crate::Leases) do.
+/// An algorithm that can set a part of its burst aside for permits that are held but not yet used, as
+/// `Leases` needs it.
 pub trait Lend: GiveBack + Forecast + Sized {
     /// The most that can be lent: as a rule all but one permit of what is had at once; 0 if nothing can.
     fn most_lent(&self) -> u64;

@@ -21,9 +21,9 @@
 //! | [`Requota`] | it is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | its word can move to another clock | |
 //! | [`Gauge`] | it can say how much it has counted | `level` |
-//! | [`Split`] | it can be kept in several words | all, of a [`Sharded`](crate::Sharded) |
+//! | [`Split`] | it can be kept in several words | all, of a `Sharded` |
 //! | [`Settings`] | its parameters can be kept in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
-//! | [`Lend`] | it can leave room for permits that are lent | those of a [`Lease`](crate::Lease) |
+//! | [`Lend`] | it can leave room for permits that are lent | those of a `Lease` |
 //!
 //! All algorithms of this crate have all of them but [`Reserve`], which the buckets have. [`AnyAlgorithm`] is any of them, chosen at run time.
 

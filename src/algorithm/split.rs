@@ -5,8 +5,7 @@ use super::{
     TokenBucket,
 };
 
-/// An algorithm whose limit can be kept in parts, each with a word of its own, as
-/// [`Sharded`](crate::Sharded) does.
+/// An algorithm whose limit can be kept in parts, each with a word of its own, as `Sharded` does.
 ///
 /// What the parts promise adds up to what the whole promises, neither more nor less.
 pub trait Split: Forecast + GiveBack + Sized {

@@ -6,17 +6,17 @@ use crossbeam_utils::CachePadded;
 use super::{Clock, Tick};
 use crate::primitive::{AtomicU64, Ordering, const_unless_loom};
 
-/// A clock whose reading is one relaxed load of what somebody else read.
+/// A clock whose reading is one relaxed load of a tick that was read before.
 ///
-/// That somebody is either the caller's own loop, which calls [`refresh`](Self::refresh) once a
-/// turn (or [`advance_to`](Self::advance_to) with a tick it has), or an [`Upkeep`] thread. It never
-/// goes back: the latest tick that anybody brought stays.
+/// Either the caller's own loop brings it forward, by `refresh` once a turn (or by
+/// [`advance_to`](Self::advance_to) with a tick it has), or an `Upkeep` thread does. It never goes
+/// back: the latest tick stays.
 ///
 /// # How stale it may be
 ///
 /// With a loop of your own: as old as the last refresh. With an upkeep thread: the interval it was
 /// started with ([`staleness`](Self::staleness) tells) and whatever the system lets the thread
-/// oversleep ([`age`](Self::age) measures it). A stale clock runs behind, so limits fill late by
+/// oversleep (`age` measures it). A stale clock runs behind, so limits fill late by
 /// as much and never early.
 ///
 /// ```

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`SystemClock`] | the processor's counter and a multiplication | everything |
 //! | [`CoarseClock`] | one relaxed load | loops that read the time once a turn |
-//! | [`ManualClock`] | one relaxed load | tests and simulations |
+//! | `ManualClock` (feature `std`) | one relaxed load | tests and simulations |
 //! | [`NoClock`] | cannot be read | callers that always say what time it is |
 
 mod coarse;

@@ -3,8 +3,8 @@ use core::time::Duration;
 
 /// Lets futures sleep: what waiting needs of a runtime.
 ///
-/// `TokioTimer` is there with the feature `tokio`, and [`ManualClock`](crate::ManualClock) is one too. Any other
-/// runtime's is a few lines:
+/// `TokioTimer` comes with the feature `tokio`, and `ManualClock` is a timer too. A timer for another
+/// runtime is a few lines:
 ///
 /// ```
 /// use std::time::Duration;

@@ -235,8 +235,8 @@ impl<A: Reserve> Step for Ahead<'_, A> {
 }
 
 impl<A: Reserve, P: Place> At<'_, A, P> {
-    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: [`Granted::due`] says when. What
-    /// [`Limiter::reserve`](crate::Limiter::reserve) and all that waits is made of.
+    /// Takes `n` permits if they are there, or will be at `latest` or sooner: [`Granted::due`] says when.
+    /// `Limiter::reserve` and all waiting verbs are built on it.
     ///
     /// # Errors
     ///

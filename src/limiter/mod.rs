@@ -172,8 +172,8 @@ impl<A: Algorithm, C> Limiter<A, C> {
         self.at(now).try_acquire_n(n)
     }
 
-    /// Forgets everything: the limiter is fresh and full again. It allows one burst more; and those who wait for
-    /// permits that they have [reserved](Self::reserve) go when they were told, besides.
+    /// Forgets everything: the limiter is fresh and full again. This allows one burst more, and callers
+    /// that wait for reserved permits still go when they were told.
     ///
     /// ```
     /// # fn main() -> Result<(), tollgate::ConfigError> {

@@ -1,3 +1,7 @@
+use core::cell::RefCell;
+use std::collections::HashMap;
+use std::vec::Vec;
+
 use super::AtomicU64;
 use crate::primitive::Ordering;
 
@@ -8,7 +12,16 @@ pub struct AtomicU128 {
     number: AtomicU64,
 }
 
-static PAIRS: std::sync::Mutex<std::vec::Vec<u128>> = std::sync::Mutex::new(std::vec::Vec::new());
+/// The pairs of the models that run on this thread of the system, as all threads of a model do.
+#[derive(Default)]
+struct Pairs {
+    by_number: Vec<u128>,
+    numbers: HashMap<u128, u64>,
+}
+
+std::thread_local! {
+    static PAIRS: RefCell<Pairs> = RefCell::default();
+}
 
 #[allow(missing_docs, reason = "as portable-atomic's")]
 impl AtomicU128 {
@@ -19,22 +32,18 @@ impl AtomicU128 {
     }
 
     fn number_of(pair: u128) -> u64 {
-        let mut pairs = PAIRS
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let known = pairs.iter().position(|known| *known == pair);
-        let place = known.unwrap_or_else(|| {
-            pairs.push(pair);
-            pairs.len() - 1
-        });
-        place as u64
+        PAIRS.with_borrow_mut(|pairs| {
+            let next = pairs.by_number.len() as u64;
+            let number = *pairs.numbers.entry(pair).or_insert(next);
+            if number == next {
+                pairs.by_number.push(pair);
+            }
+            number
+        })
     }
 
     fn pair_of(number: u64) -> u128 {
-        let pairs = PAIRS
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        pairs[number as usize]
+        PAIRS.with_borrow(|pairs| pairs.by_number[number as usize])
     }
 
     pub fn is_lock_free() -> bool {

@@ -1,0 +1,263 @@
+//! A quota that is changed in use: no decision mixes two quotas, whatever is changed meanwhile; no change is lost,
+//! and no permit comes from nowhere; who stops in the middle of a change stops nobody. And mistakes in that are
+//! found.
+
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Adjustable, Granted, Keep, NoClock, Quota, Tick};
+use tollgate_loom_tests::total::Strict as Total;
+use tollgate_loom_tests::{
+    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+};
+
+type Gate = Adjustable<Total, NoClock>;
+type Deed = Any<Gate, Option<Granted>>;
+type Play = AnyPlay<Gate, Option<Granted>>;
+
+/// What is there at first.
+const LIMIT: u64 = 3;
+const NOW: Tick = Tick::from_nanos(5);
+
+fn take(n: u64) -> Deed {
+    Deed::new(format!("take {n}"), move |gate, memory| {
+        match gate.at(NOW).try_acquire_n(n) {
+            Ok(granted) => {
+                *memory = Some(granted);
+                Answer::Granted(granted)
+            }
+            Err(denied) => Answer::Denied(denied),
+        }
+    })
+}
+
+fn undo() -> Deed {
+    Deed::new("undo", |gate, memory| match memory.take() {
+        Some(granted) => Answer::CameBack(gate.at(NOW).undo(granted)),
+        None => Answer::Done,
+    })
+}
+
+fn refund(n: u64) -> Deed {
+    Deed::new(format!("refund {n}"), move |gate, _| {
+        Answer::CameBack(gate.at(NOW).refund(n))
+    })
+}
+
+fn available() -> Deed {
+    Deed::new("available", |gate, _| {
+        Answer::Count(gate.at(NOW).available())
+    })
+}
+
+fn reset() -> Deed {
+    Deed::new("reset", |gate, _| {
+        gate.reset();
+        Answer::Done
+    })
+}
+
+fn set(limit: u64, keep: Keep) -> Deed {
+    Deed::new(format!("set {limit}, {keep:?}"), move |gate, _| {
+        let quota = Quota::per(limit, Duration::from_secs(1));
+        Answer::Is(gate.at(NOW).set_quota(quota, keep).is_ok())
+    })
+}
+
+fn as_is(limit: u64) -> Deed {
+    set(limit, Keep::AsIs)
+}
+
+/// What is there afterwards, and under which quota.
+fn play() -> Play {
+    Play::at(|| Adjustable::starting_at(Total::of(LIMIT), NoClock, NOW)).after(|gate, _| {
+        vec![
+            Answer::Count(gate.at(NOW).available()),
+            Answer::Count(gate.quota().permits()),
+        ]
+    })
+}
+
+/// As many as there were, and not one more, are had, however often the quota is changed as it is.
+fn counted() -> Play {
+    play().rule(|played| {
+        let taken = taken(played);
+        assert!(taken <= LIMIT, "{taken} permits of {LIMIT}");
+    })
+}
+
+fn taken(played: &Played) -> u64 {
+    let taken = played.all().map(|answer| match answer {
+        Answer::Granted(granted) => granted.n(),
+        _ => 0,
+    });
+    taken.sum()
+}
+
+/// One changes the quota, and the other does each of the others.
+fn against_each_verb(run: &mut Run) {
+    for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
+        for limit in [1, 6] {
+            for verb in [take(1), take(3), undo(), refund(1), available(), reset()] {
+                let sets = play().actor(&[set(limit, keep)]);
+                sets.actor_after(&[take(1)], &[verb]).explore(run);
+            }
+        }
+    }
+}
+
+/// A denial, and then a grant, against a change that makes room.
+fn against_denials(run: &mut Run) {
+    let sets = counted().actor(&[as_is(1), as_is(4)]);
+    sets.actor_after(&[take(1)], &[take(2), take(1)])
+        .explore(run);
+}
+
+/// Two change it.
+fn against_another(run: &mut Run) {
+    let one = counted().actor(&[as_is(4)]);
+    one.actor_after(&[take(1)], &[as_is(2)]).explore(run);
+    let one = play().actor(&[set(6, Keep::Scaled)]);
+    one.actor_after(&[take(1)], &[set(1, Keep::Fresh)])
+        .explore(run);
+}
+
+/// Who is late by two changes: its parameters are overwritten while it reads them. One takes what there is, and one
+/// asks for what is there only after the first change.
+fn late(run: &mut Run) {
+    for n in [1, 4] {
+        let sets = counted().actor(&[as_is(4), as_is(5)]);
+        sets.actor(&[take(n)]).explore_rules(run);
+    }
+}
+
+/// Grants from before a change, undone after it or while it is made.
+fn undone(run: &mut Run) {
+    let sets = counted().actor(&[as_is(4)]);
+    sets.actor_after(&[take(2)], &[undo()]).explore(run);
+}
+
+/// A decision between a look and the exchange of a change; and the same word under two versions.
+fn carried(run: &mut Run) {
+    let sets = counted().actor(&[as_is(2)]);
+    sets.actor(&[take(1), take(1)]).explore(run);
+    let fresh = play().actor(&[set(4, Keep::Fresh)]);
+    fresh.actor(&[take(1)]).explore(run);
+}
+
+fn three(run: &mut Run) {
+    let sets = counted().actor(&[as_is(2)]);
+    let takes = sets.actor_after(&[take(1)], &[take(1)]);
+    takes.actor(&[take(1)]).explore(run);
+    let two_set = counted().actor(&[as_is(4)]).actor(&[as_is(5)]);
+    two_set.actor(&[take(2)]).explore(run);
+}
+
+/// Who changes the quota, or decides, stops for ever, before each of its operations in turn: others decide, and
+/// no permit is lost but those that the smaller quota can't hold, or that were being taken. (Others who change it
+/// would wait, so there are none.)
+fn one_stops(run: &mut Run) {
+    let casts: [(u64, [&[Deed]; 2]); 3] = [
+        (0, [&[as_is(6)], &[take(1), available(), take(1)]]),
+        (1, [&[as_is(2)], &[take(2), take(1)]]),
+        (2, [&[take(1)], &[as_is(2), take(1)]]),
+    ];
+    for (lost, [stops, goes_on]) in casts {
+        let play = counted().actor(stops).actor(goes_on);
+        let play = play.after(|gate, _| {
+            // A grant that is not taken again.
+            let left = gate.at(NOW).take_up_to(LIMIT);
+            vec![Answer::Granted(left)]
+        });
+        let play = play.rule(move |played| {
+            let taken = taken(played);
+            assert!(taken + lost >= LIMIT, "{taken} permits of {LIMIT}");
+        });
+        play.explore_stopping(run, 0);
+    }
+}
+
+const NO_ORDER: &str = "no order";
+const MIXED: &str = "two quotas are mixed | another quota";
+
+#[test]
+fn a_decision_is_of_one_version() {
+    let name = "adjust::a_decision_is_of_one_version";
+    model(name, Some(2), against_each_verb);
+    model(name, Some(2), against_denials);
+    stored(name, NO_ORDER, Some(2), carried);
+    for operation in ["self.pair.load", ".compare_exchange_weak(old, new"] {
+        relaxed("adjust", site(operation), MIXED, Some(2), against_denials);
+    }
+}
+
+#[test]
+fn a_late_one_mixes_nothing() {
+    model("adjust::a_late_one_mixes_nothing", Some(2), late);
+    for mistake in [Mistake::ReadsUnchecked, Mistake::SaysAfterwards] {
+        mistaken("adjust", mistake, MIXED, Some(2), late);
+    }
+    let for_ever = "exceeded maximum number of branches";
+    let store = site("self.version.store");
+    relaxed("adjust", store, for_ever, Some(2), late);
+    let fence = site("fence(Ordering::Release)");
+    relaxed("adjust", fence, MIXED, Some(2), late);
+    // Whichever comes first: without it, who looks again may also look for ever.
+    let fence = site("fence(Ordering::Acquire)");
+    relaxed(
+        "adjust",
+        fence,
+        &format!("{MIXED} | {for_ever}"),
+        Some(2),
+        late,
+    );
+}
+
+#[test]
+fn no_change_is_lost() {
+    model("adjust::no_change_is_lost", Some(3), against_another);
+}
+
+#[test]
+fn a_grant_of_before_is_not_undone() {
+    let name = "adjust::a_grant_of_before_is_not_undone";
+    model(name, Some(3), undone);
+    mistaken("adjust", Mistake::UndoesOldMarks, MIXED, Some(3), undone);
+}
+
+#[test]
+fn the_word_is_carried_over_in_the_same_exchange() {
+    let name = "adjust::the_word_is_carried_over_in_the_same_exchange";
+    model(name, Some(3), carried);
+    for mistake in [Mistake::ComparesTheWordAlone, Mistake::CarriesAfterwards] {
+        let why = "two quotas are mixed | another quota | no order | overflow";
+        mistaken("adjust", mistake, why, Some(3), carried);
+    }
+}
+
+#[test]
+fn three_at_once() {
+    model("adjust::three_at_once", Some(2), three);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    model("adjust::who_stops_stops_nobody", Some(2), one_stops);
+}
+
+/// In the file that has the operations.
+fn site(operation: &'static str) -> Site {
+    let (ring, parameters) = (
+        include_str!("../../../src/adjustable/ring.rs"),
+        include_str!("../../../src/parameters.rs"),
+    );
+    let (file, text) = match ring.contains(operation) {
+        true => ("adjustable/ring.rs", ring),
+        false => ("src/parameters.rs", parameters),
+    };
+    Site {
+        file,
+        text,
+        operation,
+    }
+}

@@ -1,0 +1,85 @@
+//! Threads whose ticks differ keep the bound `burst + rate * (b - a)` together, over every interval
+//! of every execution.
+
+use std::time::Duration;
+
+use tollgate::history::Bound;
+use tollgate::{Algorithm, Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate_loom_tests::{Subject, broken, model, places, samples, suite};
+
+#[test]
+fn it_holds_at_different_ticks() {
+    model(
+        "bound::it_holds_at_different_ticks, token bucket",
+        Some(3),
+        |run| {
+            suite::the_bound_at_different_ticks(&samples::bucket(places::cell), run);
+        },
+    );
+    model("bound::it_holds_at_different_ticks, GCRA", Some(3), |run| {
+        suite::the_bound_at_different_ticks(&samples::spaced(places::cell).at(20, 22), run);
+    });
+    model(
+        "bound::it_holds_at_different_ticks, rounding bucket",
+        Some(3),
+        |run| {
+            suite::the_bound_at_different_ticks(&samples::rounding_bucket(places::cell), run);
+        },
+    );
+}
+
+#[test]
+fn it_breaks_in_broken_cells() {
+    broken("bound::compares and stores", "no order", Some(3), |run| {
+        suite::the_bound_at_different_ticks(&samples::bucket(places::stores), run);
+    });
+    broken(
+        "bound::exchanges whatever is there",
+        "no order",
+        Some(3),
+        |run| {
+            suite::the_bound_at_different_ticks(&samples::spaced(places::insists).at(20, 22), run);
+        },
+    );
+}
+
+#[test]
+fn a_single_permit_too_many_is_found() {
+    // The bucket that promises 2 at once, held to 1.
+    let quota = Quota::per(1, Duration::from_nanos(2)).burst(1);
+    let bound = Bound::of_quota(quota).expect("a quota");
+    let why = "more than was promised";
+    broken("bound::one permit too many", why, Some(3), |run| {
+        let subject = samples::bucket(places::cell).promising(bound);
+        suite::the_bound_at_different_ticks(&subject, run);
+    });
+}
+
+/// Takes a caller with an older tick at its word, and turns the limiter back to it.
+struct TurnsBack(TokenBucket);
+
+impl Algorithm for TurnsBack {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let seen = word.min(now.as_nanos() + 2);
+        self.0.step(seen, now, n)
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.available(word, now)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.0.is_idle(word, now)
+    }
+}
+
+#[test]
+fn it_breaks_where_time_is_turned_back() {
+    let quota: Quota = "1/2ns burst 2".parse().expect("a quota");
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    let why = "an admission lowered the word";
+    broken("bound::turns back to an older tick", why, Some(3), |run| {
+        let subject = Subject::new(move || TurnsBack(bucket));
+        suite::the_bound_at_different_ticks(&subject.at(20, 25), run);
+    });
+}

@@ -1,0 +1,189 @@
+//! The clocks that threads share: no advance of a manual clock is lost, a coarse clock never goes
+//! back, and a limiter whose clock another thread moves keeps its bound.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::{Clock, CoarseClock, Limiter, ManualClock, Quota, Tick, TokenBucket};
+use tollgate_loom_tests::{Expected, Run, actor, broken, model};
+
+/// A clock that is moved by a tick or to one.
+trait Movable: Clock + Send + Sync + 'static {
+    fn make() -> Self;
+    fn move_by(&self, nanos: u64) -> Tick;
+}
+
+impl Movable for ManualClock {
+    fn make() -> Self {
+        Self::new()
+    }
+
+    fn move_by(&self, nanos: u64) -> Tick {
+        self.advance(Duration::from_nanos(nanos))
+    }
+}
+
+/// Moved to, not by: it never goes back.
+impl Movable for CoarseClock {
+    fn make() -> Self {
+        Self::new()
+    }
+
+    fn move_by(&self, nanos: u64) -> Tick {
+        self.advance_to(Tick::from_nanos(nanos))
+    }
+}
+
+/// Broken: adds by a load and a store.
+struct AddsByStore(AtomicU64);
+
+/// Broken: brings a tick by a load and a store.
+struct StoresLatest(AtomicU64);
+
+impl Clock for AddsByStore {
+    fn now(&self) -> Tick {
+        Tick::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Clock for StoresLatest {
+    fn now(&self) -> Tick {
+        Tick::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Movable for AddsByStore {
+    fn make() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    fn move_by(&self, nanos: u64) -> Tick {
+        let next = self.now().saturating_add(Duration::from_nanos(nanos));
+        self.0.store(next.as_nanos(), Ordering::Relaxed);
+        next
+    }
+}
+
+impl Movable for StoresLatest {
+    fn make() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    fn move_by(&self, nanos: u64) -> Tick {
+        let next = self.now().max(Tick::from_nanos(nanos));
+        self.0.store(next.as_nanos(), Ordering::Relaxed);
+        next
+    }
+}
+
+/// Two threads move the clock, by (or to) 5 and 9: what each was told, and the time at the end.
+fn two_moves<C: Movable>(run: &mut Run, outcomes: [(u64, u64, u64); 2]) {
+    let expected = Expected::all(outcomes.to_vec());
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let clock = Arc::new(C::make());
+        let actors = [5, 9].map(|nanos| {
+            let clock = Arc::clone(&clock);
+            actor(move || clock.move_by(nanos).as_nanos())
+        });
+        let told = layout.act(actors.into());
+        noted.note(&(told[0], told[1], clock.now().as_nanos()));
+    });
+    expected.assert_reached();
+}
+
+/// One thread brings 5 and then 9, another 7, a third reads twice: the readings never go back.
+fn two_readings<C: Movable>(run: &mut Run) {
+    let ticks = [0, 5, 7, 9];
+    let pairs = ticks
+        .iter()
+        .flat_map(|one| ticks.iter().map(move |other| (*one, *other)));
+    let expected = Expected::all(pairs.filter(|(one, other)| one <= other).collect());
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let clock = Arc::new(C::make());
+        let (one, other, reader) = (Arc::clone(&clock), Arc::clone(&clock), Arc::clone(&clock));
+        let actors = vec![
+            actor(move || (one.move_by(5), one.move_by(9))),
+            actor(move || (other.move_by(7), Tick::ZERO)),
+            actor(move || (reader.now(), reader.now())),
+        ];
+        let told = layout.act(actors);
+        assert_eq!(told[0].1.as_nanos(), 9, "an advance was lost");
+        assert_eq!(clock.now().as_nanos(), 9, "the clock went back");
+        noted.note(&(told[2].0.as_nanos(), told[2].1.as_nanos()));
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn two_advances_are_both_counted() {
+    model("clock::two_advances_are_both_counted", None, |run| {
+        two_moves::<ManualClock>(run, [(5, 14, 14), (14, 9, 14)]);
+    });
+    broken(
+        "clock::adds by a load and a store",
+        "no order",
+        None,
+        |run| {
+            two_moves::<AddsByStore>(run, [(5, 14, 14), (14, 9, 14)]);
+        },
+    );
+}
+
+#[test]
+fn coarse_clock_never_goes_back() {
+    model("clock::coarse_clock_never_goes_back", Some(3), |run| {
+        two_moves::<CoarseClock>(run, [(5, 9, 9), (9, 9, 9)]);
+        two_readings::<CoarseClock>(run);
+    });
+    broken(
+        "clock::brings a tick by a load and a store",
+        "no order",
+        None,
+        |run| {
+            two_moves::<StoresLatest>(run, [(5, 9, 9), (9, 9, 9)]);
+        },
+    );
+    broken(
+        "clock::brings ticks by a load and a store",
+        "went back",
+        Some(3),
+        |run| {
+            two_readings::<StoresLatest>(run);
+        },
+    );
+}
+
+/// Two threads ask a limiter of one permit every 2 ns while a third moves its clock by 2. Seen are
+/// what each got, and what is there at the end.
+fn follow(run: &mut Run) {
+    let expected = Expected::all(vec![
+        (1, 0, 1), // both asked before the clock moved
+        (0, 1, 1),
+        (1, 0, 0), // both after it, or one after it and the other with the time from before
+        (0, 1, 0),
+        (1, 1, 0), // one before and one after it
+    ]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let bucket = TokenBucket::new(Quota::per(1, Duration::from_nanos(2))).expect("a quota");
+        let clock = ManualClock::at(Tick::from_nanos(10));
+        let gate = Arc::new(Limiter::with_clock(bucket, clock.clone()));
+        let asks = || {
+            let gate = Arc::clone(&gate);
+            actor(move || gate.try_acquire().map_or(0, |granted| granted.n()))
+        };
+        let moves = actor(move || clock.advance(Duration::from_nanos(2)).as_nanos());
+        let told = layout.act(vec![asks(), asks(), moves]);
+        assert_eq!(told[2], 12);
+        noted.note(&(told[0], told[1], gate.available()));
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn a_limiter_follows_its_clock() {
+    model("clock::a_limiter_follows_its_clock", Some(3), follow);
+}

@@ -1,0 +1,350 @@
+//! Concurrency: who enters, leaves, waits, gives up and sets the limit, against each other. Nobody who waits is
+//! passed or forgotten, and nothing is lost. (concurrency_word.rs has what the word alone promises.)
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Concurrency, Denied, Enter, Inside};
+use tollgate_loom_tests::{Expected, Run, actor, mistaken, model};
+
+type Gate = Arc<Concurrency>;
+type Guard = Inside<Gate>;
+
+fn gate(limit: u64) -> Gate {
+    Arc::new(Concurrency::new(limit).expect("a limit"))
+}
+
+/// Whether somebody was woken, which loom does not see.
+#[derive(Default)]
+struct Bell(Mutex<bool>);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+}
+
+/// Somebody who waits, and is polled by hand: nobody blocks, so who is forgotten is seen at the end. (A thread
+/// that loom finds blocked can't unwind.)
+struct Waiter {
+    enter: Enter<Gate>,
+    bell: Arc<Bell>,
+    guard: Option<Guard>,
+    refused: bool,
+}
+
+impl Waiter {
+    /// Asks once.
+    fn new(gate: &Gate, n: u64) -> Self {
+        let mut waiter = Self {
+            enter: gate.enter_owned(n),
+            bell: Arc::default(),
+            guard: None,
+            refused: false,
+        };
+        waiter.poll();
+        waiter
+    }
+
+    fn poll(&mut self) {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        match Pin::new(&mut self.enter).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Ok(guard)) => self.guard = Some(guard),
+            Poll::Ready(Err(_)) => self.refused = true,
+            Poll::Pending => {}
+        }
+    }
+
+    /// When all have come to their end: what it was told, also if it has to ask once more. Then it leaves.
+    fn end(mut self) -> &'static str {
+        let at_once = self.guard.is_some() || self.refused;
+        if !at_once {
+            self.poll();
+        }
+        let woken = *self.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (self.guard.is_some() || self.refused, at_once || woken) {
+            (true, false) => "not woken",
+            (true, true) if self.refused => "refused",
+            (true, true) => "inside",
+            (false, _) => "waits",
+        }
+    }
+}
+
+/// What try_enter says, in a word.
+fn said<T>(entered: &Result<T, Denied>) -> &'static str {
+    match entered {
+        Ok(_) => "inside",
+        Err(denied) if denied.is_permanent() => "refused",
+        Err(_) => "busy",
+    }
+}
+
+/// What must be so when all have left.
+fn check_empty(gate: &Concurrency) {
+    let (inside, waiting) = (gate.inside(), gate.waiting());
+    assert_eq!((inside, waiting), (0, 0), "something was lost");
+}
+
+/// One leaves a full gate while two come to wait, of which one wants all.
+fn leave_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(2).expect("room");
+        let wait = |n| {
+            let gate = Arc::clone(&gate);
+            actor(move || Some(Waiter::new(&gate, n)))
+        };
+        let leave = actor(move || {
+            drop(held);
+            None
+        });
+        let told = layout.act(vec![leave, wait(2), wait(1)]);
+        let mut waiters: Vec<Waiter> = told.into_iter().flatten().collect();
+        // Who is inside leaves, and then the other one is.
+        waiters.sort_by_key(|waiter| waiter.guard.is_none());
+        let inside = gate.inside();
+        let (first, other) = (waiters.remove(0), waiters.remove(0));
+        let others_turn = *other.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = match others_turn && first.guard.is_none() {
+            true => [other.end(), first.end()],
+            false => [first.end(), other.end()],
+        };
+        assert_eq!(ends, ["inside", "inside"], "somebody was forgotten");
+        assert!((1..=2).contains(&inside), "nobody came in");
+        check_empty(&gate);
+    });
+}
+
+/// The same in threads that sleep: loom would find one that nobody wakes.
+fn threads_sleep(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let wait = actor(move || one.enter().wait().map(|guard| guard.n()));
+        let leave = actor(move || {
+            drop(held);
+            other.enter().wait().map(|guard| guard.n())
+        });
+        assert_eq!(layout.act(vec![wait, leave]), [Ok(1), Ok(1)]);
+        check_empty(&gate);
+    });
+}
+
+#[test]
+fn nobody_is_forgotten() {
+    model("one leaves, two wait", Some(3), leave_against_enter);
+    model("two sleep in turn", Some(3), threads_sleep);
+    let why = "somebody was forgotten";
+    for mistake in [Mistake::LeavesSilently, Mistake::WaitsBlindly] {
+        mistaken(
+            "one leaves, two wait",
+            mistake,
+            why,
+            Some(2),
+            leave_against_enter,
+        );
+    }
+}
+
+/// One leaves while another tries to enter, and a third stands in line.
+fn leave_against_try(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(2).expect("room");
+        let waiter = Waiter::new(&gate, 2);
+        let newcomer = Arc::clone(&gate);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                "left"
+            }),
+            actor(move || said(&newcomer.try_enter_owned(1))),
+        ]);
+        let end = waiter.end();
+        assert_eq!((told[1], end), ("busy", "inside"), "who waits was passed");
+        check_empty(&gate);
+    });
+}
+
+#[test]
+fn nobody_is_passed() {
+    model("one leaves, one tries, one waits", None, leave_against_try);
+    let why = "who waits was passed";
+    mistaken(
+        "one leaves, one tries, one waits",
+        Mistake::Overtakes,
+        why,
+        None,
+        leave_against_try,
+    );
+}
+
+/// Two stand in line. One leaves while the first of them gives up, who may have been let in already.
+fn leave_against_give_up(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (first, second) = (Waiter::new(&gate, 1), Waiter::new(&gate, 1));
+        layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
+        let end = second.end();
+        assert_eq!(end, "inside", "what was handed over was lost");
+        check_empty(&gate);
+    });
+}
+
+/// The first in line wants more than there is and gives up, while another comes for whom there is room.
+fn enter_against_give_up(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(1).expect("room");
+        let large = Waiter::new(&gate, 2);
+        let newcomer = Arc::clone(&gate);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(large);
+                None
+            }),
+            actor(move || Some(Waiter::new(&newcomer, 1))),
+        ]);
+        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        drop(held);
+        assert_eq!(ends, ["inside"], "somebody was forgotten");
+        check_empty(&gate);
+    });
+}
+
+#[test]
+fn who_gives_up_loses_nothing() {
+    let name = "one leaves, one gives up, one waits";
+    model(name, None, leave_against_give_up);
+    let (mistake, why) = (Mistake::KeepsWhatWasHanded, "what was handed over was lost");
+    mistaken(name, mistake, why, None, leave_against_give_up);
+    let name = "one gives up, one comes";
+    model(name, None, enter_against_give_up);
+    let (mistake, why) = (Mistake::GivesUpSilently, "somebody was forgotten");
+    mistaken(name, mistake, why, None, enter_against_give_up);
+}
+
+/// One leaves while the time of one who waits is over: it is let in, or too late, and nothing between.
+fn leave_against_timeout(run: &mut Run) {
+    let expected = Expected::all(vec!["inside", "busy"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let other = Arc::clone(&gate);
+        let told = layout.act(vec![
+            actor(move || {
+                drop(held);
+                "left"
+            }),
+            // It is over when it is looked at.
+            actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
+        ]);
+        check_empty(&gate);
+        noted.note(&told[1]);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn who_is_late_loses_nothing() {
+    let name = "one leaves, the time of one is over";
+    model(name, None, leave_against_timeout);
+    let (mistake, why) = (Mistake::TooLateAnyhow, "something was lost");
+    mistaken(name, mistake, why, None, leave_against_timeout);
+}
+
+/// The limit is raised while one comes.
+fn raise_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(1);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.set_limit(2), Ok(1));
+                None
+            }),
+            actor(move || Some(Waiter::new(&other, 1))),
+        ]);
+        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        drop(held);
+        assert_eq!(ends, ["inside"], "somebody was forgotten");
+        assert_eq!(gate.limit(), 2);
+        check_empty(&gate);
+    });
+}
+
+/// The limit is lowered while one comes who wants as much as there was.
+fn lower_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        let held = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.set_limit(1), Ok(2));
+                None
+            }),
+            actor(move || Some(Waiter::new(&other, 2))),
+        ]);
+        let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
+        drop(held);
+        assert_eq!(ends, ["refused"], "somebody waits in vain");
+        check_empty(&gate);
+    });
+}
+
+/// The limit is lowered while one leaves and enters again.
+fn lower_against_leave(run: &mut Run) {
+    let expected = Expected::all(vec!["inside", "busy"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let gate = gate(3);
+        let stays = gate.try_enter_owned(1).expect("room");
+        let goes = gate.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.set_limit(2), Ok(3));
+                None
+            }),
+            actor(move || {
+                drop(goes);
+                Some(other.try_enter_owned(2))
+            }),
+        ]);
+        let entered: Vec<_> = told.into_iter().flatten().collect();
+        let (said, inside) = (said(&entered[0]), gate.inside());
+        drop((entered, stays));
+        let right = if said == "inside" { 3 } else { 1 };
+        assert_eq!(inside, right, "somebody is not counted");
+        assert_eq!(gate.limit(), 2, "the limit was not set");
+        check_empty(&gate);
+        noted.note(&said);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn a_limit_is_set_beside_others() {
+    let name = "the limit is raised, one comes";
+    model(name, None, raise_against_enter);
+    let (mistake, why) = (Mistake::RaisesSilently, "somebody was forgotten");
+    mistaken(name, mistake, why, None, raise_against_enter);
+    let name = "the limit is lowered, one comes";
+    model(name, None, lower_against_enter);
+    let (mistake, why) = (Mistake::LowersSilently, "somebody waits in vain");
+    mistaken(name, mistake, why, None, lower_against_enter);
+    let name = "the limit is lowered, one leaves and comes";
+    model(name, None, lower_against_leave);
+    let (mistake, why) = (Mistake::SetsByStore, "not counted | was lost | was not set");
+    mistaken(name, mistake, why, None, lower_against_leave);
+}

@@ -1,0 +1,164 @@
+//! The word of a concurrency limit: never more inside than the limit, who enters sees what was done inside, and no
+//! peak is missed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate::primitive::{AtomicU64, Ordering::Relaxed};
+use tollgate::{Concurrency, Denied};
+use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored};
+
+fn gate(limit: u64) -> Arc<Concurrency> {
+    Arc::new(Concurrency::new(limit).expect("a limit"))
+}
+
+/// What try_enter says, in a word.
+fn said<T>(entered: &Result<T, Denied>) -> &'static str {
+    match entered {
+        Ok(_) => "inside",
+        Err(denied) if denied.is_permanent() => "refused",
+        Err(_) => "busy",
+    }
+}
+
+/// What must be so when all have left.
+fn check_empty(gate: &Concurrency) {
+    let (inside, waiting) = (gate.inside(), gate.waiting());
+    assert_eq!((inside, waiting), (0, 0), "something was lost");
+}
+
+/// In the file that has the operations.
+fn site(operation: &'static str) -> Site {
+    Site {
+        file: "concurrency/mod.rs",
+        text: include_str!("../../../src/concurrency/mod.rs"),
+        operation,
+    }
+}
+
+const ENTER: &str = "compare_exchange_weak(word.0, next.0, Acquire, Relaxed)";
+const LEAVE: &str = "self.word.fetch_sub(n, Release)";
+const NEW_PEAK: &str = "self.word.fetch_add(0, Release)";
+
+/// Two try to enter, each with a weight of two and a limit of three, and leave.
+fn two_try(run: &mut Run) {
+    let expected = Expected::all(vec![
+        ["inside", "busy"],
+        ["busy", "inside"],
+        ["inside", "inside"],
+    ]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let (gate, inside) = (gate(3), Arc::new(Mutex::new((0, 0))));
+        let actors = [2, 2].map(|n| {
+            let (gate, inside) = (Arc::clone(&gate), Arc::clone(&inside));
+            actor(move || {
+                let guard = gate.try_enter_owned(n);
+                let said = said(&guard);
+                if let Ok(guard) = guard {
+                    let note = |change: fn(u64, u64) -> u64| {
+                        let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+                        inside.0 = change(inside.0, n);
+                        inside.1 = inside.1.max(inside.0);
+                    };
+                    note(|inside, n| inside + n);
+                    // Something happens inside.
+                    let _ = gate.limit();
+                    note(|inside, n| inside - n);
+                    drop(guard);
+                }
+                said
+            })
+        });
+        let told = layout.act(actors.into());
+        let most = inside.lock().unwrap_or_else(PoisonError::into_inner).1;
+        assert!(most <= 3, "more inside than the limit: {most}");
+        check_empty(&gate);
+        noted.note(&[told[0], told[1]]);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn never_more_than_the_limit() {
+    model("two try to enter", None, two_try);
+    let why = "more inside than the limit | something was lost";
+    stored("two try to enter", why, None, two_try);
+}
+
+/// Two that are alone inside, one after the other: the second sees what the first wrote.
+fn one_after_the_other(run: &mut Run) {
+    run.explore(|layout| {
+        let (gate, data) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let actors = [(), ()].map(|()| {
+            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            actor(move || {
+                let guard = gate.try_enter().ok()?;
+                let seen = data.load(Relaxed);
+                data.store(seen + 1, Relaxed);
+                drop(guard);
+                Some(seen)
+            })
+        });
+        let told = layout.act(actors.into());
+        if let [Some(one), Some(other)] = told[..] {
+            assert_eq!(one + other, 1, "what was done inside was not seen");
+        }
+    });
+}
+
+/// The same where the second waits.
+fn one_waits_for_the_other(run: &mut Run) {
+    run.explore(|layout| {
+        let (gate, data) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let actors = [(), ()].map(|()| {
+            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            actor(move || {
+                let guard = gate.enter().wait().expect("room");
+                let seen = data.load(Relaxed);
+                data.store(seen + 1, Relaxed);
+                drop(guard);
+            })
+        });
+        layout.act(actors.into());
+        assert_eq!(data.load(Relaxed), 2, "what was done inside was not seen");
+    });
+}
+
+#[test]
+fn who_enters_sees_what_was_done_inside() {
+    let name = "one after the other";
+    model(name, None, one_after_the_other);
+    for operation in [ENTER, LEAVE] {
+        let why = "what was done inside was not seen";
+        relaxed(name, site(operation), why, None, one_after_the_other);
+    }
+    model("one waits for the other", None, one_waits_for_the_other);
+}
+
+/// The peak is reset while one enters, who stays: the new peak has it.
+fn reset_against_enter(run: &mut Run) {
+    run.explore(|layout| {
+        let gate = gate(2);
+        drop(gate.try_enter());
+        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let told = layout.act(vec![
+            actor(move || {
+                assert_eq!(one.reset_peak(), 1);
+                None
+            }),
+            actor(move || other.try_enter_owned(1).ok()),
+        ]);
+        drop(told);
+        assert_eq!(gate.peak(), 1, "a peak was missed");
+    });
+}
+
+#[test]
+fn no_peak_is_missed() {
+    let name = "the peak is reset, one enters";
+    model(name, None, reset_against_enter);
+    for operation in [NEW_PEAK, ENTER] {
+        let why = "a peak was missed";
+        relaxed(name, site(operation), why, None, reset_against_enter);
+    }
+}

@@ -1,0 +1,300 @@
+//! A table of keys: threads that bring the same key, decide on it, forget it, ban it, and need its place for another;
+//! each key has one slot at most, and is granted what it has and not one permit more, but for one burst each time that it
+//! is evicted or forgotten; who stops stops nobody. And mistakes in that are found.
+
+use tollgate::Overflow;
+use tollgate::primitive::modelled::Mistake;
+use tollgate_loom_tests::tables::{
+    self, A, B, C, Deed, Play, Table, Y, available, ban, bucket, charge, forget, refund, reset,
+    take, take_up_to, undo,
+};
+use tollgate_loom_tests::{Answer, Run, Site, mistaken, model, relaxed, stored};
+
+const NOW: u64 = 5;
+const BURST: u64 = 2;
+
+/// A table of two slots.
+fn two_slots() -> Table {
+    tables::table(bucket(BURST), 2)
+}
+
+/// A play at it, after which these keys are asked for.
+fn play(keys: &'static [u64]) -> Play {
+    tables::play(two_slots, keys, NOW)
+}
+
+/// The same, where permits are counted.
+fn counted(keys: &'static [u64]) -> Play {
+    tables::counted_play(two_slots, keys, NOW, BURST)
+}
+
+/// The same, of which one may stop.
+fn stopped(keys: &'static [u64]) -> Play {
+    tables::stopped_play(two_slots, keys, NOW)
+}
+
+fn one(key: u64) -> Deed {
+    take(key, 1, NOW)
+}
+
+fn both(key: u64) -> Deed {
+    take(key, BURST, NOW)
+}
+
+/// Two bring a new key, and each takes one permit or both.
+fn two_insert(run: &mut Run) {
+    for (one, other) in [(1, 1), (1, 2), (2, 2)] {
+        let both = play(&[A]).actor(&[take(A, one, NOW)]);
+        both.actor(&[take(A, other, NOW)]).explore(run);
+    }
+}
+
+/// One chooses the second slot because the first one is busy, and the other one then takes that.
+fn both_slots(run: &mut Run) {
+    let second = play(&[A, B]).actor_after(&[one(B)], &[one(A)]);
+    second.actor(&[forget(B), one(A)]).explore(run);
+}
+
+/// One of them takes twice, or the key goes and comes again meanwhile: an old claim is not a new one.
+fn insert_again(run: &mut Run) {
+    let twice = play(&[A]).actor(&[one(A)]);
+    twice.actor(&[one(A), one(A)]).explore(run);
+    let comes_again = play(&[A]).actor(&[one(A)]);
+    let comes_again = comes_again.actor(&[one(A), forget(A), one(A)]);
+    comes_again.explore(run);
+}
+
+/// Two keys need the same slot.
+fn two_keys(run: &mut Run) {
+    for other in [B, Y] {
+        let keys = if other == B { &[A, B] } else { &[A, Y] };
+        let two = play(keys).actor(&[one(A), one(A)]);
+        two.actor(&[both(other)]).explore(run);
+    }
+}
+
+fn three_insert(run: &mut Run) {
+    let three = play(&[A]).actor(&[one(A)]).actor(&[one(A)]);
+    three.actor(&[one(A)]).explore(run);
+    // A claim takes room for a moment, in which another key may be evicted for want of it.
+    let two_keys = counted(&[A, B]).actor(&[one(A)]).actor(&[one(A)]);
+    two_keys.actor(&[one(B)]).explore_openly(run);
+}
+
+/// Each verb of a key that is there against each other.
+fn decide(run: &mut Run) {
+    let verbs = || {
+        [
+            one(A),
+            both(A),
+            take_up_to(A, 2, NOW),
+            undo(A, NOW),
+            refund(A, 1, NOW),
+            charge(A, 3, NOW),
+            available(A, NOW),
+        ]
+    };
+    for (i, verb) in verbs().into_iter().enumerate() {
+        for other in verbs().into_iter().skip(i) {
+            let play = play(&[A]).actor_after(&[one(A)], std::slice::from_ref(&verb));
+            play.actor(&[other]).explore(run);
+        }
+    }
+}
+
+/// A key is forgotten, made fresh or banned, and meanwhile each of the others is done.
+fn leave(run: &mut Run) {
+    let states: [&[Deed]; 2] = [&[], &[one(A)]];
+    for state in states {
+        for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
+            for verb in [
+                both(A),
+                undo(A, NOW),
+                charge(A, 3, NOW),
+                available(A, NOW),
+                forget(A),
+                reset(A),
+                ban(A, 50, NOW),
+            ] {
+                let play = play(&[A]).actor(std::slice::from_ref(&leaves));
+                play.actor_after(state, &[verb]).explore(run);
+            }
+        }
+    }
+}
+
+/// The same with two verbs after each other.
+fn leave_and_come_again(run: &mut Run) {
+    for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
+        let play = play(&[A]).actor_after(&[one(A)], &[leaves]);
+        play.actor_after(&[one(A)], &[both(A), undo(A, NOW)])
+            .explore(run);
+    }
+}
+
+/// All slots are busy, and one more key comes, while the key that it may evict is decided on.
+fn evict(run: &mut Run) {
+    let full = counted(&[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
+    let full = full.actor_after(&[both(Y)], &[one(A)]);
+    full.explore_openly(run);
+    let two_more = counted(&[A, B, C, Y]).actor_after(&[one(A)], &[one(B)]);
+    let two_more = two_more.actor_after(&[both(Y)], &[one(C)]);
+    two_more.explore_openly(run);
+}
+
+/// Both bring the same key to a full table: it is not evicted for itself.
+fn evict_for_one(run: &mut Run) {
+    let told: [&[&str]; 2] = [
+        &["1 at 5, 1 left", "1 at 5, 0 left"],
+        &["1 at 5, 0 left", "1 at 5, 1 left"],
+    ];
+    let same = counted(&[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
+    let same = same.actor_after(&[both(Y)], &[one(B)]);
+    same.explore_to(run, &told);
+}
+
+fn overflowing(overflow: Overflow, keys: &'static [u64]) -> Play {
+    let table = move || two_slots().with_overflow(overflow);
+    tables::play(table, keys, NOW)
+}
+
+/// All slots are busy, or all but one, and more keys come than there is room for.
+fn no_room(run: &mut Run) {
+    for overflow in [Overflow::Deny, Overflow::Admit] {
+        let all = overflowing(overflow, &[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
+        all.actor_after(&[one(Y)], &[one(A)]).explore(run);
+        let goes = overflowing(overflow, &[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
+        goes.actor_after(&[one(Y)], &[forget(A)]).explore(run);
+    }
+    let last = overflowing(Overflow::Deny, &[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
+    last.actor(&[one(Y)]).explore(run);
+    let same = overflowing(Overflow::Deny, &[A, B]).actor_after(&[one(A)], &[one(B)]);
+    same.actor(&[one(B)]).explore(run);
+}
+
+/// The key comes into a place that has been looked at, and the last other place goes meanwhile.
+fn comes_behind(run: &mut Run) {
+    let passed = overflowing(Overflow::Deny, &[A, B, Y]).actor_after(&[one(B)], &[one(A)]);
+    passed.actor(&[forget(B), one(A), one(Y)]).explore(run);
+}
+
+/// The first stops for ever, before each of its operations in turn.
+fn one_stops(run: &mut Run) {
+    let casts: [(&[Deed], [&[Deed]; 2]); 6] = [
+        (&[], [&[one(A)], &[one(A), one(A)]]),
+        (&[], [&[one(A)], &[forget(A), both(A)]]),
+        (&[one(A)], [&[one(A)], &[one(A), forget(A)]]),
+        (&[one(A)], [&[forget(A)], &[one(A), one(A)]]),
+        (&[one(A)], [&[ban(A, 100, NOW)], &[one(A), reset(A)]]),
+        (&[], [&[ban(A, 100, NOW)], &[one(A), available(A, NOW)]]),
+    ];
+    for (before, [stops, goes_on]) in casts {
+        let play = stopped(&[A, B, Y]).actor_after(before, stops);
+        play.actor(goes_on).explore_stopping_in_order(run, 0);
+    }
+    // Who evicts sees one place after the other: which of the two goes, depends on when.
+    let crowded = stopped(&[A, B, Y]).actor(&[one(A)]);
+    let crowded = crowded.actor(&[one(B), one(Y)]).rule(|played| {
+        let fresh = played.after.iter().skip(1);
+        let fresh = fresh
+            .filter(|left| left.to_string() == BURST.to_string())
+            .count();
+        assert!(fresh <= 1, "{fresh} are evicted by one");
+    });
+    crowded.explore_stopping(run, 0);
+}
+
+/// The same where there is no room: who has claimed the last slot, or that of an evicted key, and stops there, keeps it
+/// from nobody.
+fn one_stops_in_the_last_slot(run: &mut Run) {
+    for overflow in [Overflow::Evict, Overflow::Deny] {
+        let table = move || two_slots().with_overflow(overflow);
+        let full = tables::stopped_play(table, &[A, B, Y], NOW);
+        let full = full.actor_after(&[both(Y)], &[one(A)]).actor(&[one(B)]);
+        let full = full.rule(move |played| {
+            let told = &played.in_words()[1];
+            let has_it = matches!(played.answers[0][..], [Answer::Granted(_)]);
+            let has_it = has_it && overflow == Overflow::Deny;
+            let right = if has_it { "never" } else { "1 at 5, 1 left" };
+            assert_eq!(told, right, "and the slot was had: {has_it}");
+        });
+        full.explore_stopping(run, 0);
+    }
+}
+
+const NO_ORDER: &str = "no order";
+const SLOTS: &str = "slots";
+
+#[test]
+fn two_insert_the_same_key() {
+    let name = "keyed::two_insert_the_same_key";
+    model(name, None, two_insert);
+    model(name, Some(3), both_slots);
+    mistaken(name, Mistake::LooksOnce, SLOTS, Some(3), both_slots);
+    let leaves = Mistake::LeavesOtherClaims;
+    mistaken(name, leaves, SLOTS, Some(3), both_slots);
+    relaxed(name, fence(), SLOTS, Some(3), both_slots);
+    let why = "add up | no order";
+    mistaken(name, Mistake::GivesUpBlindly, why, Some(3), both_slots);
+    stored(name, "no order | slots | add up", None, two_insert);
+}
+
+#[test]
+fn an_old_claim_is_not_a_new_one() {
+    let name = "keyed::an_old_claim_is_not_a_new_one";
+    model(name, Some(3), insert_again);
+    model(name, Some(2), two_keys);
+}
+
+#[test]
+fn three_at_once() {
+    model("keyed::three_at_once", Some(1), three_insert);
+}
+
+#[test]
+fn two_decide_on_a_key() {
+    let name = "keyed::two_decide_on_a_key";
+    model(name, None, decide);
+    stored(name, NO_ORDER, None, decide);
+}
+
+#[test]
+fn a_key_leaves_while_it_is_decided_on() {
+    let name = "keyed::a_key_leaves_while_it_is_decided_on";
+    model(name, None, leave);
+    model(name, Some(3), leave_and_come_again);
+}
+
+#[test]
+fn a_key_is_evicted_while_it_is_decided_on() {
+    let name = "keyed::a_key_is_evicted_while_it_is_decided_on";
+    model(name, Some(3), evict);
+    mistaken(name, Mistake::ForgetsTheOwner, "permits", Some(3), evict);
+    model(name, Some(3), evict_for_one);
+}
+
+#[test]
+fn there_is_no_room() {
+    let name = "keyed::there_is_no_room";
+    model(name, Some(3), no_room);
+    mistaken(name, Mistake::TakesWhoIsBusy, NO_ORDER, Some(3), no_room);
+    model(name, Some(3), comes_behind);
+    let believes = Mistake::BelievesTheFirstLook;
+    mistaken(name, believes, NO_ORDER, Some(3), comes_behind);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    let name = "keyed::who_stops_stops_nobody";
+    model(name, Some(1), one_stops);
+    model(name, Some(1), one_stops_in_the_last_slot);
+    mistaken(name, Mistake::WaitsForClaims, NO_ORDER, Some(1), one_stops);
+}
+
+fn fence() -> Site {
+    Site {
+        file: "keyed/insert.rs",
+        text: include_str!("../../../src/keyed/insert.rs"),
+        operation: "fence(Ordering::SeqCst)",
+    }
+}

@@ -1,0 +1,361 @@
+//! The map of keys: from a word that was retired nothing is granted, so whoever decides late counts with those who
+//! came after; a key that left as idle has no second burst, whoever comes with an old tick; never more keys than
+//! there is room for; a changed algorithm goes on with what there was; and who stops while a key leaves stops nobody.
+//! And mistakes in that are found.
+//!
+//! The map itself is a stand-in (`src/keyed_map/store_modelled.rs`), which promises no more than is relied on.
+
+use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
+
+use tollgate::history::Bound;
+use tollgate::primitive::modelled::{Conditions, Mistake, under};
+use tollgate::{KeyedMap, NoClock, Overflow, Quota, Tick, TokenBucket};
+use tollgate_loom_tests::{
+    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+};
+
+type Gate = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
+type Deed = Any<Gate, ()>;
+type Play = AnyPlay<Gate, ()>;
+
+/// The key is its hash: so a model knows where it is.
+#[derive(Default)]
+struct AsTheyAre(u64);
+
+impl BuildHasher for AsTheyAre {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for AsTheyAre {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("keys are u64");
+    }
+}
+
+/// So many at once, one more every 10 ns.
+fn quota(burst: u64) -> Quota {
+    Quota::per(1, Duration::from_nanos(10)).burst(burst)
+}
+
+fn bucket(burst: u64) -> TokenBucket {
+    TokenBucket::new(quota(burst)).expect("a quota")
+}
+
+fn tick(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}
+
+fn take(key: u64, n: u64, at: u64) -> Deed {
+    Deed::new(
+        format!("take {n} of {key} at {at}"),
+        move |gate, _| match gate.try_acquire_n_at(&key, n, tick(at)) {
+            Ok(granted) => Answer::Granted(granted),
+            Err(denied) => Answer::Denied(denied),
+        },
+    )
+}
+
+/// Has to do with another key before: loom sees more orders of those who change something first.
+fn visit(key: u64) -> Deed {
+    Deed::new(format!("visit {key}"), move |gate, _| {
+        let _ = gate.try_acquire_at(&key, tick(0));
+        Answer::Done
+    })
+}
+
+fn purge(steps: usize, at: u64) -> Deed {
+    Deed::new(format!("purge {steps} at {at}"), move |gate, _| {
+        Answer::Count(gate.purge_idle_at(tick(at), steps) as u64)
+    })
+}
+
+fn remove(key: u64) -> Deed {
+    Deed::new(format!("remove {key}"), move |gate, _| {
+        Answer::Is(gate.remove(&key))
+    })
+}
+
+fn give(key: u64, burst: u64, at: u64) -> Deed {
+    Deed::new(format!("give {key} {burst} at {at}"), move |gate, _| {
+        let given = gate.set_algorithm_at(&key, bucket(burst), tick(at));
+        Answer::Is(given.is_ok())
+    })
+}
+
+/// How many keys are there.
+fn len() -> Deed {
+    Deed::new("len", |gate, _| Answer::Count(gate.len() as u64))
+}
+
+/// Two permits at once for each key.
+fn play(capacity: usize, overflow: Overflow) -> Play {
+    Play::at(move || {
+        let map = KeyedMap::with_clock(bucket(2), capacity, NoClock).expect("a capacity");
+        map.with_hasher(AsTheyAre(0)).with_overflow(overflow)
+    })
+}
+
+/// Of one key, which only leaves as idle: its bound.
+fn bounded() -> Play {
+    let bound = Bound::of_quota(quota(2)).expect("a quota");
+    play(2, Overflow::Deny).rule(move |played| played.check_bound(&bound))
+}
+
+fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 {
+    let granted = answers.into_iter().map(|answer| match answer {
+        Answer::Granted(granted) => granted.n(),
+        _ => 0,
+    });
+    granted.sum()
+}
+
+/// With the bells: loom misses too much of those who only look.
+fn ringing(run: &mut Run, plays: impl FnOnce(&mut Run)) {
+    let conditions = Conditions {
+        rings: true,
+        ..Conditions::now()
+    };
+    under(conditions, || plays(run));
+}
+
+const TOO_MUCH: &str = "more than was promised";
+
+/// One has the key leave, and takes what there is afresh; the other was about to take.
+fn late(run: &mut Run) {
+    let told: [&[&str]; 4] = [
+        // First, and the key is not idle any more.
+        &["0 there, not for 20", "2 at 20, 0 left"],
+        &["0 there, 2 at 20, 0 left", "not for 20"],
+        // It is idle, and leaves, and then the other is first.
+        &["1 there, not for 20", "2 at 20, 0 left"],
+        &["1 there, 2 at 20, 0 left", "not for 20"],
+    ];
+    // That it stays and this one is first: only where the other's exchange comes between.
+    let reached = [told[0], told[2], told[3]];
+    let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20), take(1, 2, 20)]);
+    leaves.actor(&[take(1, 2, 20)]).explore_to(run, &reached);
+}
+
+fn late_at_once(run: &mut Run) {
+    let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20), take(1, 2, 20)]);
+    leaves.actor(&[take(1, 2, 20)]).explore_rules(run);
+}
+
+/// A removal allows a burst more, and no more than that; and each one of those that say they removed it.
+fn removed(run: &mut Run) {
+    let at_most_a_burst_for_each = |played: &Played| {
+        let removals = played
+            .all()
+            .filter(|answer| matches!(answer, Answer::Is(true)));
+        let allowed = 2 + 2 * removals.count() as u64;
+        let granted = granted(played.all());
+        assert!(granted <= allowed, "{TOO_MUCH}: {granted} of {allowed}");
+    };
+    let play = || play(2, Overflow::Deny).rule(at_most_a_burst_for_each);
+    let removes = play().actor_after(&[take(1, 1, 0)], &[remove(1), take(1, 2, 0)]);
+    removes.actor(&[take(1, 1, 0)]).explore_rules(run);
+    let both = play().actor_after(&[take(1, 2, 0)], &[remove(1), take(1, 2, 0)]);
+    both.actor(&[remove(1), take(1, 2, 0)]).explore_rules(run);
+}
+
+/// The key left as idle at 20; one comes with a tick of before.
+fn an_old_tick(run: &mut Run) {
+    let leaves = bounded().actor_after(&[take(1, 2, 0)], &[purge(1, 30)]);
+    let comes = leaves.actor(&[visit(2), take(1, 2, 5)]);
+    ringing(run, |run| comes.explore_rules(run));
+}
+
+/// The same, and it came, had its burst and left while another was about to bring it in.
+fn in_between(run: &mut Run) {
+    let comes_and_goes = bounded().actor(&[take(1, 2, 5), purge(1, 30)]);
+    comes_and_goes.actor(&[take(1, 2, 5)]).explore_rules(run);
+}
+
+/// Two bring a key each, and there is room for one.
+fn the_last_room(run: &mut Run) {
+    let never_more = |played: &Played| {
+        let lens = played.all().filter_map(|answer| match answer {
+            Answer::Count(len) => Some(*len),
+            _ => None,
+        });
+        assert!(lens.max() <= Some(1), "more than there is room for");
+    };
+    let one_is_granted = |played: &Played| {
+        assert_eq!(granted(played.all()), 1, "more than there is room for");
+    };
+    let denied = play(1, Overflow::Deny)
+        .rule(never_more)
+        .rule(one_is_granted)
+        .actor(&[take(1, 1, 0), len()]);
+    denied.actor(&[take(2, 1, 0), len()]).explore_rules(run);
+    let evicted = play(1, Overflow::Evict)
+        .rule(never_more)
+        .actor(&[take(1, 1, 0), len()]);
+    evicted.actor(&[take(2, 1, 0), len()]).explore_rules(run);
+}
+
+/// One key comes twice at once: it is there once, with one burst.
+fn twice(run: &mut Run) {
+    let told: [&[&str]; 2] = [
+        &["2 at 0, 0 left", "not for 20"],
+        &["not for 20", "2 at 0, 0 left"],
+    ];
+    let comes = bounded().actor(&[take(1, 2, 0)]);
+    comes.actor(&[take(1, 2, 0)]).explore_to(run, &told);
+}
+
+/// A key gets another algorithm: what was taken and what is there is what there was.
+fn changed(run: &mut Run) {
+    let adds_up = |played: &Played| {
+        let there: u64 = played.after.iter().map(count).sum();
+        let taken = granted(played.all());
+        assert_eq!(taken + there, 2, "more than was promised, or less");
+    };
+    let play = || {
+        let there = |gate: &std::sync::Arc<Gate>, _: &mut [()]| {
+            vec![Answer::Count(gate.key(&1).at(tick(0)).available())]
+        };
+        play(2, Overflow::Deny).after(there).rule(adds_up)
+    };
+    let gives = play().actor_after(&[take(1, 1, 0)], &[give(1, 3, 0)]);
+    gives.actor(&[take(1, 1, 0)]).explore_rules(run);
+    let again = play().actor_after(&[take(1, 1, 0)], &[give(1, 3, 0), give(1, 4, 0)]);
+    again
+        .actor(&[take(1, 1, 0), purge(1, 0)])
+        .explore_rules(run);
+}
+
+fn count(answer: &Answer) -> u64 {
+    match answer {
+        Answer::Count(n) => *n,
+        _ => 0,
+    }
+}
+
+/// Who stops for ever while a key leaves, comes or is removed; the others come to their end.
+fn one_stops(run: &mut Run) {
+    let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20)]);
+    leaves.actor(&[take(1, 2, 20)]).explore_stopping(run, 0);
+    let comes = bounded().actor(&[take(1, 2, 20)]);
+    comes.actor(&[take(1, 2, 20)]).explore_stopping(run, 0);
+    let removes = play(2, Overflow::Deny).actor_after(&[take(1, 2, 0)], &[remove(1)]);
+    removes.actor(&[take(1, 2, 0)]).explore_stopping(run, 0);
+}
+
+#[test]
+fn a_late_decision_counts_with_those_after_it() {
+    let name = "keyed_map::a_late_decision_counts_with_those_after_it";
+    model(name, Some(2), late);
+    stored(name, TOO_MUCH, Some(2), late_at_once);
+    mistaken(
+        "keyed_map",
+        Mistake::RemovesUnretired,
+        TOO_MUCH,
+        None,
+        late_at_once,
+    );
+}
+
+#[test]
+fn a_removal_allows_one_burst() {
+    let name = "keyed_map::a_removal_allows_one_burst";
+    model(name, Some(1), removed);
+    mistaken(
+        "keyed_map, removed",
+        Mistake::RemovesUnretired,
+        TOO_MUCH,
+        Some(3),
+        removed,
+    );
+}
+
+#[test]
+fn a_late_tick_gets_no_second_burst() {
+    let name = "keyed_map::a_late_tick_gets_no_second_burst";
+    model(name, Some(3), an_old_tick);
+    model(
+        "keyed_map::a_late_tick_gets_no_second_burst, in between",
+        Some(2),
+        in_between,
+    );
+    for mistake in [Mistake::RaisesAfterwards, Mistake::CountsAtOwnTick] {
+        mistaken("keyed_map", mistake, TOO_MUCH, Some(2), an_old_tick);
+    }
+    mistaken(
+        "keyed_map",
+        Mistake::ReadsTheHorizonFirst,
+        TOO_MUCH,
+        Some(3),
+        in_between,
+    );
+}
+
+#[test]
+fn never_more_than_the_capacity() {
+    let name = "keyed_map::never_more_than_the_capacity";
+    model(name, Some(2), the_last_room);
+    let why = "more than there is room for";
+    mistaken(
+        "keyed_map",
+        Mistake::LooksForRoomFirst,
+        why,
+        Some(3),
+        the_last_room,
+    );
+}
+
+#[test]
+fn a_key_comes_once() {
+    model("keyed_map::a_key_comes_once", Some(3), twice);
+}
+
+#[test]
+fn an_algorithm_is_changed() {
+    model("keyed_map::an_algorithm_is_changed", Some(2), changed);
+    for mistake in [Mistake::TakesOutMoving, Mistake::CarriesUnretired] {
+        mistaken("keyed_map", mistake, TOO_MUCH, Some(2), changed);
+    }
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    model("keyed_map::who_stops_stops_nobody", Some(1), one_stops);
+}
+
+#[test]
+fn weaker_orderings_are_found() {
+    let entry = |operation| Site {
+        file: "keyed_map/entry.rs",
+        text: include_str!("../../../src/keyed_map/entry.rs"),
+        operation,
+    };
+    for operation in ["// after it was found", "// before it is retired"] {
+        relaxed(
+            "keyed_map",
+            entry(operation),
+            TOO_MUCH,
+            Some(2),
+            an_old_tick,
+        );
+    }
+    let turn = |operation| Site {
+        file: "keyed_map/turn.rs",
+        text: include_str!("../../../src/keyed_map/turn.rs"),
+        operation,
+    };
+    let looks = turn("// after it was found retired");
+    relaxed("keyed_map", looks, TOO_MUCH, Some(2), changed);
+}

@@ -1,0 +1,250 @@
+//! A quota that is changed for all keys of a table: no decision mixes two quotas, whoever comes meanwhile, and however
+//! many changes are made until it goes on; keys that go from one plan to another; who stops in the middle of a change stops
+//! no decision. And mistakes in that are found.
+//!
+//! In a model a slot tells four versions apart, so that they come again with the fourth change.
+
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Keep, Keyed, Quota, Tick};
+use tollgate_loom_tests::tables::{
+    self, A, AsItIs, B, Standing, TableOf, available, forget, refund, take, take_by, undo,
+};
+use tollgate_loom_tests::total::{self, Lenient as Total};
+use tollgate_loom_tests::{Answer, Run, Site, mistaken, model, relaxed};
+
+type Deed = tables::Deed<Total>;
+type Play = tables::Play<Total>;
+
+const LIMIT: u64 = 3;
+const NOW: u64 = 5;
+
+fn two_slots() -> TableOf<Total> {
+    tables::table(Total::of(LIMIT), 2)
+}
+
+/// Of two plans.
+fn two_plans() -> TableOf<Total> {
+    let plans = [LIMIT, 2 * LIMIT].map(Total::of);
+    let table = Keyed::with_plans(plans, 2, Standing).expect("two plans");
+    table.with_hasher(AsItIs)
+}
+
+/// At such a table: no answer is of another quota's word.
+fn play_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Play {
+    unmixed(tables::play(make, keys, NOW))
+}
+
+fn unmixed(play: Play) -> Play {
+    play.rule(|played| {
+        for answer in played.all() {
+            let there = match answer {
+                Answer::Granted(granted) => granted.remaining(),
+                Answer::Count(there) => *there,
+                _ => 0,
+            };
+            assert!(there < total::MIXED / 2, "another quota: {answer:?}");
+        }
+    })
+}
+
+fn play(keys: &'static [u64]) -> Play {
+    play_at(two_slots, keys)
+}
+
+fn set_by(plan: usize, limit: u64, keep: Keep) -> Deed {
+    let name = format!("set {limit}, {keep:?}, of plan {plan}");
+    Deed::new(name, move |gate, _| {
+        let quota = Quota::per(limit, Duration::from_secs(1));
+        let now = Tick::from_nanos(NOW);
+        Answer::Is(gate.plan(plan).set_quota_at(quota, keep, now).is_ok())
+    })
+}
+
+fn set(limit: u64, keep: Keep) -> Deed {
+    set_by(0, limit, keep)
+}
+
+fn as_is(limit: u64) -> Deed {
+    set(limit, Keep::AsIs)
+}
+
+fn one(key: u64) -> Deed {
+    take(key, 1, NOW)
+}
+
+fn by(plan: usize, key: u64) -> Deed {
+    let name = format!("take 1 of {key:#x} by plan {plan}");
+    take_by(plan, key, 1, NOW, name)
+}
+
+/// One changes the quota, and the other does each of the others, to a key that is there or is not.
+fn against_each_verb(run: &mut Run) {
+    let states: [&[Deed]; 2] = [&[], &[one(A)]];
+    for state in states {
+        for (limit, keep) in [(1, Keep::AsIs), (6, Keep::Scaled), (6, Keep::Fresh)] {
+            for verb in [
+                one(A),
+                take(A, 3, NOW),
+                undo(A, NOW),
+                refund(A, 1, NOW),
+                available(A, NOW),
+                forget(A),
+                one(B),
+            ] {
+                let sets = play(&[A, B]).actor(&[set(limit, keep)]);
+                sets.actor_after(state, &[verb]).explore(run);
+            }
+        }
+    }
+}
+
+/// Two changes, and two decisions.
+fn against_two(run: &mut Run) {
+    let sets = play(&[A]).actor(&[as_is(1), as_is(4)]);
+    sets.actor_after(&[one(A)], &[take(A, 2, NOW), one(A)])
+        .explore(run);
+    // What there is of changes is made by the first one, behind a lock of the standard library.
+    let two_set = play(&[A]).actor_after(&[as_is(5)], &[as_is(4)]);
+    two_set.actor_after(&[one(A)], &[as_is(2)]).explore(run);
+}
+
+/// So many changes that versions come again.
+fn many() -> [Deed; 5] {
+    [4, 5, 6, 7, 8].map(as_is)
+}
+
+/// Who brings a key is late by all of them, or by some.
+fn late(run: &mut Run) {
+    let sets = play(&[A]).actor(&many());
+    sets.actor(&[one(A)]).explore_rules(run);
+}
+
+/// Who decides on a key is.
+fn late_with_a_key(run: &mut Run) {
+    let sets = play(&[A]).actor_after(&[one(A)], &many());
+    sets.actor(&[one(A)]).explore_rules(run);
+}
+
+/// Who changes the quota carries a key over, and the other one finds it so.
+fn carried(run: &mut Run) {
+    let sets = play(&[A]).actor_after(&[one(A)], &[as_is(4), one(A)]);
+    sets.actor(&[one(A)]).explore(run);
+}
+
+/// A key that nobody touches meanwhile; one change after the other.
+fn untouched(run: &mut Run) {
+    let sets = play(&[A]).actor_after(&[one(A)], &many());
+    sets.explore(run);
+}
+
+/// A key of one plan goes to the other, while that is changed.
+fn between_plans(run: &mut Run) {
+    for plan in [0, 1] {
+        let sets = play_at(two_plans, &[A]);
+        let sets = sets.actor_after(&[one(A)], &[set_by(plan, 8, Keep::AsIs)]);
+        sets.actor(&[by(1, A), by(0, A)]).explore(run);
+    }
+    let two = play_at(two_plans, &[A]);
+    two.actor(&[by(0, A)]).actor(&[by(1, A)]).explore(run);
+}
+
+/// The same, and it is late by some of so many changes, of which the last one's version has the bits of the first.
+/// (By one more, the slot of a key that nobody touches is as it was.)
+fn late_between_plans(run: &mut Run) {
+    let many = [8, 9, 10, 11].map(|limit| set_by(1, limit, Keep::AsIs));
+    let sets = play_at(two_plans, &[A]).actor_after(&[one(A)], &many);
+    sets.actor(&[by(1, A)]).explore_rules(run);
+}
+
+/// Who changes the quota stops for ever, before each of its operations in turn, or who decides.
+fn one_stops(run: &mut Run) {
+    let casts: [[&[Deed]; 2]; 3] = [
+        [&[as_is(6)], &[one(A), one(B)]],
+        [&[one(A)], &[as_is(2), one(A)]],
+        [&[one(B)], &[as_is(2), one(B)]],
+    ];
+    for [stops, goes_on] in casts {
+        let play = unmixed(tables::stopped_play(two_slots, &[A, B], NOW));
+        let play = play.actor_after(&[one(A)], stops).actor(goes_on);
+        play.explore_stopping_or_done(run, 0);
+    }
+}
+
+const MIXED: &str = "two quotas are mixed | another quota | overflow";
+
+#[test]
+fn a_change_reaches_every_key() {
+    let name = "keyed_quota::a_change_reaches_every_key";
+    model(name, Some(2), against_each_verb);
+    model(name, Some(2), against_two);
+    model(name, None, carried);
+    model(name, None, untouched);
+    mistaken(name, Mistake::SweepsNothing, MIXED, None, untouched);
+}
+
+#[test]
+fn weaker_orderings_are_found() {
+    let name = "keyed_quota";
+    for operation in [
+        "self.version.load",
+        "self.version.store",
+        "slot.compare_exchange(",
+    ] {
+        let for_ever = "exceeded maximum number of branches";
+        let why = format!("mixed | another quota | overflow | Causality violation | {for_ever}");
+        relaxed(name, site(operation), &why, Some(2), carried);
+    }
+}
+
+#[test]
+fn who_is_late_by_many_changes_mixes_nothing() {
+    let name = "keyed_quota::who_is_late_by_many_changes_mixes_nothing";
+    model(name, Some(2), late);
+    model(name, Some(1), late_with_a_key);
+    for mistake in [Mistake::SparesClaims, Mistake::ReadsTheVersionFirst] {
+        mistaken(name, mistake, MIXED, Some(2), late);
+    }
+    relaxed(name, site("fence(Ordering::SeqCst)"), MIXED, Some(2), late);
+}
+
+#[test]
+fn a_key_goes_to_another_plan() {
+    let name = "keyed_quota::a_key_goes_to_another_plan";
+    model(name, Some(2), between_plans);
+    model(name, Some(2), late_between_plans);
+    let one = Mistake::SweepsOnePlan;
+    mistaken(name, one, MIXED, Some(2), late_between_plans);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    let name = "keyed_quota::who_stops_stops_nobody";
+    model(name, Some(1), one_stops);
+}
+
+/// In the file that has the operations.
+fn site(operation: &'static str) -> Site {
+    let files = [
+        (
+            "keyed/quota.rs",
+            include_str!("../../../src/keyed/quota.rs"),
+        ),
+        (
+            "keyed/plans.rs",
+            include_str!("../../../src/keyed/plans.rs"),
+        ),
+        (
+            "keyed/table.rs",
+            include_str!("../../../src/keyed/table.rs"),
+        ),
+    ];
+    let has = files.iter().find(|(_, text)| text.contains(operation));
+    let (file, text) = *has.expect("a file has the operation");
+    Site {
+        file,
+        text,
+        operation,
+    }
+}

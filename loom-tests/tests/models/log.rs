@@ -1,0 +1,317 @@
+//! The exact log: threads claim at once and help each other to enter what was claimed, one permit and several,
+//! round the ring and again; never more than the limit is counted in a period; who stops stops nobody. And
+//! mistakes in that are found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use Call::{Available, Take, TakeUpTo, TimeUntil};
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{NoClock, Quota, SlidingLog, Tick};
+use tollgate_loom_tests::logged::{Call, Rules};
+use tollgate_loom_tests::{
+    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+};
+
+type Gate = SlidingLog<NoClock>;
+type Deed = Any<Gate, ()>;
+type Play = AnyPlay<Gate, ()>;
+
+const PERIOD: u64 = 10;
+
+/// Asked when all have come to their end: it tells the ticks of all that is kept and has not expired.
+fn then(limit: u64) -> Vec<Call> {
+    (1..=limit).map(|n| TimeUntil(n, 0)).collect()
+}
+
+fn call(gate: &Gate, call: Call) -> Answer {
+    let tick = Tick::from_nanos;
+    match call {
+        Take(n, at) => match gate.try_acquire_n_at(n, tick(at)) {
+            Ok(granted) => Answer::Granted(granted),
+            Err(denied) => Answer::Denied(denied),
+        },
+        TakeUpTo(n, at) => Answer::Granted(gate.take_up_to_at(n, tick(at))),
+        Available(at) => Answer::Count(gate.available_at(tick(at))),
+        TimeUntil(n, at) => Answer::Wait(gate.time_until_at(n, tick(at))),
+    }
+}
+
+fn deeds(calls: &[Call]) -> Vec<Deed> {
+    let deed = |made: &Call| {
+        let made = *made;
+        Deed::new(made.to_string(), move |gate: &Arc<Gate>, ()| {
+            call(gate, made)
+        })
+    };
+    calls.iter().map(deed).collect()
+}
+
+/// A play at a log of so many permits in 10 ns.
+fn play(limit: u64, before: &[Call], actors: &[&[Call]]) -> Play {
+    let make = move || {
+        let quota = Quota::per(limit, Duration::from_nanos(PERIOD));
+        SlidingLog::with_clock(quota, NoClock).expect("a quota")
+    };
+    let mut play = Play::at(make).rule(move |played| never_more(limit, played));
+    for (who, calls) in actors.iter().enumerate() {
+        let before = if who == 0 { before } else { &[] };
+        play = play.actor_after(&deeds(before), &deeds(calls));
+    }
+    play.after(move |gate, _| {
+        then(limit)
+            .into_iter()
+            .map(|made| call(gate, made))
+            .collect()
+    })
+}
+
+/// No more than the limit in any period, at the ticks that were told.
+fn never_more(limit: u64, played: &Played) {
+    let grants = played.all().filter_map(|answer| match answer {
+        Answer::Granted(granted) => Some((granted.at().as_nanos(), granted.n())),
+        _ => None,
+    });
+    let grants: Vec<_> = grants.collect();
+    for (from, _) in &grants {
+        let period = *from..from + PERIOD;
+        let inside = grants.iter().filter(|(at, _)| period.contains(at));
+        let sum: u64 = inside.map(|(_, n)| n).sum();
+        assert!(sum <= limit, "{sum} permits in {period:?}");
+    }
+}
+
+/// What is told is what the definition tells in some order.
+fn explore(limit: u64, before: &[Call], actors: &[&[Call]], run: &mut Run) {
+    let rules = Rules {
+        limit,
+        period: PERIOD,
+    };
+    let [required, others] = rules.told(before, actors, &then(limit));
+    play(limit, before, actors).explore_among(run, required, others);
+}
+
+/// Each call against each, from each state, at one tick and at others; with limits of one to three.
+fn each_call_against_each_other(run: &mut Run) {
+    let states: [(u64, &[Call]); 4] = [
+        (1, &[Take(1, 12)]),
+        (2, &[]),
+        (2, &[Take(1, 8), Take(1, 15)]),
+        (3, &[Take(2, 8), Take(1, 15), Take(1, 19)]),
+    ];
+    let calls = |limit: u64, at| {
+        let two = limit.min(2);
+        [
+            Take(1, at),
+            Take(two, at),
+            TakeUpTo(limit, at),
+            Available(at),
+            TimeUntil(two, at),
+        ]
+    };
+    for (limit, state) in states {
+        for (i, one) in calls(limit, 20).into_iter().enumerate() {
+            for then in [20, 25] {
+                for (j, other) in calls(limit, then).into_iter().enumerate() {
+                    if then == 20 && j < i {
+                        continue;
+                    }
+                    explore(limit, state, &[&[one], &[other]], run);
+                }
+            }
+        }
+    }
+}
+
+/// Claims of several permits, against one and against others of several.
+fn several(run: &mut Run) {
+    explore(
+        2,
+        &[Take(2, 5)],
+        &[&[Take(2, 20)], &[Take(1, 21), Take(1, 31)]],
+        run,
+    );
+    explore(
+        2,
+        &[Take(1, 5)],
+        &[&[Take(2, 20)], &[Take(2, 21), Take(1, 31)]],
+        run,
+    );
+    explore(
+        3,
+        &[Take(3, 5)],
+        &[&[Take(2, 20)], &[Take(2, 21), TakeUpTo(3, 30)]],
+        run,
+    );
+    explore(
+        3,
+        &[Take(3, 5)],
+        &[&[Take(3, 20), Take(1, 30)], &[Take(1, 19)]],
+        run,
+    );
+}
+
+/// One claims, and another goes round the ring meanwhile, and again.
+fn overtaken(limit: u64, run: &mut Run) {
+    let fast: &[Call] = &[Take(1, 20), Take(1, 30), Take(limit, 41)];
+    explore(limit, &[], &[&[Take(1, 20)], fast], run);
+}
+
+/// Round the ring, and again: what was claimed is claimed anew before it was looked at.
+fn laps(limit: u64, run: &mut Run) {
+    overtaken(limit, run);
+    let late: &[Call] = &[Take(1, 19), Take(1, 33)];
+    explore(limit, &[Take(limit, 5)], &[&[Take(1, 21)], late], run);
+}
+
+/// Two claims of the only permit, a period apart.
+fn two_claims(run: &mut Run) {
+    explore(1, &[Take(1, 5)], &[&[Take(1, 20)], &[Take(1, 31)]], run);
+}
+
+/// Three threads. Two claim, and one looks.
+fn two_claim(run: &mut Run) {
+    let (one, other): (&[Call], &[Call]) = (&[Take(1, 20)], &[Take(1, 21)]);
+    explore(1, &[Take(1, 5)], &[one, other, &[TimeUntil(1, 22)]], run);
+    explore(
+        2,
+        &[Take(2, 5)],
+        &[&[Take(2, 20)], other, &[Available(31)]],
+        run,
+    );
+}
+
+/// All three claim.
+fn three_claim(run: &mut Run) {
+    let (one, other): (&[Call], &[Call]) = (&[Take(1, 20)], &[Take(1, 21)]);
+    explore(1, &[Take(1, 5)], &[one, other, &[Take(1, 32)]], run);
+    explore(
+        2,
+        &[Take(2, 5)],
+        &[&[Take(2, 20)], other, &[Take(1, 31)]],
+        run,
+    );
+}
+
+/// The first stops for ever, before each of its operations in turn.
+fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
+    for &(limit, [before, stops, goes_on]) in casts {
+        let rules = Rules {
+            limit,
+            period: PERIOD,
+        };
+        let allowed = (0..=stops.len()).map(|done| {
+            // It did its next call, or did not.
+            let both = [done, (done + 1).min(stops.len())].map(|calls| {
+                let [_, mut told] = rules.told(before, &[&stops[..calls], goes_on], &then(limit));
+                for told in &mut told {
+                    told[0].truncate(done);
+                }
+                told
+            });
+            both.concat()
+        });
+        let allowed = allowed.collect();
+        let play = play(limit, before, &[stops, goes_on]);
+        play.explore_stopping_among(run, 0, allowed);
+    }
+}
+
+/// One call each.
+fn one_stops_once(run: &mut Run) {
+    let casts: [(u64, [&[Call]; 3]); 2] = [
+        (1, [&[Take(1, 5)], &[Take(1, 20)], &[Take(1, 31)]]),
+        (2, [&[Take(1, 5)], &[Take(2, 20)], &[Take(1, 21)]]),
+    ];
+    one_stops(&casts, run);
+}
+
+/// The other goes on for laps.
+fn one_stops_on_its_way(run: &mut Run) {
+    let casts: [(u64, [&[Call]; 3]); 3] = [
+        (1, [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]]),
+        (
+            2,
+            [&[Take(2, 5)], &[Take(2, 20)], &[Take(1, 21), Take(2, 31)]],
+        ),
+        (
+            3,
+            [
+                &[Take(3, 5)],
+                &[Take(2, 20), Take(1, 21)],
+                &[TakeUpTo(3, 18), TimeUntil(2, 31)],
+            ],
+        ),
+    ];
+    one_stops(&casts, run);
+}
+
+#[test]
+fn each_against_each() {
+    let name = "log::each_against_each";
+    model(name, None, each_call_against_each_other);
+}
+
+#[test]
+fn several_at_once() {
+    model("log::several_at_once", Some(2), several);
+}
+
+#[test]
+fn laps_of_one_and_of_two() {
+    model("log::laps_of_one", Some(2), |run| laps(1, run));
+    model("log::laps_of_two", Some(2), |run| laps(2, run));
+}
+
+#[test]
+fn three_at_once() {
+    model("log::three_at_once, one looks", Some(2), two_claim);
+    model("log::three_at_once", Some(1), three_claim);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    let name = "log::who_stops_stops_nobody";
+    model(name, None, one_stops_once);
+    let name = "log::who_stops_stops_nobody, on the way";
+    model(name, Some(1), one_stops_on_its_way);
+}
+
+/// What is said where more is granted than the limit; or less, or at another tick, than in any order.
+const TOO_MANY: &str = " permits in | no order";
+
+#[test]
+fn mistakes_are_found() {
+    let why = "no order";
+    mistaken("log", Mistake::EntersFirst, why, None, two_claims);
+    let why = "exceeded maximum number of branches";
+    mistaken("log", Mistake::NeverHelps, why, None, two_claims);
+    mistaken("log", Mistake::TakesUnentered, TOO_MANY, None, two_claims);
+    for mistake in [Mistake::HelpsAtItsTick, Mistake::EntersLate] {
+        mistaken("log", mistake, TOO_MANY, Some(2), |run| overtaken(1, run));
+    }
+    stored("log", TOO_MANY, Some(2), |run| overtaken(1, run));
+}
+
+#[test]
+fn weaker_orderings_are_found() {
+    let all = [
+        "self.state.load(",
+        "entry.load(",
+        "entry.compare_exchange(",
+        ".compare_exchange(view.state",
+    ];
+    for operation in all {
+        let site = site(operation);
+        relaxed("log", site, TOO_MANY, Some(2), |run| overtaken(1, run));
+    }
+}
+
+/// In the file that has the operations.
+fn site(operation: &'static str) -> Site {
+    Site {
+        file: "window/log/claim.rs",
+        text: include_str!("../../../src/window/log/claim.rs"),
+        operation,
+    }
+}

@@ -1,0 +1,30 @@
+//! Every model of tollgate's protocols, a module for each protocol.
+
+#![cfg(tollgate_loom)]
+
+mod adjust;
+mod bound;
+mod cell;
+mod clock;
+mod concurrency;
+mod concurrency_word;
+mod keyed;
+mod keyed_map;
+mod keyed_quota;
+mod keyed_turnover;
+mod leases;
+mod log;
+mod own_algorithm;
+mod place;
+mod reservations;
+mod rollover;
+mod service;
+mod shards;
+mod slots;
+mod smooth;
+mod start;
+mod steps;
+mod verbs;
+mod window_length;
+mod window_steps;
+mod windows;

@@ -1,0 +1,205 @@
+//! What threads race for at the edge of a window, with every outcome in words: two bring the new window
+//! at once, a late one is still in the old one, an undo or a charge in the old one meets a permit taken
+//! in the new one.
+
+use tollgate::{Debt, GiveBack};
+use tollgate_loom_tests::places::{self, MakePlace};
+use tollgate_loom_tests::races::{FIXED, Races};
+use tollgate_loom_tests::samples::windows;
+use tollgate_loom_tests::{Subject, broken, model};
+
+const NO_ORDER: &str = "no order";
+const TOO_MANY: &str = "more than was promised";
+
+/// On the cell, and on two broken ones, of which something is said.
+fn explore<A>(name: &str, make: fn(MakePlace) -> Subject<A>, races: &Races<'_>, why: &str)
+where
+    A: GiveBack + Debt + Send + Sync + 'static,
+{
+    let title = format!("rollover::{name}");
+    model(&title, None, |run| races.explore(&make(places::cell), run));
+    let title = format!("rollover::{name}, compares and stores");
+    broken(&title, why, None, |run| {
+        races.explore(&make(places::stores), run);
+    });
+    let title = format!("rollover::{name}, exchanges whatever is there");
+    broken(&title, why, None, |run| {
+        races.explore(&make(places::insists), run);
+    });
+}
+
+#[test]
+fn fixed_window() {
+    explore("fixed window", windows::fixed, &FIXED, NO_ORDER);
+}
+
+#[test]
+fn any_algorithm() {
+    explore("any", windows::any, &FIXED, NO_ORDER);
+}
+
+/// Two in 100 ns from tick 7 on, rounded up: until 108, and the next two from there on, rounded up, until
+/// 210. Who is late there is counted where that one's beginning is rounded up to.
+const FIRST_HIT: Races<'_> = Races {
+    old: 7,
+    new: 108,
+    all: 2,
+    both: &[
+        &["1 at 108, 1 left", "1 at 108, 0 left"],
+        &["1 at 108, 0 left", "1 at 108, 1 left"],
+    ],
+    late: &[
+        &["1 at 7, 0 left", "2 at 108, 0 left"],
+        &["not for 203", "2 at 108, 0 left"],
+    ],
+    undo: &[
+        &["2 back", "2 at 108, 0 left, not for 102"],
+        &["0 back", "2 at 108, 0 left, not for 102"],
+    ],
+    charge: &[
+        &[
+            "charged 3 at 7, owes 2",
+            "1 at 108, 1 left, 1 at 108, 0 left",
+        ],
+        &["charged 3 at 110, owes 2", "1 at 108, 1 left, not for 102"],
+        &[
+            "charged 3 at 110, owes 3",
+            "1 at 108, 1 left, 1 at 108, 0 left",
+        ],
+    ],
+};
+
+#[test]
+fn fixed_window_opened_by_the_first_hit() {
+    explore("first hit", windows::first_hit, &FIRST_HIT, NO_ORDER);
+}
+
+/// Three in 8 ns, half of which weigh in the middle of the next window. Who is late there is counted at
+/// its beginning, where all of them do.
+const SLIDING: Races<'_> = Races {
+    old: 15,
+    new: 20,
+    all: 3,
+    both: &[
+        &["1 at 20, 0 left", "not for 2"],
+        &["not for 2", "1 at 20, 0 left"],
+    ],
+    late: &[
+        &["1 at 15, 0 left", "not for 2"],
+        &["not for 9", "2 at 20, 0 left"],
+    ],
+    undo: &[
+        &["3 back", "2 at 20, 1 left, 1 at 20, 0 left"],
+        &["3 back", "not for 2, 1 at 20, 2 left"],
+        &["0 back", "not for 2, 1 at 20, 0 left"],
+    ],
+    charge: &[
+        &["charged 4 at 15, owes 2", "not for 1, not for 1"],
+        &["charged 4 at 16, owes 3", "1 at 20, 1 left, not for 9"],
+        &[
+            "charged 4 at 16, owes 4",
+            "1 at 20, 1 left, 1 at 20, 0 left",
+        ],
+    ],
+};
+
+#[test]
+fn sliding_window() {
+    explore("sliding window", windows::sliding, &SLIDING, TOO_MANY);
+}
+
+/// The same, where one and a half permits weigh one.
+const SLIDING_DOWN: Races<'_> = Races {
+    both: &[
+        &["1 at 20, 1 left", "1 at 20, 0 left"],
+        &["1 at 20, 0 left", "1 at 20, 1 left"],
+    ],
+    late: &[
+        &["1 at 15, 0 left", "2 at 20, 0 left"],
+        &["not for 6", "2 at 20, 0 left"],
+    ],
+    undo: &[
+        &["3 back", "2 at 20, 1 left, 1 at 20, 0 left"],
+        &["0 back", "2 at 20, 0 left, not for 2"],
+    ],
+    charge: &[
+        &["charged 4 at 15, owes 2", "1 at 20, 0 left, not for 1"],
+        &["charged 4 at 16, owes 3", "1 at 20, 2 left, not for 8"],
+        &[
+            "charged 4 at 16, owes 4",
+            "1 at 20, 2 left, 1 at 20, 1 left",
+        ],
+    ],
+    ..SLIDING
+};
+
+#[test]
+fn sliding_window_rounded_down() {
+    explore(
+        "rounded down",
+        windows::sliding_down,
+        &SLIDING_DOWN,
+        NO_ORDER,
+    );
+}
+
+/// A bucket of three, and two more at 8, 12, 16. Who is late undoes what its own clock has not refilled.
+const INTERVALS: Races<'_> = Races {
+    old: 7,
+    new: 8,
+    all: 3,
+    both: FIXED.both,
+    late: &[
+        &["1 at 7, 0 left", "2 at 8, 0 left"],
+        &["not for 1", "2 at 8, 1 left"],
+    ],
+    undo: &[
+        &["3 back", "2 at 8, 1 left, 1 at 8, 0 left"],
+        &["3 back", "2 at 8, 0 left, 1 at 8, 2 left"],
+        &["3 back", "2 at 8, 0 left, not for 4"],
+    ],
+    charge: &[
+        &["charged 4 at 7, owes 2", "not for 4, not for 4"],
+        &["charged 4 at 7, owes 4", "1 at 8, 2 left, not for 8"],
+        &["charged 4 at 7, owes 5", "1 at 8, 2 left, 1 at 8, 1 left"],
+    ],
+};
+
+#[test]
+fn intervals() {
+    explore("intervals", windows::intervals, &INTERVALS, NO_ORDER);
+}
+
+/// A bucket of three, and two more 4 ns after the first was taken. Who is late there gets of them, too,
+/// and undoes what they have left.
+const GREEDY: Races<'_> = Races {
+    old: 7,
+    new: 11,
+    all: 3,
+    both: &[
+        &["1 at 11, 1 left", "1 at 11, 0 left"],
+        &["1 at 11, 0 left", "1 at 11, 1 left"],
+    ],
+    late: &[
+        &["1 at 7, 0 left", "2 at 11, 0 left"],
+        &["1 at 11, 0 left", "2 at 11, 1 left"],
+    ],
+    undo: &[
+        &["3 back", "2 at 11, 1 left, 1 at 11, 0 left"],
+        &["1 back", "2 at 11, 0 left, 1 at 11, 0 left"],
+        &["1 back", "2 at 11, 0 left, not for 4"],
+    ],
+    charge: &[
+        &["charged 4 at 7, owes 2", "not for 4, not for 4"],
+        &["charged 4 at 11, owes 2", "1 at 11, 2 left, not for 8"],
+        &[
+            "charged 4 at 11, owes 3",
+            "1 at 11, 2 left, 1 at 11, 1 left",
+        ],
+    ],
+};
+
+#[test]
+fn intervals_greedy() {
+    explore("greedy intervals", windows::greedy, &GREEDY, NO_ORDER);
+}

@@ -1,0 +1,212 @@
+//! How to model-check code of your own that has a limiter inside: a small mailer whose workers take
+//! letters from an outbox, no faster than its quota. `docs/VERIFICATION.md` walks through it.
+
+use std::time::Duration;
+
+use tollgate::{Clock, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate_loom_tests::{Expected, Run, actor, broken, model};
+
+/// What the service takes from loom when it is modelled, and from the standard library otherwise.
+/// In a crate of your own this is the only file that knows which.
+mod sync {
+    #[cfg(tollgate_loom)]
+    pub(crate) use loom::sync::Mutex;
+    #[cfg(not(tollgate_loom))]
+    pub(crate) use std::sync::Mutex;
+}
+
+/// The service, as it would be in its own crate.
+mod mailer {
+    use std::collections::VecDeque;
+
+    use super::sync::Mutex;
+    use tollgate::{Clock, Limiter, TokenBucket};
+
+    pub(crate) type Letter = u32;
+
+    /// Letters to be sent, and the limit at which that may be done.
+    pub(crate) struct Mailer<C> {
+        pub(crate) gate: Limiter<TokenBucket, C>,
+        pub(crate) outbox: Mutex<VecDeque<Letter>>,
+    }
+
+    impl<C: Clock> Mailer<C> {
+        pub(crate) fn new(gate: Limiter<TokenBucket, C>, letters: &[Letter]) -> Self {
+            let outbox = Mutex::new(letters.iter().copied().collect());
+            Self { gate, outbox }
+        }
+
+        /// One turn of a worker: the letter to be sent, if the limit allows one and there is one.
+        /// The permit is taken first, so that no letter leaves the outbox that may not be sent;
+        /// if there is none it is given back, so that it is not wasted.
+        pub(crate) fn next(&self) -> Option<Letter> {
+            let granted = self.gate.try_acquire().ok()?;
+            let letter = self.pop();
+            if letter.is_none() {
+                self.gate.undo(granted);
+            }
+            letter
+        }
+
+        pub(crate) fn pop(&self) -> Option<Letter> {
+            self.outbox.lock().expect("no worker panics").pop_front()
+        }
+    }
+}
+
+use mailer::{Letter, Mailer};
+
+type Worker = fn(&Mailer<ManualClock>) -> Option<Letter>;
+
+/// A turn of the real worker.
+fn real(mailer: &Mailer<ManualClock>) -> Option<Letter> {
+    mailer.next()
+}
+
+/// Broken: asks first whether there is a permit, and takes it afterwards.
+fn asks_first(mailer: &Mailer<ManualClock>) -> Option<Letter> {
+    if mailer.gate.available() == 0 {
+        return None;
+    }
+    let letter = mailer.pop()?;
+    mailer.gate.charge(1);
+    Some(letter)
+}
+
+/// Broken: keeps the permit where there is no letter.
+fn wastes(mailer: &Mailer<ManualClock>) -> Option<Letter> {
+    let _kept = mailer.gate.try_acquire().ok()?;
+    mailer.pop()
+}
+
+/// Broken: takes the letter out before it knows that it may be sent.
+fn drops_letters(mailer: &Mailer<ManualClock>) -> Option<Letter> {
+    let letter = mailer.pop()?;
+    let _kept = mailer.gate.try_acquire().ok()?;
+    Some(letter)
+}
+
+/// What is to be known of one execution: what each worker sent, and what is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    sent: [Option<Letter>; 2],
+    left: Vec<Letter>,
+}
+
+/// Two workers, one turn each, at a standing clock.
+fn two_workers(
+    run: &mut Run,
+    permits: u64,
+    letters: &'static [Letter],
+    worker: Worker,
+    all: &[Seen],
+) {
+    let expected = Expected::all(all.to_vec());
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        // In the model, because loom's atomics can only be made there: not in a static.
+        let quota = Quota::per(1, Duration::from_nanos(2)).burst(permits);
+        let bucket = TokenBucket::new(quota).expect("a quota");
+        let gate = Limiter::with_clock(bucket, ManualClock::new());
+        let mailer = std::sync::Arc::new(Mailer::new(gate, letters));
+        let turn = || {
+            let mailer = std::sync::Arc::clone(&mailer);
+            actor(move || worker(&mailer))
+        };
+        let sent = layout.act(vec![turn(), turn()]);
+        let left: Vec<_> = std::iter::from_fn(|| mailer.pop()).collect();
+
+        // What the service promises, whatever the outcome.
+        let count = sent.iter().flatten().count() as u64;
+        assert!(count <= permits, "more was sent than is allowed");
+        assert_eq!(
+            count + left.len() as u64,
+            letters.len() as u64,
+            "a letter was lost"
+        );
+        assert_eq!(
+            mailer.gate.available(),
+            permits - count,
+            "a permit was lost"
+        );
+        noted.note(&Seen {
+            sent: [sent[0], sent[1]],
+            left,
+        });
+    });
+    expected.assert_reached();
+}
+
+/// One permit and two letters: one worker sends the first.
+fn one_permit(run: &mut Run, worker: Worker) {
+    let all = [[Some(1), None], [None, Some(1)]].map(|sent| Seen {
+        sent,
+        left: vec![2],
+    });
+    two_workers(run, 1, &[1, 2], worker, &all);
+}
+
+/// Two permits and one letter: one worker sends it, and the other's permit is there again.
+fn one_letter(run: &mut Run, worker: Worker) {
+    let all = [[Some(1), None], [None, Some(1)]].map(|sent| Seen { sent, left: vec![] });
+    two_workers(run, 2, &[1], worker, &all);
+}
+
+#[test]
+fn a_mailer_keeps_its_promises() {
+    model("service::one permit, two letters", None, |run| {
+        one_permit(run, real)
+    });
+    model("service::two permits, one letter", None, |run| {
+        one_letter(run, real)
+    });
+}
+
+#[test]
+fn broken_mailers_are_found() {
+    broken("service::asks first", "more was sent", None, |run| {
+        one_permit(run, asks_first)
+    });
+    broken(
+        "service::wastes permits",
+        "a permit was lost",
+        None,
+        |run| one_letter(run, wastes),
+    );
+    broken("service::drops letters", "a letter was lost", None, |run| {
+        one_permit(run, drops_letters)
+    });
+}
+
+/// Two workers, while another thread moves the clock on by one permit. Both send if one of them came
+/// before it and the other after; else one does.
+#[test]
+fn a_mailer_follows_its_clock() {
+    model("service::the clock moves on", Some(3), |run| {
+        let expected = Expected::all(vec![(1, 11), (2, 12), (1, 12)]);
+        let noted = expected.clone();
+        run.explore(move |layout| {
+            let bucket = TokenBucket::new(Quota::per(1, Duration::from_nanos(1))).expect("a quota");
+            let clock = ManualClock::at(tollgate::Tick::from_nanos(10));
+            let gate = Limiter::with_clock(bucket, clock.clone());
+            let mailer = std::sync::Arc::new(Mailer::new(gate, &[1, 2]));
+            let turn = || {
+                let mailer = std::sync::Arc::clone(&mailer);
+                actor(move || mailer.next())
+            };
+            let moves = clock.clone();
+            let moves = actor(move || {
+                moves.advance(Duration::from_nanos(1));
+                None
+            });
+            let sent = layout.act(vec![turn(), turn(), moves]);
+            let count = sent.iter().flatten().count() as u64;
+            // When the next letter may leave tells when the last one did.
+            let full = clock
+                .now()
+                .saturating_add(mailer.gate.time_until(1).expect("a wait"));
+            noted.note(&(count, full.as_nanos()));
+        });
+        expected.assert_reached();
+    });
+}

@@ -1,0 +1,393 @@
+//! Shards: threads take from each other's parts, and from several at once, and put back what they can't use,
+//! while others take, give back, charge and reset. Never is one granted too many; at a standing tick nothing is
+//! stranded; who stops stops nobody. And mistakes in that are found.
+
+use std::time::Duration;
+
+use tollgate::history::Bounded;
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{AnyAlgorithm, FixedWindow, Granted, NoClock, Quota, Sharded, Tick, TokenBucket};
+use tollgate_loom_tests::{
+    Answer, Deed as Any, Play as AnyPlay, Played, Run, mistaken, model, stored,
+};
+
+type Gate = Sharded<AnyAlgorithm, NoClock>;
+type Deed = Any<Gate, Option<Granted>>;
+type Play = AnyPlay<Gate, Option<Granted>>;
+
+/// When plays begin.
+const NOW: u64 = 100;
+/// A part's permit comes again.
+const NEXT: u64 = NOW + 4;
+
+/// Three permits, one each 2 ns. Of two parts the first has two and the other one, and each gets one in 4 ns.
+fn bucket() -> AnyAlgorithm {
+    let quota = Quota::per(1, Duration::from_nanos(2)).burst(3);
+    TokenBucket::new(quota).expect("a quota").into()
+}
+
+/// Three permits in each 4 ns: from 96, from 100 and so on.
+fn windows() -> AnyAlgorithm {
+    let quota = Quota::per(3, Duration::from_nanos(4));
+    FixedWindow::new(quota).expect("a quota").into()
+}
+
+fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
+    *memory = Some(granted);
+    Answer::Granted(granted)
+}
+
+/// Takes `n` from home on.
+fn take_at(n: u64, home: usize, at: u64) -> Deed {
+    let name = format!("take {n} at {at}, from {home} on");
+    Deed::new(name, move |gate, memory| {
+        let view = gate.at(Tick::from_nanos(at)).from_shard(home);
+        match view.try_acquire_n(n) {
+            Ok(grant) => granted(grant, memory),
+            Err(denied) => Answer::Denied(denied),
+        }
+    })
+}
+
+fn take(n: u64, home: usize) -> Deed {
+    take_at(n, home, NOW)
+}
+
+/// Takes the permit of the second part, and keeps in mind what was taken before.
+fn rob() -> Deed {
+    Deed::new("take 1 from 1 on, and forget it", |gate, _| {
+        take(1, 1).act(gate, &mut None)
+    })
+}
+
+fn take_up_to_at(n: u64, home: usize, at: u64) -> Deed {
+    let name = format!("take up to {n} at {at}, from {home} on");
+    Deed::new(name, move |gate, memory| {
+        let view = gate.at(Tick::from_nanos(at)).from_shard(home);
+        granted(view.take_up_to(n), memory)
+    })
+}
+
+fn undo() -> Deed {
+    Deed::new("undo", |gate, memory| match memory.take() {
+        Some(granted) => Answer::CameBack(gate.at(Tick::from_nanos(NOW)).undo(granted)),
+        None => Answer::Done,
+    })
+}
+
+fn refund(n: u64) -> Deed {
+    Deed::new(format!("refund {n}"), move |gate, _| {
+        Answer::CameBack(gate.at(Tick::from_nanos(NOW)).refund(n))
+    })
+}
+
+fn reset() -> Deed {
+    Deed::new("reset", |gate, _| {
+        gate.reset();
+        Answer::Done
+    })
+}
+
+fn available() -> Deed {
+    Deed::new("available", |gate, _| {
+        Answer::Count(gate.at(Tick::from_nanos(NOW)).available())
+    })
+}
+
+/// A play at two shards. When all have come to their end all that is there at this tick is taken, and what
+/// comes in the next one.
+fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Play {
+    let make =
+        move || Sharded::starting_at(algorithm(), 2, NoClock, Tick::ZERO).expect("it splits");
+    Play::at(make).after(move |gate, _| {
+        let ticks = [last, last + 4];
+        let drains = ticks.map(|at| take_up_to_at(9, 0, at).act(gate, &mut None));
+        drains.to_vec()
+    })
+}
+
+/// The same at one tick, where permits only are taken and come back: then all that was not used is there.
+fn standing() -> Play {
+    play_until(bucket, NOW).rule(|played| {
+        let (taken, back) = balance(played);
+        assert!(
+            taken <= 3 + back,
+            "{taken} were taken, and {back} came back"
+        );
+        assert!(taken == 3 + back, "{} permits were lost", 3 + back - taken);
+    })
+}
+
+/// What was taken, and came back, until the end of the first drain.
+fn balance(played: &Played) -> (u64, u64) {
+    let (mut taken, mut back) = (0, 0);
+    for answer in played.all().take(played.all().count() - 1) {
+        match answer {
+            Answer::Granted(granted) => taken += granted.n(),
+            Answer::CameBack(n) => back += n,
+            _ => {}
+        }
+    }
+    (taken, back)
+}
+
+/// Takes from the own part, and then from the sibling.
+fn siblings(run: &mut Run) {
+    let one = standing().actor(&[take(1, 0), take(1, 0)]);
+    one.actor(&[take(1, 1), take(1, 1)]).explore(run);
+    let one = standing().actor_after(&[take(1, 0)], &[take(1, 1)]);
+    one.actor(&[take(1, 1)]).explore(run);
+    let all = standing().actor(&[take_up_to_at(3, 0, NOW)]);
+    all.actor(&[take_up_to_at(3, 1, NOW)]).explore_openly(run);
+}
+
+/// Takes from both parts, of which each has one.
+fn several(run: &mut Run) {
+    let both: [&[&str]; 2] = [
+        &["2 at 100, 0 left", "not for 4"],
+        &["not for 4", "1 at 100, 0 left"],
+    ];
+    let play = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
+    play.actor(&[take(1, 1)]).explore_to(run, &both);
+    let play = standing().actor_after(&[take(1, 0)], &[take(2, 1)]);
+    play.actor(&[take(1, 1)]).explore_to(run, &both);
+}
+
+/// Two that take from both parts, from different ends and from the same.
+fn two_of_several(run: &mut Run) {
+    let ends = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
+    ends.actor(&[take(2, 1)]).explore_openly(run);
+    let same = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
+    same.actor(&[take(2, 0)]).explore_openly(run);
+}
+
+/// At a tick, each verb against each, from each state. What comes back at the moment at which somebody puts back
+/// is refused, and what such a one had taken may be lost: no more than the less than three that it wanted. But
+/// never is one granted too many.
+fn each_verb_against_each_other(run: &mut Run) {
+    let states: [&[Deed]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
+    let verbs = || {
+        [
+            take(1, 0),
+            take(1, 1),
+            take(2, 1),
+            take(3, 0),
+            take_up_to_at(3, 1, NOW),
+            undo(),
+            refund(1),
+            available(),
+        ]
+    };
+    for state in states {
+        for (i, one) in verbs().into_iter().enumerate() {
+            for other in verbs().into_iter().skip(i) {
+                let play = play_until(bucket, NOW).rule(|played| {
+                    let (taken, back) = balance(played);
+                    assert!(
+                        taken <= 3 + back,
+                        "{taken} were taken, and {back} came back"
+                    );
+                    assert!(
+                        taken + 2 >= 3 + back,
+                        "{} permits were lost",
+                        3 + back - taken
+                    );
+                });
+                let play = play.actor_after(state, std::slice::from_ref(&one));
+                play.actor(&[other]).explore_openly(run);
+            }
+        }
+    }
+}
+
+/// A reset, and a charge into debt, against what takes from several and what gives back.
+fn resets_and_charges(run: &mut Run) {
+    let charge = |n| {
+        Deed::new(format!("charge {n}"), move |gate, _| {
+            Answer::Charged(gate.at(Tick::from_nanos(NOW)).charge(n))
+        })
+    };
+    let others = [take(1, 0), take(3, 0), take(2, 1), undo(), refund(1)];
+    for other in others {
+        for before in [1, 2] {
+            // A reset allows one burst more.
+            let resets = play_until(bucket, NOW).rule(|played| {
+                let (taken, back) = balance(played);
+                assert!(
+                    taken <= 6 + back,
+                    "{taken} were taken, and {back} came back"
+                );
+            });
+            let resets = resets.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
+            resets.actor(&[reset(), take(1, 1)]).explore_openly(run);
+
+            let charges = play_until(bucket, NOW).rule(|played| {
+                let (taken, back) = balance(played);
+                let charged = played.all().map(|answer| match answer {
+                    Answer::Charged(charged) => charged.n() - charged.debt(),
+                    _ => 0,
+                });
+                let taken = taken + charged.sum::<u64>();
+                assert!(
+                    taken <= 3 + back,
+                    "{taken} were taken, and {back} came back"
+                );
+            });
+            let charges = charges.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
+            charges.actor(&[charge(2)]).explore_openly(run);
+        }
+    }
+}
+
+/// Nothing granted is counted from this tick on that the limit does not allow, though permits came back before.
+fn from_then_on(play: Play) -> Play {
+    play.rule(|played| {
+        let later = played.all().map(|answer| match answer {
+            Answer::Granted(granted) if granted.at().as_nanos() == NEXT => granted.n(),
+            _ => 0,
+        });
+        let later = later.sum::<u64>();
+        assert!(later <= 3, "{later} were granted at one tick");
+    })
+}
+
+/// One can't have all it asks for. Meanwhile permits come back, and at the next tick others are taken: so many
+/// that it finds the very word that it left.
+fn the_same_word_again(run: &mut Run) {
+    let robs = [rob(), undo(), take_at(1, 0, NEXT)];
+    let play = from_then_on(play_until(bucket, NEXT)).actor(&[take(2, 0)]);
+    play.actor_after(&[take(1, 0)], &robs).explore_rules(run);
+}
+
+/// The same, where the word is another one.
+fn another_word(run: &mut Run) {
+    let robs = [take(1, 1), take_at(1, 0, NEXT)];
+    let play = from_then_on(play_until(bucket, NEXT)).actor(&[take(3, 0)]);
+    play.actor(&robs)
+        .rule(|played| played.check_bound(&bucket().bound()))
+        .explore_rules(run);
+}
+
+/// Threads at different ticks keep the bound of the whole.
+fn at_different_ticks(run: &mut Run) {
+    for algorithm in [bucket, windows] {
+        let casts: [[&[Deed]; 2]; 4] = [
+            [&[take(3, 0)], &[take_at(1, 1, NEXT), take(1, 0)]],
+            [&[take(2, 1)], &[take(1, 0), take_at(2, 0, NEXT)]],
+            [&[take_at(3, 0, NEXT)], &[take(2, 1)]],
+            [
+                &[take_at(1, 0, NEXT), take(2, 0)],
+                &[take_up_to_at(3, 1, NOW)],
+            ],
+        ];
+        for [one, other] in casts {
+            let play = play_until(algorithm, NEXT).actor(one).actor(other);
+            let bound = algorithm().bound();
+            play.rule(move |played| played.check_bound(&bound))
+                .explore_openly(run);
+        }
+    }
+}
+
+/// Three threads.
+fn three_threads(run: &mut Run) {
+    let play = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
+    play.actor(&[take(1, 0)]).explore_rules(run);
+    let play = standing().actor(&[take(1, 0)]).actor(&[take(1, 1)]);
+    play.actor(&[take_up_to_at(2, 0, NOW)]).explore_openly(run);
+}
+
+/// The first stops for ever, before each of its operations in turn. What it had taken is lost, and no more.
+fn one_stops(run: &mut Run) {
+    let casts: [[&[Deed]; 3]; 4] = [
+        [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],
+        [&[take(1, 0)], &[take(2, 1)], &[take(1, 0)]],
+        [&[take(1, 0)], &[undo()], &[take(2, 1)]],
+        [
+            &[take(2, 0)],
+            &[take_up_to_at(3, 1, NOW)],
+            &[take(1, 0), refund(1)],
+        ],
+    ];
+    for [before, stops, goes_on] in casts {
+        let play = play_until(bucket, NOW).rule(|played| {
+            let (taken, back) = balance(played);
+            // What came back of an undo that stopped was not told.
+            let back = back + 1;
+            assert!(
+                taken <= 3 + back,
+                "{taken} were taken, and {back} came back"
+            );
+        });
+        let play = play.actor_after(before, stops);
+        play.actor(goes_on).explore_stopping(run, 0);
+    }
+}
+
+#[test]
+fn takes_from_siblings() {
+    let name = "shards::takes_from_siblings";
+    model(name, None, siblings);
+    stored(name, "were taken | no order", None, siblings);
+}
+
+#[test]
+fn takes_from_several() {
+    let name = "shards::takes_from_several";
+    model(name, None, several);
+    mistaken(
+        name,
+        Mistake::PutsNothingBack,
+        "permits were lost",
+        None,
+        several,
+    );
+}
+
+#[test]
+fn two_take_from_several() {
+    model("shards::two_take_from_several", Some(2), two_of_several);
+}
+
+#[test]
+fn each_against_each() {
+    let name = "shards::each_against_each";
+    model(name, Some(3), each_verb_against_each_other);
+}
+
+#[test]
+fn resets_and_debts() {
+    model("shards::resets_and_debts", Some(2), resets_and_charges);
+}
+
+#[test]
+fn never_one_too_many() {
+    let name = "shards::never_one_too_many";
+    model(name, Some(3), the_same_word_again);
+    let why = "were granted at one tick";
+    for mistake in [Mistake::IgnoresGiveBacks, Mistake::LowersMeanwhile] {
+        mistaken(name, mistake, why, Some(3), the_same_word_again);
+    }
+    let name = "shards::never_one_too_many, touched";
+    model(name, Some(3), another_word);
+    mistaken(name, Mistake::PutsBackBlindly, why, Some(3), another_word);
+}
+
+#[test]
+fn the_bound_of_the_whole() {
+    model(
+        "shards::the_bound_of_the_whole",
+        Some(2),
+        at_different_ticks,
+    );
+}
+
+#[test]
+fn three_at_once() {
+    model("shards::three_at_once", Some(2), three_threads);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    model("shards::who_stops_stops_nobody", Some(2), one_stops);
+}

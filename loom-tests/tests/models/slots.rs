@@ -1,0 +1,350 @@
+//! The window of slots: threads go on to the next slot at once, late ones and ones far ahead among them, and
+//! the sum over any window stays within the limit; who stops stops nobody. And mistakes in that are found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Granted, NoClock, Quota, SlottedWindow, Tick};
+use tollgate_loom_tests::{
+    Answer, Deed as Any, Play as AnyPlay, Run, Site, mistaken, model, relaxed, stored,
+};
+
+type Gate = SlottedWindow<NoClock>;
+type Deed = Any<Gate, Option<Granted>>;
+type Play = AnyPlay<Gate, Option<Granted>>;
+
+const LIMIT: u64 = 3;
+const SLOT_NS: u64 = 10;
+
+/// Three permits in so many slots of 10 ns.
+fn gate(slots: u64) -> Gate {
+    let quota = Quota::per(LIMIT, Duration::from_nanos(slots * SLOT_NS));
+    SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("a quota")
+}
+
+fn tick(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}
+
+fn answer(granted: Granted, memory: &mut Option<Granted>) -> Answer {
+    *memory = Some(granted);
+    Answer::Granted(granted)
+}
+
+fn take(n: u64, at: u64) -> Deed {
+    Deed::new(format!("take {n} at {at}"), move |gate, memory| match gate
+        .try_acquire_n_at(n, tick(at))
+    {
+        Ok(granted) => answer(granted, memory),
+        Err(denied) => Answer::Denied(denied),
+    })
+}
+
+fn take_up_to(n: u64, at: u64) -> Deed {
+    Deed::new(format!("take up to {n} at {at}"), move |gate, memory| {
+        answer(gate.take_up_to_at(n, tick(at)), memory)
+    })
+}
+
+fn undo(at: u64) -> Deed {
+    Deed::new(format!("undo at {at}"), move |gate, memory| {
+        match memory.take() {
+            Some(granted) => Answer::CameBack(gate.undo_at(granted, tick(at))),
+            None => Answer::Done,
+        }
+    })
+}
+
+fn refund(n: u64, at: u64) -> Deed {
+    Deed::new(format!("refund {n} at {at}"), move |gate, _| {
+        Answer::CameBack(gate.refund_at(n, tick(at)))
+    })
+}
+
+fn charge(n: u64, at: u64) -> Deed {
+    Deed::new(format!("charge {n} at {at}"), move |gate, _| {
+        Answer::Charged(gate.charge_at(n, tick(at)))
+    })
+}
+
+fn available(at: u64) -> Deed {
+    Deed::new(format!("available at {at}"), move |gate, _| {
+        Answer::Count(gate.available_at(tick(at)))
+    })
+}
+
+fn time_until(n: u64, at: u64) -> Deed {
+    Deed::new(format!("time until {n} at {at}"), move |gate, _| {
+        Answer::Wait(gate.time_until_at(n, tick(at)))
+    })
+}
+
+/// A play at a window of so many slots, after which the words are asked what they hold: what is counted from
+/// slot to slot.
+fn play(slots: u64) -> Play {
+    let after = |gate: &Arc<Gate>, _: &mut [Option<Granted>]| {
+        let ticks = [0, 2, 3, 4, 5, 8]
+            .into_iter()
+            .map(|slot| tick(slot * SLOT_NS));
+        ticks
+            .map(|now| Answer::Count(gate.counted_at(now)))
+            .collect()
+    };
+    Play::at(move || gate(slots)).after(after)
+}
+
+/// The same where only permits are taken: no window of so many slots has more than the limit.
+fn bounded(slots: u64) -> Play {
+    play(slots).rule(move |played| {
+        let grants = played.all().filter_map(|answer| match answer {
+            Answer::Granted(granted) => Some((granted.at().as_nanos() / SLOT_NS, granted.n())),
+            _ => None,
+        });
+        let grants: Vec<_> = grants.collect();
+        for &(first, _) in &grants {
+            let window = first..first + slots;
+            let inside = grants.iter().filter(|(slot, _)| window.contains(slot));
+            let sum: u64 = inside.map(|(_, n)| n).sum();
+            assert!(sum <= LIMIT, "{sum} permits in the slots {window:?}");
+        }
+    })
+}
+
+const NO_ORDER: &str = "no order";
+
+/// Two threads at the end of a slot, with every outcome in words.
+fn at_an_edge(run: &mut Run) {
+    let two_go_on: [&[&str]; 2] = [
+        &["1 at 15, 0 left", "not for 14"],
+        &["not for 15", "1 at 16, 0 left"],
+    ];
+    let both = bounded(3).actor_after(&[take(2, 5)], &[take(1, 15)]);
+    both.actor(&[take(1, 16)]).explore_to(run, &two_go_on);
+
+    // The late one comes first, or last, or while the other is going on to the next slot: then it is
+    // counted there.
+    let late: [&[&str]; 3] = [
+        &["1 at 5, 1 left", "not for 15"],
+        &["not for 25", "2 at 15, 0 left"],
+        &["1 at 10, 1 left", "not for 15"],
+    ];
+    let comes_late = bounded(3).actor_after(&[take(1, 5)], &[take(1, 5)]);
+    comes_late.actor(&[take(2, 15)]).explore_to(run, &late);
+
+    let far_ahead: [&[&str]; 2] = [
+        &["1 at 35, 2 left", "1 at 30, 1 left"],
+        &["1 at 35, 2 left", "not for 5"],
+    ];
+    let jumps = bounded(3).actor_after(&[take(3, 5)], &[take(1, 35)]);
+    jumps.actor(&[take(1, 25)]).explore_to(run, &far_ahead);
+
+    let undone: [&[&str]; 2] = [
+        &["2 back", "1 at 15, 2 left"],
+        &["0 back", "1 at 15, 0 left"],
+    ];
+    let undoes = play(3).actor_after(&[take(2, 5)], &[undo(6)]);
+    undoes.actor(&[take(1, 15)]).explore_to(run, &undone);
+
+    let charged: [&[&str]; 3] = [
+        &["charged 3 at 6, owes 1", "not for 15"],
+        &["charged 3 at 10, owes 2", "1 at 15, 1 left"],
+        &["charged 3 at 10, owes 1", "not for 25"],
+    ];
+    let charges = play(3).actor_after(&[take(1, 5)], &[charge(3, 6)]);
+    charges.actor(&[take(1, 15)]).explore_to(run, &charged);
+}
+
+/// Each verb against each, from each state, in one slot, across an edge and across a window.
+fn each_verb_against_each_other(run: &mut Run) {
+    let states: [&[Deed]; 4] = [
+        &[],
+        &[take(2, 25)],
+        &[take(1, 5), take(1, 15), take(1, 25)],
+        &[take(1, 15), charge(3, 25)],
+    ];
+    let verbs = |at| {
+        [
+            take(1, at),
+            take(LIMIT, at),
+            take_up_to(2, at),
+            undo(at),
+            refund(1, at),
+            charge(2, at),
+            available(at),
+            time_until(2, at),
+        ]
+    };
+    for state in states {
+        for (i, one) in verbs(26).into_iter().enumerate() {
+            for then in [27, 36, 48, 77] {
+                for (j, other) in verbs(then).into_iter().enumerate() {
+                    if then == 27 && j < i {
+                        continue;
+                    }
+                    let play = play(3).actor_after(state, std::slice::from_ref(&one));
+                    play.actor(&[other]).explore_begun(run);
+                }
+            }
+        }
+    }
+}
+
+/// Threads that go on from slot to slot, each with a clock of its own, in windows of two slots and of three.
+fn slot_to_slot(run: &mut Run) {
+    for slots in [2, 3] {
+        // One goes on by one slot, and the other by two.
+        let one = bounded(slots).actor_after(&[take(2, 5)], &[take(1, 15), take(1, 35)]);
+        one.actor(&[take(1, 26), take(1, 36)]).explore_begun(run);
+        // One comes with an old tick, twice.
+        let old = bounded(slots).actor_after(&[take(1, 5)], &[take(1, 6), take(1, 7)]);
+        old.actor(&[take(1, 15), take(1, 26)]).explore_begun(run);
+        let both =
+            bounded(slots).actor_after(&[take(3, 5)], &[take_up_to(3, 25), take_up_to(3, 36)]);
+        both.actor(&[take_up_to(2, 36)]).explore_begun(run);
+        round_the_ring(slots, run);
+        given_back(slots, run);
+    }
+    both_round_the_ring(run);
+}
+
+/// One may stop anywhere on its way to the next slot, while the other goes round the ring.
+fn round_the_ring(slots: u64, run: &mut Run) {
+    let slow = bounded(slots).actor_after(&[take(1, 5)], &[take(1, 15)]);
+    let fast = slow.actor(&[take(1, 16), take(1, 26), take(2, 36)]);
+    fast.explore_begun(run);
+}
+
+/// The same, and the slow one goes on as far.
+fn both_round_the_ring(run: &mut Run) {
+    let slow = bounded(2).actor_after(&[take(1, 5)], &[take(1, 15), take(1, 36)]);
+    let fast = slow.actor(&[take(1, 16), take(1, 26), take(1, 36)]);
+    fast.explore_begun(run);
+}
+
+/// What is given back in a slot that another finishes.
+fn given_back(slots: u64, run: &mut Run) {
+    let undoes = play(slots).actor_after(&[take(2, 5)], &[undo(6), take(1, 26)]);
+    undoes.actor(&[take(1, 15), take(2, 36)]).explore_begun(run);
+}
+
+/// The same at one edge.
+fn undone_at_an_edge(run: &mut Run) {
+    let undoes = play(2).actor_after(&[take(2, 5)], &[undo(6)]);
+    undoes.actor(&[take(1, 15)]).explore_begun(run);
+}
+
+/// Three threads in three slots: one is late, and may record last what others have recorded.
+fn three_threads(run: &mut Run) {
+    let casts: [[&[Deed]; 3]; 3] = [
+        [&[take(1, 5)], &[take(1, 15)], &[take(1, 26)]],
+        [&[take(1, 15)], &[take(2, 16)], &[take(1, 36)]],
+        [&[undo(6)], &[take(1, 15)], &[take(2, 16)]],
+    ];
+    for [one, other, third] in casts {
+        let play = play(2).actor_after(&[take(2, 5)], one);
+        play.actor(other).actor(third).explore_begun(run);
+    }
+}
+
+/// The first stops for ever, before each of its operations in turn.
+fn one_stops(casts: &[[&[Deed]; 2]], run: &mut Run) {
+    for [stops, goes_on] in casts {
+        let play = play(2).actor_after(&[take(2, 5)], stops);
+        play.actor(goes_on).explore_stopping_in_order(run, 0);
+    }
+}
+
+/// One verb each.
+fn one_stops_once(run: &mut Run) {
+    let casts: [[&[Deed]; 2]; 5] = [
+        [&[take(1, 15)], &[take(1, 16)]],
+        [&[take(1, 15)], &[take(1, 26)]],
+        [&[take(1, 26)], &[take(1, 6)]],
+        [&[charge(2, 15)], &[time_until(1, 16)]],
+        [&[undo(6)], &[take(1, 15)]],
+    ];
+    one_stops(&casts, run);
+}
+
+/// The others go on for a while.
+fn one_stops_on_its_way(run: &mut Run) {
+    let casts: [[&[Deed]; 2]; 3] = [
+        [&[take(1, 15)], &[take(1, 16), take(1, 26), take(1, 36)]],
+        [&[take(1, 36)], &[take(1, 15), take(1, 26)]],
+        [&[undo(6), take(1, 15)], &[take(1, 16), available(26)]],
+    ];
+    one_stops(&casts, run);
+}
+
+#[test]
+fn at_the_end_of_a_slot() {
+    let name = "slots::at_the_end_of_a_slot";
+    model(name, None, at_an_edge);
+    stored(name, "permits in the slots", None, at_an_edge);
+}
+
+#[test]
+fn each_against_each() {
+    let name = "slots::each_against_each";
+    model(name, None, each_verb_against_each_other);
+}
+
+#[test]
+fn from_slot_to_slot() {
+    model("slots::from_slot_to_slot", Some(2), slot_to_slot);
+}
+
+#[test]
+fn three_at_once() {
+    model("slots::three_at_once", Some(2), three_threads);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    let name = "slots::who_stops_stops_nobody";
+    model(name, None, one_stops_once);
+    let name = "slots::who_stops_stops_nobody, on the way";
+    model(name, Some(1), one_stops_on_its_way);
+}
+
+#[test]
+fn mistakes_are_found() {
+    for mistake in [Mistake::SkipsTheFreeze, Mistake::IgnoresTheFreeze] {
+        mistaken("slots", mistake, NO_ORDER, None, undone_at_an_edge);
+    }
+    for mistake in [Mistake::RecordsByStore, Mistake::LeavesRecordingToOthers] {
+        mistaken("slots", mistake, NO_ORDER, Some(2), |run| {
+            round_the_ring(2, run)
+        });
+    }
+}
+
+/// In the file that has the operations.
+fn site(operation: &'static str) -> Site {
+    Site {
+        file: "window/slotted/roll.rs",
+        text: include_str!("../../../src/window/slotted/roll.rs"),
+        operation,
+    }
+}
+
+#[test]
+fn weaker_orderings_are_found() {
+    for operation in ["self.word.load", ".compare_exchange_weak("] {
+        relaxed("slots", site(operation), NO_ORDER, Some(2), |run| {
+            round_the_ring(2, run)
+        });
+    }
+    // Who sees a later slot's entry, and then the same word as before, may look for ever.
+    let for_ever = "exceeded maximum number of branches";
+    for operation in ["self.place_of(slot)?.load", "entry.fetch_max"] {
+        relaxed(
+            "slots",
+            site(operation),
+            for_ever,
+            Some(2),
+            both_round_the_ring,
+        );
+    }
+}

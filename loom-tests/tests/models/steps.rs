@@ -1,0 +1,188 @@
+//! Algorithms and verbs that break the rules of a step, on a cell that works: the models find them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tollgate::cell::Place;
+use tollgate::{Algorithm, Denied, GiveBack, Granted, Quota, Tick, TokenBucket};
+use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, places, samples, suite};
+
+/// Counts beside the word: a step that is run again counts twice.
+struct CountsBeside {
+    limit: u64,
+    taken: Mutex<u64>,
+}
+
+impl Algorithm for CountsBeside {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if *taken + n > self.limit {
+            return Err(Denied::never(n, self.limit));
+        }
+        *taken += n;
+        Ok((word + n, Granted::new(n, now)))
+    }
+
+    fn available(&self, word: u64, _now: Tick) -> u64 {
+        self.limit.saturating_sub(word)
+    }
+
+    fn is_idle(&self, word: u64, _now: Tick) -> bool {
+        word == 0
+    }
+}
+
+#[test]
+fn a_step_that_counts_beside_the_word() {
+    let make = || CountsBeside {
+        limit: 2,
+        taken: Mutex::new(0),
+    };
+    broken(
+        "steps::counts beside the word",
+        "not exactly the burst",
+        None,
+        |run| {
+            suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
+        },
+    );
+}
+
+/// Decides by what it saw when it was last asked.
+struct Remembers {
+    bucket: TokenBucket,
+    last: Mutex<Option<u64>>,
+}
+
+impl Algorithm for Remembers {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *last.get_or_insert(word);
+        let (next, granted) = self.bucket.step(known, now, n)?;
+        *last = Some(next);
+        Ok((next, granted))
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.bucket.available(word, now)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.bucket.is_idle(word, now)
+    }
+}
+
+#[test]
+fn a_step_that_remembers() {
+    let make = || Remembers {
+        bucket: two_at_once(),
+        last: Mutex::new(None),
+    };
+    broken(
+        "steps::decides by what it remembers",
+        "not exactly the burst",
+        None,
+        |run| {
+            suite::exactly_the_burst_at_one_tick(&Subject::new(make), run);
+        },
+    );
+}
+
+/// Undoes a grant by putting back the word from before it, whatever has happened since.
+struct PutsBack(TokenBucket);
+
+impl Algorithm for PutsBack {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        self.0.step(word, now, n)
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.available(word, now)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.0.is_idle(word, now)
+    }
+}
+
+impl GiveBack for PutsBack {
+    fn undo(&self, _word: u64, _now: Tick, granted: &Granted) -> (u64, u64) {
+        (granted.mark() - 2 * granted.n(), granted.n())
+    }
+
+    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+        self.0.refund(word, now, n)
+    }
+}
+
+/// Two threads take one permit each, and one of them undoes it.
+fn take_and_undo<A: GiveBack + Send + Sync + 'static>(
+    run: &mut Run,
+    subject: &Subject<A>,
+    undo: Verb<A>,
+) {
+    let now = subject.tick();
+    let undoes = [(Verb::acquire(1), now), (undo, now)];
+    let keeps = [(Verb::acquire(1), now)];
+    subject.scene(&[], &[&undoes, &keeps]).explore(run);
+}
+
+#[test]
+fn an_undo_that_puts_back_a_stale_word() {
+    broken(
+        "steps::undo puts back a stale word",
+        "granted twice",
+        None,
+        |run| {
+            let subject = Subject::new(|| PutsBack(two_at_once()));
+            take_and_undo(run, &subject, Verb::undo());
+        },
+    );
+}
+
+#[test]
+fn an_undo_outside_of_the_loop() {
+    let undo = Verb::<TokenBucket>::new("undo beside the loop", Kind::GivesBack, |scope| {
+        let Some(granted) = scope.granted.take() else {
+            return Answer::Done;
+        };
+        let word = scope.hand.load();
+        let (next, back) = scope.algorithm.undo(word, scope.now, &granted);
+        scope.hand.replace(next);
+        Answer::CameBack(back)
+    });
+    broken(
+        "steps::undo beside the loop",
+        "granted twice",
+        None,
+        |run| {
+            take_and_undo(run, &samples::bucket(places::cell), undo.clone());
+        },
+    );
+}
+
+#[test]
+fn an_admission_that_looks_first_and_then_charges() {
+    let acquire = Verb::<TokenBucket>::new("look, then charge", Kind::Charges, |scope| {
+        if scope.at().available() == 0 {
+            return Answer::Count(0);
+        }
+        Answer::Charged(scope.at().charge(1))
+    });
+    broken(
+        "steps::looks first and then charges",
+        "no order",
+        None,
+        |run| {
+            let subject = samples::bucket(places::cell);
+            let now = subject.tick();
+            let one = [(acquire.clone(), now)];
+            let before = [(Verb::acquire(1), now)];
+            subject.scene(&before, &[&one, &one]).explore(run);
+        },
+    );
+}
+
+fn two_at_once() -> TokenBucket {
+    TokenBucket::new(Quota::per(1, Duration::from_nanos(2)).burst(2)).expect("a quota")
+}

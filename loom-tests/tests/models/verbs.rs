@@ -1,0 +1,90 @@
+//! Every verb of the crate's algorithms against every other: the answers and the last word are those
+//! of some order of the same verbs one after the other.
+
+use tollgate_loom_tests::{broken, model, places, samples, suite};
+
+#[test]
+fn each_verb_against_each_other() {
+    model(
+        "verbs::each_against_each_other, token bucket",
+        None,
+        |run| {
+            suite::each_verb_against_each_other(&samples::bucket(places::cell), run);
+        },
+    );
+    model("verbs::each_against_each_other, GCRA", None, |run| {
+        suite::each_verb_against_each_other(&samples::spaced(places::cell), run);
+    });
+    model(
+        "verbs::each_against_each_other, rounding bucket",
+        None,
+        |run| {
+            suite::each_verb_against_each_other(&samples::rounding_bucket(places::cell), run);
+        },
+    );
+}
+
+#[test]
+fn each_verb_after_a_grant() {
+    model("verbs::each_after_a_grant, token bucket", None, |run| {
+        suite::each_verb_after_a_grant(&samples::bucket(places::cell), run);
+    });
+}
+
+#[test]
+fn each_verb_among_three() {
+    model("verbs::each_among_three, token bucket", Some(3), |run| {
+        suite::each_verb_among_three(&samples::bucket(places::cell), run);
+    });
+}
+
+#[test]
+fn each_verb_where_exchanges_fail_without_a_reason() {
+    model(
+        "verbs::each_where_exchanges_fail_without_a_reason",
+        None,
+        |run| {
+            suite::each_verb_against_each_other(&samples::bucket(places::hesitant), run);
+        },
+    );
+}
+
+#[test]
+fn verbs_fail_on_broken_cells() {
+    let (twice, no_order) = ("granted twice", "no order");
+    broken("verbs::pairs, compares and stores", twice, None, |run| {
+        suite::each_verb_against_each_other(&samples::bucket(places::stores), run);
+    });
+    broken(
+        "verbs::after a grant, compares and stores",
+        no_order,
+        None,
+        |run| {
+            suite::each_verb_after_a_grant(&samples::bucket(places::stores), run);
+        },
+    );
+    broken(
+        "verbs::among three, compares and stores",
+        "more than was promised",
+        Some(3),
+        |run| {
+            suite::each_verb_among_three(&samples::bucket(places::stores), run);
+        },
+    );
+    broken(
+        "verbs::pairs, GCRA, exchanges whatever is there",
+        twice,
+        None,
+        |run| {
+            suite::each_verb_against_each_other(&samples::spaced(places::insists), run);
+        },
+    );
+    broken(
+        "verbs::pairs, rounding bucket, says it exchanged",
+        no_order,
+        None,
+        |run| {
+            suite::each_verb_against_each_other(&samples::rounding_bucket(places::boasts), run);
+        },
+    );
+}

@@ -1,0 +1,194 @@
+//! How long a window that a hit opens lasts, and what of the window before weighs in a sliding one: what is
+//! wrong about either is found.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tollgate::history::Bounded;
+use tollgate::{Algorithm, Denied, FixedWindow, Granted, Intervals, Quota, SlidingWindow, Tick};
+use tollgate_loom_tests::{Run, Subject, Verb, broken, model, places, samples, suite};
+
+const LIMIT: u64 = 2;
+
+/// Two permits in 8 ns from the first hit on, whose tick is rounded to a multiple of 4: up, or by mistake
+/// down. The word is the end, and in its last eight bits the count.
+struct FirstHit {
+    down: bool,
+}
+
+impl FirstHit {
+    fn view(&self, word: u64, now: Tick) -> (u64, u64) {
+        let (end, taken, now) = (word >> 8, word & 255, now.as_nanos());
+        if now < end && taken > 0 {
+            return (end, taken);
+        }
+        let parts = if self.down { now / 4 } else { now.div_ceil(4) };
+        (end.max(parts * 4 + 8), 0)
+    }
+}
+
+impl Algorithm for FirstHit {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let (end, taken) = self.view(word, now);
+        if taken + n > LIMIT {
+            return Err(Denied::later(
+                n,
+                Tick::from_nanos(end).saturating_since(now),
+            ));
+        }
+        let next = if n == 0 { word } else { (end << 8) + taken + n };
+        Ok((next, Granted::new(n, now)))
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        LIMIT.saturating_sub(self.view(word, now).1)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.view(word, now).1 == 0
+    }
+}
+
+/// One hits at a tick, and another a nanosecond less than a period later: whoever is first, its window is
+/// the other's too.
+fn less_than_a_period_apart<A: suite::Subjected>(
+    subject: &Subject<A>,
+    ticks: [u64; 2],
+    run: &mut Run,
+) {
+    let [one, other] = ticks.map(|tick| [(Verb::take_up_to(LIMIT), Tick::from_nanos(tick))]);
+    let scene = subject.scene(&[], &[&one, &other]).judged(|outcome| {
+        assert_eq!(
+            outcome.granted(),
+            LIMIT,
+            "two windows in less than a period"
+        );
+    });
+    scene.explore(run);
+}
+
+#[test]
+fn a_window_is_never_shorter_than_its_period() {
+    model("window_length::first hit, 99 ns of 100", None, |run| {
+        let subject = samples::windows::first_hit(places::cell);
+        less_than_a_period_apart(&subject, [7, 106], run);
+    });
+    let of = |down| Subject::new(move || FirstHit { down });
+    model("window_length::rounded up", None, |run| {
+        less_than_a_period_apart(&of(false), [5, 12], run);
+    });
+    let (name, why) = ("window_length::rounded down", "two windows in less");
+    broken(name, why, None, |run| {
+        less_than_a_period_apart(&of(true), [5, 12], run);
+    });
+}
+
+/// The window that rounds, and counts a late one at its own tick.
+struct CountsLateOnes(FixedWindow);
+
+impl Algorithm for CountsLateOnes {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let (next, granted) = self.0.step(word, now, n)?;
+        let granted = Granted::new(n, now)
+            .with_room(granted.remaining(), NonZeroU64::MIN)
+            .with_mark(next);
+        Ok((next, granted))
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.available(word, now)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.0.is_idle(word, now)
+    }
+}
+
+/// Two are taken of a window 99 ns after it began. When the next one begins, at 200, another takes one of
+/// that, and who is late by a nanosecond the other two. That makes four at one tick, if the late ones are
+/// counted when they were asked for.
+fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run) {
+    let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
+    let actors: [&[_]; 2] = [&[take(1, 200)], &[take(2, 199)]];
+    let scene = subject.scene(&[take(1, 100), take(2, 199)], &actors);
+    scene.explore(run);
+}
+
+#[test]
+fn a_late_permit_counts_in_the_window_it_is_taken_from() {
+    let windows = FixedWindow::new(Quota::per(3, Duration::from_nanos(100))).expect("a quota");
+    let windows = windows.opened_by_first_hit().expect("it fits");
+    model("window_length::late by a nanosecond", None, |run| {
+        let subject = Subject::new(move || windows).promising(windows.bound());
+        late_by_a_nanosecond(&subject, run);
+    });
+    let (name, why) = (
+        "window_length::late, at its own tick",
+        "more than was promised",
+    );
+    broken(name, why, None, |run| {
+        let subject = Subject::new(move || CountsLateOnes(windows)).promising(windows.bound());
+        late_by_a_nanosecond(&subject, run);
+    });
+}
+
+/// A greedy bucket of four, into which three come at once: at 108, since it was opened at 7, and 7 is rounded
+/// up to seven and a bit. Three are taken right before that, one then, and two more by who is late, whose
+/// clock says that they have not come. They count when they came, or that makes five at once.
+#[test]
+fn a_late_permit_counts_when_it_came() {
+    let intervals = Intervals::new(Quota::per(3, Duration::from_nanos(100)).burst(4));
+    let greedy = intervals.and_then(|intervals| intervals.greedy());
+    let greedy = greedy.expect("it fits");
+    let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
+    model("window_length::late for a refill", None, |run| {
+        let subject = Subject::new(move || greedy).promising(greedy.bound());
+        let actors: [&[_]; 2] = [&[take(1, 108)], &[take(2, 107)]];
+        let scene = subject.scene(&[take(1, 7), take(3, 107)], &actors);
+        let told: [&[_]; 2] = [
+            &["1 at 108, 2 left", "2 at 108, 0 left"],
+            &["1 at 108, 2 left", "not for 1"],
+        ];
+        scene.explore_to(run, &told);
+    });
+}
+
+/// A sliding window in which the window before has no weight.
+struct Forgets(SlidingWindow);
+
+impl Forgets {
+    /// Three in 8 ns: two counts of three bits.
+    fn seen(word: u64, now: Tick) -> u64 {
+        if word >> 6 < now.as_nanos() / 8 {
+            0
+        } else {
+            word
+        }
+    }
+}
+
+impl Algorithm for Forgets {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let (next, granted) = self.0.step(Self::seen(word, now), now, n)?;
+        Ok((if n == 0 { word } else { next }, granted))
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.available(Self::seen(word, now), now)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.0.is_idle(Self::seen(word, now), now)
+    }
+}
+
+#[test]
+fn a_sliding_window_that_forgets_the_one_before() {
+    let quota = Quota::per(3, Duration::from_nanos(8));
+    let windows = SlidingWindow::new(quota).expect("a quota");
+    let name = "window_length::sliding, forgets the window before";
+    broken(name, "more than was promised", Some(3), |run| {
+        let subject = Subject::new(move || Forgets(windows)).promising(windows.bound());
+        suite::the_bound_at_different_ticks(&subject.at(15, 18), run);
+    });
+}

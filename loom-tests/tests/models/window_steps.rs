@@ -1,0 +1,195 @@
+//! Windows on the clock whose steps are wrong, on a cell that works: the models find each. The same windows
+//! without a mistake pass them.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use tollgate::history::Bound;
+use tollgate::{Algorithm, Charged, Debt, Denied, GiveBack, Granted, Quota, Tick};
+use tollgate_loom_tests::races::FIXED;
+use tollgate_loom_tests::{Subject, broken, model, suite};
+
+/// Two permits in each 4 ns of the clock. The word is the window, and in its last eight bits the count.
+#[derive(Clone, Copy)]
+struct Windows(Option<Mistake>);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mistake {
+    /// Who is late is counted in its own window, and the word goes back to that.
+    TurnsBack,
+    /// Who is late is counted in the word's window, and told its own tick.
+    TellsItsOwnTick,
+    /// The permits that bring a new window are not counted in it.
+    ForgetsTheFirst,
+    /// A new window begins with the count of the old one.
+    KeepsTheCount,
+    /// An undo does not ask in which window the permit was taken.
+    UndoesAcross,
+    /// A charge is recorded in the window of who is late.
+    ChargesTheOldOne,
+}
+
+use Mistake::*;
+
+const LIMIT: u64 = 2;
+const PERIOD: u64 = 4;
+
+/// What a word says at a tick.
+struct View {
+    window: u64,
+    taken: u64,
+    at: Tick,
+}
+
+impl Windows {
+    fn makes(&self, mistake: Mistake) -> bool {
+        self.0 == Some(mistake)
+    }
+
+    fn view(&self, word: u64, now: Tick) -> View {
+        let (window, taken) = (word >> 8, word & 255);
+        let current = now.as_nanos() / PERIOD;
+        if window < current || window > current && self.makes(TurnsBack) {
+            let taken = if self.makes(KeepsTheCount) { taken } else { 0 };
+            return View {
+                window: current,
+                taken,
+                at: now,
+            };
+        }
+        let start = Tick::from_nanos(window * PERIOD);
+        View {
+            window,
+            taken,
+            at: if self.makes(TellsItsOwnTick) {
+                now
+            } else {
+                now.max(start)
+            },
+        }
+    }
+
+    fn wait(view: &View, now: Tick) -> Duration {
+        Tick::from_nanos((view.window + 1) * PERIOD).saturating_since(now)
+    }
+}
+
+impl Algorithm for Windows {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let view = self.view(word, now);
+        if view.taken + n > LIMIT {
+            return Err(Denied::later(n, Self::wait(&view, now)));
+        }
+        let forgets = self.makes(ForgetsTheFirst) && word >> 8 < view.window;
+        let counted = if forgets { 0 } else { n };
+        let next = if n == 0 {
+            word
+        } else {
+            (view.window << 8) + view.taken + counted
+        };
+        let granted = Granted::new(n, view.at)
+            .with_room(LIMIT - view.taken - n, NonZeroU64::MIN)
+            .with_mark(next);
+        Ok((next, granted))
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        LIMIT.saturating_sub(self.view(word, now).taken)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.view(word, now).taken == 0
+    }
+}
+
+impl GiveBack for Windows {
+    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let is_over = granted.mark() >> 8 != self.view(word, now).window;
+        if is_over && !self.makes(UndoesAcross) {
+            return (word, 0);
+        }
+        self.refund(word, now, granted.n())
+    }
+
+    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+        let view = self.view(word, now);
+        match n.min(view.taken) {
+            0 => (word, 0),
+            n => ((view.window << 8) + view.taken - n, n),
+        }
+    }
+}
+
+impl Debt for Windows {
+    fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
+        let current = now.as_nanos() / PERIOD;
+        let word = if self.makes(ChargesTheOldOne) && current < word >> 8 {
+            current << 8
+        } else {
+            word
+        };
+        let view = self.view(word, now);
+        let debt = (view.taken + n).saturating_sub(LIMIT);
+        let next = (view.window << 8) + view.taken + n;
+        let wait = Self::wait(&view, now);
+        (next, Charged::new(n, view.at).with_debt(debt, wait))
+    }
+}
+
+fn subject(mistake: Option<Mistake>) -> Subject<Windows> {
+    let quota = Quota::per(LIMIT, Duration::from_nanos(PERIOD));
+    Subject::new(move || Windows(mistake))
+        .with_give_back()
+        .with_debt()
+        .promising(Bound::of_windows(quota).expect("a quota"))
+        .at(7, 8)
+}
+
+#[test]
+fn windows_without_a_mistake() {
+    model("window_steps::no mistake, races", None, |run| {
+        FIXED.explore(&subject(None), run);
+    });
+    let name = "window_steps::no mistake, different ticks";
+    model(name, Some(3), |run| {
+        suite::the_bound_at_different_ticks(&subject(None), run);
+    });
+}
+
+#[test]
+fn each_mistake_is_found_at_the_edge() {
+    let mistakes = [
+        ("turns back", TurnsBack, "an admission lowered the word"),
+        ("tells its own tick", TellsItsOwnTick, "no order"),
+        ("forgets the first", ForgetsTheFirst, "no order"),
+        ("keeps the count", KeepsTheCount, "no order"),
+        ("undoes across", UndoesAcross, "no order"),
+        (
+            "charges the old one",
+            ChargesTheOldOne,
+            "an admission lowered the word",
+        ),
+    ];
+    for (name, mistake, why) in mistakes {
+        let name = format!("window_steps::races, {name}");
+        broken(&name, why, None, |run| {
+            FIXED.explore(&subject(Some(mistake)), run);
+        });
+    }
+}
+
+#[test]
+fn those_that_grant_too_much_break_the_bound() {
+    let too_many = "more than was promised";
+    let mistakes = [
+        ("turns back", TurnsBack, "an admission lowered the word"),
+        ("tells its own tick", TellsItsOwnTick, too_many),
+        ("forgets the first", ForgetsTheFirst, too_many),
+    ];
+    for (name, mistake, why) in mistakes {
+        let name = format!("window_steps::different ticks, {name}");
+        broken(&name, why, Some(3), |run| {
+            suite::the_bound_at_different_ticks(&subject(Some(mistake)), run);
+        });
+    }
+}

@@ -1,0 +1,182 @@
+//! The leaky bucket, the windows, the intervals and any of them: every model that a token bucket gets,
+//! with ticks on both sides of a window's edge. And each of the models fails on a broken cell.
+
+use tollgate::LeakyBucket;
+use tollgate_loom_tests::places::{self, MakePlace};
+use tollgate_loom_tests::samples::windows;
+use tollgate_loom_tests::suite::Subjected;
+use tollgate_loom_tests::{Run, Subject, Verb, broken, deep, model, suite};
+
+/// A suite, its bound on preemptions, and what it says of a cell that compares and stores.
+struct Suite<A> {
+    name: &'static str,
+    explore: fn(&Subject<A>, &mut Run),
+    bound: Option<usize>,
+    why: &'static str,
+    /// Whether it only shows that the steps of another algorithm are pure too, which the pairs show.
+    /// For the loop itself the same suite of a token bucket stands (verbs.rs, cell.rs).
+    repeats: bool,
+}
+
+fn pairs<A: Subjected>() -> Suite<A> {
+    Suite {
+        name: "each against each other",
+        explore: suite::each_verb_against_each_other,
+        bound: None,
+        why: "granted twice",
+        repeats: false,
+    }
+}
+
+fn after_a_grant<A: Subjected>() -> Suite<A> {
+    Suite {
+        name: "each after a grant",
+        explore: suite::each_verb_after_a_grant,
+        bound: None,
+        why: "no order",
+        repeats: true,
+    }
+}
+
+fn among_three<A: Subjected>() -> Suite<A> {
+    Suite {
+        name: "each among three",
+        explore: suite::each_verb_among_three,
+        bound: Some(3),
+        why: "more than was promised",
+        repeats: true,
+    }
+}
+
+fn starts<A: Subjected>() -> Suite<A> {
+    Suite {
+        name: "it starts once",
+        explore: suite::each_verb_starts,
+        bound: None,
+        why: "no order",
+        repeats: false,
+    }
+}
+
+fn at_one_tick<A: Subjected>() -> Suite<A> {
+    Suite {
+        name: "exactly what is there at one tick",
+        explore: suite::exactly_the_burst_at_one_tick,
+        bound: None,
+        why: "granted twice",
+        repeats: true,
+    }
+}
+
+fn at_different_ticks<A: Subjected>() -> Suite<A> {
+    Suite {
+        name: "at different ticks",
+        explore: suite::the_bound_at_different_ticks,
+        bound: Some(3),
+        why: "no order",
+        repeats: false,
+    }
+}
+
+fn explore<A: Subjected, const N: usize>(
+    name: &str,
+    make: fn(MakePlace) -> Subject<A>,
+    suites: [Suite<A>; N],
+) {
+    for suite in suites {
+        let title = format!("windows::{name}, {}", suite.name);
+        if suite.repeats && !deep(&title) {
+            continue;
+        }
+        model(&title, suite.bound, |run| {
+            (suite.explore)(&make(places::cell), run);
+        });
+        let title = format!("{title}, compares and stores");
+        broken(&title, suite.why, suite.bound, |run| {
+            (suite.explore)(&make(places::stores), run);
+        });
+    }
+}
+
+/// All suites but for the start, where a word that starts at 0 has nothing of its own.
+fn explore_all<A: Subjected>(name: &str, make: fn(MakePlace) -> Subject<A>) {
+    let suites = [
+        pairs(),
+        after_a_grant(),
+        among_three(),
+        at_one_tick(),
+        at_different_ticks(),
+    ];
+    explore(name, make, suites);
+}
+
+#[test]
+fn leaky_queue() {
+    let suites = [pairs(), among_three(), at_one_tick(), at_different_ticks()];
+    explore("leaky queue", windows::queue, suites);
+}
+
+/// Three in a queue at one tick, of which two go at once: whoever is last waits for one permit, 2 ns.
+fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
+    let one = || (Verb::acquire(1), subject.tick());
+    let scene = subject.scene(&[], &[&[one(), one()], &[one()]]);
+    let told: [&[_]; 3] = [
+        &["1 at 20, 2 left, 1 at 20, 1 left", "1 at 20, 0 left, in 2"],
+        &["1 at 20, 2 left, 1 at 20, 0 left, in 2", "1 at 20, 1 left"],
+        &["1 at 20, 1 left, 1 at 20, 0 left, in 2", "1 at 20, 2 left"],
+    ];
+    scene.explore_to(run, &told);
+}
+
+#[test]
+fn each_in_a_queue_is_told_its_turn() {
+    model("windows::turns in the queue", None, |run| {
+        turns_in_the_queue(&windows::queue(places::cell), run);
+    });
+    let (name, why) = ("windows::turns, compares and stores", "granted twice");
+    broken(name, why, None, |run| {
+        turns_in_the_queue(&windows::queue(places::stores), run);
+    });
+}
+
+#[test]
+fn fixed_window() {
+    explore_all("fixed window", windows::fixed);
+}
+
+#[test]
+fn fixed_window_opened_by_the_first_hit() {
+    explore_all("first hit", windows::first_hit);
+}
+
+#[test]
+fn sliding_window() {
+    explore_all("sliding window", windows::sliding);
+}
+
+#[test]
+fn sliding_window_rounded_down() {
+    let suites = [pairs(), at_different_ticks()];
+    explore("rounded down", windows::sliding_down, suites);
+}
+
+#[test]
+fn intervals() {
+    explore_all("intervals", windows::intervals);
+}
+
+#[test]
+fn intervals_that_start_with_nothing() {
+    explore("empty intervals", windows::empty_intervals, [starts()]);
+}
+
+#[test]
+fn intervals_greedy() {
+    explore_all("greedy intervals", windows::greedy);
+}
+
+#[test]
+fn any_algorithm() {
+    let suites = [pairs(), at_different_ticks()];
+    explore("any", windows::any, suites);
+}

@@ -1,0 +1,180 @@
+//! A quota that two threads change eight times while three decide: no decision mixes two quotas, no change is
+//! lost, and no permit comes from nowhere; also if somebody who decides stops for ever. And each mistake in
+//! that is found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::primitive::modelled::{Mistake, Stop, stopping};
+use tollgate::{Adjustable, Granted, Keep, NoClock, Quota, Tick};
+use tollgate_shuttle_tests::total::Strict;
+use tollgate_shuttle_tests::{Actor, act, actor, below, mistaken, model, one_of, reached, stored};
+
+type Gate = Adjustable<Strict, NoClock>;
+
+const LIMIT: u64 = 6;
+const NOW: Tick = Tick::from_nanos(5);
+const SETTERS: u64 = 2;
+const CHANGES: u64 = 4;
+const DECIDERS: u64 = 3;
+const DECISIONS: u64 = 6;
+
+/// What a thread did.
+#[derive(Default)]
+struct Told {
+    kept: u64,
+    changes: u64,
+}
+
+/// Changes it again and again; with `Keep::AsIs` permits can only become fewer by it.
+fn sets(gate: &Gate) -> Told {
+    let mut changes = 0;
+    for _ in 0..CHANGES {
+        let limit = one_of(&[3, 5, 6, 7, 9]);
+        let quota = Quota::per(limit, Duration::from_secs(1));
+        let before = gate.version();
+        assert!(gate.at(NOW).set_quota(quota, Keep::AsIs).is_ok());
+        changes += 1;
+        assert!(gate.version() >= before, "versions go back");
+    }
+    Told {
+        changes,
+        ..Told::default()
+    }
+}
+
+/// Takes, gives back, and looks.
+fn decides(gate: &Gate, held: &mut Vec<Granted>) {
+    for _ in 0..DECISIONS {
+        let view = gate.at(NOW);
+        match below(6) {
+            0 => drop(view.available()),
+            1 => held.push(view.take_up_to(2)),
+            2 => {
+                if let Some(granted) = held.pop() {
+                    match view.undo(granted) {
+                        0 => {
+                            reached("nothing comes back of before a change");
+                            held.push(granted);
+                        }
+                        back => assert_eq!(back, granted.n()),
+                    }
+                }
+            }
+            _ => held.extend(view.try_acquire_n(1 + below(2))),
+        }
+    }
+}
+
+fn kept(held: &[Granted]) -> u64 {
+    held.iter().map(Granted::n).sum()
+}
+
+fn gate() -> Arc<Gate> {
+    Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW))
+}
+
+fn setters(gate: &Arc<Gate>) -> impl Iterator<Item = Actor<Told>> {
+    (0..SETTERS).map(|_| {
+        let gate = Arc::clone(gate);
+        actor(move || sets(&gate))
+    })
+}
+
+/// All come to their end.
+fn changed_in_use() {
+    let gate = gate();
+    let deciders = (0..DECIDERS).map(|_| {
+        let gate = Arc::clone(&gate);
+        actor(move || {
+            let mut held = Vec::new();
+            decides(&gate, &mut held);
+            Told {
+                kept: kept(&held),
+                ..Told::default()
+            }
+        })
+    });
+    check(&gate, act(setters(&gate).chain(deciders).collect()));
+}
+
+/// One of those who decide stops for ever before one of its operations.
+fn one_stops() {
+    let gate = gate();
+    let deciders = (0..DECIDERS).map(|number| {
+        let gate = Arc::clone(&gate);
+        actor(move || {
+            let mut held = Vec::new();
+            let stop = Stop::Operations(match number {
+                0 => below(60),
+                _ => u64::MAX,
+            });
+            let stopped = stopping(stop, || decides(&gate, &mut held)).is_none();
+            if stopped {
+                reached("one stops");
+            }
+            Told {
+                kept: kept(&held),
+                ..Told::default()
+            }
+        })
+    });
+    check(&gate, act(setters(&gate).chain(deciders).collect()));
+}
+
+fn check(gate: &Gate, told: Vec<Told>) {
+    let sum = |of: fn(&Told) -> u64| told.iter().map(of).sum::<u64>();
+    // A change to the quota in force is none.
+    let (version, changes) = (gate.version(), sum(|told| told.changes));
+    assert!(version <= changes, "{version} changes of {changes}");
+    let left = gate.at(NOW).available();
+    let limit = gate.quota().permits();
+    assert!(left <= limit, "{left} left of {limit}");
+    if left > 0 {
+        reached("permits left");
+    }
+    // (Fewer where a quota could not hold what was there, or somebody stopped with them.)
+    let kept = sum(|told| told.kept);
+    assert!(
+        kept + left <= LIMIT,
+        "permits come from nowhere: {kept} kept, {left} left"
+    );
+}
+
+const BOTH: [&str; 2] = ["nothing comes back of before a change", "permits left"];
+const MIXED: &str =
+    "two quotas are mixed | another quota | permits come from nowhere | overflow | left of";
+
+#[test]
+fn nothing_is_mixed() {
+    let name = "adjust::nothing_is_mixed";
+    model(name, 5_000, &BOTH, changed_in_use);
+    for mistake in [
+        Mistake::ReadsUnchecked,
+        Mistake::SaysAfterwards,
+        Mistake::ComparesTheWordAlone,
+        Mistake::CarriesAfterwards,
+        Mistake::UndoesOldMarks,
+    ] {
+        mistaken("adjust", mistake, MIXED, changed_in_use);
+    }
+    // A change that is overwritten leaves parameters whose version does not come any more.
+    let why = format!("{MIXED} | versions go back | exceeded max_steps");
+    stored("adjust", &why, changed_in_use);
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    model(
+        "adjust::who_stops_stops_nobody",
+        5_000,
+        &["one stops"],
+        one_stops,
+    );
+    mistaken(
+        "adjust, one stops",
+        Mistake::ReadsUnchecked,
+        MIXED,
+        one_stops,
+    );
+}

@@ -1,0 +1,108 @@
+//! Four threads enter, wait, give up, are too late, leave, and change the limit: never more than the limit is
+//! inside, nobody who waits is forgotten for good, and at the end nothing is lost. And mistakes in that are found.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Concurrency, Inside};
+use tollgate_shuttle_tests::{act, actor, below, mistaken, model, reached, stored};
+
+const THREADS: u64 = 4;
+const CALLS: u64 = 6;
+const LIMIT: u64 = 2;
+/// No limit is ever above it.
+const HIGHEST: u64 = 3;
+
+/// How much is inside, counted by those who are. It is no part of the model.
+type Count = Arc<Mutex<u64>>;
+
+fn change(count: &Count, change: impl FnOnce(u64) -> u64) -> u64 {
+    let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+    *count = change(*count);
+    *count
+}
+
+/// Is inside for a moment.
+fn inside(guard: &Inside<Arc<Concurrency>>, gate: &Concurrency, count: &Count, highest: u64) {
+    let there = change(count, |there| there + guard.n());
+    assert!(there <= highest, "{there} inside of {highest}");
+    let _ = gate.limit();
+    change(count, |there| there - guard.n());
+}
+
+fn calls(gate: &Arc<Concurrency>, count: &Count, changes: bool) {
+    let highest = if changes { HIGHEST } else { LIMIT };
+    for _ in 0..CALLS {
+        let n = 1 + below(2);
+        let entered = match below(if changes { 6 } else { 5 }) {
+            0 => gate.try_enter_owned(n).ok(),
+            1 => gate
+                .enter_owned(n)
+                .wait_timeout(Duration::from_nanos(1))
+                .ok(),
+            2 => gives_up(gate, n),
+            5 => {
+                let _ = gate.set_limit(1 + below(HIGHEST));
+                None
+            }
+            _ => gate.enter_owned(n).wait().ok(),
+        };
+        if let Some(guard) = entered {
+            inside(&guard, gate, count, highest);
+        }
+    }
+}
+
+/// Asks once or twice, and goes if it must wait.
+fn gives_up(gate: &Arc<Concurrency>, n: u64) -> Option<Inside<Arc<Concurrency>>> {
+    let mut enter = pin!(gate.enter_owned(n));
+    for _ in 0..1 + below(2) {
+        match enter.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(entered) => return entered.ok(),
+            Poll::Pending => reached("somebody waits"),
+        }
+    }
+    None
+}
+
+fn at_a_gate<const CHANGES: bool>() {
+    let gate = Arc::new(Concurrency::new(LIMIT).expect("a limit"));
+    let count = Count::default();
+    let actors = (0..THREADS).map(|_| {
+        let (gate, count) = (Arc::clone(&gate), Arc::clone(&count));
+        actor(move || calls(&gate, &count, CHANGES))
+    });
+    act(actors.collect());
+    let lost = (gate.inside(), gate.waiting() as u64);
+    assert_eq!(lost, (0, 0), "something was lost");
+}
+
+const WRONG: &str = "deadlock | something was lost | inside of | overflow | exceeded max_steps";
+
+#[test]
+fn nobody_is_forgotten() {
+    let name = "concurrency::nobody_is_forgotten";
+    model(name, 5_000, &["somebody waits"], at_a_gate::<false>);
+    for mistake in [
+        Mistake::WaitsBlindly,
+        Mistake::LeavesSilently,
+        Mistake::KeepsWhatWasHanded,
+        Mistake::TooLateAnyhow,
+    ] {
+        mistaken("concurrency", mistake, WRONG, at_a_gate::<false>);
+    }
+    stored("concurrency", WRONG, at_a_gate::<false>);
+}
+
+#[test]
+fn nobody_is_forgotten_while_the_limit_changes() {
+    let name = "concurrency::nobody_is_forgotten_while_the_limit_changes";
+    model(name, 5_000, &["somebody waits"], at_a_gate::<true>);
+    for mistake in [Mistake::LowersSilently, Mistake::SetsByStore] {
+        mistaken("concurrency, limits", mistake, WRONG, at_a_gate::<true>);
+    }
+}

@@ -1,0 +1,211 @@
+//! Four threads bring the same new keys into tables of two and of four slots, at one tick: each key gets exactly its
+//! burst, or as many as are asked for; it has one slot at the end, and nothing is claimed. Also where keys are
+//! forgotten meanwhile, or banned.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tollgate::primitive::modelled::Mistake;
+use tollgate::{Denied, Granted, Overflow, Quota, Tick, TokenBucket};
+use tollgate_shuttle_tests::{
+    Books, Table, act, actor, below, check_table, mistaken, model, reached, stored, table,
+};
+
+const THREADS: u64 = 4;
+const CALLS: u64 = 7;
+const BURST: u64 = 3;
+const PERIOD: u64 = 10;
+const NOW: Tick = Tick::from_nanos(500);
+
+type Gate = Table<TokenBucket>;
+
+fn gate(slots: usize, overflow: Overflow) -> Arc<Gate> {
+    let quota = Quota::per(1, Duration::from_nanos(PERIOD)).burst(BURST);
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    Arc::new(table([bucket], slots, overflow))
+}
+
+/// All take permits, one by one or in batches.
+fn same_keys<const SLOTS: usize, const KEYS: usize>() {
+    let gate = gate(SLOTS, Overflow::Deny);
+    let actors = (0..THREADS).map(|_| {
+        let gate = Arc::clone(&gate);
+        actor(move || takes::<KEYS>(&gate))
+    });
+    let books = Books::of_all(act(actors.collect()));
+    check_table::<_, KEYS>(&gate, 0);
+    assert_eq!(gate.stats().no_room, 0, "there is room");
+    for key in 0..KEYS {
+        let (asked, held) = (books.asked[key], books.held(key));
+        assert_eq!(held, asked.min(BURST), "not the burst, asked for {asked}");
+        reached(if asked > BURST { "a burst" } else { "less" });
+    }
+}
+
+fn takes<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
+    let mut books = Books::default();
+    for _ in 0..1 + below(CALLS) {
+        let key = below(KEYS as u64) as usize;
+        match below(6) {
+            0 => {
+                let keys = [key, below(KEYS as u64) as usize];
+                let mut outcomes = [Err(Denied::busy(1)); 2];
+                let length = gate.check_many_at(&keys, &mut outcomes, NOW);
+                length.expect("there are two");
+                for (key, outcome) in keys.into_iter().zip(outcomes) {
+                    books.enter(key, 1, outcome);
+                }
+            }
+            1 => books.enter(key, 1, Ok(gate.key(&key).at(NOW).take_up_to(1))),
+            2 => assert!(gate.key(&key).at(NOW).available() <= BURST),
+            _ => books.enter(key, 1, gate.try_acquire_at(&key, NOW)),
+        }
+    }
+    books
+}
+
+/// Some give back, and some forget keys, each of which allows one burst more, as each eviction does.
+fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
+    let gate = gate(SLOTS, overflow);
+    let actors = (0..THREADS).map(|_| {
+        let gate = Arc::clone(&gate);
+        actor(move || takes_and_forgets::<KEYS>(&gate))
+    });
+    let books = Books::of_all(act(actors.collect()));
+    check_table::<_, KEYS>(&gate, 0);
+    let stats = gate.stats();
+    assert_eq!(stats.forgotten, books.forgotten.iter().sum::<u64>());
+    let mut evicted = 0;
+    for key in 0..KEYS {
+        let (held, left) = (books.held(key), gate.key(&key).at(NOW).available());
+        let bursts = (held + left).div_ceil(BURST);
+        evicted += bursts.saturating_sub(1 + books.forgotten[key]);
+        if held > BURST {
+            reached("more than a burst");
+        }
+    }
+    if stats.evicted > 0 {
+        reached("evicted");
+    }
+    assert!(evicted <= stats.evicted, "{evicted} bursts too many");
+}
+
+fn takes_and_forgets<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
+    let mut books = Books::<KEYS>::default();
+    for _ in 0..CALLS {
+        let key = below(KEYS as u64) as usize;
+        let view = gate.key(&key).at(NOW);
+        match below(6) {
+            0 => books.forgotten[key] += u64::from(gate.forget(&key)),
+            1 => {
+                if let Some(granted) = books.grants[key].pop() {
+                    match view.undo(granted) {
+                        0 => books.grants[key].push(granted),
+                        back => assert_eq!(back, granted.n()),
+                    }
+                }
+            }
+            _ => books.enter(key, 1, view.try_acquire()),
+        }
+    }
+    books
+}
+
+/// Some ban keys. From then on nothing is granted, and nothing given back.
+fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
+    let until = Tick::from_nanos(NOW.as_nanos() + 1000);
+    let gate = gate(SLOTS, Overflow::Deny);
+    // Which bans have come to their end. It is no part of the model.
+    let banned = Arc::new(Mutex::new([false; KEYS]));
+    let actors = (0..THREADS).map(|_| {
+        let (gate, banned) = (Arc::clone(&gate), Arc::clone(&banned));
+        actor(move || takes_and_bans(&gate, until, &banned))
+    });
+    act(actors.collect());
+    check_table::<_, KEYS>(&gate, 0);
+    let banned = *banned.lock().unwrap_or_else(PoisonError::into_inner);
+    for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
+        let there = |at| gate.key(&key).at(Tick::from_nanos(at)).available();
+        let until = until.as_nanos();
+        assert_eq!(
+            [there(until), there(until + PERIOD)],
+            [0, 1],
+            "a ban is over"
+        );
+    }
+}
+
+fn takes_and_bans<const KEYS: usize>(gate: &Gate, until: Tick, banned: &Mutex<[bool; KEYS]>) {
+    let banned = || banned.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held: [Vec<Granted>; KEYS] = [(); KEYS].map(|()| Vec::new());
+    for _ in 0..CALLS {
+        let key = below(KEYS as u64) as usize;
+        let view = gate.key(&key).at(NOW);
+        let was_banned = banned()[key];
+        let passed = match below(8) {
+            0 => {
+                view.ban(until).expect("there is room");
+                banned()[key] = true;
+                0
+            }
+            1 => held[key].pop().map_or(0, |granted| view.undo(granted)),
+            2 => view.refund(1),
+            3 => view.available(),
+            4 => view.take_up_to(1).n(),
+            _ => match view.try_acquire() {
+                Ok(granted) => {
+                    held[key].push(granted);
+                    granted.n()
+                }
+                Err(_) => 0,
+            },
+        };
+        if was_banned {
+            reached("somebody is banned");
+            assert_eq!(passed, 0, "a ban is over");
+        }
+    }
+}
+
+const TWICE: &str =
+    "not the burst | two slots of a key | there is room | not as many keys | bursts too many";
+
+#[test]
+fn the_same_new_keys() {
+    let name = "keyed::the_same_new_keys";
+    let both = ["a burst", "less"];
+    model(name, 5_000, &both, same_keys::<2, 2>);
+    model(&format!("{name}, 4 slots"), 5_000, &both, same_keys::<4, 3>);
+    mistaken(name, Mistake::WaitsForClaims, TWICE, same_keys::<2, 2>);
+    stored(name, TWICE, same_keys::<2, 2>);
+}
+
+#[test]
+fn forgotten_meanwhile() {
+    let name = "keyed::forgotten_meanwhile";
+    let (evict, deny) = (Overflow::Evict, Overflow::Deny);
+    let more = ["more than a burst"];
+    model(name, 5_000, &more, move || forgotten_keys::<2, 2>(deny));
+    model(&format!("{name}, 4 slots"), 5_000, &more, move || {
+        forgotten_keys::<4, 3>(deny)
+    });
+    model(
+        &format!("{name}, or evicted"),
+        5_000,
+        &["evicted"],
+        move || forgotten_keys::<2, 3>(evict),
+    );
+    for mistake in [Mistake::LooksOnce, Mistake::GivesUpBlindly] {
+        mistaken(name, mistake, TWICE, move || forgotten_keys::<2, 2>(deny));
+    }
+    let forgets = Mistake::ForgetsTheOwner;
+    mistaken(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
+}
+
+#[test]
+fn banned_meanwhile() {
+    let name = "keyed::banned_meanwhile";
+    model(name, 5_000, &["somebody is banned"], banned_keys::<2, 2>);
+    let undoes = Mistake::UndoesOldMarks;
+    mistaken(name, undoes, "a ban is over", banned_keys::<2, 2>);
+}

@@ -1,0 +1,208 @@
+//! Six keys in tables of two and of four slots, at ticks that differ from thread to thread: keys leave as idle, are
+//! evicted and forgotten, and come again, and each keeps its bound on the ticks at which its grants are counted, but
+//! for beginning anew each time that it was evicted or forgotten. Also if threads stop for ever in the middle: then all
+//! others come to their end, and who comes later finds room.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::primitive::modelled::{Mistake, Stop, stopping};
+use tollgate::{Denied, Overflow, Quota, Tick, TokenBucket};
+use tollgate_shuttle_tests::{
+    Books, Promise, Table, act, actor, below, check_table, mistaken, model, reached, stored, table,
+};
+
+/// Who does how much.
+#[derive(Debug, Clone, Copy)]
+struct Cast {
+    slots: usize,
+    overflow: Overflow,
+    threads: u64,
+    calls: u64,
+    keys: u64,
+    /// Whether keys are forgotten.
+    forgets: bool,
+    /// So many stop for ever.
+    stop: u64,
+}
+
+/// Four threads of eight calls on six keys, of which only idle ones leave.
+const IDLE: Cast = Cast {
+    slots: 2,
+    overflow: Overflow::Deny,
+    threads: 4,
+    calls: 8,
+    keys: 6,
+    forgets: false,
+    stop: 0,
+};
+/// Keys are evicted and forgotten.
+const ALL: Cast = Cast {
+    overflow: Overflow::Evict,
+    forgets: true,
+    ..IDLE
+};
+/// Three threads of four calls on three keys, for what needs few steps, but at the right places.
+const FEW: Cast = Cast {
+    threads: 3,
+    calls: 4,
+    keys: 3,
+    ..IDLE
+};
+/// Two of five stop.
+const STOP: Cast = Cast {
+    threads: 5,
+    stop: 2,
+    ..ALL
+};
+
+const KEYS: usize = 6;
+const PROMISE: Promise = Promise {
+    burst: 2,
+    permits: 1,
+    period: 4,
+};
+/// When all is idle, and after which it is again.
+const LATER: u64 = 10_000;
+
+type Gate = Table<TokenBucket>;
+
+fn gate(cast: Cast) -> Arc<Gate> {
+    let quota = Quota::per(PROMISE.permits, Duration::from_nanos(PROMISE.period));
+    let bucket = TokenBucket::new(quota.burst(PROMISE.burst)).expect("a quota");
+    Arc::new(table([bucket], cast.slots, cast.overflow))
+}
+
+/// Takes permits of all keys, and now and then forgets one. Its time moves on by itself.
+fn goes_on(gate: &Gate, cast: Cast, books: &mut Books<KEYS>) {
+    let mut now = 100 + below(12);
+    for _ in 0..cast.calls {
+        now += below(5);
+        let (key, at) = (below(cast.keys) as usize, Tick::from_nanos(now));
+        let view = gate.key(&key).at(at);
+        match below(8) {
+            0 if cast.forgets => books.forgotten[key] += u64::from(gate.forget(&key)),
+            0 => {
+                let keys = [key, below(cast.keys) as usize];
+                let mut outcomes = [Err(Denied::busy(1)); 2];
+                let length = gate.check_many_at(&keys, &mut outcomes, at);
+                length.expect("there are two");
+                for (key, outcome) in keys.into_iter().zip(outcomes) {
+                    books.enter(key, 1, outcome);
+                }
+            }
+            1 => assert!(view.available() <= PROMISE.burst),
+            2 => books.enter(key, 2, view.try_acquire_n(2)),
+            _ => books.enter(key, 1, view.try_acquire()),
+        }
+    }
+}
+
+fn turnover(cast: Cast) {
+    let gate = gate(cast);
+    let actors = (0..cast.threads).map(|number| {
+        let gate = Arc::clone(&gate);
+        actor(move || {
+            let stops = number < cast.stop;
+            let stop = Stop::Operations(if stops { below(80) } else { u64::MAX });
+            let mut books = Books::default();
+            let stopped = stopping(stop, || goes_on(&gate, cast, &mut books)).is_none();
+            (books, usize::from(stopped))
+        })
+    });
+    let (books, stopped): (Vec<_>, Vec<_>) = act(actors.collect()).into_iter().unzip();
+    let stopped = stopped.into_iter().sum();
+    check(&gate, &Books::of_all(books), stopped);
+    for key in 0..KEYS {
+        let later = Tick::from_nanos(LATER * (key as u64 + 1));
+        let has_come = gate.try_acquire_at(&key, later).is_ok();
+        assert!(has_come, "no room for who comes later");
+    }
+    check_table::<_, KEYS>(&gate, stopped);
+}
+
+fn check(gate: &Gate, books: &Books<KEYS>, stopped: usize) {
+    let stats = gate.stats();
+    for (count, what) in [
+        (gate.claims() as u64, "a claim is left"),
+        (stats.taken_over, "taken over"),
+        (stats.evicted, "evicted"),
+        (stats.forgotten, "forgotten"),
+        (stats.no_room, "no room"),
+        (stopped as u64, "one stops"),
+    ] {
+        if count > 0 {
+            reached(what);
+        }
+    }
+    check_table::<_, KEYS>(gate, stopped);
+    // What is not known of who stopped is in the statistics.
+    let untold = stats.forgotten - books.forgotten.iter().sum::<u64>();
+    let is_told = (untold, books.no_room) == (0, stats.no_room);
+    assert!(is_told || stopped > 0, "not as often: {stats:?}");
+    let evicted = |key: usize| {
+        let losses = PROMISE.losses(&books.grants[key]);
+        losses.saturating_sub(books.forgotten[key])
+    };
+    let evicted: u64 = (0..KEYS).map(evicted).sum();
+    assert!(evicted <= stats.evicted + untold, "more than was promised");
+}
+
+/// What is wrong with a table in which keys are held to less.
+const WRONG: &str =
+    "more than was promised | two slots of a key | not as many keys | a claim is left | no room";
+
+#[test]
+fn idle_keys_leave() {
+    let name = "keyed_turnover::idle_keys_leave";
+    let all = ["taken over", "no room"];
+    let four = Cast { slots: 4, ..IDLE };
+    model(name, 5_000, &all, || turnover(IDLE));
+    model(&format!("{name}, 4 slots"), 5_000, &all, move || {
+        turnover(four)
+    });
+    model(&format!("{name}, few"), 10_000, &all, || turnover(FEW));
+    for mistake in [
+        Mistake::LooksOnce,
+        Mistake::TakesWhoIsBusy,
+        Mistake::RaisesAfterwards,
+        Mistake::IgnoresTheHorizon,
+        Mistake::LeavesOtherClaims,
+        Mistake::GivesUpBlindly,
+    ] {
+        mistaken(name, mistake, WRONG, || turnover(IDLE));
+    }
+    stored(name, WRONG, || turnover(IDLE));
+}
+
+#[test]
+fn keys_are_evicted_and_forgotten() {
+    let name = "keyed_turnover::keys_are_evicted_and_forgotten";
+    let all = ["taken over", "evicted", "forgotten"];
+    let four = Cast { slots: 4, ..ALL };
+    model(name, 5_000, &all, || turnover(ALL));
+    model(&format!("{name}, 4 slots"), 5_000, &all, move || {
+        turnover(four)
+    });
+    mistaken(name, Mistake::SkipsByFree, WRONG, move || turnover(four));
+}
+
+#[test]
+fn who_stops_stops_nobody() {
+    let name = "keyed_turnover::who_stops_stops_nobody";
+    let all = ["one stops", "a claim is left", "taken over", "evicted"];
+    let denies = Cast {
+        slots: 4,
+        overflow: Overflow::Deny,
+        ..STOP
+    };
+    model(name, 5_000, &all, || turnover(STOP));
+    model(
+        &format!("{name}, 4 slots, denied"),
+        5_000,
+        &all[..3],
+        move || turnover(denies),
+    );
+    let why = "no room for who comes later";
+    mistaken(name, Mistake::WaitsForClaims, why, move || turnover(denies));
+}
