@@ -1,15 +1,15 @@
 //! The limiters and their parts, one thread at a time and on real threads.
 #![cfg(feature = "std")]
 
+mod algorithm;
 mod bad_input;
-mod carry;
-mod clocks;
-mod exact;
-mod known_failures;
+mod clock;
+#[path = "../support/deadline.rs"]
+mod deadline;
 mod layers;
+mod limiter;
 mod many;
 mod nothing_stranded;
 mod parallel;
-mod statics;
+mod quota;
 mod support;
-mod windows;

@@ -3,34 +3,26 @@
 //! anything at random. Debug builds check overflow themselves; what would give away a wrap in a
 //! release build is checked in both.
 
-mod algorithms;
-mod any_text;
-mod configuration;
-#[cfg(feature = "std")]
 mod many_verbs;
-mod poison;
-#[cfg(feature = "std")]
 mod shards;
-#[cfg(feature = "std")]
 mod slots;
-mod text;
-mod texts;
-mod verbs;
-mod windows;
 
 use std::time::Duration;
 
+pub(crate) use crate::algorithm::text as any_text;
+use crate::support::reference::FIFTY_YEARS;
+
 /// 365 days, the longest interval.
-const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
+pub(crate) const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// Up to there every limiter works: 50 years of 365.25 days.
-const FIFTY_YEARS_NS: u64 = 36_525 * 43_200 * 1_000_000_000;
+pub(crate) const FIFTY_YEARS_NS: u64 = FIFTY_YEARS;
 
 /// The largest burst.
-const MAX_BURST: u64 = 1 << 40;
+pub(crate) const MAX_BURST: u64 = 1 << 40;
 
 /// Numbers that break things.
-const EDGES: [u64; 13] = [
+pub(crate) const EDGES: [u64; 13] = [
     0,
     1,
     2,
@@ -47,7 +39,7 @@ const EDGES: [u64; 13] = [
 ];
 
 /// Durations that break things.
-fn long_and_short() -> Vec<Duration> {
+pub(crate) fn long_and_short() -> Vec<Duration> {
     let nanos = EDGES
         .into_iter()
         .chain([3, 7, 1_000_000_007, YEAR_NS - 1, YEAR_NS, YEAR_NS + 1]);

@@ -3,9 +3,6 @@
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-use crate::support::random::Random;
-use crate::support::seen::Seen;
-
 /// 50 years of 365.25 days, in nanoseconds: so long the crate promises everything.
 pub(crate) const FIFTY_YEARS: u64 = 36_525 * 43_200 * 1_000_000_000;
 
@@ -70,6 +67,18 @@ pub(crate) struct Wait {
     pub(crate) is_never: bool,
 }
 
+impl Wait {
+    /// What never comes.
+    pub(crate) const NEVER: Self = Self {
+        span: Span {
+            lo: i128::MAX,
+            hi: i128::MAX,
+        },
+        may_be_never: true,
+        is_never: true,
+    };
+}
+
 /// A limiter as its definition has it. All times are nanoseconds since the clock's start.
 pub(crate) trait Reference: Debug {
     /// Where a grant stands.
@@ -78,8 +87,14 @@ pub(crate) trait Reference: Debug {
     /// The most permits at once.
     fn limit(&self) -> u64;
 
-    /// A moment that matters after this one, or any other.
-    fn moment(&self, still: u64, random: &mut Random, seen: &mut Seen) -> u64;
+    /// A length of time that matters.
+    fn period(&self) -> u64;
+
+    /// The next moment at which something ends.
+    fn edge(&self, now: u64) -> u64;
+
+    /// The last tick that is told from later ones, where ticks beyond 50 years are answered exactly.
+    fn horizon(&self) -> Option<u64>;
 
     /// Whether the limiter is to begin anew because the clock has gone back so far.
     fn begins_anew(&self, _before: u64, _now: u64) -> bool {
@@ -102,9 +117,9 @@ pub(crate) trait Reference: Debug {
     /// Nanoseconds from the tick at which a grant was counted until the limiter is as good as new.
     fn as_new_after(&self, now: u64, counted_at: u64) -> Span;
 
-    /// How long who just took `n` permits must wait.
-    fn delay(&self, _now: u64, _n: u64) -> u64 {
-        0
+    /// How many nanoseconds a caller that just took `n` permits must wait.
+    fn delay(&self, _now: u64, _n: u64) -> Span {
+        Span::only(0)
     }
 
     /// Counts `n` permits, there or not.

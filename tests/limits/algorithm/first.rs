@@ -2,7 +2,7 @@
 //! the greedy intervals. The period is divided into parts, and begins at one: what is counted in parts
 //! here is exact, and a part is `period / parts` nanoseconds, whole or not.
 
-use crate::windows::budget;
+use crate::algorithm::grid;
 use crate::support::model::{Answers, Fraction, Model};
 
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub(crate) struct Mark {
 
 impl FirstHit {
     pub(crate) fn new(limit: u64, period: u64, back: Option<u64>) -> Self {
-        let (bits, shift) = budget::parts(period, limit).expect("it fits");
+        let (bits, shift) = grid::parts(period, limit).expect("it fits");
         let (period, parts) = (u128::from(period), 1_u128 << shift);
         // A period that begins there ends before the last two numbers.
         let last_begin = (1_u128 << (64 - bits)) - 3 - parts;
@@ -56,7 +56,7 @@ impl FirstHit {
     }
 
     pub(crate) fn largest(period: u64) -> u64 {
-        budget::largest(|limit| budget::parts(period, limit).is_some())
+        grid::largest(|limit| grid::parts(period, limit).is_some())
     }
 
     pub(crate) fn largest_debt(&self) -> u64 {
@@ -106,7 +106,7 @@ impl FirstHit {
         }
     }
 
-    /// When somebody counts: now, unless the period in which something was last taken began later.
+    /// When a caller counts: now, unless the period in which something was last taken began later.
     fn counted_at(&self, time: u128) -> u128 {
         let begin = self.end.saturating_sub(self.parts);
         // Whoever began it did so after the part before that: at its beginning, if that is a tick and

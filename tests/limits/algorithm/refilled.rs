@@ -1,9 +1,7 @@
 //! The aligned intervals: a bucket that gets its permits at each beginning of a window.
 
-use std::time::Duration;
-
-use crate::windows::budget;
-use crate::windows::grid::Windows;
+use crate::algorithm::cases::Alignment;
+use crate::algorithm::grid::{self, Windows};
 use crate::support::model::{Answers, Fraction, Model};
 
 #[derive(Debug, Clone)]
@@ -16,12 +14,8 @@ pub(crate) struct Refilled {
 }
 
 impl Refilled {
-    pub(crate) fn new(
-        (n, burst): (u64, u64),
-        period: u64,
-        (origin, offset): (Duration, Duration),
-    ) -> Self {
-        let told = budget::refills(n, burst);
+    pub(crate) fn new(n: u64, burst: u64, period: u64, (origin, offset): Alignment) -> Self {
+        let told = grid::refills(n, burst);
         Self {
             n,
             burst,

@@ -1,60 +1,48 @@
-//! The sliding window: what was taken in each window, all of it remembered; of the one before the
-//! current one counts the share that is still within a period.
+//! Aligned windows: what was taken in each window, all of it remembered. A fixed window counts the
+//! current one; of the one before it a sliding window counts the share that is still within a
+//! period.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use tollgate::Rounding;
 
-use crate::windows::budget;
-use crate::windows::grid::Windows;
+use crate::algorithm::cases::Alignment;
+use crate::algorithm::grid::{self, Windows};
 use crate::support::model::{Answers, Fraction, Model};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Sliding {
+pub(crate) struct Counted {
     limit: u64,
     most: u64,
-    rounding: Rounding,
+    /// How the share of the window before is rounded, if it counts.
+    sliding: Option<Rounding>,
     windows: Windows,
     /// Permits by window. The last of them is where the word is.
     taken: BTreeMap<i128, u64>,
 }
 
-/// What counts at a moment.
-struct Counted {
-    before: u64,
-    current: u64,
-    /// What is left of the window.
-    left: u128,
-}
-
-impl Sliding {
+impl Counted {
     pub(crate) fn new(
         n: u64,
         period: u64,
-        rounding: Rounding,
-        (origin, offset): (Duration, Duration),
+        sliding: Option<Rounding>,
+        (origin, offset): Alignment,
     ) -> Self {
-        let (bits, told) = budget::counts(period, 2);
+        let (bits, told) = grid::counts(period, 1 + u32::from(sliding.is_some()));
         Self {
             limit: n,
             most: (1 << bits) - 1,
-            rounding,
+            sliding,
             windows: Windows::new(period, told, origin, offset),
             taken: BTreeMap::new(),
         }
-    }
-
-    /// The most permits a window of this length can have.
-    pub(crate) fn largest(period: u64) -> u64 {
-        (1 << budget::counts(period, 2).0) - 1
     }
 
     pub(crate) fn largest_debt(&self) -> u64 {
         self.most - self.limit
     }
 
-    /// The window in which somebody is counted: his own, or a later one that somebody else opened.
+    /// The window in which a caller is counted: its own, or a later one that another caller opened.
     fn window(&self, time: u128) -> i128 {
         let own = self.windows.index(time);
         self.taken
@@ -66,19 +54,24 @@ impl Sliding {
         self.taken.get(&window).copied().unwrap_or(0)
     }
 
-    fn counted(&self, time: u128) -> Counted {
+    /// The share of the window before that counts, and what the current one has.
+    fn counted(&self, time: u128) -> (Fraction, u64) {
         let window = self.window(time);
+        let before = match self.sliding {
+            Some(_) => self.in_window(window - 1),
+            None => 0,
+        };
         // Nothing is over of a window that is ahead.
         let elapsed = (time as i128 - self.windows.start(window)).max(0);
-        Counted {
-            before: self.in_window(window - 1),
-            current: self.in_window(window),
-            left: (self.windows.period - elapsed) as u128,
-        }
+        let share = Fraction {
+            num: u128::from(before) * (self.windows.period - elapsed) as u128,
+            den: self.windows.period as u128,
+        };
+        (share, self.in_window(window))
     }
 }
 
-impl Model for Sliding {
+impl Model for Counted {
     type Mark = i128;
 
     fn limit(&self) -> u64 {
@@ -94,26 +87,21 @@ impl Model for Sliding {
     }
 
     fn weight(&self, time: u128) -> Fraction {
-        let counted = self.counted(time);
-        let den = self.windows.period as u128;
+        let (share, current) = self.counted(time);
         Fraction {
-            num: u128::from(counted.before) * counted.left + u128::from(counted.current) * den,
-            den,
+            num: share.num + u128::from(current) * share.den,
+            ..share
         }
     }
 
+    /// A caller asks for whole permits, so a part of one is as good as one.
     fn held(&self, time: u128) -> u128 {
-        let counted = self.counted(time);
-        let share = Fraction {
-            num: u128::from(counted.before) * counted.left,
-            den: self.windows.period as u128,
+        let (share, current) = self.counted(time);
+        let share = match self.sliding {
+            Some(Rounding::Down) => share.floor(),
+            _ => share.ceil(),
         };
-        let share = match self.rounding {
-            // A caller asks for whole permits, so a part of one is as good as one.
-            Rounding::Exact => share.ceil(),
-            Rounding::Down => share.floor(),
-        };
-        share + u128::from(counted.current)
+        share + u128::from(current)
     }
 
     fn counted_at(&self, now: u64) -> u64 {
@@ -129,7 +117,7 @@ impl Model for Sliding {
     }
 
     fn room(&self, now: u64) -> u64 {
-        self.most - self.counted(self.clock(now)).current
+        self.most - self.counted(self.clock(now)).1
     }
 
     fn mark(&self, now: u64) -> i128 {

@@ -1,4 +1,5 @@
-//! The quotas that are tried: of every shape the arithmetic knows, at its edges and beyond.
+//! The quotas of the buckets that are tried: of every shape the arithmetic knows, at its edges and
+//! beyond.
 
 use std::time::Duration;
 
@@ -6,9 +7,9 @@ use tollgate::{ConfigError, Quota, TokenBucket};
 
 use crate::support::random::Random;
 
-const SECOND: u64 = 1_000_000_000;
-const DAY: u64 = 86_400 * SECOND;
-const YEAR: u64 = 365 * DAY;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const DAY: u64 = 86_400 * SECOND;
+pub(crate) const YEAR: u64 = 365 * DAY;
 
 pub(crate) fn per_ns(n: u64, period_ns: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period_ns))
@@ -91,8 +92,7 @@ pub(crate) fn elsewhere() -> Vec<Quota> {
         per_ns(999_999_999_999_999_989, 9_999_999_999_999_999_961).burst(1000),
     ];
     for (n, period_ns) in [(101, 7919), (7919, 104_729), (104_729, 1_299_709)] {
-        quotas.push(per_ns(n, period_ns).burst(2));
-        quotas.push(per_ns(n, period_ns).burst(100));
+        quotas.extend([2, 100].map(|burst| per_ns(n, period_ns).burst(burst)));
     }
     quotas
 }
@@ -100,14 +100,12 @@ pub(crate) fn elsewhere() -> Vec<Quota> {
 /// Any quota that can be represented.
 pub(crate) fn any(random: &mut Random) -> Quota {
     loop {
-        let quota = per_ns(
-            1 + random.upto(1 << 60),
-            1 + random.upto((1 << 62) + (1 << 61)),
-        );
-        let max = match TokenBucket::new(quota.burst(u64::MAX)) {
-            Err(ConfigError::BurstTooLarge { max, .. }) if max > 0 => max,
-            _ => continue,
-        };
-        return quota.burst(1 + random.upto(max - 1));
+        let (n, period_ns) = (random.upto(1 << 60), random.upto((1 << 62) + (1 << 61)));
+        let quota = per_ns(1 + n, 1 + period_ns);
+        if let Err(ConfigError::BurstTooLarge { max, .. }) = TokenBucket::new(quota.burst(u64::MAX))
+            && max > 0
+        {
+            return quota.burst(1 + random.upto(max - 1));
+        }
     }
 }

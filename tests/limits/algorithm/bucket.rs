@@ -1,22 +1,21 @@
-//! The bucket as a textbook has it, in rational numbers.
+//! All buckets as a textbook has them, in rational numbers: token bucket, GCRA and leaky bucket.
 //!
-//! A bucket is the moment at which it will be full again. That moment, intervals and full buckets
-//! are counted in parts of a nanosecond, chosen so that each of them is a whole number: the
-//! reduced numerator of the quota is the denominator here. Nothing is rounded but the answers,
-//! and nothing is shared with the crate.
+//! A bucket is the moment at which it will be full again (a leaky one: empty). That moment,
+//! intervals and full buckets are counted in parts of a nanosecond, chosen so that each of them is
+//! a whole number: the reduced numerator of the quota is the denominator here. Nothing is rounded
+//! but the answers, and nothing is shared with the crate.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::support::random::Random;
-pub(crate) use crate::support::reference::FIFTY_YEARS;
-use crate::support::reference::{Fraction, Reference, Span, Wait};
-use crate::support::seen::Seen;
+use tollgate::Quota;
+
+use crate::support::reference::{FIFTY_YEARS, Fraction, Reference, Span, Wait};
 
 const YEAR: u64 = FIFTY_YEARS / 50;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Model {
+pub(crate) struct Bucket {
     /// Parts of a nanosecond.
     parts: i128,
     /// From one permit to the next, in parts.
@@ -24,6 +23,8 @@ pub(crate) struct Model {
     /// A full bucket, in parts.
     reach: i128,
     burst: u64,
+    /// How many permits a queue lets go without delay beyond the first; all, if `None`.
+    free: Option<u64>,
     /// Whether every answer must be the one right value. Elsewhere it must be right for a bucket
     /// that is full again up to one nanosecond later than this one.
     pub(crate) exact: bool,
@@ -42,21 +43,23 @@ pub(crate) struct Mark {
     roundings: u64,
 }
 
-impl Model {
-    /// `n` permits every `period_ns`, `burst` at once.
-    pub(crate) fn from_quota(n: u64, period_ns: u64, burst: u64) -> Self {
-        let divisor = greatest_common_divisor(n, period_ns);
-        let (n, period) = (i128::from(n / divisor), i128::from(period_ns / divisor));
-        let reach = i128::from(burst) * period;
+impl Bucket {
+    pub(crate) fn from_quota(quota: Quota) -> Self {
+        let period = u64::try_from(quota.period().as_nanos()).expect("a period");
+        let divisor = greatest_common_divisor(quota.permits(), period);
+        let parts = i128::from(quota.permits() / divisor);
+        let interval = i128::from(period / divisor);
+        let reach = i128::from(quota.burst_size()) * interval;
         // Documented: exact up to a reduced numerator of 11, where 50 years and two bursts, in
         // parts, fit the word.
-        let word = n * i128::from(FIFTY_YEARS) + 2 * reach;
+        let word = parts * i128::from(FIFTY_YEARS) + 2 * reach;
         Self {
-            parts: n,
-            interval: period,
+            parts,
+            interval,
             reach,
-            burst,
-            exact: n == 1 || n <= 11 && word < i128::from(u64::MAX),
+            burst: quota.burst_size(),
+            free: None,
+            exact: parts == 1 || parts <= 11 && word < i128::from(u64::MAX),
             full_at: 0,
             roundings: 0,
         }
@@ -64,16 +67,17 @@ impl Model {
 
     /// One permit every `interval`, and up to `tolerance` early.
     pub(crate) fn from_interval(interval: Duration, tolerance: Duration) -> Self {
-        let (interval, tolerance) = (interval.as_nanos(), tolerance.as_nanos());
+        let at_once = 1 + tolerance.as_nanos() / interval.as_nanos();
+        let quota = Quota::per(1, interval).burst(at_once as u64);
         Self {
-            parts: 1,
-            interval: interval as i128,
-            reach: (interval + tolerance) as i128,
-            burst: (1 + tolerance / interval) as u64,
-            exact: true,
-            full_at: 0,
-            roundings: 0,
+            reach: (interval + tolerance).as_nanos() as i128,
+            ..Self::from_quota(quota)
         }
+    }
+
+    pub(crate) fn queue(self, free: u64) -> Self {
+        let free = (free < u64::MAX).then_some(free);
+        Self { free, ..self }
     }
 
     /// What the bucket lacks at `now`, in parts; below 0 if it has been full for a while.
@@ -82,7 +86,7 @@ impl Model {
     }
 
     fn tick(&self, now: u64) -> i128 {
-        i128::from(now) * self.parts
+        i128::from(now.min(self.horizon().unwrap_or(u64::MAX))) * self.parts
     }
 
     fn permits(&self, n: u64) -> i128 {
@@ -106,38 +110,14 @@ impl Model {
         }
     }
 
-    /// Nanoseconds until `n` permits are there.
-    fn until(&self, now: u64, n: u64) -> Span {
-        self.span(now, n == 0, |lack| {
-            div_ceil(lack + self.permits(n) - self.reach, self.parts).max(0)
-        })
-    }
-
-    /// Nanoseconds until the bucket is full. A bucket that will not be for a hundred years may be
-    /// another nanosecond late; what the crate promises of permits ends long before.
-    fn full_after(&self, now: u64) -> Span {
-        let full = self.span(now, false, |lack| div_ceil(lack, self.parts).max(0));
-        let far = !self.exact && self.full_tick() > 2 * FIFTY_YEARS;
-        Span {
-            hi: full.hi + i128::from(far),
-            ..full
-        }
-    }
-
     /// The first nanosecond at or after which the bucket is full.
     fn full_tick(&self) -> u64 {
         u64::try_from(div_ceil(self.full_at, self.parts)).unwrap_or(u64::MAX)
     }
 
-    /// How many permits could be charged before a burst of them is owed.
-    fn chargeable(&self, now: u64) -> u64 {
-        let free = 2 * self.reach - self.lack(now).max(0);
-        u64::try_from(free.max(0) / self.interval).unwrap_or(u64::MAX)
-    }
-
     /// Gives back `parts`, but no more than are `ahead` and than the bucket lacks. Either may be
-    /// counted a nanosecond longer or a quarter of one shorter; what comes back may not. The answer is
-    /// how many permits came back, a part of one counted whole.
+    /// counted a nanosecond longer or a quarter of one shorter; what comes back may not. The answer
+    /// is how many permits came back, a part of one counted whole.
     fn give_back(&mut self, now: u64, parts: i128, ahead: i128) -> Span {
         let lack = self.lack(now).max(0);
         let slack = if self.exact { 0 } else { self.parts };
@@ -154,50 +134,31 @@ impl Model {
         self.roundings += u64::from(given < parts);
         span
     }
-
-    /// Starts with `initial` permits.
-    pub(crate) fn start(&mut self, now: u64, initial: u64) {
-        self.take(now, self.burst - initial);
-    }
 }
 
-impl Reference for Model {
+impl Reference for Bucket {
     type Mark = Mark;
 
     fn limit(&self) -> u64 {
         self.burst
     }
 
-    /// The same, one that matters or one beside it, a later one, an earlier one.
-    fn moment(&self, still: u64, random: &mut Random, _seen: &mut Seen) -> u64 {
-        let beside =
-            |random: &mut Random, tick: u64| tick.saturating_add(random.below(3)).saturating_sub(1);
-        let later = |by: u64| still.saturating_add(by);
-        let until = |n| later(self.until(still, n).lo as u64);
-        let full = self.full_after(still).hi as u64;
-        let target = match random.below(20) {
-            0..=4 => still,
-            5 => later(1),
-            6 => later(random.upto(1_000_000)),
-            7..=10 => {
-                let n = random.upto(self.burst);
-                beside(random, until(n))
-            }
-            11 => beside(random, self.full_tick()),
-            12 => beside(random, until(0)),
-            13 | 14 => later(random.upto(full.saturating_mul(2))),
-            15 => still.saturating_sub(random.upto(1000)),
-            16 => still.saturating_sub(random.upto(full)),
-            17 => later(full).saturating_add(random.upto(1_000_000_000)),
-            18 if random.one_in(50) => random.below(FIFTY_YEARS),
-            19 if random.one_in(50) => 0,
-            _ => beside(random, until(1)),
-        };
-        target.min(FIFTY_YEARS)
+    fn period(&self) -> u64 {
+        (self.interval / self.parts).max(1) as u64
     }
 
-    /// Where the limiter is not exact its clock is slower by up to a third of a nanosecond in 50 years,
-    /// and what is given back so much earlier counts by that much more.
+    fn edge(&self, _now: u64) -> u64 {
+        self.full_tick()
+    }
+
+    /// The last tick at which a burst and a burst of debt fit the word.
+    fn horizon(&self) -> Option<u64> {
+        let room = i128::from(u64::MAX - 1) - 2 * self.reach;
+        self.exact.then_some((room / self.parts) as u64)
+    }
+
+    /// Where the limiter is not exact its clock is slower by up to a third of a nanosecond in 50
+    /// years, and what is given back so much earlier counts by that much more.
     fn begins_anew(&self, before: u64, now: u64) -> bool {
         !self.exact && now < before.saturating_sub(YEAR)
     }
@@ -208,13 +169,19 @@ impl Reference for Model {
         })
     }
 
-    /// Only what would take past 50 years may be said to be never there.
+    /// Where the limiter is not exact, what would take past 50 years may be said to be never there.
     fn wait(&self, now: u64, n: u64) -> Wait {
-        let span = self.until(now, n);
-        Wait {
-            span,
-            may_be_never: i128::from(FIFTY_YEARS) < i128::from(now) + span.hi,
-            is_never: false,
+        let span = self.span(now, n == 0, |lack| {
+            div_ceil(lack + self.permits(n) - self.reach, self.parts).max(0)
+        });
+        let is_after = |end: u64| i128::from(end) < i128::from(now) + span.hi;
+        match self.horizon() {
+            Some(horizon) if span.hi > 0 && is_after(horizon) => Wait::NEVER,
+            horizon => Wait {
+                span,
+                may_be_never: horizon.is_none() && is_after(FIFTY_YEARS),
+                is_never: false,
+            },
         }
     }
 
@@ -222,8 +189,33 @@ impl Reference for Model {
         now
     }
 
+    /// A bucket that will not be full for a hundred years may be another nanosecond late; what the
+    /// crate promises of permits ends long before.
     fn as_new_after(&self, now: u64, _counted_at: u64) -> Span {
-        self.full_after(now)
+        if self.exact {
+            return Span::only(self.full_tick().saturating_sub(now));
+        }
+        let full = self.span(now, false, |lack| div_ceil(lack, self.parts).max(0));
+        let is_far = self.full_tick() > 2 * FIFTY_YEARS;
+        Span {
+            hi: full.hi + i128::from(is_far),
+            ..full
+        }
+    }
+
+    /// `max(0, level after - 1 - free) / rate`, rounded up: until what is ahead of the free ones
+    /// has run out.
+    fn delay(&self, now: u64, n: u64) -> Span {
+        match self.free {
+            Some(free) if n > 0 => {
+                let ahead = self.permits(free).saturating_add(self.interval);
+                self.span(now, false, |lack| {
+                    let due = div_ceil(self.tick(now) + lack - ahead, self.parts);
+                    (due - i128::from(now)).max(0)
+                })
+            }
+            _ => Span::only(0),
+        }
     }
 
     fn take(&mut self, now: u64, n: u64) {
@@ -239,14 +231,19 @@ impl Reference for Model {
         })
     }
 
-    /// A burst of debt always fits.
+    /// Elsewhere a burst of debt always fits.
     fn room(&self, now: u64) -> RangeInclusive<u64> {
-        self.chargeable(now)..=u64::MAX
+        let count = |parts: i128| u64::try_from(parts.max(0) / self.interval).unwrap_or(u64::MAX);
+        if self.exact {
+            let room = count(i128::from(u64::MAX - 1) - self.full_at.max(self.tick(now)));
+            return room..=room;
+        }
+        count(2 * self.reach - self.lack(now).max(0))..=u64::MAX
     }
 
     /// Elsewhere more than a burst of debt is not paid within 50 years.
     fn knows_debt(&self, now: u64, n: u64) -> bool {
-        self.exact || n <= self.chargeable(now)
+        self.exact || n <= *self.room(now).start()
     }
 
     fn mark(&self, _now: u64) -> Mark {
@@ -256,9 +253,9 @@ impl Reference for Model {
         }
     }
 
-    /// Gives back what `n` permits that ended at `mark` still take of the time after `now`. Where the
-    /// limiter is not exact, mark and bucket may have been rounded by different parts of a nanosecond, and
-    /// what is left of the grant can't be told closer than that.
+    /// Gives back what `n` permits that ended at `mark` still take of the time after `now`. Where
+    /// the limiter is not exact, mark and bucket may have been rounded by different parts of a
+    /// nanosecond, and what is left of the grant can't be told closer than that.
     fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<Span> {
         if !self.exact && mark.roundings != self.roundings {
             return None;
@@ -267,7 +264,6 @@ impl Reference for Model {
         Some(self.give_back(now, self.permits(n), ahead))
     }
 
-    /// Gives back `n` permits, down to a full bucket.
     fn refund(&mut self, now: u64, n: u64) -> Span {
         self.give_back(now, self.permits(n), i128::MAX / 2)
     }

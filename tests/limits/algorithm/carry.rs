@@ -1,0 +1,218 @@
+//! A word goes on under another quota, under another algorithm, or on another clock, where it left
+//! off: with no more than it had, and less by less than two permits at most.
+
+use std::time::Duration;
+
+use tollgate::{
+    Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Quota, Rebase, Requota,
+    SlidingWindow, Tick,
+};
+
+const NOW: Tick = Tick::from_nanos(86_400_500_000_007);
+
+/// Every kind of algorithm, small ones and large ones.
+fn all() -> impl Iterator<Item = AnyAlgorithm> {
+    let texts = [
+        "token-bucket 10/s",
+        "token-bucket 13/s burst 40",
+        "token-bucket 47/10ns",
+        "token-bucket 4/ns burst 9",
+        "token-bucket 1/d",
+        "token-bucket 1000/h burst 3",
+        "gcra 10/s burst 3",
+        "gcra 1/10ms tolerance 25ms",
+        "leaky-meter 10/s burst 20",
+        "leaky-queue 7/min burst 5 free 2",
+        "fixed-window 10/s",
+        "fixed-window 100/min offset 7s",
+        "fixed-window 5/s first-hit",
+        "fixed-window 1000/d first-hit",
+        "sliding-window 10/s",
+        "sliding-window 50/min origin 9s rounding down",
+        "intervals 10/s burst 20",
+        "intervals 3/h burst 7 offset 1ms",
+        "intervals 10/s burst 25 greedy",
+        "intervals 2/d burst 9 greedy",
+    ];
+    texts.into_iter().map(|text| text.parse().expect(text))
+}
+
+/// Words for every number of permits taken, up to as many as are owed then; some of them taken a
+/// while ago, some of them a part of a permit more.
+fn words(algorithm: &AnyAlgorithm) -> Vec<u64> {
+    let period = algorithm.quota().period();
+    let then = [Duration::ZERO, period / 3, period, period + period / 2];
+    let words = (0..=2 * algorithm.quota().burst_size().min(40)).flat_map(|n| {
+        then.map(|ago| {
+            let (word, _) = algorithm.charge(0, NOW.saturating_sub(ago), n);
+            algorithm.take_up_to(word, NOW, n / 2).0
+        })
+    });
+    words
+        .flat_map(|word| [word, word + u64::from(is_bucket(algorithm))])
+        .collect()
+}
+
+fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
+    matches!(algorithm, AnyAlgorithm::TokenBucket(_))
+}
+
+fn owed(algorithm: &AnyAlgorithm, word: u64, now: Tick) -> u64 {
+    algorithm.charge(word, now, 0).1.debt()
+}
+
+#[test]
+fn any_algorithm_goes_on_as_any_other() {
+    let mut compared = 0;
+    let pairs = all().flat_map(|old| all().map(move |new| (old, new)));
+    // What begins at a part of its period goes on from there, when the fast ones have more.
+    let is_fast = |algorithm: &AnyAlgorithm| algorithm.to_string().contains("ns");
+    for (old, new) in pairs.filter(|(old, new)| is_bucket(old) || !is_fast(new)) {
+        for word in words(&old) {
+            let carried = old.carry_over(word, NOW, &new);
+            let (had, has) = (old.available(word, NOW), new.available(carried, NOW));
+            let most = had.min(new.quota().burst_size());
+            assert!(
+                has <= most && has + 1 >= most,
+                "{has} of {most}: {old} to {new}"
+            );
+            let (owed, owes) = (owed(&old, word, NOW), owed(&new, carried, NOW));
+            // A window can owe so much and no more.
+            let room = new.charge(0, NOW, u64::MAX).1.debt();
+            let right = owed.min(room)..=owed + 1;
+            assert!(right.contains(&owes), "{owed}, {owes}: {old} to {new}");
+            assert!(old != new || carried == word, "{old} keeps its word");
+            compared += 1;
+        }
+        // A bucket that was not in debt is not in debt.
+        let (word, _) = old.take_up_to(0, NOW, u64::MAX);
+        let is_free = new.step(old.carry_over(word, NOW, &new), NOW, 0).is_ok();
+        let are_buckets = is_bucket(&old) && is_bucket(&new);
+        assert!(is_free || !are_buckets, "{old} to {new}");
+        let fresh = old.carry_over(0, NOW, &new);
+        let (small, large) = (old.quota().burst_size(), new.quota().burst_size());
+        // A larger bucket is not full because a smaller one was. A tolerance may hold a part of a
+        // permit more than the same burst without one.
+        let holds_more = small < large || new.to_string().contains("tolerance");
+        assert!(fresh == 0 || holds_more, "{old} to {new}");
+    }
+    assert!(compared > 10_000, "{compared}");
+}
+
+#[test]
+fn another_quota_leaves_all_else_as_it_is() {
+    let quota = Quota::per_minute(8);
+    for algorithm in all() {
+        let same = algorithm.with_quota(algorithm.quota()).expect("it is one");
+        // A tolerance that is no multiple of the interval is not said by a quota.
+        let is_uneven = algorithm.to_string().contains("tolerance");
+        assert!(same == algorithm || is_uneven, "{algorithm}");
+        let new = algorithm.with_quota(quota).expect("a quota");
+        assert_eq!(new.quota(), quota);
+        let options = |text: &str| {
+            let words = text
+                .split(' ')
+                .skip(2)
+                .filter(|word| word.parse::<u64>().is_err());
+            let words = words.filter(|word| !["burst", "tolerance", "25ms"].contains(word));
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (is, was) = (options(&new.to_string()), options(&algorithm.to_string()));
+        assert_eq!(is, was, "{algorithm}");
+    }
+}
+
+/// On the other clock the window is another one, and so much of it is over: what was counted counts
+/// there.
+#[test]
+fn a_rebased_word_stands_as_it_stood() {
+    let to = Tick::from_nanos(12_345);
+    for algorithm in all() {
+        assert_eq!(algorithm.rebase(0, NOW, to), 0, "{algorithm}");
+        for word in words(&algorithm) {
+            assert_eq!(algorithm.rebase(word, NOW, NOW), word);
+            let moved = algorithm.rebase(word, NOW, to);
+            let (was, is) = (algorithm.level(word, NOW), algorithm.level(moved, to));
+            let (had, has) = (
+                algorithm.available(word, NOW),
+                algorithm.available(moved, to),
+            );
+            let (owed, owes) = (owed(&algorithm, word, NOW), owed(&algorithm, moved, to));
+            let as_much = |was: u64, is: u64| (was..=was + 1).contains(&is);
+            assert!(
+                as_much(was.ceil(), is.ceil()) && as_much(has, had) && as_much(owed, owes),
+                "{was:?} and {is:?}, {had} and {has}, owed {owed} and {owes}: {algorithm}"
+            );
+            // Where a clock is not exact, a nanosecond may lie between nothing owed and a part of a
+            // permit. A window that is rounded down counts whole what it did not count of the one
+            // before.
+            let (n, text) = (algorithm.quota().permits(), algorithm.to_string());
+            let rounds = [13, 47].contains(&n) || text.ends_with("rounding down");
+            let is_same = (owed > 0) == (owes > 0) || rounds;
+            assert!(
+                is_same,
+                "{was:?} owes {owed}, {is:?} owes {owes}: {algorithm}"
+            );
+            // Whatever is due is due: of a bucket a nanosecond later at most, else within the length
+            // of a window.
+            let wait = |word, now: Tick| {
+                let due = algorithm.due(word, now, 1).expect("in time");
+                due.saturating_since(now)
+            };
+            let (before, after) = (wait(word, NOW), wait(moved, to));
+            let (least, late) = match is_bucket(&algorithm) {
+                true => (before, Duration::from_nanos(1)),
+                false => (Duration::ZERO, 2 * algorithm.quota().period()),
+            };
+            let is_due = least <= after && after <= before + late;
+            assert!(is_due, "{before:?}, {after:?}: {algorithm}");
+        }
+    }
+}
+
+#[test]
+fn a_word_that_is_ahead_goes_on_where_it_is() {
+    // A caller with a later tick has written it: the one that changes the quota is two windows
+    // behind.
+    let (now, later) = (Tick::from_nanos(5), Tick::from_nanos(2_500_000_000));
+    let old = FixedWindow::new(Quota::per_second(10)).expect("windows");
+    let new = SlidingWindow::new(Quota::per_second(20)).expect("a window");
+    let (old, new) = (AnyAlgorithm::from(old), AnyAlgorithm::from(new));
+    let (word, _) = old.step(0, later, 9).expect("fresh");
+    let carried = old.carry_over(word, now, &new);
+    let has = (new.available(carried, now), new.available(carried, later));
+    assert_eq!(has, (1, 1));
+}
+
+/// Whatever is over of the windows of the other clock: what is counted, also by a caller with a
+/// later tick, is not forgotten sooner.
+#[test]
+fn a_rebased_window_is_over_no_sooner() {
+    let windows = ["fixed-window 10/s", "sliding-window 10/s"];
+    let mut later = 0;
+    for window in windows.map(|text| text.parse::<AnyAlgorithm>().expect(text)) {
+        // A sliding window slides on from what it was, at most as fast as it could have.
+        let is_fixed = window.to_string().starts_with("fixed");
+        let all = if is_fixed { 10 } else { 1 };
+        for (from, to) in [(0.1, 0.9), (0.9, 0.1), (5.5, 0.5), (0.2, 7.3)] {
+            let tick = |seconds: f64| Tick::ZERO.saturating_add(Duration::from_secs_f64(seconds));
+            for ahead in [0.0, 0.3, 1.0, 2.5] {
+                let (word, taken) = window.take_up_to(0, tick(from + ahead), 10);
+                assert_eq!(taken.n(), 10);
+                let moved = window.rebase(word, tick(from), tick(to));
+                let wait = |word, now| {
+                    let due = window.due(word, now, all).expect("in time");
+                    due.saturating_since(now)
+                };
+                let (before, after) = (wait(word, tick(from)), wait(moved, tick(to)));
+                let slides = !is_fixed && ahead < 1.0 - from.fract();
+                assert!(
+                    (after >= before || slides) && after <= before + Duration::from_secs(1),
+                    "{before:?} {after:?} {window} {from} {to} {ahead}"
+                );
+                later += usize::from(after > before);
+            }
+        }
+    }
+    assert!(later > 5, "{later}");
+}

@@ -1,0 +1,192 @@
+//! The windows and intervals that are tried, each beside its model: of every length and size, at
+//! the edges of what fits and anywhere between.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, FixedWindow, Intervals, Rounding, SlidingWindow};
+
+use crate::algorithm::counted::Counted;
+use crate::algorithm::first::FirstHit;
+use crate::algorithm::grid;
+use crate::algorithm::quotas::{DAY, SECOND, YEAR, per_ns};
+use crate::algorithm::refilled::Refilled;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+/// An algorithm beside its model, and how many permits it lacks at first.
+pub(crate) type Case<M> = (AnyAlgorithm, (M, u64));
+
+/// Windows of every length, and what some of them are filled with; 0 stands for as much as fits.
+const SHAPES: [(u64, u64); 18] = [
+    (1, 1),
+    (5, 3),
+    (1, 64),
+    (3, 97),
+    (7, 1_000),
+    (10, SECOND),
+    (100, SECOND),
+    (0, SECOND),
+    (999, 999_999_937),
+    (1000, 60 * SECOND),
+    (0, 60 * SECOND),
+    (12, 3600 * SECOND),
+    (1_000, DAY),
+    (0, DAY),
+    (2, 30 * DAY + 1),
+    (9, 9 * YEAR - 1),
+    (51, FIFTY_YEARS - 1),
+    (0, FIFTY_YEARS),
+];
+
+/// These shapes, and any others. `largest` is the most that fits a period.
+pub(crate) fn shapes(seed: u64, largest: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+    let mut random = Random(seed);
+    // No rate may be above 10 a nanosecond, or below one a year.
+    let most = |period: u64| largest(period).min(period.saturating_mul(10));
+    let named = SHAPES.map(|(n, period)| (if n == 0 { most(period) } else { n }, period));
+    let mut shapes: Vec<_> = named.into();
+    while shapes.len() < 40 {
+        let period = 1 + random.upto(FIFTY_YEARS - 1);
+        let n = 1 + random.upto(most(period).saturating_sub(1));
+        if period <= n.saturating_mul(YEAR) {
+            shapes.push((n, period));
+        }
+    }
+    shapes.retain(|(n, period)| *n <= most(*period));
+    shapes
+}
+
+/// When windows begin: tick 0 is `origin` after a beginning, and all are `offset` later.
+pub(crate) type Alignment = (Duration, Duration);
+
+/// At the clock's start, later, or at those of another time; also far beyond all clocks.
+fn alignment(random: &mut Random, period: u64) -> Alignment {
+    let far = |random: &mut Random| Duration::new(random.upto(u64::MAX), random.below(999) as u32);
+    let offset = match random.below(5) {
+        0 => Duration::ZERO,
+        1 => Duration::from_nanos(random.upto(period)),
+        2 => Duration::from_nanos(period - 1),
+        3 => Duration::from_nanos(random.upto(u64::MAX)),
+        _ => far(random) / 2,
+    };
+    let origin = match random.below(4) {
+        0 => Duration::from_nanos(random.upto(57 * YEAR)),
+        1 => far(random),
+        _ => Duration::ZERO,
+    };
+    (origin, offset)
+}
+
+/// The same windows so aligned. Offsets add up.
+macro_rules! aligned {
+    ($windows:expr, $alignment:expr) => {{
+        let (windows, (origin, offset)) = ($windows, $alignment);
+        let windows = windows.offset(offset / 2).offset(offset - offset / 2);
+        // Without an origin, tick 0 is where its clock begins.
+        if origin.is_zero() {
+            windows
+        } else {
+            windows.aligned_to_unix(origin)
+        }
+    }};
+}
+
+/// The most permits that fit a word with so many counts, in windows of this length.
+fn largest_count(counts: u32) -> impl Fn(u64) -> u64 {
+    move |period| (1 << grid::counts(period, counts).0) - 1
+}
+
+pub(crate) fn fixed() -> Vec<Case<Counted>> {
+    let mut random = Random(1);
+    let cases = shapes(2, largest_count(1)).into_iter().map(|(n, period)| {
+        let alignment = alignment(&mut random, period);
+        let windows = FixedWindow::new(per_ns(n, period)).expect("windows");
+        let model = Counted::new(n, period, None, alignment);
+        assert_eq!(windows.largest_debt(), model.largest_debt());
+        (aligned!(windows, alignment).into(), (model, 0))
+    });
+    cases.collect()
+}
+
+pub(crate) fn sliding() -> Vec<Case<Counted>> {
+    let mut random = Random(4);
+    let shapes = shapes(5, largest_count(2)).into_iter();
+    let both = [Rounding::Exact, Rounding::Down];
+    let shapes = shapes.flat_map(|shape| both.map(|rounding| (shape, rounding)));
+    let cases = shapes.map(|((n, period), rounding)| {
+        let alignment = alignment(&mut random, period);
+        let window = SlidingWindow::new(per_ns(n, period)).expect("a window");
+        let model = Counted::new(n, period, Some(rounding), alignment);
+        assert_eq!(window.largest_debt(), model.largest_debt());
+        let window = aligned!(window.rounding(rounding), alignment);
+        (window.into(), (model, 0))
+    });
+    cases.collect()
+}
+
+pub(crate) fn first_hit() -> Vec<Case<FirstHit>> {
+    let shapes = shapes(3, FirstHit::largest).into_iter();
+    let cases = shapes.map(|(n, period)| {
+        let windows = FixedWindow::new(per_ns(n, period)).expect("windows");
+        let windows = windows.opened_by_first_hit().expect("a quantum");
+        let model = FirstHit::new(n, period, None);
+        assert_eq!(windows.largest_debt(), model.largest_debt());
+        let quantum = Duration::from_nanos(model.quantum());
+        assert_eq!(windows.quantum(), Some(quantum));
+        (windows.into(), (model, 0))
+    });
+    cases.collect()
+}
+
+/// A bucket beside these shapes: a burst of one, the same, more, or as much as there may be; and
+/// how many permits it lacks at first.
+fn burst(random: &mut Random, n: u64, most: u64) -> (u64, u64) {
+    let most = most.min(1 << 40);
+    let burst = match random.below(5) {
+        0 => 1,
+        1 => n,
+        2 => n + random.upto(5 * n),
+        3 => 1 + random.upto(n),
+        _ => most,
+    };
+    let burst = burst.clamp(1, most);
+    let missing = match random.below(3) {
+        0 => burst - random.upto(burst),
+        _ => 0,
+    };
+    (burst, missing)
+}
+
+pub(crate) fn intervals() -> Vec<Case<Refilled>> {
+    let mut random = Random(6);
+    // What 50 years leave of the word is for a burst and as much debt.
+    let taken = |n: u64, period| grid::needed(period) * u128::from(n);
+    let fits = |period| grid::largest(|n| taken(n, period) <= u128::from(u64::MAX - 3));
+    let cases = shapes(7, fits).into_iter().map(|(n, period)| {
+        let room = u128::from(u64::MAX - 1) - taken(n, period);
+        let most = u64::try_from(room / 2).expect("a half");
+        let (burst, missing) = burst(&mut random, n, most);
+        let quota = per_ns(n, period).burst(burst).initial(burst - missing);
+        let alignment = alignment(&mut random, period);
+        let bucket = aligned!(Intervals::new(quota).expect("a bucket"), alignment);
+        let model = Refilled::new(n, burst, period, alignment);
+        (bucket.into(), (model, missing))
+    });
+    cases.collect()
+}
+
+pub(crate) fn greedy() -> Vec<Case<FirstHit>> {
+    let mut random = Random(8);
+    let shapes = shapes(9, FirstHit::largest).into_iter();
+    let cases = shapes.map(|(n, period)| {
+        let (burst, missing) = burst(&mut random, n, FirstHit::largest(period));
+        let quota = per_ns(n, period).burst(burst).initial(burst - missing);
+        let bucket = Intervals::new(quota).expect("a bucket").greedy();
+        let bucket = bucket.expect("a quantum");
+        let model = FirstHit::new(burst, period, Some(n));
+        let quantum = Duration::from_nanos(model.quantum());
+        assert_eq!(bucket.quantum(), Some(quantum));
+        (bucket.into(), (model, missing))
+    });
+    cases.collect()
+}

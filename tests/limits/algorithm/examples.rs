@@ -1,0 +1,105 @@
+//! What the documents say in numbers, one by one.
+
+use std::time::Duration;
+
+use tollgate::{
+    FixedWindow, Intervals, LeakyBucket, Limiter, ManualClock, NoClock, Quota, Requota, Rounding,
+    SlidingWindow, Tick,
+};
+
+use crate::algorithm::quotas::SECOND;
+
+fn seconds(n: u64) -> Tick {
+    Tick::from_nanos(n * SECOND)
+}
+
+#[test]
+fn the_example_of_the_literature() {
+    let window = SlidingWindow::new(Quota::per_minute(10)).expect("a window");
+    for (rounding, there, seconds_to_go) in [(Rounding::Exact, 3, 80), (Rounding::Down, 4, 100)] {
+        let gate = Limiter::unstarted(window.rounding(rounding), NoClock);
+        assert_eq!(gate.at(seconds(30)).charge(9).debt(), 0);
+        // A quarter into the next window three quarters of the nine count: 6.75.
+        let now = gate.at(seconds(75));
+        assert_eq!(now.level().as_f64(), 6.75);
+        assert_eq!(now.available(), there);
+        // With five more it is 11.75, which is above 10.
+        assert_eq!(now.charge(5).n(), 5);
+        assert_eq!(now.level().as_f64(), 11.75);
+        assert_eq!((now.level().floor(), now.level().ceil()), (11, 12));
+        let denied = now.try_acquire().expect_err("11.75 > 10");
+        // Room for one is when 9 * left / 60 s is at most 4, or below 5: at 26.67 or 33.33 s to go.
+        let wait = denied.retry_after().expect("in this window").as_nanos();
+        let right = 45 * SECOND - seconds_to_go * SECOND / 3;
+        assert!(wait.abs_diff(right.into()) <= 1, "{wait} and {right}");
+    }
+}
+
+#[test]
+fn nginxs_queue() {
+    // rate=10r/s burst=4 delay=1.
+    let queue = LeakyBucket::queue(Quota::per_second(10).burst(5)).expect("a queue");
+    let delays = |queue: LeakyBucket| {
+        let gate = Limiter::with_clock(queue, ManualClock::new());
+        let granted = (0..9).map_while(|_| gate.try_acquire().ok());
+        granted
+            .map(|granted| granted.delay().as_millis())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(delays(queue), [0, 100, 200, 300, 400]);
+    assert_eq!(delays(queue.free(1)), [0, 0, 100, 200, 300]);
+    assert_eq!(delays(queue.free(4)), [0; 5]);
+    assert_eq!(delays(queue.free(u64::MAX)), [0; 5]);
+    // Several at once leave together, when the last of them is due.
+    let gate = Limiter::with_clock(queue, ManualClock::new());
+    let three = gate.try_acquire_n(3).expect("there is room");
+    assert_eq!(three.delay(), Duration::from_millis(200));
+    assert_eq!(gate.take_up_to(9).delay(), Duration::from_millis(400));
+    // A queue that delays nothing is a meter, unless a larger burst would be delayed.
+    assert_eq!(Ok(queue.free(u64::MAX)), LeakyBucket::meter(queue.quota()));
+    assert_eq!(queue.free(u64::MAX).free_permits(), None);
+    let larger = queue.free(4).with_quota(Quota::per_second(10).burst(7));
+    assert_eq!(larger.map(|queue| queue.free_permits()), Ok(Some(4)));
+}
+
+#[test]
+fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
+    let windows = FixedWindow::new(Quota::per_day(1000)).expect("windows");
+    let gate = Limiter::unstarted(windows, NoClock);
+    let most = 1000 + windows.largest_debt();
+    let charged = gate.at(Tick::ZERO).charge(u64::MAX);
+    assert_eq!((charged.n(), charged.debt()), (most, most - 1000));
+    assert_eq!(charged.clear_after(), Duration::from_secs(86_400));
+    assert_eq!(gate.at(Tick::ZERO).charge(1).n(), 0);
+    assert_eq!(gate.at(seconds(86_400)).available(), 1000);
+    // A bucket does not forget it.
+    let bucket = Intervals::new(Quota::per_day(1000)).expect("a bucket");
+    let gate = Limiter::unstarted(bucket, NoClock);
+    assert_eq!(gate.at(Tick::ZERO).charge(2500).debt(), 1500);
+    assert_eq!(gate.at(seconds(86_400)).charge(0).debt(), 500);
+    assert_eq!(gate.at(seconds(2 * 86_400)).available(), 500);
+}
+
+/// Two windows that the first hits open, and callers whose clocks are a nanosecond behind.
+#[test]
+fn a_caller_behind_a_windows_beginning_counts_at_it_and_not_in_the_one_before() {
+    for (period, quantum, opened, end) in [(128, 2, 0, 128), (159, 3, 1, 162)] {
+        let first = FixedWindow::new(Quota::per(4, Duration::from_nanos(period))).expect("windows");
+        let first = first.opened_by_first_hit().expect("a quantum");
+        assert_eq!(first.quantum(), Some(Duration::from_nanos(quantum)));
+        let gate = Limiter::unstarted(first, NoClock);
+        let at = |tick| gate.at(Tick::from_nanos(tick));
+        let all = at(opened).try_acquire_n(4).expect("fresh");
+        assert_eq!(all.at(), Tick::from_nanos(opened));
+        assert_eq!(
+            at(opened).time_until(1),
+            Some(Duration::from_nanos(end - opened))
+        );
+        let next = at(end).try_acquire().expect("a new window");
+        assert_eq!(next.at(), Tick::from_nanos(end));
+        // By its own clock it is still in the window before, and that one is full.
+        let late = at(end - 1).try_acquire().expect("three are left");
+        assert!(late.at() >= Tick::from_nanos(end), "{late:?}");
+        assert_eq!(late.remaining(), 2);
+    }
+}

@@ -1,0 +1,235 @@
+//! Every algorithm answers exactly what its definition says: random operations, every verb and
+//! every returned value, compared with models that share no arithmetic with the crate. Ticks go
+//! back, stand still, hit the edges, leap over years and come from beyond the end of the clock.
+//!
+//! Windows, intervals and buckets whose permits are due at whole parts of a nanosecond show no
+//! difference at all. Any other bucket grants no permit before its time and denies none a
+//! nanosecond after it, and every value is right for a bucket that is full again up to one
+//! nanosecond later than the textbook's; whether it is in debt (which admits nothing) may be told a
+//! nanosecond too early as well. After 50 simulated years as in the first second.
+//!
+//! The model follows the limiter's decisions, so that a permit that came late once, as it may, is
+//! late for both, and what follows is compared again.
+
+mod bounds;
+mod bucket;
+mod carry;
+mod cases;
+mod counted;
+mod examples;
+mod fifty_years;
+mod first;
+mod grid;
+mod known_failures;
+pub(crate) mod quotas;
+mod refilled;
+pub(crate) mod text;
+mod words;
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Gcra, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
+
+use self::bucket::Bucket;
+use crate::support::driver::Run;
+use crate::support::random::Random;
+use crate::support::reference::{FIFTY_YEARS, Reference};
+use crate::support::seen::Seen;
+
+/// So many operations of each kind of limit. A build that checks overflow as well does a share of
+/// them, so that the tests stay quick.
+const OPERATIONS: u64 = if cfg!(debug_assertions) {
+    20_000
+} else {
+    1_000_000
+};
+
+/// All that every comparison must have met.
+const MUST_SEE: [&str; 27] = [
+    "acquire",
+    "acquire before its time",
+    "take_up_to",
+    "undo",
+    "refund",
+    "charge",
+    "available",
+    "time_until",
+    "is_idle",
+    "reset",
+    "granted",
+    "granted 0",
+    "later",
+    "in debt",
+    "never",
+    "stuck",
+    "a part taken",
+    "all or none taken",
+    "none undone",
+    "some undone",
+    "all undone",
+    "refund whole",
+    "refund cut",
+    "charged",
+    "into debt",
+    "idle",
+    "busy",
+];
+
+/// One run of so many moments: a limiter that starts with `missing` permits less than it can have.
+fn run<M: Reference>(
+    algorithm: AnyAlgorithm,
+    (mut model, missing): (M, u64),
+    random: &mut Random,
+    moments: u64,
+) -> Seen {
+    let (seed, start) = (random.next(), any_start(random));
+    let label = format!("seed {seed:#x}, start {start}, {algorithm:?}");
+    let gate = Limiter::with_clock(algorithm, ManualClock::at(Tick::from_nanos(start)));
+    model.take(start, missing);
+    let mut run = Run::new(&gate, model, seed, start, label);
+    run.operate(moments);
+    run.seen
+}
+
+/// At the clock's start, near the end of 50 years, or between.
+fn any_start(random: &mut Random) -> u64 {
+    match random.below(3) {
+        0 => 0,
+        1 => FIFTY_YEARS - random.upto(FIFTY_YEARS / 50),
+        _ => random.upto(FIFTY_YEARS),
+    }
+}
+
+/// Runs of all these cases, over and over, until there were enough operations.
+fn runs<M: Reference + Clone>(cases: &[cases::Case<M>], seed: u64, must_see: &[&str]) {
+    let (mut random, mut seen) = (Random(seed), Seen::default());
+    while seen.count("operation") < OPERATIONS {
+        for (algorithm, model) in cases {
+            seen.add(&run(*algorithm, model.clone(), &mut random, 100));
+        }
+    }
+    seen.check(OPERATIONS, &[&MUST_SEE, &["level", "far away"], must_see]);
+}
+
+/// Any of the buckets with this quota, and how many permits it lacks at first.
+fn bucket(quota: Quota, random: &mut Random) -> cases::Case<Bucket> {
+    let missing = match random.below(3) {
+        0 => random.below(quota.burst_size() + 1),
+        _ => 0,
+    };
+    let quota = quota.initial(quota.burst_size() - missing);
+    let free = match random.below(4) {
+        0 => random.below(2),
+        1 => random.upto(quota.burst_size()),
+        _ => random.upto(u64::MAX),
+    };
+    let model = Bucket::from_quota(quota);
+    match random.below(4) {
+        0 => (
+            TokenBucket::new(quota).expect("a bucket").into(),
+            (model, missing),
+        ),
+        1 => (Gcra::new(quota).expect("a gcra").into(), (model, missing)),
+        2 => (
+            LeakyBucket::meter(quota).expect("a meter").into(),
+            (model, missing),
+        ),
+        _ => {
+            let queue = LeakyBucket::queue(quota).expect("a queue").free(free);
+            (queue.into(), (model.queue(free), missing))
+        }
+    }
+}
+
+/// Runs of buckets with these quotas, over and over, until there were enough operations.
+fn bucket_runs(mut quotas: impl FnMut(&mut Random) -> Vec<Quota>, seed: u64) -> Seen {
+    let (mut random, mut seen) = (Random(seed), Seen::default());
+    while seen.count("operation") < 4 * OPERATIONS {
+        for quota in quotas(&mut random) {
+            let (algorithm, model) = bucket(quota, &mut random);
+            seen.add(&run(algorithm, model, &mut random, 300));
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_bucket_is_exact_where_its_interval_is_whole() {
+    let quotas = quotas::exact();
+    assert!(quotas.iter().all(|quota| Bucket::from_quota(*quota).exact));
+    let seen = bucket_runs(|_| quotas.clone(), 0x0070_11a7_e001);
+    let also = [
+        "level",
+        "a part of a permit",
+        "charge cut",
+        "never cleared",
+        "delayed",
+        "far away",
+    ];
+    seen.check(4 * OPERATIONS, &[&MUST_SEE, &also]);
+    assert_eq!(seen.count("a nanosecond late"), 0);
+}
+
+#[test]
+fn a_bucket_is_at_most_a_nanosecond_late_elsewhere() {
+    let quotas = quotas::elsewhere();
+    assert!(quotas.iter().all(|quota| !Bucket::from_quota(*quota).exact));
+    let seen = bucket_runs(|_| quotas.clone(), 0x0070_11a7_e002);
+    seen.check(
+        4 * OPERATIONS,
+        &[&MUST_SEE, &["a nanosecond late", "delayed"]],
+    );
+}
+
+#[test]
+fn any_quota_that_is_accepted_keeps_the_promise() {
+    let any = |random: &mut Random| vec![quotas::any(random)];
+    bucket_runs(any, 0x0070_11a7_e003).check(4 * OPERATIONS, &[&MUST_SEE]);
+}
+
+#[test]
+fn a_tolerance_of_any_length_is_kept_exactly() {
+    let mut random = Random(0x0070_11a7_e004);
+    let cases = (0..40).filter_map(|_| {
+        let interval = Duration::from_nanos(1 + random.upto(quotas::YEAR - 1));
+        let tolerance = Duration::from_nanos(random.upto(20 * quotas::YEAR));
+        // More than 2^40 at once is refused.
+        let gcra = Gcra::from_interval(interval, tolerance).ok()?;
+        Some((gcra.into(), (Bucket::from_interval(interval, tolerance), 0)))
+    });
+    runs(
+        &cases.collect::<Vec<_>>(),
+        0x0070_11a7_e005,
+        &["a part of a permit"],
+    );
+}
+
+#[test]
+fn an_aligned_fixed_window_is_what_its_definition_says() {
+    let seen = ["charge cut", "counted ahead"];
+    runs(&cases::fixed(), 0x0070_11a7_e103, &seen);
+}
+
+#[test]
+fn a_fixed_window_opened_by_the_first_hit_is_what_its_definition_says() {
+    let seen = ["charge cut", "counted ahead"];
+    runs(&cases::first_hit(), 0x0070_11a7_e104, &seen);
+}
+
+#[test]
+fn a_sliding_window_is_what_its_definition_says() {
+    let seen = ["charge cut", "counted ahead", "a part of a permit"];
+    runs(&cases::sliding(), 0x0070_11a7_e105, &seen);
+}
+
+#[test]
+fn aligned_intervals_are_what_their_definition_says() {
+    let seen = ["charge cut", "never cleared"];
+    runs(&cases::intervals(), 0x0070_11a7_e106, &seen);
+}
+
+#[test]
+fn greedy_intervals_are_what_their_definition_says() {
+    let seen = ["charge cut", "counted ahead"];
+    runs(&cases::greedy(), 0x0070_11a7_e107, &seen);
+}

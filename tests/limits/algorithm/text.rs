@@ -1,0 +1,303 @@
+//! Algorithms as text: what each text means, how it is written, and what is said of one that means
+//! nothing. Any text at all is an algorithm or an error that points at the offending part, and
+//! every algorithm that has a text is read back from it.
+
+use std::time::Duration;
+
+use proptest::prelude::{Strategy, any};
+use tollgate::{
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, ParseAlgorithmError,
+    Quota, Rounding, SlidingWindow, TokenBucket,
+};
+
+use crate::quota::text::{any_quota, any_time, check_any, check_errors, is_read_back, soup};
+use crate::support::random::Random;
+
+/// Any algorithm with any options that can be had.
+pub(crate) fn any_algorithm(random: &mut Random) -> AnyAlgorithm {
+    loop {
+        if let Ok(algorithm) = try_any(random) {
+            return algorithm;
+        }
+    }
+}
+
+fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {
+    let quota = any_quota(1 << 44, random);
+    let (origin, offset) = (any_time(random), any_time(random));
+    let plain = Quota::per(quota.permits(), quota.period());
+    let alignment = random.below(4);
+    macro_rules! aligned {
+        ($windows:expr) => {
+            match alignment {
+                0 => $windows.into(),
+                1 => $windows.offset(offset).into(),
+                2 => $windows.aligned_to_unix(origin).offset(offset).into(),
+                _ => $windows.aligned_to_utc().into(),
+            }
+        };
+    }
+    Ok(match random.below(10) {
+        0 => TokenBucket::new(quota)?.into(),
+        1 => Gcra::new(quota)?.into(),
+        2 => Gcra::from_interval(quota.period(), offset)?.into(),
+        3 => LeakyBucket::queue(quota)?
+            .free(random.upto(u64::MAX))
+            .into(),
+        4 => aligned!(FixedWindow::new(plain)?),
+        5 => FixedWindow::new(plain)?.opened_by_first_hit()?.into(),
+        6 => Intervals::new(quota)?.greedy()?.into(),
+        7 => aligned!(SlidingWindow::new(plain)?),
+        8 => aligned!(SlidingWindow::new(plain)?.rounding(Rounding::Down)),
+        _ => aligned!(Intervals::new(quota)?),
+    })
+}
+
+/// The same for tests that draw their cases with proptest.
+pub(crate) fn algorithm() -> impl Strategy<Value = AnyAlgorithm> {
+    any::<u64>().prop_map(|seed| any_algorithm(&mut Random(seed)))
+}
+
+#[test]
+fn any_text_is_an_algorithm_or_an_error_in_it() {
+    let words = "token-bucket gcra leaky-meter leaky-queue fixed-window sliding-window intervals 5 \
+                 100/s 1/10ms 99999999999999999999 / s 2h µs burst initial free utc origin offset \
+                 rounding down exact first-hit greedy tolerance - . 🦀 \u{0} \u{2003} x";
+    let words: Vec<_> = words.split(' ').collect();
+    let soup = |random: &mut Random| {
+        let first = words[random.below(7) as usize];
+        let rate = ["", "100/s "][random.below(2) as usize];
+        format!("{first} {rate}{}", soup(&words, " ", random))
+    };
+    check_any(4000, &mut Random(0x0070_11a7_e601), soup, any_algorithm);
+}
+
+#[test]
+fn errors_point_at_the_offending_part() {
+    check_errors::<AnyAlgorithm>(&[
+        ("<>", "the text ends where an algorithm must stand"),
+        ("<bucket> 5/s", "is no algorithm"),
+        ("<GCRA> 5/s", "is no algorithm"),
+        ("<5/s>", "is no algorithm"),
+        ("<token_bucket> 5/s", "is no algorithm"),
+        ("gcra<>", "the text ends where a number must stand"),
+        ("gcra <many/s>", "where a number must stand"),
+        ("gcra <18446744073709551616>/s", "is too large"),
+        ("gcra 5<>", "the text ends where a `/` must stand"),
+        ("gcra 5/<>", "ends where a unit of time must stand"),
+        ("gcra 5/<fortnight>", "is no unit of time"),
+        ("gcra 1/<99999999999d>", "is too long"),
+        ("gcra 5/s burst 5 <burst> 6", "for the second time"),
+        (
+            "gcra 5/s <burts> 5",
+            "burst and all, may stand `tolerance 25ms`",
+        ),
+        ("token-bucket 5/s <free> 2", "is not known here"),
+        ("leaky-meter 5/s <free> 2", "is not known here"),
+        ("leaky-queue 5/s free<>", "ends where a number must stand"),
+        ("leaky-queue 5/s free 1 <free> 1", "for the second time"),
+        (
+            "fixed-window 5/s <greedy>",
+            "`utc`, `origin 5s`, `offset 2h` and `first-hit`",
+        ),
+        (
+            "fixed-window 5/s offset<>",
+            "where a unit of time must stand",
+        ),
+        ("fixed-window 5/s offset 2<x>", "is no unit of time"),
+        ("fixed-window 5/s utc <utc>", "for the second time"),
+        ("fixed-window 5/s first-hit <first-hit>", "second time"),
+        (
+            "fixed-window 5/s first-hit <offset> 2s",
+            "does not go with `first-hit`",
+        ),
+        ("fixed-window 5/s utc <first-hit>", "it does not go with"),
+        ("fixed-window 5/s utc <origin> 5s", "does not go with `utc`"),
+        (
+            "fixed-window 5/s origin 5s <utc>",
+            "does not go with `origin`",
+        ),
+        ("fixed-window 5/s offset 1s <offset> 1s", "second time"),
+        (
+            "sliding-window 5/s rounding <up>",
+            "not known here: write `down` or `exact`",
+        ),
+        (
+            "sliding-window 5/s rounding<>",
+            "the text ends is not known here: write",
+        ),
+        ("sliding-window 5/s <first-hit>", "is not known here"),
+        (
+            "sliding-window 5/s rounding down <rounding> down",
+            "second time",
+        ),
+        ("intervals 5/s <first-hit>", "`offset 2h` and `greedy`"),
+        ("intervals 5/s greedy <utc>", "does not go with `greedy`"),
+        (
+            "gcra 5/s burst 3 <tolerance> 25ms",
+            "does not go with `burst`",
+        ),
+        ("gcra 5/s tolerance 25ms <tolerance> 25ms", "second time"),
+        ("intervals 5/s <🦀🦀>", "is not known here"),
+        ("gcra 5/s<,> burst 5", "is not known here"),
+    ]);
+}
+
+#[test]
+fn what_is_understood_but_can_not_be_had_says_so_as_the_constructor_does() {
+    let period = Duration::from_secs(1);
+    let large = SlidingWindow::new(Quota::per_second(65_536)).expect_err("too large");
+    let cases = [
+        ("gcra 0/s", ConfigError::ZeroPermits),
+        ("leaky-queue 1/0s free 3", ConfigError::ZeroPeriod),
+        ("token-bucket 5/s burst 0", ConfigError::ZeroBurst),
+        (
+            "fixed-window 5/s burst 6",
+            ConfigError::BurstInWindow { burst: 6, n: 5 },
+        ),
+        (
+            "fixed-window 5/s initial 6 first-hit",
+            ConfigError::InitialInWindow { initial: 6, n: 5 },
+        ),
+        (
+            "gcra 3/s tolerance 5ms",
+            ConfigError::IntervalNotWhole { n: 3, period },
+        ),
+        (
+            "intervals 5/s initial 6 greedy",
+            ConfigError::InitialAboveBurst {
+                initial: 6,
+                burst: 5,
+            },
+        ),
+        ("sliding-window 65536/s rounding down", large),
+    ];
+    for (text, error) in cases {
+        let refused = ParseAlgorithmError::Config(error);
+        assert_eq!(text.parse::<AnyAlgorithm>(), Err(refused), "{text}");
+        assert_eq!(refused.to_string(), error.to_string());
+    }
+}
+
+#[track_caller]
+fn means<A: Into<AnyAlgorithm>>(text: &str, made: Result<A, ConfigError>) {
+    let algorithm = made.expect(text).into();
+    assert_eq!(text.parse(), Ok(algorithm));
+    assert_eq!(algorithm.to_string(), text);
+}
+
+#[test]
+fn texts_mean_what_they_say() {
+    let (ms, second) = (Duration::from_millis, Quota::per_second);
+    let quota = second(100).burst(20).initial(5);
+    means(
+        "token-bucket 100/s burst 20 initial 5",
+        TokenBucket::new(quota),
+    );
+    means("gcra 100/s burst 20", Gcra::new(second(100).burst(20)));
+    means(
+        "gcra 1/10ms tolerance 25ms",
+        Gcra::from_interval(ms(10), ms(25)),
+    );
+    means("gcra 1/10ms burst 3", Gcra::from_interval(ms(10), ms(20)));
+
+    let quota = second(10).burst(20);
+    let queue = |free| LeakyBucket::queue(quota).map(|queue| queue.free(free));
+    means("leaky-meter 10/s burst 20", LeakyBucket::meter(quota));
+    means("leaky-queue 10/s burst 20", LeakyBucket::queue(quota));
+    means("leaky-queue 10/s burst 20 free 5", queue(5));
+    means("leaky-queue 10/s burst 20 free 19", queue(19));
+    means("leaky-meter 10/s burst 20", queue(u64::MAX));
+
+    let fixed = FixedWindow::new(Quota::per_day(1000)).expect("windows");
+    let first = fixed.opened_by_first_hit();
+    let hours = fixed.offset(ms(7_200_000));
+    let origin = |origin| fixed.aligned_to_unix(ms(origin));
+    means("fixed-window 1000/d", Ok(fixed));
+    means("fixed-window 1000/d offset 2h", Ok(hours));
+    means("fixed-window 1000/d utc", Ok(fixed.aligned_to_utc()));
+    means(
+        "fixed-window 1000/d utc offset 2h",
+        Ok(hours.aligned_to_utc()),
+    );
+    means(
+        "fixed-window 1000/d origin 5s offset 1ms",
+        Ok(origin(5000).offset(ms(1))),
+    );
+    means("fixed-window 1000/d origin 0ns", Ok(origin(0)));
+    means("fixed-window 1000/d first-hit", first);
+    means(
+        "fixed-window 1000/d first-hit",
+        first.map(|windows| windows.offset(ms(1))),
+    );
+    means(
+        "fixed-window 1000/d first-hit",
+        fixed.aligned_to_utc().opened_by_first_hit(),
+    );
+
+    let exact = SlidingWindow::new(Quota::per_minute(1000)).expect("a window");
+    let down = exact.rounding(Rounding::Down);
+    let utc = down.aligned_to_utc().offset(ms(90_000));
+    means("sliding-window 1000/min", Ok(exact));
+    means("sliding-window 1000/min rounding down", Ok(down));
+    means(
+        "sliding-window 1000/min utc offset 90s rounding down",
+        Ok(utc),
+    );
+
+    let intervals = Intervals::new(second(10).burst(20)).expect("a bucket");
+    means("intervals 10/s burst 20", Ok(intervals));
+    means(
+        "intervals 10/s burst 20 offset 1ms",
+        Ok(intervals.offset(ms(1))),
+    );
+    means("intervals 10/s burst 20 greedy", intervals.greedy());
+}
+
+#[test]
+fn other_ways_to_write_it_mean_the_same() {
+    let cases = [
+        ("\tgcra100 /1 sec burst 2_0 ", "gcra 100/s burst 20"),
+        ("gcra 2/20ms tolerance 25ms", "gcra 1/10ms tolerance 25ms"),
+        ("gcra 100/s tolerance 20ms", "gcra 1/10ms burst 3"),
+        (
+            "fixed-window 60/60s burst 60 initial 60",
+            "fixed-window 60/min",
+        ),
+        (
+            "fixed-window 5/s offset 60min utc",
+            "fixed-window 5/s utc offset 1h",
+        ),
+        ("sliding-window 5/s rounding exact", "sliding-window 5/s"),
+        (
+            "sliding-window 5/s rounding down offset s",
+            "sliding-window 5/s offset 1s rounding down",
+        ),
+        (
+            "leaky-queue 5/s free 18446744073709551615",
+            "leaky-meter 5/s",
+        ),
+        ("leaky-queue 5/s free 0", "leaky-queue 5/s"),
+    ];
+    for (text, written) in cases {
+        let read: AnyAlgorithm = text.parse().expect(text);
+        assert_eq!(read.to_string(), written, "{text}");
+        assert_eq!(written.parse(), Ok(read), "{text}");
+    }
+}
+
+/// As it means when windows begin, what is left of it beside whole periods is as good.
+#[test]
+fn a_time_beyond_all_texts_has_one_that_means_the_same() {
+    let windows = FixedWindow::new(Quota::per_hour(5)).expect("windows");
+    let rest = |times: u128| {
+        let rest = times * Duration::MAX.as_nanos() % 3_600_000_000_000;
+        Duration::from_nanos(rest as u64)
+    };
+    let origins = [Duration::MAX, rest(1)].map(|origin| windows.aligned_to_unix(origin));
+    let twice = windows.offset(Duration::MAX).offset(Duration::MAX);
+    for [far, near] in [origins, [twice, windows.offset(rest(2))]] {
+        assert_eq!(far, near);
+        is_read_back(&AnyAlgorithm::from(far));
+    }
+}

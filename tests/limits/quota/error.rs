@@ -1,0 +1,398 @@
+//! Constructors: what is allowed is made, what is not is refused with the field, what it was and
+//! what is allowed, and that is exact to the last permit and the last nanosecond.
+
+use std::time::Duration;
+
+use tollgate::{
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota, Requota,
+    SlidingWindow, TokenBucket,
+};
+
+use crate::algorithm::quotas::per_ns;
+use crate::bad_input::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_short};
+use crate::support::random::Random;
+
+type Made = Result<AnyAlgorithm, ConfigError>;
+
+/// What is made from a quota.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Bucket,
+    Fixed,
+    FirstHit,
+    Sliding,
+    Refills,
+    Greedy,
+}
+use Kind::{Bucket, FirstHit, Fixed, Greedy, Refills, Sliding};
+
+const KINDS: [Kind; 6] = [Bucket, Fixed, FirstHit, Sliding, Refills, Greedy];
+
+impl Kind {
+    fn make(self, quota: Quota) -> Made {
+        Ok(match self {
+            Bucket => TokenBucket::new(quota)?.into(),
+            Fixed => FixedWindow::new(quota)?.into(),
+            FirstHit => FixedWindow::new(quota)?.opened_by_first_hit()?.into(),
+            Sliding => SlidingWindow::new(quota)?.into(),
+            Refills => Intervals::new(quota)?.into(),
+            Greedy => Intervals::new(quota)?.greedy()?.into(),
+        })
+    }
+
+    fn is_window(self) -> bool {
+        [Fixed, FirstHit, Sliding].contains(&self)
+    }
+
+    /// The kind that refuses this quota: what windows and intervals are made from does so itself.
+    fn refuses(self, quota: Quota) -> Self {
+        match self {
+            FirstHit if Fixed.make(quota).is_err() => Fixed,
+            Greedy if Refills.make(quota).is_err() => Refills,
+            kind => kind,
+        }
+    }
+
+    /// The quota of which all permits are there at once, if that is what this is about; else one is,
+    /// so that it is not the burst which is too large.
+    fn plain(self, n: u64, period: Duration) -> Quota {
+        let quota = Quota::per(n, period);
+        if self.is_window() {
+            quota
+        } else {
+            quota.burst(1)
+        }
+    }
+}
+
+/// Makes it in every way there is, and checks that what is made is allowed, and that what a refusal
+/// says is so.
+fn check(kind: Kind, quota: Quota) -> Made {
+    let (made, kind) = (kind.make(quota), kind.refuses(quota));
+    if kind == Bucket {
+        let made = made.map(|_| ());
+        assert_eq!(Gcra::new(quota).map(|_| ()), made);
+        assert_eq!(Limiter::token_bucket(quota).map(|_| ()), made);
+        assert_eq!(Limiter::gcra(quota).map(|_| ()), made);
+        assert_eq!(LeakyBucket::meter(quota).map(|_| ()), made);
+        let meter = LeakyBucket::queue(quota).map(|queue| queue.free(u64::MAX));
+        assert_eq!(meter, LeakyBucket::meter(quota));
+    }
+    let (n, period) = (quota.permits(), quota.period());
+    let (burst, initial) = (quota.burst_size(), quota.initial_permits());
+    // Between one permit in 365 days and ten a nanosecond.
+    let (exact, ns) = (u128::from(n), period.as_nanos());
+    let (is_high, is_low) = (exact > 10 * ns, ns > exact * u128::from(YEAR_NS));
+    let longest = Duration::from_nanos(if kind == Bucket {
+        u64::MAX
+    } else {
+        FIFTY_YEARS_NS
+    });
+    let error = match made {
+        Ok(same) => {
+            assert_eq!(same.quota(), quota);
+            assert!(
+                n > 0 && ns > 0 && !is_high && !is_low && period <= longest,
+                "{quota}"
+            );
+            assert!(
+                (1..=MAX_BURST).contains(&burst) || kind.is_window(),
+                "{quota}"
+            );
+            assert!(initial <= burst, "{quota}");
+            assert!((burst, initial) == (n, n) || !kind.is_window(), "{quota}");
+            return made;
+        }
+        Err(error) => error,
+    };
+    let text = error.to_string();
+    assert!(text.starts_with(error.field()), "{text}");
+    let is_true = match error {
+        ConfigError::ZeroPermits => n == 0,
+        ConfigError::ZeroPeriod => ns == 0,
+        ConfigError::PeriodTooLong { period: p } => p == period && ns > u64::MAX.into(),
+        ConfigError::RateTooHigh { n: m, period: p } => (m, p) == (n, period) && is_high,
+        ConfigError::RateTooLow { n: m, period: p } => (m, p) == (n, period) && is_low,
+        ConfigError::ZeroBurst => burst == 0,
+        ConfigError::InitialAboveBurst {
+            initial: i,
+            burst: b,
+        } => (i, b) == (initial, burst) && initial > burst,
+        ConfigError::BurstTooLarge { burst: b, max } => {
+            let fits = |burst| kind.make(quota.burst(burst).initial(0)).is_ok();
+            b == burst && max < burst && fits(1) && fits(max) && !fits(max + 1)
+        }
+        ConfigError::BurstInWindow { burst: b, n: m } => (b, m) == (burst, n) && burst != n,
+        ConfigError::InitialInWindow { initial: i, n: m } => (i, m) == (initial, n) && i != n,
+        ConfigError::WindowTooLong { period: p, max } => p == period && max == longest && p > max,
+        ConfigError::LimitTooLarge {
+            n: m,
+            max,
+            period: p,
+            min_period,
+        } => {
+            let fits = |n, period| kind.make(kind.plain(n, period)).is_ok();
+            let is_least = match min_period {
+                Some(least) => {
+                    let less = least - Duration::from_nanos(1);
+                    least > period && fits(n, least) && !fits(n, less)
+                }
+                None => !fits(n, longest),
+            };
+            let is_most = fits(max, period) && !fits(max + 1, period);
+            (m, p) == (n, period) && max < n && max > 0 && is_most && is_least
+        }
+        _ => false,
+    };
+    assert!(is_true, "{kind:?} of {quota}: {text}");
+    made
+}
+
+#[test]
+fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
+    let (mut made, mut refused) = (0, 0);
+    let rates = EDGES.into_iter().chain([9_999_999_999, 10_000_000_001]);
+    for (n, kind) in rates.flat_map(|n| KINDS.map(|kind| (n, kind))) {
+        for period in long_and_short() {
+            let quota = Quota::per(n, period);
+            let others = EDGES.into_iter().flat_map(|edge| {
+                let burst = quota.burst(edge);
+                [
+                    burst,
+                    quota.initial(edge),
+                    quota.burst(n).initial(edge),
+                    burst.initial(n),
+                ]
+            });
+            for quota in others.chain([quota]) {
+                match check(kind, quota) {
+                    Ok(_) => made += 1,
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(made > 2000 && refused > 50_000, "{made} and {refused}");
+}
+
+#[test]
+fn what_is_refused_says_what_fits_to_the_last_permit_and_nanosecond() {
+    // Lengths around each power of two and each unit.
+    let powers = (0..61).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+    let units = [1, 60, 3600, 86_400, 30 * 86_400, 31_557_600].map(|s| s * 1_000_000_000);
+    let ends = [
+        YEAR_NS,
+        FIFTY_YEARS_NS / 2,
+        FIFTY_YEARS_NS - 1,
+        FIFTY_YEARS_NS,
+    ];
+    let periods = powers.chain(units).chain(ends);
+    let (mut shortest, mut none, mut bursts) = (0, 0, 0);
+    for period in periods.filter(|period| (1..=FIFTY_YEARS_NS).contains(period)) {
+        let most = period.saturating_mul(10);
+        let counts = (0..64).map(|bit| 1_u64 << bit);
+        let counts = counts.flat_map(|n| [n - 1, n, n + 1]);
+        for n in counts.chain([most - 1, most, most / 3, most.saturating_add(1)]) {
+            for kind in KINDS.into_iter().filter(|kind| *kind != Greedy) {
+                let quota = kind.plain(n, Duration::from_nanos(period));
+                if let Err(ConfigError::LimitTooLarge { min_period, .. }) = check(kind, quota) {
+                    shortest += u64::from(min_period.is_some());
+                    none += u64::from(min_period.is_none());
+                }
+            }
+        }
+        for n in [1, 7, period / 1000, period / 3, period] {
+            for kind in [Bucket, Refills, Greedy] {
+                for burst in EDGES {
+                    let made = check(kind, per_ns(n, period).burst(burst).initial(0));
+                    bursts += u64::from(matches!(made, Err(ConfigError::BurstTooLarge { .. })));
+                }
+            }
+        }
+    }
+    println!("{shortest} would fit a longer window, {none} would fit none, {bursts} bursts");
+    assert!(
+        shortest > 3_000 && none > 20 && bursts > 1000,
+        "{shortest}, {none}, {bursts}"
+    );
+}
+
+/// Makes it from two durations, and checks what comes of it.
+fn check_interval(interval: Duration, tolerance: Duration) -> bool {
+    let year = u128::from(YEAR_NS);
+    match Gcra::from_interval(interval, tolerance) {
+        Ok(_) => {
+            assert!((1..=year).contains(&interval.as_nanos()));
+            let at_once = 1 + tolerance.as_nanos() / interval.as_nanos();
+            assert!(at_once <= u128::from(MAX_BURST));
+            return true;
+        }
+        Err(ConfigError::ZeroInterval) => assert!(interval.is_zero()),
+        Err(ConfigError::IntervalTooLong { interval: i }) => {
+            assert!(i == interval && i.as_nanos() > year);
+        }
+        Err(error @ ConfigError::ToleranceTooLong { tolerance: t, max }) => {
+            let fits = |tolerance| Gcra::from_interval(interval, tolerance).is_ok();
+            assert!(t == tolerance && max < t && fits(max), "{error}");
+            assert!(!fits(max + Duration::from_nanos(1)), "{error}");
+        }
+        Err(other) => panic!("{interval:?}, {tolerance:?}: {other}"),
+    }
+    false
+}
+
+#[test]
+fn every_interval_and_tolerance_is_made_or_refused_with_a_reason() {
+    let mut made = 0;
+    for interval in long_and_short() {
+        for tolerance in long_and_short() {
+            made += u32::from(check_interval(interval, tolerance));
+        }
+    }
+    let mut random = Random(0x0070_11a7_e701);
+    for _ in 0..4000 {
+        let [interval, tolerance] = [0; 2].map(|_| Duration::from_nanos(random.upto(u64::MAX)));
+        made += u32::from(check_interval(interval, tolerance));
+    }
+    assert!(made > 500, "{made}");
+}
+
+#[test]
+fn any_quota_is_made_or_refused_with_a_reason() {
+    let mut random = Random(0x0070_11a7_e702);
+    for _ in 0..4000 {
+        let [n, secs, nanos, burst, initial] = [0; 5].map(|_| random.upto(u64::MAX));
+        let period = match random.below(4) {
+            0 => Duration::new(secs, (nanos % 1_000_000_000) as u32),
+            _ => Duration::from_nanos(nanos),
+        };
+        let quota = Quota::per(n, period);
+        for kind in KINDS {
+            for quota in [
+                quota,
+                quota.burst(burst),
+                quota.burst(burst).initial(initial),
+            ] {
+                let _ = check(kind, quota);
+            }
+        }
+    }
+}
+
+/// What the documentation says of each in numbers.
+#[test]
+fn the_largest_limits_are_those_that_the_documentation_names() {
+    let (second, minute) = (1_000_000_000, 60_000_000_000);
+    for (kind, period, most) in [
+        (Sliding, second, 65_535),
+        (Sliding, minute, 524_287),
+        (Sliding, 60 * minute, 4_194_303),
+        // Above 5.8 thousand million a second.
+        (Fixed, second, 8_589_934_591),
+    ] {
+        assert!(
+            kind.make(per_ns(most, period)).is_ok(),
+            "{kind:?} of {most}"
+        );
+        assert!(
+            kind.make(per_ns(most + 1, period)).is_err(),
+            "{kind:?} of {most}"
+        );
+    }
+    // What the word holds for 50 years and a burst of debt.
+    for interval in [1, 1000, 7_654_321, 8_000_000, 1_000_000_007, YEAR_NS] {
+        let held = (u64::MAX - 1 - FIFTY_YEARS_NS) / 2 / interval;
+        let (max, burst) = (held.min(MAX_BURST), held.min(MAX_BURST) + 1);
+        assert!(
+            Bucket.make(per_ns(1, interval).burst(max)).is_ok(),
+            "{interval}"
+        );
+        let refused = Err(ConfigError::BurstTooLarge { burst, max });
+        assert_eq!(Bucket.make(per_ns(1, interval).burst(burst)), refused);
+    }
+}
+
+#[test]
+fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+    let (second, year) = (Duration::from_secs(1), Duration::from_nanos(YEAR_NS));
+    let long = Duration::from_nanos(u64::MAX) + Duration::from_nanos(1);
+    let interval = |interval, tolerance| Gcra::from_interval(interval, tolerance).map(Into::into);
+    let fifty_years = Duration::from_nanos(FIFTY_YEARS_NS);
+    let beyond = fifty_years + Duration::from_nanos(1);
+    let of = |kind: Kind, quota: &str| kind.make(quota.parse().expect(quota));
+    let cases: [(Made, &str); 18] = [
+        (of(Bucket, "0/s"), "n is 0, but must be at least 1 permit"),
+        (of(Bucket, "1/0s"), "period is 0, but must be at least 1ns"),
+        (
+            Bucket.make(Quota::per(1, long)),
+            "period is 18446744073.709551616s, but must be at most 18446744073.709551615s",
+        ),
+        (
+            of(Bucket, "11/ns"),
+            "n is 11 every 1ns, but must be at most 10 every 1ns",
+        ),
+        (
+            of(Bucket, "2/1095d"),
+            "n is 2 every 94608000s, but must be at least 1 every 365 days",
+        ),
+        (
+            of(Bucket, "5/s burst 0"),
+            "burst is 0, but must be from 1 to 1099511627776",
+        ),
+        (
+            of(Bucket, "1/d burst 300000"),
+            "burst is 300000, but must be from 1 to 97620 at this rate",
+        ),
+        (
+            of(Bucket, "5/s initial 6"),
+            "initial is 6, but must be at most the burst, which is 5",
+        ),
+        (
+            interval(Duration::ZERO, second),
+            "interval is 0, but must be at least 1ns",
+        ),
+        (
+            interval(year + second, second),
+            "interval is 31536001s, but must be at most 365 days",
+        ),
+        (
+            interval(Duration::from_secs(86_400), Duration::MAX),
+            "tolerance is 18446744073709551615.999999999s, but must be at most \
+             8434345636.854775807s at this interval",
+        ),
+        (
+            of(Fixed, "5/s burst 6"),
+            "burst is 6, but a window of 5 permits has no other burst: leave it out",
+        ),
+        (
+            of(Sliding, "5/s initial 0"),
+            "initial is 0, but a window begins with its 5 permits: leave it out",
+        ),
+        (
+            Fixed.make(Quota::per(90, beyond)),
+            "period is 1577880000.000000001s, but a window must be at most 1577880000s long",
+        ),
+        (
+            of(Sliding, "65536/s"),
+            "n is 65536, but must be at most 65535 in a window of 1s, or the window at least \
+             1.469515267s long",
+        ),
+        (
+            Sliding.make(Quota::per(1 << 31, fifty_years)),
+            "n is 2147483648, but must be at most 2147483647 in a window of 1577880000s",
+        ),
+        (
+            of(Refills, "5/s burst 0"),
+            "burst is 0, but must be from 1 to 1099511627776",
+        ),
+        (
+            of(Refills, "5/s initial 6"),
+            "initial is 6, but must be at most the burst, which is 5",
+        ),
+    ];
+    for (made, text) in cases {
+        let error = made.expect_err(text);
+        assert_eq!(error.to_string(), text);
+        assert!(text.starts_with(error.field()), "{text}");
+    }
+}

@@ -1,0 +1,284 @@
+//! Quotas as text: any text at all is a quota or an error that points at the offending part, and
+//! every quota that has a text is read back from it. What algorithms as text have in common with
+//! them is here as well.
+
+use std::fmt::{Debug, Display};
+use std::ops::Range;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, ParseAlgorithmError, Quota};
+
+use crate::support::random::Random;
+
+/// A quota or an algorithm.
+pub(crate) trait Text:
+    FromStr<Err: Debug + PartialEq> + Display + Debug + PartialEq
+{
+    /// Where a text is not understood, and what is said of it.
+    fn wrong(text: &str) -> Option<(Range<usize>, String)>;
+}
+
+impl Text for Quota {
+    fn wrong(text: &str) -> Option<(Range<usize>, String)> {
+        let error = text.parse::<Self>().err()?;
+        Some((error.span(), error.to_string()))
+    }
+}
+
+impl Text for AnyAlgorithm {
+    fn wrong(text: &str) -> Option<(Range<usize>, String)> {
+        match text.parse::<Self>() {
+            Err(error @ ParseAlgorithmError::Text(inner)) => {
+                Some((inner.span(), error.to_string()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong in each of these texts stands between `<` and `>`; and what the message says.
+pub(crate) fn check_errors<T: Text>(cases: &[(&str, &str)]) {
+    for &(text, why) in cases {
+        let (before, rest) = text.split_once('<').expect("a mark");
+        let (part, after) = rest.split_once('>').expect("a mark");
+        let span = before.len()..before.len() + part.len();
+        let (found, message) = T::wrong(&format!("{before}{part}{after}")).expect(text);
+        assert_eq!(found, span, "{text:?}: {message}");
+        let start = format!("at byte {}: ", span.start);
+        assert!(
+            message.starts_with(&start) && message.contains(part),
+            "{text:?}: {message}"
+        );
+        assert!(message.contains(why), "{text:?}: {message}");
+    }
+}
+
+/// What is read from a text is read again from how it is written. What can't be read points into
+/// the text.
+pub(crate) fn is_read_or_points_at_it<T: Text>(text: &str) {
+    if let Some((span, message)) = T::wrong(text) {
+        assert!(
+            text.get(span.clone()).is_some(),
+            "{span:?} is no part of {text:?}"
+        );
+        assert!(
+            message.starts_with(&format!("at byte {}: ", span.start)),
+            "{message}"
+        );
+    } else if let Ok(value) = text.parse::<T>() {
+        is_read_back(&value);
+    }
+}
+
+pub(crate) fn is_read_back<T: Text>(value: &T) {
+    let text = value.to_string();
+    assert_eq!(text.parse().as_ref(), Ok(value), "{text}");
+}
+
+/// Any text, words of the language in any order, a value that is read back, and one with a character
+/// too many, so many times.
+pub(crate) fn check_any<T: Text>(
+    times: u64,
+    random: &mut Random,
+    soup: impl Fn(&mut Random) -> String,
+    any: impl Fn(&mut Random) -> T,
+) {
+    for _ in 0..times {
+        let value = any(random);
+        is_read_back(&value);
+        let mut text: Vec<char> = value.to_string().chars().collect();
+        text.insert(
+            random.below(text.len() as u64 + 1) as usize,
+            any_char(random),
+        );
+        is_read_or_points_at_it::<T>(&text.into_iter().collect::<String>());
+        is_read_or_points_at_it::<T>(&soup(random));
+        let text: String = (0..random.below(30)).map(|_| any_char(random)).collect();
+        is_read_or_points_at_it::<T>(&text);
+    }
+}
+
+fn any_char(random: &mut Random) -> char {
+    char::from_u32(random.upto(0x0010_ffff) as u32).unwrap_or('/')
+}
+
+/// Up to so many of these words, with `space` in between or nothing.
+pub(crate) fn soup(words: &[&str], space: &str, random: &mut Random) -> String {
+    let mut text = String::new();
+    for _ in 0..random.below(12) {
+        text += words[random.below(words.len() as u64) as usize];
+        text += if random.one_in(4) { "" } else { space };
+    }
+    text
+}
+
+/// A length of time that a text can hold.
+pub(crate) fn any_time(random: &mut Random) -> Duration {
+    let units = [1, 1000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000];
+    let (count, unit) = (random.upto(u64::MAX), units[random.below(5) as usize]);
+    Duration::from_nanos(count.checked_mul(unit).unwrap_or(count))
+}
+
+/// Any quota whose period a text can hold, of numbers up to this one.
+pub(crate) fn any_quota(most: u64, random: &mut Random) -> Quota {
+    let mut quota = Quota::per(random.upto(most), any_time(random));
+    if random.one_in(2) {
+        quota = quota.burst(random.upto(most));
+    }
+    if random.one_in(2) {
+        quota = quota.initial(random.upto(most));
+    }
+    quota
+}
+
+#[test]
+fn errors_point_at_the_offending_part() {
+    check_errors::<Quota>(&[
+        ("<>", "the text ends where a number must stand"),
+        ("   <>", "the text ends where a number must stand"),
+        ("<many/s>", "where a number must stand"),
+        ("<-1/s>", "where a number must stand"),
+        ("<٣/s>", "where a number must stand"),
+        ("<_1/s>", "where a number must stand"),
+        ("<18446744073709551616>/s", "is too large"),
+        ("10<>", "the text ends where a `/` must stand"),
+        ("10 <per> s", "where a `/` must stand"),
+        ("1<.5/s>", "where a `/` must stand"),
+        ("10/<>", "ends where a unit of time must stand"),
+        ("10/250<>", "ends where a unit of time must stand"),
+        ("10/<-5s>", "where a unit of time must stand"),
+        ("10/1<.5s>", "where a unit of time must stand"),
+        ("10/<S>", "is no unit of time"),
+        ("10/2 <weeks>", "is no unit of time"),
+        ("10/<sburst> 5", "is no unit of time"),
+        ("1/<99999999999d>", "is too long"),
+        ("1/<18446744073709551616>ns", "is too large"),
+        ("10/s <20>", "is not known here"),
+        ("10/s <bursts> 20", "is not known here"),
+        ("10/s<,> burst 20", "is not known here"),
+        ("10/s burst<>", "the text ends where a number must stand"),
+        ("10/s burst <-3>", "where a number must stand"),
+        ("10/s burst <x> initial 3", "where a number must stand"),
+        ("10/s burst 5 <burst> 6", "stands here for the second time"),
+        ("10/s initial 5 <initial> 6", "for the second time"),
+        ("10/s burst 5 <🦀🦀> 6", "is not known here"),
+    ]);
+}
+
+#[test]
+fn a_long_part_is_shown_in_part_and_without_control_characters() {
+    let long = "é".repeat(1000);
+    for (text, shown) in [
+        (long.as_str(), "é".repeat(12) + "..."),
+        ("\u{7}x", "\u{fffd}x".into()),
+    ] {
+        let (span, message) = Quota::wrong(text).expect("no quota");
+        assert_eq!(span, 0..text.len());
+        assert!(message.contains(&format!("`{shown}`")), "{message}");
+    }
+}
+
+#[test]
+fn texts_mean_what_they_say() {
+    let ms = |n, count| Quota::per(n, Duration::from_millis(count));
+    let cases = [
+        ("100/s burst 20", Quota::per_second(100).burst(20)),
+        ("5000/h", Quota::per_hour(5000)),
+        ("10/250ms", ms(10, 250)),
+        ("1/min initial 0", Quota::per_minute(1).initial(0)),
+        ("1/2min", ms(1, 120_000)),
+        ("2/3us", Quota::per(2, Duration::from_micros(3))),
+        ("0/0ns", Quota::per(0, Duration::ZERO)),
+        ("1000/s burst 10", Quota::per_second(1000).burst(10)),
+        (
+            "7/h burst 9 initial 3",
+            Quota::per_hour(7).burst(9).initial(3),
+        ),
+        ("1/90s", ms(1, 90_000)),
+        ("2/d", Quota::per_day(2)),
+    ];
+    for (text, quota) in cases {
+        assert_eq!(
+            (text.parse(), quota.to_string().as_str()),
+            (Ok(quota), text)
+        );
+    }
+    let others = [
+        ("1/120s", "1/2min"),
+        ("2/3µs", "2/3us"),
+        ("0/0s", "0/0ns"),
+        (" 1_000 / 1 sec\tburst 1_0 ", "1000/s burst 10"),
+        ("7/hour initial 3 burst 9", "7/h burst 9 initial 3"),
+        ("2/day burst 2 initial 2", "2/d"),
+    ];
+    for (text, written) in others {
+        assert_eq!(
+            text.parse::<Quota>().map(|quota| quota.to_string()),
+            Ok(written.into())
+        );
+    }
+}
+
+#[test]
+fn a_period_beyond_its_text_is_an_error_and_no_panic() {
+    for period in [
+        Duration::from_nanos(u64::MAX) + Duration::from_nanos(1),
+        Duration::MAX,
+    ] {
+        assert!(Quota::wrong(&Quota::per(1, period).to_string()).is_some());
+    }
+}
+
+#[test]
+fn any_text_is_a_quota_or_an_error_in_it() {
+    let words = "0 1 18446744073709551615 99999999999999999999 7_ _7 / \t s ns µs min d day burst \
+                 initial - . 🦀 \u{0} \u{2003} x";
+    let words: Vec<_> = words.split(' ').chain([" "]).collect();
+    let soup = |random: &mut Random| soup(&words, "", random);
+    let any = |random: &mut Random| any_quota(u64::MAX, random);
+    check_any(4000, &mut Random(0x0070_11a7_e501), soup, any);
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn in_json_a_limit_is_its_text() {
+    use serde::{Serialize, de::DeserializeOwned};
+
+    fn check<T: Text + Serialize + DeserializeOwned>(value: &T) {
+        let json = serde_json::to_string(value).expect("a string");
+        assert_eq!(json, format!("\"{value}\""));
+        assert_eq!(&serde_json::from_str::<T>(&json).expect("the same"), value);
+    }
+    fn error<T: Text + DeserializeOwned>(json: &str) -> String {
+        serde_json::from_str::<T>(json).expect_err(json).to_string()
+    }
+
+    let mut random = Random(0x0070_11a7_e502);
+    for _ in 0..300 {
+        check(&any_quota(u64::MAX, &mut random));
+        check(&crate::algorithm::text::any_algorithm(&mut random));
+    }
+    let errors = [
+        (
+            error::<Quota>("\"100/fortnight\""),
+            "at byte 4: `fortnight` is no unit of time",
+        ),
+        (error::<Quota>("100"), "a quota such as \"100/s burst 20\""),
+        (
+            error::<AnyAlgorithm>("\"bucket 5/s\""),
+            "at byte 0: `bucket` is no algorithm",
+        ),
+        (
+            error::<AnyAlgorithm>("\"fixed-window 5/s burst 6\""),
+            "but a window of 5 permits",
+        ),
+        (
+            error::<AnyAlgorithm>("100"),
+            "an algorithm such as \"gcra 100/s burst 20\"",
+        ),
+    ];
+    for (error, says) in errors {
+        assert!(error.contains(says), "{error}");
+    }
+}
