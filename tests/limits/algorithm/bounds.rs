@@ -10,9 +10,9 @@ use tollgate::{
     Rounding, SlidingWindow, Tick, TokenBucket,
 };
 
+use crate::algorithm::cases;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::quotas::per_ns;
-use crate::algorithm::words;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
@@ -197,7 +197,7 @@ fn assert_kept(algorithm: &AnyAlgorithm, taken: &[(u64, u64)], bound: impl Fn(u6
 #[test]
 fn the_bounds_hold_at_any_size_and_skew() {
     let mut random = Random(0x0070_11a7_e201);
-    for any in words::all() {
+    for any in cases::all() {
         let (period, promised) = (any.quota().period().as_nanos() as u64, promised(&any));
         // About a quantum, where there is one, among them.
         for skew in [

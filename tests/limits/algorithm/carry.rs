@@ -1,6 +1,7 @@
 //! A word goes on under another quota, under another algorithm, or on another clock, where it left
 //! off: with no more than it had, and less by less than two permits at most.
 
+use std::mem;
 use std::time::Duration;
 
 use tollgate::{
@@ -82,6 +83,16 @@ fn any_algorithm_goes_on_as_any_other() {
             let right = owed.min(room)..=owed + 1;
             assert!(right.contains(&owes), "{owed}, {owes}: {old} to {new}");
             assert!(old != new || carried == word, "{old} keeps its word");
+            // Of what there is as large a part goes on; of another kind of limit in whole permits.
+            let scaled = new.available(old.carry_scaled(word, NOW, &new), NOW);
+            let part = |had: u64| had * new.quota().burst_size() / old.quota().burst_size();
+            let is_other = mem::discriminant(&old) != mem::discriminant(&new);
+            let least = part(had).saturating_sub(1);
+            let right = least..=part(had + u64::from(!is_other));
+            assert!(
+                right.contains(&scaled),
+                "{scaled} for {had}: {old} to {new}"
+            );
             compared += 1;
         }
         // A bucket that was not in debt is not in debt.

@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, FixedWindow, Intervals, Rounding, SlidingWindow};
+use tollgate::{
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
+};
 
 use crate::algorithm::counted::Counted;
 use crate::algorithm::first::FirstHit;
 use crate::algorithm::grid;
-use crate::algorithm::quotas::{DAY, SECOND, YEAR, per_ns};
+use crate::algorithm::quotas::{self, DAY, SECOND, YEAR, per_ns};
 use crate::algorithm::refilled::Refilled;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
@@ -189,4 +191,30 @@ pub(crate) fn greedy() -> Vec<Case<FirstHit>> {
         (bucket.into(), (model, missing))
     });
     cases.collect()
+}
+
+/// All algorithms of all comparisons.
+pub(crate) fn all() -> Vec<AnyAlgorithm> {
+    fn of<M>(cases: Vec<Case<M>>) -> impl Iterator<Item = AnyAlgorithm> {
+        cases.into_iter().map(|(algorithm, _)| algorithm)
+    }
+    let quotas = quotas::exact().into_iter().chain(quotas::elsewhere());
+    let buckets = quotas.enumerate().map(|(i, quota)| match i % 5 {
+        0 => LeakyBucket::meter(quota).map(AnyAlgorithm::from),
+        1 => LeakyBucket::queue(quota).map(|queue| queue.free(i as u64 % 3).into()),
+        2 => Gcra::new(quota).map(AnyAlgorithm::from),
+        3 => TokenBucket::new(quota.initial(0)).map(AnyAlgorithm::from),
+        _ => TokenBucket::new(quota).map(AnyAlgorithm::from),
+    });
+    let (ms, year) = (Duration::from_millis, Duration::from_nanos(quotas::YEAR));
+    let tolerances = [(10, 25), (1000, 0), (7, 86_400_000)]
+        .map(|(interval, tolerance)| Gcra::from_interval(ms(interval), ms(tolerance)));
+    let tolerances = tolerances
+        .into_iter()
+        .chain([Gcra::from_interval(year, year / 3)]);
+    let buckets = buckets.chain(tolerances.map(|gcra| gcra.map(AnyAlgorithm::from)));
+    let windows = of(fixed()).chain(of(first_hit())).chain(of(sliding()));
+    let intervals = of(intervals()).chain(of(greedy()));
+    let buckets = buckets.map(|bucket| bucket.expect("a bucket"));
+    buckets.chain(windows).chain(intervals).collect()
 }

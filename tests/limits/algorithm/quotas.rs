@@ -99,13 +99,14 @@ pub(crate) fn elsewhere() -> Vec<Quota> {
 
 /// Any quota that can be represented.
 pub(crate) fn any(random: &mut Random) -> Quota {
-    loop {
+    let tries = (0..1000).find_map(|_| {
         let (n, period_ns) = (random.upto(1 << 60), random.upto((1 << 62) + (1 << 61)));
         let quota = per_ns(1 + n, 1 + period_ns);
-        if let Err(ConfigError::BurstTooLarge { max, .. }) = TokenBucket::new(quota.burst(u64::MAX))
-            && max > 0
-        {
-            return quota.burst(1 + random.upto(max - 1));
+        match TokenBucket::new(quota.burst(u64::MAX)) {
+            Err(ConfigError::BurstTooLarge { max, .. }) if max > 0 => Some((quota, max)),
+            _ => None,
         }
-    }
+    });
+    let (quota, max) = tries.expect("many can be");
+    quota.burst(1 + random.upto(max - 1))
 }

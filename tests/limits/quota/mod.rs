@@ -2,4 +2,5 @@
 //! algorithms as text.
 
 mod error;
+mod kinds;
 pub(crate) mod text;

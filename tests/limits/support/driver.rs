@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use tollgate::{Charged, Denied, Granted, Tick};
 
+use crate::support::moment::any_moment;
 use crate::support::random::Random;
-use crate::support::reference::{FIFTY_YEARS, Reference, Span};
+use crate::support::reference::{Reference, Span};
 use crate::support::seen::Seen;
 use crate::support::subject::{AT, DOORS, Subject};
-
-const YEAR: u64 = FIFTY_YEARS / 50;
 
 pub(crate) struct Run<'l, S, M: Reference> {
     gate: &'l S,
@@ -41,7 +40,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     pub(crate) fn operate(&mut self, moments: u64) {
         for _ in 0..moments {
             let before = self.now;
-            self.now = self.moment();
+            self.now = any_moment(&self.model, before, &mut self.random, &mut self.seen);
             self.gate.set(self.tick());
             if self.model.begins_anew(before, self.now) {
                 self.reset();
@@ -50,52 +49,6 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
                 self.any_verb();
             }
         }
-    }
-
-    /// The same moment, one that matters or one beside it, a later one, an earlier one; and seldom one
-    /// from the far end of time.
-    fn moment(&mut self) -> u64 {
-        let (still, model, random) = (self.now, &self.model, &mut self.random);
-        let period = model.period();
-        let beside =
-            |random: &mut Random, tick: u64| tick.saturating_add(random.below(3)).saturating_sub(1);
-        let after = |span: Span| still.saturating_add(u64::try_from(span.lo).unwrap_or(0));
-        let target = match random.below(24) {
-            0..=5 => still,
-            6 => still.saturating_add(1),
-            7 => still.saturating_add(random.upto(1_000_000)),
-            8..=11 => beside(random, model.edge(still)),
-            12 | 13 => {
-                let n = random.upto(model.limit());
-                beside(random, after(model.wait(still, n).span))
-            }
-            14 => beside(random, after(model.as_new_after(still, still))),
-            15 => beside(random, still.saturating_add(period)),
-            16 | 17 => still.saturating_add(random.upto(period.saturating_mul(3))),
-            18 => still.saturating_sub(random.upto(1000)),
-            19 => still.saturating_sub(random.upto(period.saturating_mul(2))),
-            20 => still.saturating_add(random.upto(period / 8)),
-            21 if random.one_in(40) => still.saturating_add(random.below(9 * YEAR)),
-            22 if random.one_in(60) => random.below(FIFTY_YEARS),
-            23 if random.one_in(150) => {
-                if let Some(horizon) = model.horizon() {
-                    self.seen.note("far away");
-                    return match random.below(4) {
-                        0 => u64::MAX - random.below(2),
-                        1 => beside(random, horizon),
-                        2 => random.next(),
-                        _ => 0,
-                    };
-                }
-                0
-            }
-            _ => still.saturating_add(random.upto(period)),
-        };
-        if target > FIFTY_YEARS {
-            self.seen.note("fifty years are over");
-            return random.upto(FIFTY_YEARS);
-        }
-        target
     }
 
     fn tick(&self) -> Tick {

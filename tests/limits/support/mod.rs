@@ -1,8 +1,10 @@
-//! What the tests of this binary share: a random stream, models to compare with, and the driver that compares.
+//! What the tests of this binary share: a random stream, models to compare with, and the driver
+//! that compares.
 
 pub(crate) mod defined;
 pub(crate) mod driver;
 pub(crate) mod model;
+pub(crate) mod moment;
 pub(crate) mod random;
 pub(crate) mod reference;
 pub(crate) mod seen;

@@ -3,8 +3,9 @@
 //! otherwise. What went wrong in slots, logs and shards is in tests/limits/many/known_failures.rs,
 //! and what with reservations in tests/reservations/known_failures.rs.
 
-use std::sync::Barrier;
-use std::thread;
+mod threads;
+mod windows;
+
 use std::time::Duration;
 
 use tollgate::{
@@ -12,7 +13,6 @@ use tollgate::{
 };
 
 use crate::algorithm::quotas::SECOND;
-use crate::deadline::deadline;
 
 const MS: u64 = 1_000_000;
 
@@ -211,28 +211,6 @@ fn idling_banks_no_more_than_the_burst() {
     }
 }
 
-/// axum_gcra: N at first, N + 1 after idling, where permits come all at once as well. A window that
-/// was idle has one window's permits, and not those of two.
-#[test]
-fn idle_windows_and_refills_bank_nothing() {
-    for gate in gates(&[&WINDOWS, &INTERVALS], "10/s") {
-        let mut now = 0;
-        for idle in [2, 3, 17, 1000, 1_000_000] {
-            for part in [0, 1, SECOND / 2, SECOND - 1] {
-                now += idle * SECOND + part;
-                // A refill by the clock may come in the same second.
-                now -= now % SECOND;
-                assert_eq!(
-                    gate.count(30, now),
-                    10,
-                    "{gate:?} after {idle} s and {part} ns"
-                );
-                assert_eq!(gate.count(30, now + SECOND - 1), 0, "{gate:?}");
-            }
-        }
-    }
-}
-
 /// throttlecrab: a huge period panicked.
 #[test]
 fn a_huge_period_is_an_error() {
@@ -241,83 +219,6 @@ fn a_huge_period_is_an_error() {
         let refused = Err(ConfigError::PeriodTooLong { period });
         assert_eq!(TokenBucket::new(quota), refused);
         assert!(Gcra::new(quota).is_err() && Gcra::from_interval(period, period).is_err());
-    }
-}
-
-/// Runs `work` on so many threads at once, and adds up.
-fn on_threads(
-    gate: Gate,
-    threads: u64,
-    work: impl Fn(&Gate, u64) -> u64 + Send + Sync + 'static,
-) -> (u64, Gate) {
-    deadline("threads that ask a limiter", move || {
-        let start = Barrier::new(threads as usize);
-        let granted = thread::scope(|scope| {
-            let run = |id| {
-                start.wait();
-                work(&gate, id)
-            };
-            let workers: Vec<_> = (0..threads)
-                .map(|id| scope.spawn(move || run(id)))
-                .collect();
-            let workers = workers.into_iter();
-            workers.map(|worker| worker.join().expect("no panic")).sum()
-        });
-        (granted, gate)
-    })
-}
-
-/// pingora-limits: 11 to 15 of 16 threads panicked in the first second, when the time since the
-/// start went below zero.
-#[test]
-fn threads_in_the_first_moments_of_a_clock_are_answered() {
-    // Each thread's clock is some moments off another's, before the start as well.
-    let [gate, _] = both(Quota::per_day(500));
-    let (granted, gate) = on_threads(gate, 16, |gate, id| {
-        let now = Tick::from_nanos(SECOND).saturating_sub(Duration::from_millis(id * 100));
-        let take = |_| gate.0.at(now).take_up_to(1).n() + gate.0.at(now).take_up_to(0).n();
-        (0..100).map(take).sum()
-    });
-    // The last is not for callers whose time is before the first's.
-    let rest = gate.0.at(Tick::from_nanos(SECOND)).take_up_to(1000);
-    assert_eq!(granted + rest.n(), 500);
-    // From a clock's very first tick, with windows that began before it.
-    for gate in gates(
-        &[&WINDOWS[..1], &WINDOWS[2..3], &INTERVALS[..1]],
-        "500/d origin 86399s",
-    ) {
-        let (granted, gate) = on_threads(gate, 16, |gate, id| gate.count(100, id / 8));
-        assert_eq!(granted, 500, "{gate:?}");
-    }
-}
-
-/// limitador: check, then add: 1001 of 1000; Sentinel: the first pass was a plain store.
-#[test]
-fn threads_get_the_limit_and_not_one_more() {
-    let others = gates(&[&WINDOWS, &INTERVALS, &LEAKY], "1000/d");
-    for gate in others.into_iter().chain(both(Quota::per_day(1000))) {
-        let (granted, gate) = on_threads(gate, 8, |gate, _| gate.count(1000, 5));
-        assert_eq!(granted, 1000, "{gate:?}");
-    }
-}
-
-/// Sentinel: a slot of the LeapArray is checked and added to separately, and made new by whichever
-/// caller comes first, so that counts of the old window were lost or counted in the new one.
-#[test]
-fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
-    for edge in (1..20).map(|second| second * SECOND) {
-        let [gate] = <[Gate; 1]>::try_from(gates(&[&WINDOWS[..1]], "1000/s")).expect("one");
-        // Half of them are a nanosecond before the edge, and may find the word behind it.
-        let (before, gate) = on_threads(gate, 8, move |gate, id| {
-            let granted = (0..500).filter_map(|_| gate.take(1, edge - id % 2).ok());
-            granted
-                .filter(|granted| granted.at() < Tick::from_nanos(edge))
-                .count() as u64
-        });
-        assert!(before <= 1000, "{before}");
-        // 4000 asked in all, 2000 of them after the edge: what was counted before it is not counted
-        // after it.
-        assert_eq!(gate.0.at(Tick::from_nanos(edge)).available(), 0);
     }
 }
 
@@ -385,51 +286,6 @@ fn a_rate_far_above_the_burst_is_a_limit() {
             assert_eq!(granted, burst);
             let again = (SECOND / rate) * burst;
             assert_eq!(gate.count(20, 999 + again), burst);
-        }
-    }
-}
-
-/// AspNetCoreRateLimit counts a request and then refuses it, as `limits` does with a moving window
-/// that is hit too often: a caller that goes on asking is never let in again.
-#[test]
-fn what_is_refused_does_not_count() {
-    for gate in gates(&[&WINDOWS, &["fixed-window QUOTA origin 700ms"]], "10/s") {
-        let mut granted = 0;
-        // A hundred a second, all of them asking again and again.
-        for now in (0..20 * SECOND).step_by(10_000_000) {
-            granted += gate.count(1, now);
-            let level = gate.0.at(Tick::from_nanos(now)).level();
-            assert!(level.floor() <= 10, "{gate:?}");
-        }
-        // Up to 21 windows. The sliding estimate settles at nine a second for who asks so often.
-        assert!((181..=210).contains(&granted), "{granted}: {gate:?}");
-    }
-}
-
-/// ShenYu's sliding log counts before it forgets, and ignores how many are asked for.
-#[test]
-fn after_a_gap_all_are_there_and_each_of_several_counts() {
-    for gate in gates(&[&WINDOWS], "10/s") {
-        for now in [0, 5, 3600].map(|second| second * SECOND) {
-            let took = [(7, 0), (4, 1), (3, 2)].map(|(n, later)| gate.take(n, now + later).is_ok());
-            assert_eq!(took, [true, false, true], "{gate:?}");
-        }
-    }
-}
-
-/// Zuul: the counter gets its expiry with its first increment; a process that dies between the two
-/// leaves a window that never ends. Here there is nothing between: the word is both.
-#[test]
-fn a_window_that_is_open_is_over_in_time() {
-    for gate in gates(&[&WINDOWS], "10/s") {
-        for now in [1, 7, 70, 1000].map(|second| Tick::from_nanos(second * SECOND)) {
-            let now = gate.0.at(now);
-            assert!(now.take_up_to(u64::MAX).n() > 0, "{gate:?}");
-            let [one, all] = [1, 10].map(|n| now.time_until(n).expect("it ends"));
-            assert!(
-                !one.is_zero() && one <= all && all.as_secs() <= 2,
-                "{all:?}: {gate:?}"
-            );
         }
     }
 }

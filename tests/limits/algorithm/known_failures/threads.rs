@@ -1,0 +1,88 @@
+//! What went wrong in others when several threads asked at once.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{Quota, Tick};
+
+use crate::algorithm::known_failures::{Gate, INTERVALS, LEAKY, WINDOWS, both, gates};
+use crate::algorithm::quotas::SECOND;
+use crate::deadline::deadline;
+
+/// Runs `work` on so many threads at once, and adds up.
+fn on_threads(
+    gate: Gate,
+    threads: u64,
+    work: impl Fn(&Gate, u64) -> u64 + Send + Sync + 'static,
+) -> (u64, Gate) {
+    deadline("threads that ask a limiter", move || {
+        let start = Barrier::new(threads as usize);
+        let granted = thread::scope(|scope| {
+            let run = |id| {
+                start.wait();
+                work(&gate, id)
+            };
+            let workers: Vec<_> = (0..threads)
+                .map(|id| scope.spawn(move || run(id)))
+                .collect();
+            let workers = workers.into_iter();
+            workers.map(|worker| worker.join().expect("no panic")).sum()
+        });
+        (granted, gate)
+    })
+}
+
+/// pingora-limits: 11 to 15 of 16 threads panicked in the first second, when the time since the
+/// start went below zero.
+#[test]
+fn threads_in_the_first_moments_of_a_clock_are_answered() {
+    // Each thread's clock is some moments off another's, before the start as well.
+    let [gate, _] = both(Quota::per_day(500));
+    let (granted, gate) = on_threads(gate, 16, |gate, id| {
+        let now = Tick::from_nanos(SECOND).saturating_sub(Duration::from_millis(id * 100));
+        let take = |_| gate.0.at(now).take_up_to(1).n() + gate.0.at(now).take_up_to(0).n();
+        (0..100).map(take).sum()
+    });
+    // The last is not for callers whose time is before the first's.
+    let rest = gate.0.at(Tick::from_nanos(SECOND)).take_up_to(1000);
+    assert_eq!(granted + rest.n(), 500);
+    // From a clock's very first tick, with windows that began before it.
+    for gate in gates(
+        &[&WINDOWS[..1], &WINDOWS[2..3], &INTERVALS[..1]],
+        "500/d origin 86399s",
+    ) {
+        let (granted, gate) = on_threads(gate, 16, |gate, id| gate.count(100, id / 8));
+        assert_eq!(granted, 500, "{gate:?}");
+    }
+}
+
+/// limitador: check, then add: 1001 of 1000; Sentinel: the first pass was a plain store.
+#[test]
+fn threads_get_the_limit_and_not_one_more() {
+    let others = gates(&[&WINDOWS, &INTERVALS, &LEAKY], "1000/d");
+    for gate in others.into_iter().chain(both(Quota::per_day(1000))) {
+        let (granted, gate) = on_threads(gate, 8, |gate, _| gate.count(1000, 5));
+        assert_eq!(granted, 1000, "{gate:?}");
+    }
+}
+
+/// Sentinel: a slot of the LeapArray is checked and added to separately, and made new by whichever
+/// caller comes first, so that counts of the old window were lost or counted in the new one.
+#[test]
+fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
+    for edge in (1..20).map(|second| second * SECOND) {
+        let [gate] = <[Gate; 1]>::try_from(gates(&[&WINDOWS[..1]], "1000/s")).expect("one");
+        // Half of them are a nanosecond before the edge, and may find the word behind it.
+        let (before, gate) = on_threads(gate, 8, move |gate, id| {
+            let granted = (0..500).filter_map(|_| gate.take(1, edge - id % 2).ok());
+            granted
+                .filter(|granted| granted.at() < Tick::from_nanos(edge))
+                .count() as u64
+        });
+        assert!(before <= 1000, "{before}");
+        // 4000 asked in all, 2000 of them after the edge: what was counted before it is not counted
+        // after it.
+        assert_eq!(gate.0.at(Tick::from_nanos(edge)).available(), 0);
+    }
+}

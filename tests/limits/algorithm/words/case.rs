@@ -1,0 +1,248 @@
+//! One word at one tick, and what every verb must say of it.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tollgate::cell::{Cell, Place, UNSTARTED};
+use tollgate::{
+    Algorithm, AnyAlgorithm, At, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Rebase, Requota,
+    Tick,
+};
+
+use crate::support::reference::FIFTY_YEARS;
+
+#[derive(Debug)]
+pub(super) struct Case<'a> {
+    pub(super) algorithm: &'a AnyAlgorithm,
+    pub(super) word: u64,
+    pub(super) now: Tick,
+    pub(super) n: u64,
+    /// Whether no part of a nanosecond is rounded.
+    pub(super) exact: bool,
+}
+
+impl Case<'_> {
+    #[track_caller]
+    fn check(&self, holds: bool, said: impl Debug) {
+        assert!(holds, "{self:?}: {said:?}");
+    }
+
+    fn limit(&self) -> u64 {
+        self.algorithm.quota().burst_size()
+    }
+
+    /// What a verb answers, and the word that it makes.
+    #[track_caller]
+    fn verb<T>(&self, verb: impl FnOnce(&At<'_, AnyAlgorithm>) -> T) -> (T, u64) {
+        let cell = Cell::new(self.word);
+        let answer = verb(&At::new(self.algorithm, &cell, self.now));
+        let next = cell.load();
+        let there = self.algorithm.available(next, self.now);
+        self.check(next != UNSTARTED && there <= self.limit(), (next, there));
+        (answer, next)
+    }
+
+    /// What a verb answers that writes nothing.
+    #[track_caller]
+    fn look<T>(&self, verb: impl FnOnce(&At<'_, AnyAlgorithm>) -> T) -> T {
+        let (answer, next) = self.verb(verb);
+        self.check(next == self.word, next);
+        answer
+    }
+
+    fn available(&self) -> u64 {
+        self.look(|at| at.available())
+    }
+
+    /// A word after a grant: an admission never lowers it, and none at all leaves it.
+    #[track_caller]
+    fn took(&self, n: u64, next: u64) {
+        let rises = next > self.word;
+        self.check(rises == (n > 0) && next >= self.word, (n, next));
+    }
+
+    /// What a grant says that remains.
+    #[track_caller]
+    fn remains(&self, granted: Granted, next: u64) {
+        let left = self.available() - granted.n();
+        let least = left - u64::from(!self.exact).min(left);
+        self.check((least..=left).contains(&granted.remaining()), granted);
+        let there = self.algorithm.available(next, self.now);
+        self.check(
+            there == granted.remaining() && granted.at() >= self.now,
+            granted,
+        );
+    }
+
+    pub(super) fn acquire(&self) {
+        let (available, wait) = (self.available(), self.look(|at| at.time_until(self.n)));
+        let (answer, next) = self.verb(|at| at.try_acquire_n(self.n));
+        match answer {
+            Ok(granted) => {
+                self.check(granted.n() == self.n && self.n <= available, granted);
+                self.check(wait == Some(Duration::ZERO), wait);
+                self.took(self.n, next);
+                self.remains(granted, next);
+                // Undone at once, it all comes back.
+                let (same, back) = self.algorithm.undo(next, self.now, &granted);
+                let was_full = self.look(|at| at.is_idle());
+                let is_same = self.algorithm.available(same, self.now) == available;
+                self.check(back == self.n && (is_same || was_full && !self.exact), back);
+            }
+            Err(denied) => {
+                self.check(next == self.word, "a denial wrote");
+                self.check(self.n == 0 || self.n > available, denied);
+                self.check(
+                    denied.requested() == self.n && denied.retry_after() == wait,
+                    denied,
+                );
+                let is_never = denied == Denied::never(self.n, self.limit());
+                self.check(is_never == (self.n > self.limit()), denied);
+                self.denied(denied);
+            }
+        }
+    }
+
+    /// It passes when the denial says, and not a nanosecond before.
+    fn denied(&self, denied: Denied) {
+        assert!(!denied.to_string().is_empty());
+        assert_eq!(denied.is_permanent(), denied.retry_after().is_none());
+        let passes = |tick| self.algorithm.step(self.word, tick, self.n).is_ok();
+        let due = denied
+            .retry_after()
+            .map(|wait| self.now.saturating_add(wait));
+        self.check(
+            self.algorithm.due(self.word, self.now, self.n) == due,
+            denied,
+        );
+        match due {
+            Some(due) => {
+                let before = due.saturating_sub(Duration::from_nanos(1));
+                self.check(due > self.now && passes(due) && !passes(before), denied);
+            }
+            None => {
+                let fifty_years = Tick::from_nanos(FIFTY_YEARS);
+                self.check(!passes(Tick::MAX) && !passes(fifty_years), denied);
+            }
+        }
+    }
+
+    pub(super) fn take_up_to(&self) {
+        let (granted, next) = self.verb(|at| at.take_up_to(self.n));
+        self.check(granted.n() == self.n.min(self.available()), granted);
+        self.took(granted.n(), next);
+        self.remains(granted, next);
+    }
+
+    pub(super) fn charge(&self) {
+        let (charged, next) = self.verb(|at| at.charge(self.n));
+        self.check(charged.n() <= self.n && charged.at() >= self.now, charged);
+        self.took(charged.n(), next);
+        let free = self.algorithm.step(next, self.now, 0).is_ok();
+        self.check(free == (charged.debt() == 0), charged);
+        self.check(free == charged.clear_after().is_zero(), charged);
+    }
+
+    pub(super) fn give_back(&self, mark: u64) {
+        let back = |verb: &dyn Fn(&At<'_, AnyAlgorithm>) -> u64| {
+            let (back, next) = self.verb(verb);
+            self.check(back > 0 || next == self.word, next);
+            let (before, after) = (self.available(), self.algorithm.available(next, self.now));
+            self.check(before <= after && after - before <= back, back);
+            back
+        };
+        // As much as is asked for, of what a request for everything would bring.
+        let most = back(&|at| at.refund(u64::MAX));
+        self.check(back(&|at| at.refund(self.n)) == self.n.min(most), most);
+        let forged = |n| Granted::new(n, self.now).with_mark(mark);
+        let most = back(&|at| at.undo(forged(u64::MAX)));
+        self.check(
+            back(&|at| at.undo(forged(self.n))) == self.n.min(most),
+            most,
+        );
+    }
+
+    pub(super) fn reset(&self) {
+        let (all, _) = self.verb(|at| {
+            at.reset();
+            (at.available(), at.is_idle())
+        });
+        self.check(all == (self.limit(), true), all);
+    }
+
+    /// Time alone only ever brings permits, up to the end of it: no count comes back to life.
+    pub(super) fn left_alone(&self, later: Tick) {
+        let (algorithm, word, now) = (self.algorithm, self.word, self.now.min(later));
+        let later = later.max(self.now);
+        let (had, has) = (
+            algorithm.available(word, now),
+            algorithm.available(word, later),
+        );
+        self.check(had <= has, (had, has, later));
+        let (level, then) = (algorithm.level(word, now), algorithm.level(word, later));
+        self.check(level.ceil() >= then.ceil(), (level, then, later));
+        let (idle, then) = (algorithm.is_idle(word, now), algorithm.is_idle(word, later));
+        self.check(!idle || then, later);
+        let full = algorithm.idle_at(word, self.now);
+        let is_full = algorithm.available(word, full) == self.limit();
+        self.check(full >= self.now && (is_full || full == Tick::MAX), full);
+    }
+
+    /// A caller that is behind gets no more, and leaves no more to others.
+    pub(super) fn behind(&self, older: Tick) {
+        let (algorithm, word, n) = (self.algorithm, self.word, self.n);
+        let (now, older) = (self.now.max(older), self.now.min(older));
+        let Ok((next, _)) = algorithm.step(word, older, n) else {
+            return;
+        };
+        self.check(algorithm.step(word, now, n).is_ok(), older);
+        // A window of its own may have gone by since then; but not one of those that still count.
+        let left = algorithm.available(next, now);
+        self.check(left <= algorithm.available(word, now), left);
+    }
+
+    /// An idle word can't be told from the word 0, then or later.
+    pub(super) fn idle(&self, later: Tick) {
+        let (algorithm, word, n) = (self.algorithm, self.word, self.n);
+        if !self.look(|at| at.is_idle()) {
+            return;
+        }
+        for now in [self.now, later.max(self.now)] {
+            let said = |(next, granted): (u64, Granted)| {
+                let waits = (granted.reset_after(), granted.delay());
+                let permits = (granted.n(), granted.remaining());
+                (next.max(word), permits, granted.at(), waits)
+            };
+            let answers = |from| {
+                let (next, charged) = algorithm.charge(from, now, n);
+                let is_zero = algorithm.level(from, now).is_zero();
+                (
+                    algorithm.step(from, now, n).map(said),
+                    said(algorithm.take_up_to(from, now, n)),
+                    (next.max(word), charged),
+                    algorithm.due(from, now, n),
+                    (algorithm.available(from, now), is_zero),
+                    algorithm.refund(from, now, n).1,
+                )
+            };
+            assert_eq!(answers(word), answers(0), "{self:?} at {now:?}");
+        }
+    }
+
+    /// On another clock, or under another limit, there is no more, and a full bucket stays one.
+    pub(super) fn moved(&self, to: Tick, other: &AnyAlgorithm) {
+        let (algorithm, word, now) = (self.algorithm, self.word, self.now);
+        let (had, is_idle) = (self.available(), self.look(|at| at.is_idle()));
+        let moved = algorithm.rebase(word, now, to);
+        let has = algorithm.available(moved, to);
+        self.check(moved != UNSTARTED && has <= had, (had, has, to));
+        self.check(!is_idle || to == now || moved == 0, moved);
+        let is_line = |algorithm: &AnyAlgorithm| matches!(algorithm, AnyAlgorithm::LeakyBucket(queue) if queue.free_permits().is_some());
+        // Those in line stay in line, and a longer queue has room for more.
+        if !(is_line(algorithm) && is_line(other)) {
+            let carried = algorithm.carry_over(word, now, other);
+            let has = other.available(carried, now);
+            self.check(carried != UNSTARTED && has <= had, (had, has, other));
+        }
+    }
+}

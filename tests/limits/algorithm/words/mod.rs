@@ -1,0 +1,123 @@
+//! What holds for any word at any tick, whether a limiter could have come to it or not: no verb
+//! panics or makes the word that a limiter keeps for itself, a denial is exact to the nanosecond,
+//! and no caller gets more for being late, early, or idle.
+
+mod case;
+
+use tollgate::cell::{Cell, Place, UNSTARTED};
+use tollgate::{Algorithm, AnyAlgorithm, At, Debt, GiveBack, Requota, Tick};
+
+use self::case::Case;
+use crate::algorithm::bucket::Bucket;
+use crate::algorithm::cases;
+use crate::bad_input::EDGES;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+/// A number at an edge, or anywhere.
+fn any_number(random: &mut Random, algorithm: &AnyAlgorithm) -> u64 {
+    let quota = algorithm.quota();
+    let period = quota.period().as_nanos() as u64;
+    match random.below(8) {
+        0 => random.below(4),
+        1 => u64::MAX - 1 - random.below(3),
+        2 => quota.burst_size().saturating_add(random.below(3)) - 1,
+        3 => FIFTY_YEARS.saturating_add(random.upto(FIFTY_YEARS)),
+        4 => (period / 2)
+            .saturating_mul(random.upto(50))
+            .saturating_add(random.below(3)),
+        5 => 1 << random.below(64),
+        6 => EDGES[random.below(EDGES.len() as u64) as usize],
+        _ => random.upto(u64::MAX),
+    }
+}
+
+/// A word that this algorithm comes to at about that tick, or one beside it, or any.
+fn any_word(random: &mut Random, algorithm: &AnyAlgorithm, now: u64) -> u64 {
+    let period = algorithm.quota().period().as_nanos() as u64;
+    let then = now
+        .saturating_add(random.upto(period))
+        .saturating_sub(random.upto(period));
+    let later = Tick::from_nanos(then.saturating_add(random.upto(period)));
+    let (then, n) = (Tick::from_nanos(then), any_number(random, algorithm));
+    let (taken, granted) = algorithm.take_up_to(0, then, n);
+    let (twice, _) = algorithm.take_up_to(taken, later, 1 + random.upto(n));
+    let word = match random.below(8) {
+        0 => 0,
+        1 => random.next(),
+        2 => any_number(random, algorithm),
+        3 => algorithm.charge(0, then, n).0,
+        4 => taken,
+        5 => algorithm.undo(twice, later, &granted).0,
+        6 => algorithm.refund(twice, later, random.upto(n)).0,
+        _ => twice,
+    };
+    // The one that a limiter keeps for itself is never given to an algorithm.
+    word.saturating_add(random.below(3) * random.below(2))
+        .min(UNSTARTED - 1)
+}
+
+#[test]
+fn any_word_is_answered_at_any_tick() {
+    let mut random = Random(0x0070_11a7_e301);
+    let turns = if cfg!(debug_assertions) { 150 } else { 4000 };
+    let (mut cases, mut idle) = (0, 0);
+    let all = cases::all();
+    for algorithm in &all {
+        let is_bucket = matches!(
+            algorithm,
+            AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
+        );
+        for _ in 0..turns {
+            let [now, n, number] = [0; 3].map(|_| any_number(&mut random, algorithm));
+            let case = Case {
+                algorithm,
+                word: any_word(&mut random, algorithm, now),
+                now: Tick::from_nanos(now),
+                n,
+                exact: !is_bucket || Bucket::from_quota(algorithm.quota()).exact,
+            };
+            let then = Tick::from_nanos(number);
+            case.acquire();
+            case.take_up_to();
+            case.charge();
+            case.give_back(number);
+            case.reset();
+            case.left_alone(then);
+            case.behind(then);
+            case.idle(then);
+            case.moved(then, &all[random.below(all.len() as u64) as usize]);
+            cases += 1;
+            idle += u64::from(algorithm.is_idle(case.word, case.now));
+        }
+    }
+    println!("{cases} words, {idle} of them idle");
+    assert!(cases > 40_000 && idle > cases / 50 && idle < cases / 2);
+}
+
+#[test]
+fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
+    let mut random = Random(0x0070_11a7_e302);
+    for algorithm in cases::all() {
+        let quota = algorithm.quota();
+        let limit = quota.burst_size();
+        let ticks = (0..100)
+            .map(|_| any_number(&mut random, &algorithm))
+            .collect::<Vec<_>>();
+        for now in ticks.into_iter().chain([0, u64::MAX]).map(Tick::from_nanos) {
+            assert!(algorithm.is_idle(0, now), "{algorithm} at {now:?}");
+            assert_eq!(algorithm.available(0, now), limit, "{algorithm} at {now:?}");
+            let all = algorithm.step(0, now, limit);
+            assert!(all.is_ok_and(|(_, granted)| granted.remaining() == 0));
+            let nothing = algorithm.step(0, now, 0);
+            assert!(
+                nothing.is_ok_and(|(next, granted)| next == 0 && granted.reset_after().is_zero())
+            );
+            // The first verb starts a limiter, with what its quota says.
+            let cell = Cell::new(UNSTARTED);
+            let there = At::new(&algorithm, &cell, now).available();
+            assert_eq!(cell.load(), algorithm.initial_word(now).min(UNSTARTED - 1));
+            assert!(there <= quota.initial_permits() && there + 1 >= quota.initial_permits());
+        }
+    }
+}

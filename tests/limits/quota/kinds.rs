@@ -1,0 +1,146 @@
+//! What is made from a quota, and what is checked of it.
+
+use std::time::Duration;
+
+use tollgate::{
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota, Requota,
+    SlidingWindow, TokenBucket,
+};
+
+use crate::bad_input::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
+
+pub(super) type Made = Result<AnyAlgorithm, ConfigError>;
+
+/// What is made from a quota.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Bucket,
+    Fixed,
+    FirstHit,
+    Sliding,
+    Refills,
+    Greedy,
+}
+use Kind::{Bucket, FirstHit, Fixed, Greedy, Refills, Sliding};
+
+pub(super) const KINDS: [Kind; 6] = [Bucket, Fixed, FirstHit, Sliding, Refills, Greedy];
+
+impl Kind {
+    pub(super) fn make(self, quota: Quota) -> Made {
+        Ok(match self {
+            Bucket => TokenBucket::new(quota)?.into(),
+            Fixed => FixedWindow::new(quota)?.into(),
+            FirstHit => FixedWindow::new(quota)?.opened_by_first_hit()?.into(),
+            Sliding => SlidingWindow::new(quota)?.into(),
+            Refills => Intervals::new(quota)?.into(),
+            Greedy => Intervals::new(quota)?.greedy()?.into(),
+        })
+    }
+
+    fn is_window(self) -> bool {
+        [Fixed, FirstHit, Sliding].contains(&self)
+    }
+
+    /// The kind that refuses this quota: what windows and intervals are made from does so itself.
+    fn refuses(self, quota: Quota) -> Self {
+        match self {
+            FirstHit if Fixed.make(quota).is_err() => Fixed,
+            Greedy if Refills.make(quota).is_err() => Refills,
+            kind => kind,
+        }
+    }
+
+    /// The quota of which all permits are there at once, if that is what this is about; else one is,
+    /// so that it is not the burst which is too large.
+    pub(super) fn plain(self, n: u64, period: Duration) -> Quota {
+        let quota = Quota::per(n, period);
+        if self.is_window() {
+            quota
+        } else {
+            quota.burst(1)
+        }
+    }
+}
+
+/// Makes it in every way there is, and checks that what is made is allowed, and that what a refusal
+/// says is so.
+pub(super) fn check(kind: Kind, quota: Quota) -> Made {
+    let (made, kind) = (kind.make(quota), kind.refuses(quota));
+    if kind == Bucket {
+        let made = made.map(|_| ());
+        assert_eq!(Gcra::new(quota).map(|_| ()), made);
+        assert_eq!(Limiter::token_bucket(quota).map(|_| ()), made);
+        assert_eq!(Limiter::gcra(quota).map(|_| ()), made);
+        assert_eq!(LeakyBucket::meter(quota).map(|_| ()), made);
+        let meter = LeakyBucket::queue(quota).map(|queue| queue.free(u64::MAX));
+        assert_eq!(meter, LeakyBucket::meter(quota));
+    }
+    let (n, period) = (quota.permits(), quota.period());
+    let (burst, initial) = (quota.burst_size(), quota.initial_permits());
+    // Between one permit in 365 days and ten a nanosecond.
+    let (exact, ns) = (u128::from(n), period.as_nanos());
+    let (is_high, is_low) = (exact > 10 * ns, ns > exact * u128::from(YEAR_NS));
+    let longest = Duration::from_nanos(if kind == Bucket {
+        u64::MAX
+    } else {
+        FIFTY_YEARS_NS
+    });
+    let error = match made {
+        Ok(same) => {
+            assert_eq!(same.quota(), quota);
+            assert!(
+                n > 0 && ns > 0 && !is_high && !is_low && period <= longest,
+                "{quota}"
+            );
+            assert!(
+                (1..=MAX_BURST).contains(&burst) || kind.is_window(),
+                "{quota}"
+            );
+            assert!(initial <= burst, "{quota}");
+            assert!((burst, initial) == (n, n) || !kind.is_window(), "{quota}");
+            return made;
+        }
+        Err(error) => error,
+    };
+    let text = error.to_string();
+    assert!(text.starts_with(error.field()), "{text}");
+    let is_true = match error {
+        ConfigError::ZeroPermits => n == 0,
+        ConfigError::ZeroPeriod => ns == 0,
+        ConfigError::PeriodTooLong { period: p } => p == period && ns > u64::MAX.into(),
+        ConfigError::RateTooHigh { n: m, period: p } => (m, p) == (n, period) && is_high,
+        ConfigError::RateTooLow { n: m, period: p } => (m, p) == (n, period) && is_low,
+        ConfigError::ZeroBurst => burst == 0,
+        ConfigError::InitialAboveBurst {
+            initial: i,
+            burst: b,
+        } => (i, b) == (initial, burst) && initial > burst,
+        ConfigError::BurstTooLarge { burst: b, max } => {
+            let fits = |burst| kind.make(quota.burst(burst).initial(0)).is_ok();
+            b == burst && max < burst && fits(1) && fits(max) && !fits(max + 1)
+        }
+        ConfigError::BurstInWindow { burst: b, n: m } => (b, m) == (burst, n) && burst != n,
+        ConfigError::InitialInWindow { initial: i, n: m } => (i, m) == (initial, n) && i != n,
+        ConfigError::WindowTooLong { period: p, max } => p == period && max == longest && p > max,
+        ConfigError::LimitTooLarge {
+            n: m,
+            max,
+            period: p,
+            min_period,
+        } => {
+            let fits = |n, period| kind.make(kind.plain(n, period)).is_ok();
+            let is_least = match min_period {
+                Some(least) => {
+                    let less = least - Duration::from_nanos(1);
+                    least > period && fits(n, least) && !fits(n, less)
+                }
+                None => !fits(n, longest),
+            };
+            let is_most = fits(max, period) && !fits(max + 1, period);
+            (m, p) == (n, period) && max < n && max > 0 && is_most && is_least
+        }
+        _ => false,
+    };
+    assert!(is_true, "{kind:?} of {quota}: {text}");
+    made
+}
