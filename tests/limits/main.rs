@@ -10,6 +10,7 @@ mod layers;
 mod limiter;
 mod many;
 mod nothing_stranded;
+mod outcome;
 mod parallel;
 mod quota;
 mod support;

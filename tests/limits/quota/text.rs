@@ -3,6 +3,7 @@
 //! them is here as well.
 
 use std::fmt::{Debug, Display};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
@@ -212,7 +213,10 @@ fn texts_mean_what_they_say() {
         ("7/hour initial 3 burst 9", "7/h burst 9 initial 3"),
         ("2/day burst 2 initial 2", "2/d"),
     ];
+    let hash = |quota: Quota| BuildHasherDefault::<DefaultHasher>::default().hash_one(quota);
     for (text, written) in others {
+        let [read, same] = [text, written].map(|text| text.parse::<Quota>().expect(text));
+        assert_eq!((read, hash(read)), (same, hash(same)), "{text}");
         assert_eq!(
             text.parse::<Quota>().map(|quota| quota.to_string()),
             Ok(written.into())

@@ -4,8 +4,10 @@
 
 mod case;
 
+use std::time::Duration;
+
 use tollgate::cell::{Cell, Place, UNSTARTED};
-use tollgate::{Algorithm, AnyAlgorithm, At, Debt, GiveBack, Requota, Tick};
+use tollgate::{Algorithm, AnyAlgorithm, At, Debt, Denied, GiveBack, Granted, Requota, Tick};
 
 use self::case::Case;
 use crate::algorithm::bucket::Bucket;
@@ -118,6 +120,49 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
             let there = At::new(&algorithm, &cell, now).available();
             assert_eq!(cell.load(), algorithm.initial_word(now).min(UNSTARTED - 1));
             assert!(there <= quota.initial_permits() && there + 1 >= quota.initial_permits());
+        }
+    }
+}
+
+/// An algorithm of a user's own, which has what it must have; all else is what the trait gives it.
+struct Own(AnyAlgorithm);
+
+impl Algorithm for Own {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        self.0.step(word, now, n)
+    }
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.available(word, now)
+    }
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.0.is_idle(word, now)
+    }
+}
+
+#[test]
+fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
+    let mut random = Random(0x0070_11a7_e303);
+    for algorithm in cases::all() {
+        let own = Own(algorithm);
+        for _ in 0..10 {
+            let [now, n] = [0; 2].map(|_| any_number(&mut random, &algorithm));
+            let (word, now) = (
+                any_word(&mut random, &algorithm, now),
+                Tick::from_nanos(now),
+            );
+            let idle = own.idle_at(word, now);
+            let before = idle.saturating_sub(Duration::from_nanos(1));
+            let is_first = idle == now || !algorithm.is_idle(word, before);
+            let is_idle = algorithm.is_idle(word, idle) || idle == Tick::MAX;
+            assert!(
+                is_idle && is_first,
+                "{algorithm}: {word} at {now:?}: {idle:?}"
+            );
+            let (taken, own) = (
+                algorithm.take_up_to(word, now, n),
+                own.take_up_to(word, now, n),
+            );
+            assert_eq!((taken.0, taken.1.n()), (own.0, own.1.n()), "{algorithm}");
         }
     }
 }

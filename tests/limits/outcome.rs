@@ -1,0 +1,62 @@
+//! Grants and denials say the same whichever way they were made.
+
+use std::time::Duration;
+
+use tollgate::{Denied, LeakyBucket, Limiter, NoClock, Quota, Tick};
+
+#[test]
+fn a_denial_says_what_would_help() {
+    let wait = Duration::from_millis(20);
+    let cases = [
+        (
+            Denied::later(5, wait),
+            false,
+            "rate limit reached: 5 more in 20ms",
+        ),
+        (
+            Denied::busy(5),
+            false,
+            "limit reached: 5 more when others have left",
+        ),
+        (Denied::no_room(5), false, "has no room for another key now"),
+        (Denied::no_such_plan(5), true, "has no such plan"),
+        (
+            Denied::never(5, 3),
+            true,
+            "can never grant 5 at once: the most is 3",
+        ),
+        (Denied::stuck(5), true, "can't grant 5 until it is reset"),
+    ];
+    for (denied, is_permanent, text) in cases {
+        assert!(denied.to_string().ends_with(text), "{denied}");
+        assert_eq!(
+            (denied.requested(), denied.is_permanent()),
+            (5, is_permanent)
+        );
+        let is_later = denied == Denied::later(5, wait);
+        assert_eq!(denied.retry_after(), is_later.then_some(wait));
+    }
+}
+
+/// A queue counts in units that are no nanoseconds; what is added to its grant is in nanoseconds.
+#[test]
+fn what_is_added_to_a_grant_leaves_the_rest_of_it() {
+    let queue = LeakyBucket::queue(Quota::per_second(13).burst(40)).expect("a queue");
+    let gate = Limiter::unstarted(queue, NoClock);
+    let granted = gate
+        .try_acquire_n_at(9, Tick::from_nanos(12_345))
+        .expect("fresh");
+    let (reset, delay) = (granted.reset_after(), granted.delay());
+    assert!(delay > Duration::ZERO && reset > delay);
+    let later = granted.at().saturating_add(Duration::from_secs(3));
+    let ready = granted.with_ready_at(later);
+    assert_eq!((ready.reset_after(), ready.due()), (reset, later));
+    let other = granted.with_reset_at(later);
+    assert_eq!(
+        (other.reset_after(), other.delay()),
+        (Duration::from_secs(3), delay)
+    );
+    let due = granted.when_due();
+    assert_eq!((due.at(), due.delay()), (granted.due(), Duration::ZERO));
+    assert_eq!(due.reset_after(), reset - delay);
+}
