@@ -3,7 +3,7 @@
 //! A `Subject` is an algorithm with its verbs. `suite` puts them on threads, against each
 //! other, under loom: whatever the threads did, their answers and the last word must be those of
 //! *some* order of the same verbs, one after the other, and each of these orders must have been
-//! seen. `tests/exact` of the crate shows that the verbs are right one after the other; the
+//! seen. `tests/limits` of the crate shows that the verbs are right one after the other; the
 //! models show that threads make no difference.
 //!
 //! ```text

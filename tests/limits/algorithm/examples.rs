@@ -79,27 +79,3 @@ fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
     assert_eq!(gate.at(seconds(86_400)).charge(0).debt(), 500);
     assert_eq!(gate.at(seconds(2 * 86_400)).available(), 500);
 }
-
-/// Two windows that the first hits open, and callers whose clocks are a nanosecond behind.
-#[test]
-fn a_caller_behind_a_windows_beginning_counts_at_it_and_not_in_the_one_before() {
-    for (period, quantum, opened, end) in [(128, 2, 0, 128), (159, 3, 1, 162)] {
-        let first = FixedWindow::new(Quota::per(4, Duration::from_nanos(period))).expect("windows");
-        let first = first.opened_by_first_hit().expect("a quantum");
-        assert_eq!(first.quantum(), Some(Duration::from_nanos(quantum)));
-        let gate = Limiter::unstarted(first, NoClock);
-        let at = |tick| gate.at(Tick::from_nanos(tick));
-        let all = at(opened).try_acquire_n(4).expect("fresh");
-        assert_eq!(all.at(), Tick::from_nanos(opened));
-        assert_eq!(
-            at(opened).time_until(1),
-            Some(Duration::from_nanos(end - opened))
-        );
-        let next = at(end).try_acquire().expect("a new window");
-        assert_eq!(next.at(), Tick::from_nanos(end));
-        // By its own clock it is still in the window before, and that one is full.
-        let late = at(end - 1).try_acquire().expect("three are left");
-        assert!(late.at() >= Tick::from_nanos(end), "{late:?}");
-        assert_eq!(late.remaining(), 2);
-    }
-}
