@@ -2,15 +2,14 @@
 #![cfg(feature = "std")]
 
 mod algorithm;
-mod bad_input;
 mod clock;
+mod counted;
 #[path = "../support/deadline.rs"]
 mod deadline;
 mod layers;
 mod limiter;
-mod many;
-mod nothing_stranded;
 mod outcome;
-mod parallel;
 mod quota;
+mod spread;
 mod support;
+mod window;

@@ -23,7 +23,10 @@ pub(crate) fn deadline<T: Send + 'static>(
     match ended.recv_timeout(DEADLINE) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Timeout) => {
-            panic!("still waiting for {waits_for} after {} s", DEADLINE.as_secs())
+            panic!(
+                "still waiting for {waits_for} after {} s",
+                DEADLINE.as_secs()
+            )
         }
         Err(RecvTimeoutError::Disconnected) => match body.join() {
             Err(panic) => std::panic::resume_unwind(panic),

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use proptest::prelude::{Strategy, any};
 use tollgate::{
     AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, ParseAlgorithmError,
     Quota, Rounding, SlidingWindow, TokenBucket,
@@ -48,11 +47,6 @@ fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {
         8 => aligned!(SlidingWindow::new(plain)?.rounding(Rounding::Down)),
         _ => aligned!(Intervals::new(quota)?),
     })
-}
-
-/// The same for tests that draw their cases with proptest.
-pub(crate) fn algorithm() -> impl Strategy<Value = AnyAlgorithm> {
-    any::<u64>().prop_map(|seed| any_algorithm(&mut Random(seed)))
 }
 
 #[test]

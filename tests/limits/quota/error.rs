@@ -6,9 +6,9 @@ use std::time::Duration;
 use tollgate::{ConfigError, Gcra, Quota};
 
 use crate::algorithm::quotas::per_ns;
-use crate::bad_input::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_short};
 use crate::quota::kinds::Kind::{Bucket, Fixed, Greedy, Refills, Sliding};
 use crate::quota::kinds::{KINDS, Kind, Made, check};
+use crate::support::edges::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_short};
 use crate::support::random::Random;
 
 #[test]

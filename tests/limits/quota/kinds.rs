@@ -7,7 +7,7 @@ use tollgate::{
     SlidingWindow, TokenBucket,
 };
 
-use crate::bad_input::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
+use crate::support::edges::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
 
 pub(super) type Made = Result<AnyAlgorithm, ConfigError>;
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod defined;
 pub(crate) mod driver;
+pub(crate) mod edges;
 pub(crate) mod model;
 pub(crate) mod moment;
 pub(crate) mod random;

@@ -12,7 +12,7 @@ use tollgate::{Algorithm, AnyAlgorithm, At, Debt, Denied, GiveBack, Granted, Req
 use self::case::Case;
 use crate::algorithm::bucket::Bucket;
 use crate::algorithm::cases;
-use crate::bad_input::EDGES;
+use crate::support::edges::EDGES;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 

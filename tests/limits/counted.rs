@@ -1,0 +1,134 @@
+//! What `Counted` counts is what was answered, by one thread and by a pool that deals out its work as
+//! it likes: whatever the pool's size, exactly the limit is admitted at a standing tick.
+
+use std::time::Duration;
+
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use tollgate::{
+    Clock, Counted, Counts, DebtGate, Denied, Gate, GiveBackGate, Granted, Limiter, ManualClock,
+    Quota, Sharded, SlidingLog, SlottedWindow,
+};
+
+use crate::deadline::deadline;
+use crate::spread::read;
+use crate::support::random::Random;
+
+/// What is counted of an answer.
+fn of(outcome: Result<Granted, Denied>) -> Counts {
+    let mut counts = Counts::default();
+    match outcome {
+        Ok(granted) => {
+            counts.granted = u64::from(granted.n() > 0);
+            counts.permits = granted.n();
+        }
+        Err(denied) => counts.denied = u64::from(denied.requested() > 0),
+    }
+    counts
+}
+
+fn and(mut counts: Counts, other: Counts) -> Counts {
+    counts.granted += other.granted;
+    counts.permits += other.permits;
+    counts.denied += other.denied;
+    counts.returned += other.returned;
+    counts.charged += other.charged;
+    counts
+}
+
+#[test]
+fn each_verb_counts_what_it_answers() {
+    let (mut random, clock) = (Random(0x0070_11a7_e901), ManualClock::new());
+    let gate = Limiter::with_clock(read("token-bucket 1/us burst 20"), clock.clone());
+    let gate = Counted::new(gate);
+    let (mut right, mut granted) = (Counts::default(), None);
+    for _ in 0..5000 {
+        let (n, now) = (random.below(24), clock.now());
+        let mut this = Counts::default();
+        match random.below(12) {
+            0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
+            1 => this = of(gate.try_acquire()),
+            2 => this = of(gate.try_acquire_at(now)),
+            3 => this = of(Gate::try_acquire_n_at(&gate, n, now)),
+            4 => this = of(Ok(gate.take_up_to(n))),
+            5 => this.returned = gate.refund(n),
+            6 => this.returned = granted.take().map_or(0, |granted| gate.undo(granted)),
+            7 => this.charged = gate.charge(n).n(),
+            8 => this.returned = gate.refund_at(n, now),
+            9 => this.charged = gate.charge_at(n, now).n(),
+            _ => {
+                let outcome = gate.try_acquire_n(n);
+                granted = outcome.ok().or(granted);
+                this = of(outcome);
+            }
+        }
+        right = and(right, this);
+        assert_eq!(gate.counts(), right);
+        assert_eq!(gate.available(), gate.gate().available());
+    }
+    assert!(
+        right
+            .granted
+            .min(right.denied)
+            .min(right.returned)
+            .min(right.charged)
+            > 100
+    );
+    assert_eq!(gate.into_gate().clock().now(), clock.now());
+}
+
+type AnyGate = Box<dyn Gate<Clock = ManualClock> + Sync>;
+
+const LIMIT: u64 = 500;
+
+fn gates() -> Vec<AnyGate> {
+    let (clock, quota) = (ManualClock::new(), Quota::per_minute(LIMIT));
+    let slots = SlottedWindow::with_clock(quota, 60, clock.clone()).expect("slots");
+    let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
+    let mut gates: Vec<AnyGate> = vec![
+        Box::new(Limiter::with_clock(read("gcra 500/min"), clock.clone())),
+        Box::new(slots),
+        Box::new(log),
+    ];
+    for shards in [1, 2, 5, 16] {
+        for kind in [
+            "token-bucket",
+            "fixed-window",
+            "sliding-window",
+            "intervals",
+        ] {
+            let algorithm = read(&format!("{kind} 500/min"));
+            let gate = Sharded::with_shards(algorithm, shards, clock.clone());
+            gates.push(Box::new(gate.expect("a permit for each part")));
+        }
+    }
+    gates
+}
+
+/// limitador checks first and adds then, and grants 1001 of 1000. Here requests for one permit get all
+/// of them and not one more; and what those for one to seven do not get is there.
+#[test]
+fn a_pool_of_any_size_gets_exactly_the_limit() {
+    deadline("a pool", || {
+        for threads in [1, 2, 3, 4, 7, 16] {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.expect("threads can be started");
+            for most in [1, 7] {
+                for (place, gate) in gates().into_iter().enumerate() {
+                    let gate = Counted::new(gate);
+                    let came = pool.install(|| {
+                        let requests = (0..4 * LIMIT).into_par_iter();
+                        let each = requests.map(|i| of(gate.try_acquire_n(1 + i % most)));
+                        each.reduce(Counts::default, and)
+                    });
+                    let of_this = format!("{place}, {threads} threads, {most}");
+                    assert_eq!(gate.counts(), came, "{of_this}");
+                    assert_eq!(came.granted + came.denied, 4 * LIMIT);
+                    let left = gate.available();
+                    assert_eq!(came.permits + left, LIMIT, "{of_this}");
+                    assert!(left == 0 || most > 1, "{of_this}");
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,213 @@
+//! As many shards and leases as the limit bears are made, none and more are refused with what is
+//! allowed, and what was clamped can be read back.
+
+use tollgate::{
+    Algorithm, AnyAlgorithm, ConfigError, Leases, Lend, MAX_SHARDS, ManualClock, NoClock, Sharded,
+    Split, Tick,
+};
+
+use super::{algorithms, read};
+use crate::support::random::Random;
+
+fn sharded(
+    algorithm: AnyAlgorithm,
+    shards: usize,
+) -> Result<Sharded<AnyAlgorithm, NoClock>, ConfigError> {
+    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO)
+}
+
+fn leases(
+    algorithm: AnyAlgorithm,
+    total: u64,
+) -> Result<Leases<AnyAlgorithm, ManualClock>, ConfigError> {
+    Leases::with_clock(algorithm, total, ManualClock::new())
+}
+
+/// Makes it, and checks that what a refusal says is so.
+fn is_sharded(algorithm: AnyAlgorithm, shards: usize) -> bool {
+    match sharded(algorithm, shards) {
+        Ok(gate) => {
+            assert_eq!(gate.shards(), shards, "{algorithm}");
+            assert!((1..=MAX_SHARDS).contains(&shards));
+            assert!(shards as u64 <= algorithm.most_parts(), "{algorithm}");
+            return true;
+        }
+        Err(ConfigError::ZeroShards) => assert_eq!(shards, 0),
+        Err(error @ ConfigError::TooManyShards { shards: asked, max }) => {
+            assert_eq!(asked, shards);
+            assert!((1..shards).contains(&max), "{algorithm}: {error}");
+            assert!(sharded(algorithm, max).is_ok(), "{algorithm}: {error}");
+            assert!(sharded(algorithm, max + 1).is_err(), "{algorithm}: {error}");
+        }
+        Err(other) => panic!("{algorithm} in {shards}: {other}"),
+    }
+    false
+}
+
+/// Makes them, and checks that what a refusal says is so.
+fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
+    let most = algorithm.most_lent();
+    match leases(algorithm, total) {
+        Ok(gate) => {
+            assert!((1..=most).contains(&total), "{algorithm}: {total}");
+            assert_eq!((gate.total(), gate.lent()), (total, 0));
+            gate.limiter().reset();
+            let left = algorithm.available(0, Tick::ZERO) - total;
+            assert_eq!(gate.limiter().available(), left, "{algorithm}");
+            return true;
+        }
+        Err(ConfigError::ZeroLeases) => assert_eq!(total, 0),
+        Err(error @ ConfigError::LeasesTooLarge { total: asked, max }) => {
+            assert!(asked == total && max == most && max < total, "{error}");
+            assert!(max == 0 || leases(algorithm, max).is_ok(), "{algorithm}");
+            assert!(leases(algorithm, max + 1).is_err(), "{algorithm}");
+        }
+        Err(other) => panic!("{algorithm} with {total}: {other}"),
+    }
+    false
+}
+
+#[test]
+fn as_much_is_split_and_lent_as_the_limit_bears_and_no_more() {
+    let shards = [0, 1, 2, 3, 4, 7, 16, 97, 255, 256, 257, 1 << 20, usize::MAX];
+    let (mut random, mut made, mut refused) = (Random(0x0070_11a7_e605), 0, 0);
+    for algorithm in algorithms() {
+        let most = algorithm.most_lent();
+        let totals = [
+            0,
+            1,
+            2,
+            3,
+            most.max(1) - 1,
+            most,
+            most + 1,
+            1 << 63,
+            u64::MAX,
+        ];
+        let more = [(); 30].map(|()| random.upto(u64::MAX));
+        let shards = shards.map(|shards| is_sharded(algorithm, shards));
+        let totals = totals
+            .into_iter()
+            .chain(more)
+            .map(|total| is_lent(algorithm, total));
+        for is_made in shards.into_iter().chain(totals) {
+            *if is_made { &mut made } else { &mut refused } += 1;
+        }
+    }
+    assert!(made > 200 && refused > 200, "{made} and {refused}");
+}
+
+#[test]
+fn so_many_shards_fit_as_is_documented() {
+    for (text, most) in [
+        // One for each permit that is there at once, up to the most there are.
+        ("token-bucket 1/s", 1),
+        ("token-bucket 1000/s burst 3", 3),
+        ("token-bucket 1000/s", MAX_SHARDS),
+        ("gcra 1/10ms tolerance 25ms", 3),
+        ("leaky-meter 10/s burst 20", 20),
+        ("fixed-window 5/s first-hit", 5),
+        ("sliding-window 3/min", 3),
+        // Two queues would not keep the distance of one.
+        ("leaky-queue 10/s burst 20", 1),
+        ("intervals 10/s burst 25", 25),
+        // Each part needs a permit of each refill.
+        ("intervals 10/s burst 25 greedy", 10),
+        // The debt of a burst of 2^40 is shared out too.
+        ("token-bucket 10/1ns burst 1099511627776", MAX_SHARDS),
+    ] {
+        assert!(is_sharded(read(text), most), "{text}");
+        assert!(!is_sharded(read(text), most + 1), "{text}");
+    }
+}
+
+/// As many as there are cores, but no more than the limit bears: which can be read back.
+#[test]
+fn a_small_limit_is_split_in_fewer_parts() {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    for algorithm in algorithms() {
+        let gate = Sharded::new(algorithm).expect("one part at least");
+        let same = Sharded::with_clock(algorithm, ManualClock::new()).expect("one part at least");
+        assert_eq!(
+            (gate.shards(), *gate.algorithm()),
+            (same.shards(), algorithm)
+        );
+        assert!((1..=cores.min(MAX_SHARDS)).contains(&gate.shards()));
+        assert!(is_sharded(algorithm, gate.shards()));
+    }
+    let gate = Sharded::new(read("token-bucket 3/s")).expect("a limit of 3");
+    assert_eq!(gate.shards(), cores.min(3));
+    assert_eq!(gate.try_acquire_n(3).map(|granted| granted.n()), Ok(3));
+}
+
+/// A part that is not there is none, and neither is one of none or of too many. The only part of one
+/// is the whole.
+#[test]
+fn a_part_that_is_not_there_is_none() {
+    for algorithm in algorithms() {
+        let part = |index, of| algorithm.part(index, of).is_some();
+        for of in [0, 1, 2, 3, 1 << 40, u64::MAX] {
+            for index in [of, of.saturating_add(1), u64::MAX] {
+                assert!(!part(index, of), "{algorithm} {index} of {of}");
+            }
+            if of > algorithm.most_parts() && of < 1000 {
+                assert!((0..of).any(|index| !part(index, of)), "{algorithm} of {of}");
+            }
+        }
+        let whole = algorithm.part(0, 1).expect("the whole");
+        let fresh = |algorithm: AnyAlgorithm| algorithm.available(0, Tick::ZERO);
+        assert_eq!(fresh(whole), fresh(algorithm), "{algorithm}");
+    }
+}
+
+/// A lease gets what is left of the total, which may be nothing, and says how much that is.
+#[test]
+fn a_lease_says_how_large_it_is() {
+    for algorithm in algorithms() {
+        let total = algorithm.most_lent().min(50);
+        let Ok(gate) = leases(algorithm, total) else {
+            continue;
+        };
+        let (mut left, mut held) = (total, Vec::new());
+        for asked in [1, 0, 7, u64::MAX, 1, u64::MAX] {
+            let lease = gate.lease(asked);
+            assert_eq!((lease.size(), lease.held()), (asked.min(left), 0));
+            left -= lease.size();
+            assert_eq!(gate.lent(), total - left);
+            held.push(lease);
+        }
+        drop(held);
+        assert_eq!(gate.lent(), 0, "{algorithm}");
+        assert_eq!(gate.lease(u64::MAX).size(), total, "{algorithm}");
+    }
+}
+
+#[test]
+fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+    let bucket = read("token-bucket 100/s burst 20");
+    for (error, field, text) in [
+        (
+            sharded(bucket, 0).err(),
+            "shards",
+            "shards is 0, but must be at least 1",
+        ),
+        (
+            sharded(bucket, 21).err(),
+            "shards",
+            "shards is 21, but must be from 1 to 20 for this quota",
+        ),
+        (
+            leases(bucket, 0).err(),
+            "total",
+            "total is 0, but must be at least 1 permit",
+        ),
+        (
+            leases(bucket, 20).err(),
+            "total",
+            "total is 20, but must be from 1 to 19: a permit must be left",
+        ),
+    ] {
+        let error = error.expect(text);
+        assert_eq!((error.field(), error.to_string().as_str()), (field, text));
+    }
+}

@@ -1,0 +1,120 @@
+//! Leases beside their rule: a limiter with so much less, a number of permits that each holds, and
+//! what is left of the total. And beside one word with the whole limit, which is told of each permit
+//! when it is used.
+
+mod model;
+mod run;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::{Denied, Leases, Lend, ManualClock, Requota, Tick};
+
+use self::model::Model;
+use self::run::Run;
+use super::read;
+use crate::deadline::deadline;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+use crate::support::seen::Seen;
+
+/// All that must have been met.
+const MUST_SEE: [&str; 21] = [
+    "acquire",
+    "acquire at its time",
+    "without a lease",
+    "lease",
+    "give_back",
+    "drop",
+    "nothing left to lend",
+    "a smaller lease",
+    "a lease as asked",
+    "granted 0",
+    "held",
+    "drawn",
+    "taken from the limiter",
+    "later",
+    "later, with what is held",
+    "in debt",
+    "never",
+    "stuck",
+    "none came back",
+    "came back",
+    "used",
+];
+
+/// Exact buckets, windows and intervals, whose periods do not begin with a permit; then those that
+/// round.
+const TEXTS: [&str; 14] = [
+    "token-bucket 10/s burst 30",
+    "token-bucket 1000/s burst 1000 initial 7",
+    "gcra 1/10ms tolerance 255ms",
+    "leaky-meter 7/min burst 20",
+    "fixed-window 100/s",
+    "fixed-window 7/min offset 3s",
+    "sliding-window 100/s",
+    "sliding-window 64/min offset 3s",
+    "intervals 10/s burst 25",
+    "intervals 7/s burst 100",
+    "token-bucket 97/s burst 64",
+    "gcra 9999999999/s burst 100",
+    "sliding-window 40/s rounding down",
+    "token-bucket 1/365d burst 40",
+];
+
+#[test]
+fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
+    let operations = if cfg!(debug_assertions) {
+        40_000
+    } else {
+        1_000_000
+    };
+    deadline("leases", move || {
+        let (mut random, mut seen) = (Random(0x0070_11a7_e701), Seen::default());
+        let bounded = TEXTS[..10].iter().map(|text| (*text, true));
+        let cases = bounded.chain(TEXTS.map(|text| (text, false)));
+        for (text, is_bounded) in cases.cycle() {
+            let algorithm = read(text);
+            let total = 1 + random.upto(algorithm.most_lent() - 1);
+            let start = Tick::from_nanos(random.upto(FIFTY_YEARS / 2));
+            let gate = Leases::with_clock(algorithm, total, ManualClock::at(start));
+            let gate = gate.expect("it can be lent");
+            let seed = random.next();
+            let mut run = Run {
+                gate: &gate,
+                model: Model::new(algorithm, total, start),
+                leases: Vec::new(),
+                period: algorithm.quota().period().as_nanos() as u64,
+                random: Random(seed),
+                now: start,
+                is_bounded,
+                seen: Seen::default(),
+                label: format!("seed {seed:#x}, {total} of {text}"),
+            };
+            run.operate(200);
+            seen.add(&run.seen);
+            if seen.count("operation") >= operations {
+                break;
+            }
+        }
+        seen.check(operations, &[&MUST_SEE]);
+    });
+}
+
+/// On an `Arc`, as on a reference.
+#[test]
+fn a_lease_that_is_owned_is_a_lease() {
+    let bucket = read("token-bucket 10/s burst 30");
+    let gate = Leases::with_clock(bucket, 20, ManualClock::new()).expect("leases");
+    let gate = Arc::new(gate);
+    let (mut owned, mut lent) = (gate.lease_owned(15), gate.lease(15));
+    assert_eq!((owned.size(), lent.size()), (15, 5));
+    // 30 less the total of 20 are there, of which the first draws all.
+    assert_eq!(owned.try_acquire(), Ok(()));
+    let later = Denied::later(1, Duration::from_millis(100));
+    assert_eq!(lent.try_acquire(), Err(later));
+    assert_eq!((owned.held(), lent.held()), (9, 0));
+    assert_eq!(owned.give_back(), 9);
+    assert_eq!(lent.try_acquire(), Ok(()));
+    assert_eq!((lent.held(), gate.limiter().available()), (4, 4));
+}

@@ -1,0 +1,124 @@
+//! A limit in parts beside the same limit in one word: all of it can be had at any moment and from
+//! any shard, but for fractions.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Limiter, NoClock, Sharded, Tick};
+
+use crate::deadline::deadline;
+use crate::spread::read;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
+    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
+}
+
+/// Those of so many permits at once, where each of them is due at a whole part of a nanosecond.
+fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
+    [
+        format!("token-bucket 1/s burst {limit}"),
+        format!("gcra 7/h burst {limit}"),
+        format!("leaky-meter 1/min burst {limit}"),
+        format!("fixed-window {limit}/h"),
+        format!("sliding-window {limit}/h"),
+        format!("intervals {limit}/h"),
+        format!("intervals {limit}/h greedy"),
+    ]
+    .map(|text| read(&text))
+}
+
+/// At a standing tick all permits can be had from any shard, one by one, in any sizes and all at once;
+/// and not one more.
+#[test]
+fn every_permit_can_be_had_at_one_tick_from_any_shard() {
+    let step = if cfg!(debug_assertions) { 99 } else { 1 };
+    deadline("all permits", move || {
+        let mut random = Random(0x0070_11a7_e602);
+        for (case, limit) in (1..=1000).step_by(step).enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                let algorithm = of_limit(limit)[(case + shards) % 7];
+                let tick = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let gate = sharded(algorithm, shards);
+                let mut from_any = || gate.at(tick).from_shard(random.next() as usize);
+                for way in 0..4 {
+                    gate.reset();
+                    let mut left = limit;
+                    while left > 0 {
+                        let view = from_any();
+                        assert_eq!(view.available(), left, "{algorithm} in {shards}");
+                        let n = match way {
+                            0 => 1,
+                            1 => left,
+                            _ => 1 + (left * 7 + limit) % left.min(11),
+                        };
+                        if left % 16 < 2 {
+                            let more = view.try_acquire_n(left + 1);
+                            assert!(more.is_err(), "{algorithm} in {shards}: {more:?}");
+                        }
+                        let n = match way {
+                            2 => view.take_up_to(n).n(),
+                            _ => view.try_acquire_n(n).expect("there were enough").n(),
+                        };
+                        assert!(n > 0, "{algorithm} in {shards}");
+                        left -= n;
+                    }
+                    let view = from_any();
+                    assert!(view.try_acquire().is_err() && view.take_up_to(1).n() == 0);
+                }
+            }
+        }
+    });
+}
+
+/// One permit after the other, as many as there are; bounded, if it never is denied.
+fn drain(gate: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
+    (0..2000)
+        .take_while(|_| gate.try_acquire_at(now).is_ok())
+        .count()
+}
+
+/// Where they are not, the last permit of each part is there a nanosecond later, as that of one word
+/// is.
+#[test]
+fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
+    for (text, limit) in [
+        ("token-bucket 97/h burst 64", 64),
+        ("gcra 13/s burst 100", 100),
+    ] {
+        for shards in 1..=16 {
+            let gate = sharded(read(text), shards);
+            let now = Tick::from_nanos(1_000_000_007);
+            let taken = drain(&gate, now);
+            assert!(
+                (limit - shards..=limit).contains(&taken),
+                "{taken} in {shards}"
+            );
+            let rest = drain(&gate, now.saturating_add(Duration::from_nanos(1)));
+            assert_eq!(taken + rest, limit, "in {shards}");
+        }
+    }
+}
+
+/// At each tick after all was taken, the shards have what one word would have, but for less than a
+/// permit each.
+#[test]
+fn but_for_fractions_the_parts_have_what_one_word_has() {
+    for limit in (1..=1000).step_by(37) {
+        let bucket = read(&format!("token-bucket 1/us burst {limit}"));
+        let whole = Limiter::unstarted(bucket, NoClock);
+        assert_eq!(whole.at(Tick::ZERO).take_up_to(u64::MAX).n(), limit);
+        for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+            let parts = sharded(bucket, shards);
+            assert_eq!(drain(&parts, Tick::ZERO) as u64, limit);
+            for step in 1..=16 {
+                let now = Tick::from_nanos(step * (limit * 1000 / 16 + 7));
+                let (few, all) = (parts.at(now).available(), whole.at(now).available());
+                assert!(
+                    few <= all && all - few < shards as u64,
+                    "{limit}: {few}, {all}"
+                );
+            }
+        }
+    }
+}

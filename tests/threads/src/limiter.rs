@@ -1,0 +1,165 @@
+//! One word at a standing tick, where every count must come out exactly.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Denied, Limiter, NoClock, Tick};
+
+use crate::deadline::deadline;
+use crate::support::{algorithm, on_threads, scaled, sum};
+
+const THREADS: u64 = scaled(3, 4, 4);
+const TURNS: u64 = scaled(4, 500, 20_000);
+const PERIOD: u64 = 1_000_000;
+
+/// A tick at which nothing begins.
+const NOW: Tick = Tick::from_nanos(123_456_789);
+
+/// Every algorithm, with `n` permits at once; one comes every microsecond, so that nothing is
+/// rounded.
+fn each(n: u64) -> Vec<AnyAlgorithm> {
+    let texts = [
+        "token-bucket N/Nus",
+        "fixed-window N/Nus",
+        "fixed-window N/Nus first-hit",
+        "sliding-window N/Nus",
+        "gcra N/Nus",
+        "leaky-meter N/Nus",
+        "leaky-queue N/Nus free 3",
+        "sliding-window N/Nus rounding down",
+        "intervals N/Nus",
+        "intervals N/Nus greedy",
+    ];
+    // Miri is slow, and the others have no code of their own.
+    let texts = if cfg!(miri) { &texts[..3] } else { &texts[..] };
+    let read = |text: &&str| algorithm(&text.replace('N', &n.to_string()));
+    texts.iter().map(read).collect()
+}
+
+#[test]
+fn a_limiter_starts_once_whoever_comes_first() {
+    deadline("a limiter that starts", || {
+        let initial = THREADS + 1;
+        let bucket = algorithm(&format!("token-bucket 1/s burst 100 initial {initial}"));
+        for _ in 0..TURNS / 2 {
+            let gate = Limiter::unstarted(bucket, NoClock);
+            let granted = sum(0..THREADS, |_| {
+                let at = gate.at(NOW);
+                u64::from(at.try_acquire().is_ok()) + at.take_up_to(1).n()
+            });
+            assert_eq!(granted, initial);
+        }
+    });
+}
+
+#[test]
+fn exactly_what_is_there_is_granted_by_each_algorithm() {
+    deadline("threads that take permits", || {
+        let n = THREADS * TURNS / 2 + 1;
+        for algorithm in each(n) {
+            let gate = Limiter::unstarted(algorithm, NoClock);
+            let granted = sum(0..THREADS, |id| {
+                let one = || u64::from(gate.try_acquire_at(NOW).is_ok());
+                let two = || gate.at(NOW).take_up_to(2).n();
+                (0..TURNS)
+                    .map(|_| if id % 2 == 0 { one() } else { two() })
+                    .sum()
+            });
+            assert_eq!(granted, n, "{algorithm}");
+            let at = gate.at(NOW);
+            assert_eq!((at.available(), at.level().ceil()), (0, n), "{algorithm}");
+        }
+    });
+}
+
+/// Half of the threads are before the edge of a window, half after it; the window before is full. No
+/// matter which comes first: those before it are counted in the new one, or denied.
+#[test]
+fn a_new_window_is_entered_once() {
+    deadline("threads that enter a window", || {
+        let n = THREADS * TURNS / 2 + 1;
+        for text in [
+            "fixed-window N/ms",
+            "fixed-window N/ms first-hit",
+            "intervals N/ms",
+        ] {
+            let algorithm = algorithm(&text.replace('N', &n.to_string()));
+            let gate = Limiter::unstarted(algorithm, NoClock);
+            let ticks = [6 * PERIOD - 1, 6 * PERIOD].map(Tick::from_nanos);
+            let first = gate.at(Tick::from_nanos(5 * PERIOD)).take_up_to(u64::MAX);
+            assert_eq!(first.n(), n, "{algorithm}");
+            let granted = sum(0..THREADS, |id| {
+                let at = gate.at(ticks[id as usize % 2]);
+                (0..TURNS).map(|_| at.take_up_to(2).n()).sum()
+            });
+            assert_eq!(granted, n, "{algorithm}");
+            assert_eq!(gate.at(ticks[1]).available(), 0, "{algorithm}");
+            let denied = gate.try_acquire_at(ticks[0]);
+            assert!(matches!(denied, Err(Denied::Later { .. })), "{denied:?}");
+        }
+    });
+}
+
+/// There are more permits than the threads have at once, so that each is granted what it asks for.
+#[test]
+fn what_is_undone_is_all_there_again() {
+    deadline("threads that undo", || {
+        for algorithm in each(THREADS * 3) {
+            let gate = Limiter::unstarted(algorithm, NoClock);
+            let at = gate.at(NOW);
+            let undone = sum(0..THREADS, |id| {
+                let granted = (0..TURNS).map(|_| at.try_acquire_n(id % 3 + 1));
+                granted
+                    .map(|granted| at.undo(granted.expect("enough")))
+                    .sum()
+            });
+            let asked = (0..THREADS).map(|id| id % 3 + 1).sum::<u64>();
+            assert_eq!(undone, TURNS * asked, "{algorithm}");
+            assert_eq!(at.available(), THREADS * 3, "{algorithm}");
+            assert!(at.level().is_zero(), "{algorithm}");
+            // A period that a permit opened may begin a quantum later than it was asked for.
+            let soon = NOW.saturating_add(Duration::from_nanos(1000));
+            assert!(gate.at(soon).is_idle(), "{algorithm}");
+        }
+    });
+}
+
+/// As much as fits is charged; the narrowest word is full soon.
+#[test]
+fn charges_and_refunds_balance() {
+    deadline("threads that charge and refund", || {
+        for algorithm in each(50) {
+            let gate = Limiter::unstarted(algorithm, NoClock);
+            let at = gate.at(NOW);
+            let turns = 0..TURNS.min(250);
+            let each = on_threads(1..=THREADS, |n| {
+                let charged: u64 = turns.clone().map(|_| at.charge(n).n()).sum();
+                let back: u64 = turns.clone().map(|_| at.refund(n)).sum();
+                (charged, back)
+            });
+            let left = each.iter().map(|(charged, _)| charged).sum::<u64>()
+                - each.iter().map(|(_, back)| back).sum::<u64>();
+            assert!(each.iter().any(|(charged, _)| *charged > 0), "{algorithm}");
+            assert_eq!(at.level().ceil(), left, "{algorithm}");
+            assert_eq!(at.charge(0).debt(), left.saturating_sub(50));
+            assert_eq!(at.refund(u64::MAX), left, "{algorithm}");
+            assert_eq!(at.available(), 50, "{algorithm}");
+        }
+    });
+}
+
+#[test]
+fn a_reset_is_one_burst_and_no_more() {
+    deadline("a reset", || {
+        let gate = Limiter::unstarted(algorithm("token-bucket 1/s burst 10"), NoClock);
+        let granted = sum(0..THREADS, |id| {
+            let at = gate.at(NOW);
+            let before = at.take_up_to(10).n();
+            if id == 0 {
+                gate.reset();
+            }
+            before + (0..TURNS).map(|_| at.take_up_to(3).n()).sum::<u64>()
+        });
+        assert!((10..=20).contains(&granted), "{granted}");
+        assert_eq!(gate.at(NOW).available(), 0);
+    });
+}

@@ -1,0 +1,184 @@
+//! Nothing is left behind: at a standing tick threads together get exactly the limit, in 1 to 16
+//! shards or slots, from a log and from leases; and after idling all of it is there again.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tollgate::{
+    AnyAlgorithm, Clock, Gate, Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick,
+};
+
+use crate::deadline::deadline;
+use crate::support::{algorithm, on_threads, scaled, sum};
+
+const THREADS: u64 = scaled(3, 4, 4);
+
+/// All numbers up to 16 divide it, so that it can be as many slots.
+const SLOT_NS: u64 = 720_720;
+const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
+
+/// In the middle of a period, whichever it is.
+const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
+
+type AnyGate = Box<dyn Gate<Clock = ManualClock> + Sync>;
+
+/// Limits of 1 to `all`, and some larger ones; in Miri, which is slow, one.
+fn limits(all: u64) -> impl Iterator<Item = u64> {
+    let larger: &[u64] = if cfg!(miri) { &[3] } else { &[5, 16, 97, 1000] };
+    (1..=all).chain(larger.iter().copied().filter(move |n| *n > all))
+}
+
+/// Every limit up to this in a release build, for the limiters that are compared at most of them.
+const ALL: u64 = scaled(0, 24, 1000);
+
+/// 1 to 16.
+fn parts() -> impl Iterator<Item = usize> + Clone {
+    1..=scaled(2, 16, 16) as usize
+}
+
+/// In as many shards, or as many as there are permits.
+fn sharded(algorithm: AnyAlgorithm, limit: u64, clock: &ManualClock) -> Vec<AnyGate> {
+    let shards = parts().filter(|shards| *shards as u64 <= limit);
+    let gate = |shards| Sharded::with_shards(algorithm, shards, clock.clone());
+    let boxed = |shards| Box::new(gate(shards).expect("a part for each permit")) as AnyGate;
+    shards.map(boxed).collect()
+}
+
+/// What a thread gets until it is denied, one permit after the other; bounded, if it never is.
+fn drain(mut take: impl FnMut() -> bool) -> u64 {
+    (0..2000).take_while(|_| take()).count() as u64
+}
+
+/// Threads get exactly the limit of each, and after two periods exactly the limit again.
+fn are_exact(limit: u64, clock: &ManualClock, gates: &[AnyGate]) {
+    for _ in 0..2 {
+        let counts = on_threads(0..THREADS, |_| {
+            let all = gates
+                .iter()
+                .map(|gate| drain(|| gate.try_acquire().is_ok()));
+            all.collect::<Vec<_>>()
+        });
+        for (place, gate) in gates.iter().enumerate() {
+            let all: u64 = counts.iter().map(|counts| counts[place]).sum();
+            assert_eq!(all, limit, "the limiter at {place}");
+            assert_eq!(gate.available_at(clock.now()), 0);
+        }
+        clock.advance(2 * PERIOD);
+        for gate in gates {
+            assert_eq!(gate.available_at(clock.now()), limit);
+        }
+    }
+}
+
+#[test]
+fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
+    deadline("threads that take all", || {
+        for limit in limits(ALL) {
+            let (clock, quota) = (ManualClock::at(START), Quota::per(limit, PERIOD));
+            let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
+            are_exact(limit, &clock, &sharded(bucket, limit, &clock));
+            let slots = |slots| {
+                let gate = SlottedWindow::with_clock(quota, slots, clock.clone());
+                Box::new(gate.expect("slots")) as AnyGate
+            };
+            are_exact(limit, &clock, &parts().map(slots).collect::<Vec<_>>());
+            let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
+            are_exact(limit, &clock, &[Box::new(log) as AnyGate]);
+        }
+    });
+}
+
+#[test]
+fn of_each_algorithm_in_shards() {
+    deadline("threads that take all", || {
+        for limit in limits(scaled(0, 12, 40)) {
+            let burst = format!("1/us burst {limit}");
+            let window = format!("{limit}/{}ns", PERIOD.as_nanos());
+            let texts = [
+                format!("gcra {burst}"),
+                format!("leaky-meter {burst}"),
+                format!("fixed-window {window}"),
+                format!("fixed-window {window} first-hit"),
+                format!("sliding-window {window}"),
+                format!("sliding-window {window} rounding down"),
+                format!("intervals {window}"),
+                format!("intervals {window} greedy"),
+            ];
+            for text in &texts[..scaled(2, 8, 8) as usize] {
+                let clock = ManualClock::at(START);
+                are_exact(limit, &clock, &sharded(algorithm(text), limit, &clock));
+            }
+        }
+    });
+}
+
+/// Where requests for several stand in each other's way, some permits may come only with time; but
+/// they come.
+#[test]
+fn of_requests_for_several_by_many_threads() {
+    deadline("threads that take several", || {
+        for limit in limits(0) {
+            let clock = ManualClock::at(START);
+            let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
+            for gate in sharded(bucket, limit, &clock).into_iter().skip(1) {
+                for most in [3, limit.div_ceil(4).max(2)] {
+                    let granted = sum(0..THREADS, |id| {
+                        let asked = (0..scaled(4, 100, 200)).map(|turn| (id + turn) % most + 1);
+                        let granted = asked.filter_map(|n| gate.try_acquire_n(n).ok());
+                        granted.map(|granted| granted.n()).sum()
+                    });
+                    let rest = drain(|| gate.try_acquire().is_ok());
+                    assert!(granted + rest <= limit, "{granted} and {rest} of {limit}");
+                    clock.advance(2 * PERIOD);
+                    assert_eq!(gate.available_at(clock.now()), limit);
+                }
+            }
+        }
+    });
+}
+
+/// Half of the threads by leases, half without: what they draw at a tick is all but what is lent; and
+/// what full leases held when the tick came is there besides.
+fn with_leases(gate: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u64 {
+    let wanted = gate.total().div_ceil(2);
+    let mut leases: Vec<_> = (0..THREADS)
+        .map(|id| gate.lease(wanted * (id % 2)))
+        .collect();
+    if are_full {
+        // After it is denied too many, a lease holds what there was.
+        for lease in &mut leases {
+            assert!(lease.try_acquire_n(u64::MAX).is_err());
+        }
+        gate.limiter().clock().advance(2 * PERIOD);
+    }
+    sum(leases, |mut lease| {
+        drain(|| lease.try_acquire().is_ok() || gate.try_acquire().is_ok())
+    })
+}
+
+#[test]
+fn but_for_what_is_lent() {
+    deadline("leases that take all", || {
+        for limit in limits(ALL).filter(|limit| *limit > 1) {
+            for total in BTreeSet::from([1, limit / 2, limit - 1]) {
+                let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
+                let clock = ManualClock::at(START);
+                let gate = Leases::with_clock(bucket, total, clock.clone()).expect("it lends");
+                for _ in 0..2 {
+                    assert_eq!(with_leases(&gate, false), limit - total);
+                    assert_eq!(gate.lent(), 0);
+                    clock.advance(2 * PERIOD);
+                }
+                // The leases find less than they want, if less is left than is lent.
+                let held = total.min(limit - total);
+                assert_eq!(with_leases(&gate, true), limit - total + held);
+                clock.advance(2 * PERIOD);
+                let mut lease = gate.lease(total);
+                assert!(lease.try_acquire_n(u64::MAX).is_err());
+                assert_eq!(gate.limiter().available(), limit - total - held);
+                drop(lease);
+                assert_eq!(gate.limiter().available(), limit - total);
+            }
+        }
+    });
+}

@@ -1,0 +1,68 @@
+//! What these tests share.
+
+use std::panic::resume_unwind;
+use std::sync::Barrier;
+use std::thread;
+
+use tollgate::AnyAlgorithm;
+
+/// How much is done in Miri, which is slow; in a debug build; and in a release build.
+pub(crate) const fn scaled(miri: u64, debug: u64, release: u64) -> u64 {
+    if cfg!(miri) {
+        miri
+    } else if cfg!(debug_assertions) {
+        debug
+    } else {
+        release
+    }
+}
+
+/// What `work` returns on a thread for each of these, all of which begin together.
+pub(crate) fn on_threads<I: Send, T: Send>(
+    each: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> T + Sync,
+) -> Vec<T> {
+    let each: Vec<_> = each.into_iter().collect();
+    let (start, work) = (&Barrier::new(each.len()), &work);
+    thread::scope(|scope| {
+        let spawn = |one| {
+            scope.spawn(move || {
+                start.wait();
+                work(one)
+            })
+        };
+        let workers: Vec<_> = each.into_iter().map(spawn).collect();
+        let results = workers.into_iter().map(|worker| worker.join());
+        results
+            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// The sum of what `work` returns on a thread for each of these.
+pub(crate) fn sum<I: Send>(
+    each: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> u64 + Sync,
+) -> u64 {
+    on_threads(each, work).into_iter().sum()
+}
+
+pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// splitmix64, so that each thread has its own repeatable stream.
+#[cfg(feature = "history")]
+pub(crate) struct Random(pub(crate) u64);
+
+#[cfg(feature = "history")]
+impl Random {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % end
+    }
+}

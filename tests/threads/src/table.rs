@@ -1,0 +1,87 @@
+//! The memory of a keyed table: lines of zeros that begin at a cache line, used by several threads
+//! and freed by one that did not make them.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::thread;
+
+use tollgate::keyed::KeyHasher;
+use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
+
+use crate::deadline::deadline;
+use crate::support::{scaled, sum};
+
+/// The hash of a number is the number, so that a test can choose the line of a key.
+struct Same;
+
+struct Number(u64);
+
+impl Hasher for Number {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        unreachable!("{bytes:?} are no number");
+    }
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+impl KeyHasher for Same {
+    fn hash_key<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        let mut number = Number(0);
+        key.hash(&mut number);
+        number.finish()
+    }
+}
+
+fn table(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
+    let bucket = TokenBucket::new(Quota::per_hour(3)).expect("a bucket");
+    Keyed::with_clock(bucket, capacity, ManualClock::new()).expect("a table")
+}
+
+/// Where the first line begins in a table's memory depends on where that is, so tables of the same
+/// size are made more than once. The keys are in lines from the first to the last.
+#[test]
+fn threads_share_a_table_that_another_one_frees() {
+    /// The largest hash of which all bits count.
+    const LAST: u64 = u64::MAX >> 4;
+    deadline("threads that share a table", || {
+        let keys = scaled(3, 1000, 1000);
+        let key = |place: u64| (u128::from(LAST) * u128::from(place) / u128::from(keys - 1)) as u64;
+        let capacities = [1, 1376, 1, 1375, 2000, 5000];
+        for capacity in &capacities[..scaled(2, 6, 6) as usize] {
+            // It has a table already, which is freed when another one of the same size is made.
+            let gate = Arc::new(table(*capacity).with_hasher(Same));
+            assert!(gate.slots() >= 2048 && gate.slots() >= *capacity);
+            let granted = sum(0..4, |id| {
+                let places = (0..keys).map(|place| (place + id) % keys);
+                places
+                    .map(|place| u64::from(gate.try_acquire(&key(place)).is_ok()))
+                    .sum()
+            });
+            assert_eq!((granted, gate.len() as u64), (3 * keys, keys));
+            let last = Arc::clone(&gate);
+            drop(gate);
+            let there = thread::spawn(move || last.key(&LAST).available());
+            assert_eq!(there.join().expect("no panic"), 0);
+        }
+    });
+}
+
+#[test]
+fn what_is_borrowed_of_a_table_lives_as_long() {
+    let gate = table(1);
+    let (key, plan) = (gate.key("alice"), gate.plan(0));
+    let reserved = key.reserve(2).expect("two of three");
+    assert!(plan.try_acquire("alice").is_ok() && key.try_acquire().is_err());
+    assert_eq!(reserved.cancel().came_back, 2);
+    let mut outcomes = [Err(Denied::stuck(0)); 2];
+    assert!(gate.check_many(&["alice", "bob"], &mut outcomes).is_ok());
+    assert!(
+        outcomes.iter().all(|outcome| outcome.is_ok()),
+        "{outcomes:?}"
+    );
+    assert!(gate.forget("bob") && gate.len() == 1);
+}
