@@ -43,7 +43,7 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
                 walk(&path, found);
-            } else {
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
                 found.push(path);
             }
         }

@@ -1,15 +1,7 @@
-//! Waiting: in the order of arrival, never early, one sleep each; and whoever gives up accounts for every permit.
+//! Limits over time: waiting, reservations, how many are inside, smooth rates, changing quotas.
 
-#![cfg(feature = "wait")]
-
-mod account;
-#[cfg(all(feature = "futures", feature = "tokio"))]
-mod adapters;
-mod blocking;
-mod counting;
-#[cfg(all(feature = "futures", feature = "tokio"))]
-mod edges;
-mod futures_wait;
-mod pacer;
-mod storms;
-mod throttles;
+mod adjustable;
+mod concurrency;
+mod smooth;
+mod support;
+mod wait;

@@ -1,0 +1,138 @@
+//! What is there after a change, and what is refused.
+
+use std::time::Duration;
+
+use tollgate::{Adjustable, Algorithm, AnyAlgorithm, ConfigError, Keep, NoClock};
+use tollgate::{Quota, Requota, Tick};
+
+use super::{KEEPS, adjustable, all};
+use crate::support::{SECOND, tick};
+
+const NOW: Tick = tick(86_400 * SECOND + 7);
+
+/// A limiter from which so many were taken, or charged.
+fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
+    let gate = adjustable(algorithm, NOW);
+    gate.at(NOW).charge(n);
+    gate
+}
+
+#[test]
+fn after_a_change_is_there_what_was_kept() {
+    let most = |algorithm: &AnyAlgorithm| algorithm.available(0, NOW);
+    let all = all().map(|algorithm| (algorithm, algorithm.to_string()));
+    for (old, old_text) in &all {
+        for (new, new_text) in &all {
+            let either = |part| old_text.contains(part) || new_text.contains(part);
+            // What is not exact may be lost. A tolerance holds half a permit more than its burst.
+            // A period that began with a hit begins at a quantum, which is a little later.
+            let begins_late = old_text.contains("greedy") || old_text.contains("first-hit");
+            let lost = u64::from(either("13/s") || either("tolerance") || begins_late);
+            let room = used(*new, u64::MAX).at(NOW).charge(0).debt();
+            for n in 0..2 * most(old).min(30) {
+                for keep in KEEPS {
+                    let gate = used(*old, n);
+                    let view = gate.at(NOW);
+                    let (had, owed) = (view.available(), view.charge(0).debt());
+                    view.set(*new, keep);
+                    let (right, owed, more) = match keep {
+                        Keep::AsIs => (had.min(most(new)), owed, 0),
+                        Keep::Scaled => {
+                            let more = u64::from(old_text.contains("tolerance"));
+                            (had * most(new) / most(old), owed, more)
+                        }
+                        Keep::Fresh => (new.quota().initial_permits(), 0, 0),
+                    };
+                    let (has, owes) = (view.available(), view.charge(0).debt());
+                    assert!(
+                        (right.saturating_sub(lost)..=right + more).contains(&has)
+                            && (owed.min(room)..=owed + lost).contains(&owes),
+                        "{keep:?}: {has} of {right}, owes {owes} of {owed}, {old} to {new}"
+                    );
+                    assert_eq!((gate.version(), gate.algorithm()), (1, *new));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    for algorithm in all() {
+        for keep in KEEPS {
+            let gate = used(algorithm, 2);
+            let view = gate.at(NOW);
+            let granted = view.take_up_to(1);
+            let (had, level) = (view.available(), view.level());
+            for (quota, error) in [
+                (Quota::per_second(0), ConfigError::ZeroPermits),
+                (Quota::per(5, Duration::ZERO), ConfigError::ZeroPeriod),
+            ] {
+                assert_eq!(view.set_quota(quota, keep), Err(error), "{algorithm}");
+            }
+            let huge = Quota::per_second(1).burst(u64::MAX);
+            assert!(view.set_quota(huge, keep).is_err(), "{algorithm}");
+            assert_eq!((view.available(), view.level()), (had, level));
+            assert_eq!((gate.version(), gate.algorithm()), (0, algorithm));
+            assert_eq!(view.undo(granted), granted.n());
+        }
+    }
+}
+
+#[test]
+fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
+    for algorithm in all() {
+        let gate = used(algorithm, 2);
+        let view = gate.at(NOW);
+        let (quota, had) = (algorithm.quota(), view.available());
+        for (keep, version, has) in [
+            (Keep::AsIs, 0, had),
+            (Keep::Scaled, 0, had),
+            (Keep::Fresh, 1, quota.initial_permits()),
+        ] {
+            view.set_quota(quota, keep).expect("it is one");
+            assert_eq!(
+                (gate.version(), view.available()),
+                (version, has),
+                "{algorithm}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_comes_back_of_a_grant_of_before() {
+    for algorithm in all() {
+        for keep in KEEPS {
+            let gate = adjustable(algorithm, NOW);
+            let view = gate.at(NOW);
+            assert_eq!(
+                view.available(),
+                algorithm.quota().initial_permits(),
+                "{algorithm}"
+            );
+            let before = view.take_up_to(2);
+            let quota = Quota::per(algorithm.quota().permits(), Duration::from_secs(61));
+            view.set_quota(quota, keep).expect("a quota");
+            // What was said besides the quota stays.
+            assert_eq!(
+                Ok(gate.algorithm()),
+                algorithm.with_quota(quota),
+                "{algorithm}"
+            );
+            let had = view.available();
+            assert_eq!(
+                (view.undo(before), view.available()),
+                (0, had),
+                "{algorithm}"
+            );
+            let after = view.take_up_to(1);
+            assert_eq!(view.undo(after), after.n(), "{algorithm}");
+            // Nor of one of two changes before, whose slot is the same.
+            let after = view.take_up_to(1);
+            view.set(algorithm, keep);
+            view.set_quota(quota, keep).expect("a quota");
+            assert_eq!(view.undo(after), 0, "{algorithm}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Quotas that change in use: after a change there is what its [`Keep`] says. A refused quota
+//! changes nothing. No decision mixes two quotas, and each quota keeps its bound, whatever threads do.
+
+mod kept;
+mod model;
+mod regularly;
+mod reserved;
+mod threads;
+mod whole;
+
+use tollgate::{Adjustable, AnyAlgorithm, Keep, NoClock, Tick};
+
+const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
+
+/// In debug builds threads take less.
+const MANY: u64 = if cfg!(debug_assertions) {
+    2_000
+} else {
+    20_000
+};
+
+/// Every kind of algorithm, small ones and large ones.
+fn all() -> [AnyAlgorithm; 14] {
+    let texts = [
+        "token-bucket 10/s",
+        "token-bucket 13/s burst 40",
+        "gcra 10/s burst 3",
+        "gcra 1/10ms tolerance 25ms",
+        "leaky-meter 10/s burst 20",
+        "leaky-queue 7/min burst 5 free 2",
+        "fixed-window 10/s",
+        "fixed-window 100/min offset 7s",
+        "fixed-window 5/s first-hit",
+        "sliding-window 10/s",
+        "sliding-window 50/min origin 9s rounding down",
+        "intervals 10/s burst 20",
+        "intervals 10/s burst 20 initial 4",
+        "intervals 10/s burst 25 greedy",
+    ];
+    texts.map(algorithm)
+}
+
+fn algorithm(text: &str) -> AnyAlgorithm {
+    text.parse().expect(text)
+}
+
+fn adjustable(algorithm: AnyAlgorithm, start: Tick) -> Adjustable<AnyAlgorithm, NoClock> {
+    Adjustable::starting_at(algorithm, NoClock, start)
+}

@@ -1,0 +1,133 @@
+//! A bucket beside a model of its own, through changes at any moment.
+
+use std::time::Duration;
+
+use tollgate::{Keep, Quota, Tick};
+
+use super::{adjustable, algorithm};
+use crate::support::{Random, tick};
+
+const OPERATIONS: u64 = if cfg!(debug_assertions) {
+    10_000
+} else {
+    80_000
+};
+
+/// One permit every `interval` nanoseconds, up to a burst. What is there is counted in intervals of
+/// the quota in force, each of as many parts as it has nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Model {
+    interval: i128,
+    burst: i128,
+    /// Below 0 it is debt.
+    parts: i128,
+}
+
+impl Model {
+    fn full(&self) -> i128 {
+        self.burst * self.interval
+    }
+
+    fn give(&mut self, parts: i128) {
+        self.parts = (self.parts + parts).min(self.full());
+    }
+
+    fn available(&self) -> u64 {
+        (self.parts / self.interval).max(0) as u64
+    }
+
+    fn take(&mut self, n: u64) -> bool {
+        let fits = n <= self.available() && (n > 0 || self.parts >= 0);
+        if fits {
+            self.parts -= i128::from(n) * self.interval;
+        }
+        fits
+    }
+
+    /// Parts of a permit are lost to the caller, not to the limiter.
+    fn change(&mut self, (interval, burst): (i128, i128), keep: Keep) {
+        if (interval, burst) == (self.interval, self.burst) && keep != Keep::Fresh {
+            return;
+        }
+        let full = burst * interval;
+        self.parts = match keep {
+            Keep::Fresh => full,
+            Keep::Scaled if self.parts > 0 => self.parts * full / self.full(),
+            _ => (self.parts * interval).div_euclid(self.interval).min(full),
+        };
+        (self.interval, self.burst) = (interval, burst);
+    }
+}
+
+/// Intervals with common divisors and without, bursts small and large.
+const QUOTAS: [(i128, i128); 6] = [(10, 7), (10, 20), (70, 3), (3, 1), (7_919, 5), (64, 64)];
+
+fn quota((interval, burst): (i128, i128)) -> Quota {
+    Quota::per(1, Duration::from_nanos(interval as u64)).burst(burst as u64)
+}
+
+/// How many operations were granted, denied, and changes.
+fn follow(kind: &str) -> [u64; 3] {
+    let gate = adjustable(algorithm(&format!("{kind} 1/10ns burst 7")), Tick::ZERO);
+    let (interval, burst) = QUOTAS[0];
+    let parts = interval * burst;
+    let mut model = Model {
+        interval,
+        burst,
+        parts,
+    };
+    let (mut random, mut now, mut seen) = (Random(1), 0, [0; 3]);
+    for operation in 0..OPERATIONS {
+        let passed = match random.below(4) {
+            0 => 0,
+            1 => random.below(1 + 2 * model.interval as u64),
+            _ => random.below(20),
+        };
+        now += passed;
+        model.give(passed.into());
+        let view = gate.at(tick(now));
+        let (verb, n) = (random.below(16), random.below(4));
+        match verb {
+            0 | 1 => {
+                let next = QUOTAS[random.below(6) as usize];
+                let keep = [Keep::AsIs, Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize];
+                view.set_quota(quota(next), keep).expect("a quota");
+                model.change(next, keep);
+                assert_eq!(gate.quota(), quota(next));
+                seen[2] += 1;
+            }
+            2 => {
+                assert_eq!(view.charge(n).n(), n);
+                model.parts -= i128::from(n) * model.interval;
+            }
+            3 => {
+                view.refund(n);
+                model.give(i128::from(n) * model.interval);
+            }
+            _ => {
+                let (is, right) = (view.try_acquire_n(n).is_ok(), model.take(n));
+                assert_eq!(
+                    is, right,
+                    "{n} in operation {operation} at {now}: {model:?}"
+                );
+                seen[usize::from(!is)] += 1;
+            }
+        }
+        let owes = (-model.parts).max(0) as u128;
+        let owes = owes.div_ceil(model.interval as u128);
+        let is = (view.available(), u128::from(view.charge(0).debt()));
+        let right = (model.available(), owes);
+        assert_eq!(is, right, "after operation {operation} at {now}: {model:?}");
+    }
+    seen
+}
+
+#[test]
+fn a_bucket_does_what_its_model_does_through_all_changes() {
+    let seen = ["token-bucket", "gcra", "leaky-meter"].map(follow);
+    assert_eq!(seen, [seen[0]; 3]);
+    assert!(
+        seen[0].iter().all(|count| *count > OPERATIONS / 20),
+        "{seen:?}"
+    );
+}

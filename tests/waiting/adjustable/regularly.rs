@@ -1,0 +1,58 @@
+//! A quota that is changed a little, again and again: callers go on getting what it promises.
+
+use tollgate::{Keep, Quota, Requota, Tick};
+
+use super::{adjustable, algorithm};
+use crate::support::{SECOND, tick};
+
+/// What is granted in half an hour to callers that ask four times a second, where the quota has a
+/// permit more and one less in turns, with every so many asked.
+fn half_an_hour(text: &str, every: Option<u64>, keep: Keep) -> u64 {
+    let algorithm = algorithm(text);
+    let quota = algorithm.quota();
+    let gate = adjustable(algorithm, Tick::ZERO);
+    let (mut granted, mut changes) = (0, 0);
+    for quarter in 0..4 * 1800 {
+        let view = gate.at(tick(quarter * SECOND / 4 + 1_000_000));
+        if quarter > 0 && every.is_some_and(|every| quarter % every == 0) {
+            changes += 1;
+            let other = Quota::per(quota.permits() + changes % 2, quota.period());
+            let other = match text.contains("burst") {
+                true => other.burst(quota.burst_size()),
+                false => other,
+            };
+            view.set_quota(other, keep).expect("a quota");
+        }
+        granted += view.take_up_to(3).n();
+    }
+    granted
+}
+
+#[test]
+fn a_quota_that_moves_a_little_starves_no_one() {
+    for text in [
+        "token-bucket 10/min",
+        "gcra 10/min burst 10",
+        "leaky-queue 10/min",
+        "fixed-window 10/min",
+        "fixed-window 10/min first-hit",
+        "sliding-window 10/min",
+        "intervals 10/min",
+        "intervals 10/min burst 10 greedy",
+    ] {
+        let untouched = half_an_hour(text, None, Keep::AsIs);
+        // Each minute to each second. Scaled, a change may lose what is less than a permit.
+        for (keep, tenths, often) in [
+            (Keep::AsIs, 9, &[240, 220, 120, 40, 4][..]),
+            (Keep::Scaled, 8, &[240, 220]),
+        ] {
+            for every in often {
+                let granted = half_an_hour(text, Some(*every), keep);
+                assert!(
+                    granted >= untouched * tenths / 10,
+                    "{granted} of {untouched}, changed each {every}, {keep:?}: {text}"
+                );
+            }
+        }
+    }
+}

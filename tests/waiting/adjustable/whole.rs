@@ -1,0 +1,148 @@
+//! An algorithm that notices whether a decision mixes two quotas, or a change does not hold.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use tollgate::{
+    Adjustable, Algorithm, ConfigError, Denied, Granted, Keep, NoClock, Quota, Requota, Settings,
+    Tick,
+};
+
+use super::MANY;
+use crate::support::{deadline, on_threads_while};
+
+thread_local! {
+    /// What happens in the middle of the next reading of parameters.
+    static MEANWHILE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
+}
+
+/// A limit that is kept in many words, so that it shows if words of two limits are mixed.
+#[derive(Debug, Clone)]
+struct Whole([u64; 8]);
+
+impl Whole {
+    fn limit(&self) -> u64 {
+        assert_eq!(self.0, [self.0[0]; 8], "mixed");
+        self.0[0]
+    }
+}
+
+/// The word is the limit times what was taken: so a word of another limit shows.
+impl Algorithm for Whole {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        match n <= self.available(word, now) {
+            true => Ok((word + n * self.limit(), Granted::new(n, now))),
+            false => Err(Denied::never(n, self.limit())),
+        }
+    }
+
+    fn available(&self, word: u64, _now: Tick) -> u64 {
+        assert_eq!(word % self.limit(), 0, "a word of another limit");
+        self.limit() - word / self.limit()
+    }
+
+    fn is_idle(&self, word: u64, _now: Tick) -> bool {
+        word == 0
+    }
+}
+
+impl Requota for Whole {
+    fn quota(&self) -> Quota {
+        Quota::per_second(self.limit())
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        Ok(Self([quota.permits(); 8]))
+    }
+
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        if next.limit() == 13 {
+            resume_unwind(Box::new("as it was asked to"));
+        }
+        (next.limit() - self.available(word, now)) * next.limit()
+    }
+}
+
+impl Settings for Whole {
+    const WORDS: usize = 8;
+
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        self.0.iter().for_each(|word| write(*word));
+    }
+
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        Some(Self([0, 1, 2, 3, 4, 5, 6, 7].map(|at| {
+            match MEANWHILE.take() {
+                Some(work) if at == 4 => work(),
+                other => MEANWHILE.set(other),
+            }
+            read()
+        })))
+    }
+}
+
+#[test]
+fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
+    deadline("threads that take until nothing is left", || {
+        for threads in [1, 3, 7] {
+            let gate = Adjustable::starting_at(Whole([MANY; 8]), NoClock, Tick::ZERO);
+            let view = gate.at(Tick::ZERO);
+            let take = |_| {
+                let mut taken = 0;
+                while view.try_acquire().is_ok() {
+                    taken += 1;
+                    assert!(view.try_acquire_n(MANY + 7).is_err());
+                }
+                taken
+            };
+            let mut changes = 0;
+            let taken = on_threads_while(threads, take, |ended| {
+                changes += 1;
+                let quota = Quota::per_second(MANY + changes % 5);
+                view.set_quota(quota, Keep::AsIs).expect("it is one");
+                ended == 0 || changes < 3
+            });
+            assert_eq!(gate.version(), changes);
+            assert_eq!(taken.iter().sum::<u64>(), MANY);
+        }
+    });
+}
+
+/// After a decision has read half of its parameters, others change the quota and take two permits.
+#[test]
+fn a_decision_that_is_overtaken_is_made_anew() {
+    for changes in 0..4 {
+        let gate = Arc::new(Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO));
+        let others = Arc::clone(&gate);
+        MEANWHILE.set(Some(Box::new(move || {
+            let view = others.at(Tick::ZERO);
+            for more in 1..=changes {
+                let quota = Quota::per_second(5 + more);
+                view.set_quota(quota, Keep::AsIs).expect("it is one");
+            }
+            assert!(view.try_acquire_n(2).is_ok());
+        })));
+        assert!(gate.at(Tick::ZERO).try_acquire_n(2).is_ok());
+        assert_eq!(
+            (gate.version(), gate.at(Tick::ZERO).available()),
+            (changes, 1)
+        );
+    }
+}
+
+#[test]
+fn a_change_that_panics_has_changed_nothing_and_stops_no_one() {
+    let gate = Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO);
+    let view = gate.at(Tick::ZERO);
+    assert!(view.try_acquire_n(2).is_ok());
+    for turn in 1..=3 {
+        let panics = AssertUnwindSafe(|| view.set_quota(Quota::per_second(13), Keep::AsIs));
+        assert!(catch_unwind(panics).is_err());
+        assert_eq!(gate.version(), turn - 1);
+        assert_eq!(gate.quota().permits(), 4 + turn);
+        let more = Quota::per_second(5 + turn);
+        view.set_quota(more, Keep::AsIs).expect("it is one");
+        assert_eq!((view.available(), gate.quota()), (3, more));
+    }
+}

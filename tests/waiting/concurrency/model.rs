@@ -1,0 +1,101 @@
+//! What a concurrency limit is, in the fewest words: a number inside, and a line.
+
+use std::collections::VecDeque;
+
+use tollgate::Denied;
+
+/// What a waiter is called in the test.
+pub(super) type Name = u64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It was never polled, and has no place in line.
+    New,
+    Waits,
+    Inside,
+    Refused(Denied),
+}
+
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) limit: u64,
+    pub(super) inside: u64,
+    pub(super) peak: u64,
+    pub(super) line: VecDeque<(Name, u64)>,
+    /// Which waiters were let in or refused by the last operation.
+    pub(super) told: Vec<(Name, State)>,
+}
+
+impl Model {
+    pub(super) fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            inside: 0,
+            peak: 0,
+            line: VecDeque::new(),
+            told: Vec::new(),
+        }
+    }
+
+    fn fits(&self, n: u64) -> bool {
+        n == 0 || self.inside + n <= self.limit
+    }
+
+    fn enter(&mut self, n: u64) {
+        self.inside += n;
+        self.peak = self.peak.max(self.inside);
+    }
+
+    pub(super) fn try_enter(&mut self, n: u64, ahead: bool) -> Result<(), Denied> {
+        if n > self.limit {
+            return Err(Denied::never(n, self.limit));
+        }
+        if !self.fits(n) || !(ahead || self.line.is_empty()) {
+            return Err(Denied::busy(n));
+        }
+        self.enter(n);
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self, name: Name, n: u64) -> State {
+        match self.try_enter(n, false) {
+            Ok(()) => State::Inside,
+            Err(denied) if denied.is_permanent() => State::Refused(denied),
+            Err(_) => {
+                self.line.push_back((name, n));
+                State::Waits
+            }
+        }
+    }
+
+    pub(super) fn give_up(&mut self, name: Name) {
+        self.line.retain(|(other, _)| *other != name);
+        self.let_in();
+    }
+
+    pub(super) fn leave(&mut self, n: u64) {
+        self.inside -= n;
+        self.let_in();
+    }
+
+    pub(super) fn set_limit(&mut self, limit: u64) -> u64 {
+        let was = std::mem::replace(&mut self.limit, limit);
+        let told = &mut self.told;
+        self.line.retain(|(name, n)| {
+            if *n > limit {
+                told.push((*name, State::Refused(Denied::never(*n, limit))));
+            }
+            *n <= limit
+        });
+        self.let_in();
+        was
+    }
+
+    fn let_in(&mut self) {
+        while let Some(&(name, n)) = self.line.front().filter(|(_, n)| self.fits(*n)) {
+            self.line.pop_front();
+            self.enter(n);
+            self.told.push((name, State::Inside));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! One step at a time, beside the model: every answer, every number, and which waiters are woken.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tollgate::{Inside, MAX_CONCURRENCY};
+
+use super::model::{Model, Name, State};
+use super::{Gate, Waiter, assert_empty, gate};
+use crate::support::Random;
+
+const STEPS: u64 = if cfg!(debug_assertions) {
+    10_000
+} else {
+    250_000
+};
+
+/// The gate and the model, and all that were let in or wait.
+struct Pair {
+    gate: Gate,
+    model: Model,
+    guards: Vec<Inside<Gate>>,
+    /// Those that have no answer yet, with their weights and what the model says of them.
+    waiters: BTreeMap<Name, (Waiter, u64, State)>,
+    random: Random,
+    names: Name,
+    most: u64,
+    /// How often each kind of step found something to do.
+    seen: [u64; 8],
+}
+
+impl Pair {
+    fn new(seed: u64, most: u64) -> Self {
+        Self {
+            gate: gate(most),
+            model: Model::new(most),
+            guards: Vec::new(),
+            waiters: BTreeMap::new(),
+            random: Random(seed),
+            names: 0,
+            most,
+            seen: [0; 8],
+        }
+    }
+
+    fn n(&mut self) -> u64 {
+        match self.random.below(20) {
+            0 => 0,
+            1 => self.random.next(),
+            2 => self.model.limit,
+            3 => self.model.limit + 1,
+            4 => self.model.limit.saturating_sub(self.model.inside),
+            _ => 1 + self.random.below(self.most / 2),
+        }
+    }
+
+    fn step(&mut self) {
+        let n = self.n();
+        match self.random.below(14) {
+            0..=3 => self.try_enter(n),
+            4 | 5 => self.begin(n),
+            6 | 7 => self.poll(),
+            8 => self.give_up(),
+            9..=12 => self.leave(),
+            _ => self.set_limit(n),
+        }
+        self.tell();
+        self.compare();
+    }
+
+    fn try_enter(&mut self, n: u64) {
+        let verb = self.random.below(8);
+        let expected = self.model.try_enter(n, verb == 0);
+        // All but the owned guard go at once, and the model with them.
+        let entered = match verb {
+            0 => self.gate.try_enter_ahead(n).map(drop),
+            1 => self.gate.try_enter_n(n).map(drop),
+            2 => self.gate.enter_n(n).wait_timeout(Duration::ZERO).map(drop),
+            _ => self
+                .gate
+                .try_enter_owned(n)
+                .map(|guard| self.guards.push(guard)),
+        };
+        assert_eq!(entered, expected);
+        if verb < 3 && entered.is_ok() {
+            self.model.leave(n);
+        }
+        self.seen[usize::from(verb == 0)] += u64::from(entered.is_ok());
+    }
+
+    /// It takes its place when it is first polled, which may be later.
+    fn begin(&mut self, n: u64) {
+        let waiter = Waiter::new(&self.gate, n);
+        self.waiters.insert(self.names, (waiter, n, State::New));
+        self.names += 1;
+    }
+
+    /// Any of those that wait, or do not know yet that they don't.
+    fn any(&mut self) -> Option<Name> {
+        let place = self.random.below(self.waiters.len() as u64) as usize;
+        self.waiters.keys().nth(place).copied()
+    }
+
+    fn poll(&mut self) {
+        let Some(name) = self.any() else { return };
+        let (waiter, n, state) = self.waiters.get_mut(&name).expect("a waiter");
+        if *state == State::New {
+            *state = self.model.begin(name, *n);
+            self.seen[2] += u64::from(*state == State::Waits);
+        } else if *state == State::Waits {
+            // Another task goes on with it.
+            waiter.bell = Arc::default();
+            self.seen[3] += 1;
+        }
+        match (waiter.poll(), *state) {
+            (Poll::Pending, State::Waits) => return,
+            (Poll::Ready(Ok(guard)), State::Inside) => {
+                assert_eq!(guard.n(), *n);
+                self.guards.push(guard);
+            }
+            (Poll::Ready(Err(denied)), State::Refused(expected)) => assert_eq!(denied, expected),
+            (polled, state) => panic!("{state:?}, and says {polled:?}"),
+        }
+        if self.random.one_in(2) {
+            self.waiters.remove(&name);
+        } else {
+            // It asks anew.
+            *state = State::New;
+            waiter.bell = Arc::default();
+        }
+    }
+
+    /// Also of one that was let in and does not know it.
+    fn give_up(&mut self) {
+        let Some(name) = self.any() else { return };
+        let (waiter, n, state) = self.waiters.remove(&name).expect("a waiter");
+        drop(waiter);
+        match state {
+            State::Waits => self.model.give_up(name),
+            State::Inside => self.model.leave(n),
+            State::New | State::Refused(_) => {}
+        }
+        self.seen[4] += u64::from(state == State::Waits);
+        self.seen[5] += u64::from(state == State::Inside);
+    }
+
+    fn leave(&mut self) {
+        if self.guards.is_empty() {
+            return;
+        }
+        let place = self.random.below(self.guards.len() as u64) as usize;
+        let guard = self.guards.swap_remove(place);
+        self.model.leave(guard.n());
+        drop(guard);
+    }
+
+    fn set_limit(&mut self, n: u64) {
+        let limit = 1 + n % self.most;
+        assert_eq!(self.gate.set_limit(limit), Ok(self.model.set_limit(limit)));
+        self.seen[6] += 1;
+    }
+
+    /// Those that the model let in or refused were woken, once, and no one else.
+    fn tell(&mut self) {
+        for (name, state) in self.model.told.drain(..) {
+            let (_, _, known) = self.waiters.get_mut(&name).expect("a waiter");
+            assert_eq!(*known, State::Waits);
+            *known = state;
+            self.seen[7] += u64::from(state != State::Inside);
+        }
+        for (waiter, _, state) in self.waiters.values() {
+            let is_told = matches!(state, State::Inside | State::Refused(_));
+            assert_eq!(waiter.bell.rung(), u64::from(is_told), "{state:?}");
+        }
+    }
+
+    fn compare(&mut self) {
+        let (gate, model) = (&self.gate, &self.model);
+        assert_eq!((gate.inside(), gate.limit()), (model.inside, model.limit));
+        assert_eq!(
+            (gate.waiting(), gate.peak()),
+            (model.line.len(), model.peak)
+        );
+        if self.random.one_in(50) {
+            assert_eq!(gate.reset_peak(), model.peak);
+            self.model.peak = self.model.inside;
+        }
+    }
+}
+
+#[test]
+fn every_step_is_the_models() {
+    for (seed, most) in [(1, 2), (2, 7), (3, 40), (4, MAX_CONCURRENCY)] {
+        let mut pair = Pair::new(seed, most);
+        for _ in 0..STEPS {
+            pair.step();
+            // With less room than they want the line would only grow.
+            while pair.waiters.len() > 30 {
+                pair.give_up();
+                pair.tell();
+            }
+        }
+        assert!(pair.seen.iter().all(|seen| *seen > 5), "{:?}", pair.seen);
+        pair.waiters.clear();
+        pair.guards.clear();
+        assert_empty(&pair.gate);
+    }
+}

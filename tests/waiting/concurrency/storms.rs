@@ -1,0 +1,62 @@
+//! Thousands wait, and half of them are dropped at any moment, on two runtimes.
+
+use std::sync::Arc;
+
+use futures_lite::future::yield_now;
+use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+
+use super::{assert_empty, gate};
+use crate::support::deadline;
+use crate::support::storm::{WAITERS, on_both_runtimes, rage};
+
+const LIMIT: u64 = 16;
+
+/// How much is inside, counted by what is dropped together with a guard, and before it.
+struct Counted(Arc<AtomicU64>, u64);
+
+impl Counted {
+    fn new(inside: &Arc<AtomicU64>, n: u64) -> Self {
+        let sum = inside.fetch_add(n, SeqCst) + n;
+        assert!(sum <= LIMIT, "{sum} inside");
+        Self(Arc::clone(inside), n)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1, SeqCst);
+    }
+}
+
+#[test]
+fn a_storm_lets_in_all_that_stay_and_never_more_than_the_limit() {
+    deadline("a storm before a full gate", || {
+        on_both_runtimes(|spawn| {
+            let gate = gate(LIMIT);
+            let mut held = gate.try_enter_owned(LIMIT).ok();
+            let [inside, left] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+            let jobs = (0..WAITERS).map(|i| {
+                let (inside, left) = (Arc::clone(&inside), Arc::clone(&left));
+                let enter = gate.enter_owned(1 + i % 5);
+                Box::pin(async move {
+                    let guard = enter.await.expect("less than the limit");
+                    let counted = Counted::new(&inside, guard.n());
+                    for _ in 0..i % 3 {
+                        yield_now().await;
+                    }
+                    drop(counted);
+                    left.fetch_add(1, SeqCst);
+                }) as _
+            });
+            let go_on = || match held.take() {
+                Some(held) => drop(held),
+                None => std::thread::yield_now(),
+            };
+            rage(spawn, jobs, || gate.waiting(), go_on);
+            assert!(left.load(SeqCst) >= WAITERS / 2);
+            assert_eq!(inside.load(SeqCst), 0);
+            assert!(gate.peak() <= LIMIT);
+            assert_empty(&gate);
+        });
+    });
+}

@@ -1,0 +1,69 @@
+//! Many threads, with weights, panics and a limit that changes: never more inside than allowed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+use std::time::Duration;
+
+use tollgate::Concurrency;
+use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+
+use super::{assert_empty, gate};
+use crate::support::{Random, deadline, on_threads};
+
+const TURNS: u64 = if cfg!(debug_assertions) {
+    1_000
+} else {
+    20_000
+};
+
+/// Enters in one of four ways, and counts what is inside after that and before it leaves.
+fn turn(gate: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Random) {
+    let n = random.below(4);
+    let entered = match random.below(5) {
+        0 => gate.try_enter_n(n),
+        1 => gate.try_enter_ahead(n),
+        2 => gate
+            .enter_n(n)
+            .wait_timeout(Duration::from_micros(random.below(50))),
+        _ => gate.enter_n(n).wait(),
+    };
+    let Ok(guard) = entered else { return };
+    assert_eq!(guard.n(), n);
+    let inside = counted.fetch_add(n, SeqCst) + n;
+    assert!(inside <= most, "{inside} inside, of {most}");
+    if random.one_in(4) {
+        thread::yield_now();
+    }
+    counted.fetch_sub(n, SeqCst);
+    // Sometimes a guard is dropped by a panic.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = guard;
+        if random.one_in(16) {
+            resume_unwind(Box::new("out"));
+        }
+    }));
+}
+
+#[test]
+fn never_are_more_inside_than_the_largest_limit_that_was_set() {
+    deadline("threads that enter and leave", || {
+        for limits in [&[1][..], &[5], &[3, 4, 7]] {
+            for threads in [2, 3, 16] {
+                let (gate, most) = (gate(limits[0]), limits[limits.len() - 1]);
+                let counted = AtomicU64::new(0);
+                on_threads(threads, |id| {
+                    let mut random = Random(id);
+                    for turn_number in 0..TURNS / threads {
+                        turn(&gate, &counted, most, &mut random);
+                        if limits.len() > 1 && turn_number % 8 == id % 8 {
+                            let limit = limits[random.below(limits.len() as u64) as usize];
+                            gate.set_limit(limit).expect("a limit");
+                        }
+                    }
+                });
+                assert!((1..=most).contains(&gate.peak()));
+                assert_empty(&gate);
+            }
+        }
+    });
+}

@@ -1,0 +1,133 @@
+//! What each verb says: bad input, timeouts, threads that wait, waiters that were let in already.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{Concurrency, ConfigError, Denied, MAX_CONCURRENCY};
+
+use super::{Entered, Gate, Waiter, assert_empty, gate};
+use crate::support::deadline;
+
+#[test]
+fn a_limit_that_can_not_be_is_refused() {
+    let above = |limit| ConfigError::ConcurrencyTooLarge {
+        limit,
+        max: MAX_CONCURRENCY,
+    };
+    let gate = gate(3);
+    for (limit, error) in [
+        (0, ConfigError::ZeroConcurrency),
+        (MAX_CONCURRENCY + 1, above(MAX_CONCURRENCY + 1)),
+        (1 << 32, above(1 << 32)),
+        (u64::MAX, above(u64::MAX)),
+    ] {
+        assert_eq!(Concurrency::new(limit).err(), Some(error));
+        assert_eq!(gate.set_limit(limit), Err(error));
+        assert_eq!((error.field(), gate.limit()), ("limit", 3));
+    }
+    let message = "limit is 1099511627776, but must be from 1 to 2147483647";
+    assert_eq!(above(1 << 40).to_string(), message);
+    let message = "limit is 0, but must be at least 1";
+    assert_eq!(ConfigError::ZeroConcurrency.to_string(), message);
+}
+
+#[test]
+fn busy_says_later_and_not_when() {
+    let gate = gate(1);
+    let _held = gate.try_enter();
+    let denied = gate.try_enter().expect_err("it is full");
+    assert_eq!(denied, Denied::busy(1));
+    assert!(!denied.is_permanent());
+    assert_eq!((denied.retry_after(), denied.requested()), (None, 1));
+    let message = "limit reached: 1 more when others have left";
+    assert_eq!(denied.to_string(), message);
+}
+
+/// Until one more waits.
+fn until_it_waits<T: Send + 'static>(
+    gate: &Gate,
+    work: fn(&Concurrency) -> T,
+) -> thread::JoinHandle<T> {
+    let before = gate.waiting();
+    let thread = thread::spawn({
+        let gate = Arc::clone(gate);
+        move || work(&gate)
+    });
+    while gate.waiting() == before {
+        thread::yield_now();
+    }
+    thread
+}
+
+#[test]
+fn a_thread_that_waits_is_let_in_or_refused_or_gives_up() {
+    deadline("threads that wait for room", || {
+        let gate = gate(2);
+        let held = gate.enter_n(2).wait_timeout(Duration::ZERO).expect("room");
+        for timeout in [Duration::ZERO, Duration::from_millis(1)] {
+            let denied = gate.enter().wait_timeout(timeout).err();
+            assert_eq!(denied, Some(Denied::busy(1)));
+            assert_eq!((gate.waiting(), gate.inside()), (0, 2));
+        }
+        let threads = [
+            until_it_waits(&gate, |gate| gate.enter().wait().map(|guard| guard.n())),
+            until_it_waits(&gate, |gate| gate.enter_n(2).wait().map(|guard| guard.n())),
+            until_it_waits(&gate, |gate| {
+                let entered = gate.enter_n(2).wait_timeout(Duration::MAX);
+                entered.map(|guard| guard.n())
+            }),
+            until_it_waits(&gate, |gate| {
+                let entered = gate.enter().wait_timeout(Duration::from_secs(1 << 30));
+                entered.map(|guard| guard.n())
+            }),
+        ];
+        gate.set_limit(1).expect("a limit");
+        drop(held);
+        let answers = threads.map(|thread| thread.join().expect("no panic"));
+        let never = Err(Denied::never(2, 1));
+        assert_eq!(answers, [Ok(1), never, never, Ok(1)]);
+        assert_empty(&gate);
+    });
+}
+
+/// A waiter that was polled and let in is inside once, however it asks, whatever the limit is then.
+#[test]
+fn what_was_let_in_is_inside_however_it_asks() {
+    deadline("a waiter that is inside already", || {
+        let asks: [fn(Waiter) -> Entered; 3] = [
+            |waiter| waiter.enter.wait(),
+            |waiter| waiter.enter.wait_timeout(Duration::ZERO),
+            |mut waiter| match waiter.poll() {
+                Poll::Ready(answer) => answer,
+                Poll::Pending => panic!("it is told to wait"),
+            },
+        ];
+        for ask in asks {
+            let gate = gate(5);
+            let held = gate.try_enter().expect("room");
+            let waiter = Waiter::standing(&gate, 5);
+            drop(held);
+            assert_eq!((gate.inside(), gate.waiting()), (5, 0));
+            gate.set_limit(3).expect("a limit");
+            gate.reset_peak();
+            let guard = ask(waiter).expect("it is inside");
+            assert_eq!((guard.n(), gate.inside(), gate.peak()), (5, 5, 5));
+            drop(guard);
+            assert_empty(&gate);
+        }
+    });
+}
+
+#[test]
+fn all_of_it_can_be_sent_and_shared() {
+    fn text(one: impl Send + Sync + std::fmt::Debug) -> String {
+        format!("{one:?}")
+    }
+    let gate = gate(2);
+    assert_eq!(text(gate.try_enter_owned(1)), text(gate.try_enter()));
+    assert!(text((gate.enter(), gate.enter_owned(1))).contains("n: 1"));
+    let _held = gate.try_enter();
+    assert!(text(&gate).contains("limit: 2, inside: 1, waiting: 0, peak: 1"));
+}

@@ -1,0 +1,151 @@
+//! Wakers that panic, that run what they wake, and that call back.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use tollgate::Enter;
+use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+
+use super::{Gate, assert_empty, gate};
+use crate::support::{Bell, deadline, poll_by};
+
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        resume_unwind(Box::new("too many tasks queued"));
+    }
+}
+
+fn is_ready(enter: &mut Enter<Gate>, waker: &Waker) -> bool {
+    poll_by(Pin::new(enter), waker).is_ready()
+}
+
+/// Those of these weights that stand in line. The wakers of some panic; the others ring the bell.
+fn line(gate: &Gate, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<Enter<Gate>> {
+    let stand = |&(n, panics): &(u64, bool)| {
+        let mut enter = gate.enter_owned(n);
+        let waker = match panics {
+            true => Waker::from(Arc::new(Panics)),
+            false => Waker::from(Arc::clone(bell)),
+        };
+        assert!(!is_ready(&mut enter, &waker));
+        enter
+    };
+    weights.iter().map(stand).collect()
+}
+
+/// Each time there is room for those behind the first one whose waker panics.
+#[test]
+fn a_waker_that_panics_does_not_stop_the_line() {
+    let panics = |work: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(work)).is_err();
+    // One leaves.
+    let (leaves, bell) = (gate(2), Arc::default());
+    let mut held = leaves.try_enter_owned(2).ok();
+    let _line = line(&leaves, &bell, &[(1, true), (1, false)]);
+    assert!(panics(&mut || held = None));
+    assert_eq!((leaves.inside(), leaves.waiting(), bell.rung()), (2, 0, 1));
+    // One gives up.
+    let (gives_up, bell) = (gate(2), Arc::default());
+    let mut held = gives_up.try_enter_owned(1).ok();
+    let weights = [(2, false), (0, true), (0, true), (1, false), (1, false)];
+    let mut line_of_five = line(&gives_up, &bell, &weights);
+    assert!(panics(&mut || drop(line_of_five.remove(0))));
+    assert_eq!(
+        (gives_up.inside(), gives_up.waiting(), bell.rung()),
+        (2, 1, 1)
+    );
+    assert!(!panics(&mut || held = None));
+    assert!(
+        line_of_five
+            .iter_mut()
+            .all(|enter| is_ready(enter, Waker::noop()))
+    );
+    assert_empty(&gives_up);
+    // The limit is lowered: those that weigh more are refused, and one that weighs less is let in.
+    let (lowered, bell) = (gate(4), Arc::default());
+    let _held = lowered.try_enter_owned(1);
+    let _line = line(&lowered, &bell, &[(4, true), (4, false), (1, false)]);
+    assert!(panics(&mut || lowered
+        .set_limit(2)
+        .map(drop)
+        .expect("a limit")));
+    assert_eq!(
+        (lowered.inside(), lowered.waiting(), bell.rung()),
+        (2, 0, 2)
+    );
+}
+
+/// The task of one that is refused runs where it is woken, and enters with less.
+#[test]
+fn all_that_fit_are_let_in_before_a_waker_runs() {
+    struct ComesAgain(Gate, AtomicU64);
+    impl Wake for ComesAgain {
+        fn wake(self: Arc<Self>) {
+            assert!(self.0.enter().wait_timeout(Duration::ZERO).is_ok());
+            self.1.store(1, SeqCst);
+        }
+    }
+    deadline("a waker that enters", || {
+        let gate = gate(4);
+        let _held = gate.try_enter_owned(1).expect("room");
+        let [mut large, mut small] = [4, 1].map(|n| gate.enter_owned(n));
+        let again = Arc::new(ComesAgain(Arc::clone(&gate), AtomicU64::new(0)));
+        assert!(!is_ready(&mut large, &Waker::from(Arc::clone(&again))));
+        assert!(!is_ready(&mut small, Waker::noop()));
+        gate.set_limit(3).expect("a limit");
+        let seen = (again.1.load(SeqCst), gate.waiting(), gate.inside());
+        assert_eq!(seen, (1, 0, 2));
+    });
+}
+
+/// A waker that, woken or dropped, changes the same gate in all ways, and may hold a guard.
+#[test]
+fn a_waker_that_meddles_finds_the_gate_open() {
+    struct Meddles(Gate, Arc<AtomicU64>);
+    impl Meddles {
+        fn meddle(&self) {
+            let gate = &self.0;
+            drop((gate.try_enter(), gate.try_enter_ahead(1)));
+            let mut enter = gate.enter_owned(1);
+            let _ = is_ready(&mut enter, Waker::noop());
+            drop(enter);
+            gate.set_limit(gate.limit()).expect("a limit");
+            assert!(!format!("{gate:?}").is_empty());
+            self.1.fetch_add(1, SeqCst);
+        }
+    }
+    impl Wake for Meddles {
+        fn wake(self: Arc<Self>) {
+            self.meddle();
+        }
+    }
+    impl Drop for Meddles {
+        fn drop(&mut self) {
+            self.meddle();
+        }
+    }
+    deadline("wakers that lock the line", || {
+        let (gate, count) = (gate(4), Arc::new(AtomicU64::new(0)));
+        let held = gate.try_enter_owned(4).expect("room");
+        let waker = || Waker::from(Arc::new(Meddles(Arc::clone(&gate), Arc::clone(&count))));
+        let mut line: Vec<_> = (1..7).map(|at| gate.enter_owned(at % 3)).collect();
+        for enter in &mut line {
+            assert!(!is_ready(enter, &waker()) && !is_ready(enter, &waker()));
+        }
+        drop(line.remove(0));
+        for limit in [2, 1, 4] {
+            gate.set_limit(limit).expect("a limit");
+        }
+        drop(held);
+        for enter in &mut line {
+            let _ = is_ready(enter, &waker());
+        }
+        drop(line);
+        assert_empty(&gate);
+        assert!(count.load(SeqCst) > 10);
+    });
+}

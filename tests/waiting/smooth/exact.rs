@@ -1,0 +1,106 @@
+//! The limiter that stores free permits, step by step against large whole numbers: costs are never
+//! too low, nor too high by a nanosecond; what is stored is right but for its last digits.
+
+use std::time::Duration;
+
+use tollgate::{NoClock, SmoothBursty, Tick};
+
+use super::bursty;
+use crate::support::{Random, SECOND, tick};
+
+const CALLS: u64 = if cfg!(debug_assertions) {
+    3_000
+} else {
+    20_000
+};
+
+/// On a grid of `2^-digits` permits: what is stored, at most a second's permits.
+struct Exact {
+    rate: i128,
+    digits: u32,
+}
+
+impl Exact {
+    /// The store is kept in multiples of the last digit of its size.
+    fn new(rate: u32) -> Self {
+        let digits = 52 - rate.ilog2();
+        Self {
+            rate: rate.into(),
+            digits,
+        }
+    }
+
+    /// Scaling by a power of two is exact.
+    fn stored(&self, gate: &SmoothBursty<NoClock>) -> i128 {
+        let stored = gate.stored_at(Tick::ZERO) * (1_u64 << self.digits) as f64;
+        assert_eq!(stored.fract(), 0.0, "it is on the grid");
+        stored as i128
+    }
+
+    /// One call of `n` at `now`, judged by what was before and what is after: the next free tick,
+    /// and what is stored. All is in permits times 10^9 times `2^digits`.
+    fn check(&self, before: (u64, i128), now: u64, n: u64, after: (u64, i128)) {
+        let scale = i128::from(SECOND);
+        let full = (self.rate * scale) << self.digits;
+        let came = (i128::from(now.saturating_sub(before.0)) * self.rate) << self.digits;
+        let had = (before.1 * scale + came).min(full);
+        let wanted = (i128::from(n) * scale) << self.digits;
+        let (spent, start) = (had.min(wanted), before.0.max(now));
+        // Stored: never more and hardly less, but for the last digit of what came.
+        let (left, kept) = (had - spent, after.1 * scale);
+        let inexact = came.min(full) >> 51;
+        assert!(kept <= left + inexact, "{kept} of {left}");
+        assert!(kept + 2 * scale + inexact >= left, "{kept} of {left}");
+        // The cost, as permits: what the next one waits for pays for all that was not stored.
+        let fresh = wanted - spent;
+        let paid = (i128::from(after.0 - start) * self.rate) << self.digits;
+        let nanosecond = self.rate << self.digits;
+        // But for the last digit of a double, and for what the store may have lost.
+        let least = fresh - (fresh >> 50) - inexact;
+        let most = fresh + nanosecond + (fresh >> 50) + 2 * scale + inexact;
+        assert!((least..=most).contains(&paid), "{paid} for {fresh}");
+    }
+}
+
+#[test]
+fn each_step_is_exact() {
+    let mut random = Random(5);
+    for rate in [
+        1,
+        2,
+        3,
+        7,
+        10,
+        97,
+        1_000,
+        12_345,
+        3_000_000,
+        700_000_001,
+        4_000_000_000,
+    ] {
+        let exact = Exact::new(rate);
+        let gate = bursty(f64::from(rate)).max_burst(Duration::from_secs(1));
+        let gate = gate.expect("a store");
+        let (mut now, interval) = (0_u64, SECOND / u64::from(rate) + 1);
+        for _ in 0..CALLS {
+            let next = gate.next_free_at(Tick::ZERO).as_nanos();
+            now = match random.below(6) {
+                0 => now,
+                1 => next,
+                2 => next + random.upto(2 * SECOND),
+                3 => next.saturating_sub(random.below(interval)),
+                4 => now + random.below(2 * interval),
+                _ => now + random.upto(SECOND),
+            };
+            let n = match random.below(4) {
+                0 => 1 + random.upto(2 * u64::from(rate)),
+                _ => 1 + random.below(3),
+            };
+            let before = (next, exact.stored(&gate));
+            let turn = gate.reserve_at(n, tick(now)).expect("a turn");
+            assert_eq!(turn.due(), tick(next.max(now)));
+            let after = gate.next_free_at(Tick::ZERO).as_nanos();
+            exact.check(before, now, n, (after, exact.stored(&gate)));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The smooth limiters give the turns that their definitions give, whatever they are asked, and
+//! threads that take turns together are never early together.
+
+mod bad_input;
+mod exact;
+mod examples;
+mod known_failures;
+mod threads;
+mod warming;
+
+use std::time::Duration;
+
+use tollgate::{NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+
+fn bursty(rate: f64) -> SmoothBursty<NoClock> {
+    SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
+}
+
+fn warming_up(rate: f64, warm_up: Duration) -> SmoothWarmingUp<NoClock> {
+    SmoothWarmingUp::started_at(rate, warm_up, NoClock, Tick::ZERO).expect("a rate")
+}

@@ -1,0 +1,106 @@
+//! What these tests share: clocks that stand still, futures polled by hand, and threads.
+
+mod clocks;
+#[path = "../../support/deadline.rs"]
+mod deadline;
+#[path = "../../support/random.rs"]
+mod random;
+pub(crate) mod storm;
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
+
+pub(crate) use clocks::{Counting, HalfAsleep, Leaping};
+pub(crate) use deadline::deadline;
+pub(crate) use random::Random;
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+pub(crate) const fn tick(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}
+
+pub(crate) fn millis(tick: Tick) -> u64 {
+    tick.as_nanos() / 1_000_000
+}
+
+/// A token bucket that blocks no thread: a thread that waits moves the clock on.
+pub(crate) type Bucket = Limiter<TokenBucket, Leaping>;
+
+/// A token bucket, and the clock that it is on.
+pub(crate) fn bucket(quota: Quota) -> (ManualClock, Bucket) {
+    let clock = ManualClock::new();
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    (clock.clone(), Limiter::with_clock(bucket, Leaping(clock)))
+}
+
+/// A waker that counts how often it wakes.
+#[derive(Default)]
+pub(crate) struct Bell(AtomicU64);
+
+impl Bell {
+    pub(crate) fn rung(&self) -> u64 {
+        self.0.load(SeqCst)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+pub(crate) fn poll_by<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(waker))
+}
+
+pub(crate) fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_by(future, Waker::noop())
+}
+
+/// Runs a future. Whenever it waits, the clock goes to the next tick for which one sleeps.
+pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
+    let mut future = pin!(future);
+    for _ in 0..100_000 {
+        if let Poll::Ready(done) = poll(future.as_mut()) {
+            return done;
+        }
+        clock.set(clock.next_sleeper().expect("it waits for the clock"));
+    }
+    panic!("it has been woken in vain a hundred thousand times");
+}
+
+/// What threads return that start at the same moment.
+pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    on_threads_while(threads, work, |_| false)
+}
+
+/// The same, while `go_on` is told how many have ended, until it says no.
+pub(crate) fn on_threads_while<T: Send>(
+    threads: u64,
+    work: impl Fn(u64) -> T + Sync,
+    mut go_on: impl FnMut(u64) -> bool,
+) -> Vec<T> {
+    let start = Barrier::new(threads as usize + 1);
+    thread::scope(|scope| {
+        let (work, start) = (&work, &start);
+        let begin = |id| {
+            scope.spawn(move || {
+                start.wait();
+                work(id)
+            })
+        };
+        let workers: Vec<_> = (0..threads).map(begin).collect();
+        start.wait();
+        let ended = || workers.iter().filter(|worker| worker.is_finished()).count();
+        while go_on(ended() as u64) {}
+        let outcomes = workers.into_iter().map(|worker| worker.join());
+        outcomes.map(|outcome| outcome.expect("no panic")).collect()
+    })
+}

@@ -1,0 +1,145 @@
+//! Threads that wait.
+
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{
+    Adjustable, Clock, Denied, Granted, LeakyBucket, Limiter, Pacer, Quota, TokenBucket,
+    WaitingRoom,
+};
+
+use crate::support::{
+    Counting, Leaping, bucket, deadline, millis, on_threads, on_threads_while, tick,
+};
+
+const WAITERS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
+const MS: u64 = 1_000_000;
+
+#[test]
+fn many_threads_read_the_clock_twice_each_and_end_when_they_should() {
+    deadline("threads that wait for a manual clock", || {
+        let counting = Counting::default();
+        let bucket = TokenBucket::new(Quota::per_second(1000).burst(1)).expect("a quota");
+        let gate = Limiter::with_clock(bucket, counting.clone());
+        assert_eq!(counting.readings(), 1);
+        let wait = |_| {
+            let granted = gate.acquire().expect("it will be there");
+            assert!(counting.clock.now() >= granted.at(), "early: {granted:?}");
+            granted.at()
+        };
+        let mut ends = on_threads_while(WAITERS, wait, |ended| {
+            match counting.clock.next_sleeper() {
+                Some(tick) => counting.clock.set(tick.max(counting.clock.now())),
+                None => thread::yield_now(),
+            }
+            ended < WAITERS
+        });
+        // One thread need not sleep.
+        assert_eq!(counting.readings(), 2 * WAITERS - 1);
+        // The clock stops at each tick that a thread waits for, so no permit is late.
+        ends.sort();
+        let dues: Vec<_> = (0..WAITERS).map(|place| tick(place * MS)).collect();
+        assert_eq!(ends, dues);
+    });
+}
+
+#[test]
+fn threads_that_need_not_wait_take_each_permit_once() {
+    const BURST: usize = 10_000;
+    let (_, gate) = bucket(Quota::per_hour(1).burst(BURST as u64));
+    let adjustable = Adjustable::with_clock(*gate.algorithm(), gate.clock().clone());
+    let taken = on_threads(4, |_| {
+        let calls = (0..BURST).map(|_| gate.acquire_timeout(1, Duration::ZERO));
+        let changed = (0..BURST).map(|_| adjustable.acquire_timeout(1, Duration::ZERO));
+        [
+            calls.filter(Result::is_ok).count(),
+            changed.filter(Result::is_ok).count(),
+        ]
+    });
+    let sums = [0, 1].map(|gate| taken.iter().map(|taken| taken[gate]).sum::<usize>());
+    assert_eq!(sums, [BURST; 2]);
+}
+
+#[test]
+fn each_verb_that_blocks_returns_at_its_tick() {
+    let (clock, second) = (Leaping::default(), Duration::from_secs(1));
+    let quota = Quota::per_second(10).burst(2);
+    let gate = Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone());
+    let room = WaitingRoom::for_wait(&gate, second);
+    let verbs: [&dyn Fn() -> Result<Granted, Denied>; 6] = [
+        &|| gate.acquire_n(2),
+        &|| gate.acquire(),
+        &|| gate.acquire_n(2),
+        &|| gate.acquire_timeout(1, second),
+        &|| room.enter(1),
+        &|| gate.reserve(1).map(|reserved| reserved.wait()),
+    ];
+    let check = |granted: Granted, ms: u64| {
+        assert_eq!((granted.at(), clock.now()), (tick(ms * MS), tick(ms * MS)));
+    };
+    for (verb, ms) in verbs.iter().zip([0, 100, 300, 400, 500, 600]) {
+        check(verb().expect("it will be there"), ms);
+    }
+    let queue = LeakyBucket::queue(quota).expect("a quota");
+    let queue = Limiter::with_clock(queue, clock.clone());
+    let adjustable =
+        Adjustable::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone());
+    assert!(adjustable.acquire_n(2).is_ok());
+    for ms in [600, 700, 800] {
+        check(queue.acquire().expect("it is let out"), ms);
+    }
+    // Two permits came meanwhile.
+    for (n, ms) in [(2, 800), (1, 900), (2, 1100)] {
+        check(adjustable.acquire_timeout(n, second).expect("in time"), ms);
+    }
+    let pacer = Pacer::with_clock(Quota::per_second(10), 0, clock.clone()).expect("a quota");
+    for ms in [1100, 1200, 1300] {
+        assert_eq!(pacer.take(), Ok(tick(ms * MS)));
+        assert_eq!(clock.now(), tick(ms * MS));
+    }
+}
+
+#[test]
+fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(2));
+    let adjustable = Adjustable::with_clock(*gate.algorithm(), gate.clock().clone());
+    let kept = |longest: u64| {
+        let longest = Duration::from_millis(longest);
+        let denials = [
+            gate.acquire_timeout(1, longest).unwrap_err(),
+            gate.reserve_within(1, longest).map(drop).unwrap_err(),
+            adjustable.acquire_timeout(1, longest).unwrap_err(),
+            adjustable.reserve_within(1, longest).map(drop).unwrap_err(),
+        ];
+        denials.map(|denied| denied.retry_after().expect("a time").as_millis())
+    };
+    for _ in 0..2 {
+        assert!(gate.acquire_timeout(2, Duration::ZERO).is_ok());
+        assert!(adjustable.acquire_timeout(2, Duration::ZERO).is_ok());
+        // What is refused takes nothing.
+        assert_eq!((kept(0), kept(0), kept(99)), ([100; 4], [100; 4], [1; 4]));
+        clock.advance(Duration::from_millis(200));
+    }
+    let reserved = gate.reserve_within(2, Duration::ZERO).expect("two");
+    assert_eq!(millis(reserved.due()), 400);
+}
+
+#[test]
+fn what_can_never_be_is_said_at_once() {
+    let (_, gate) = bucket(Quota::per_second(10).burst(2));
+    let adjustable = Adjustable::with_clock(*gate.algorithm(), gate.clock().clone());
+    for denied in [
+        gate.acquire_n(3).map(drop),
+        gate.acquire_timeout(3, Duration::MAX).map(drop),
+        gate.reserve(3).map(drop),
+        gate.reserve_within(3, Duration::MAX).map(drop),
+        adjustable.acquire_n(3).map(drop),
+        adjustable.reserve(3).map(drop),
+    ] {
+        assert_eq!(denied, Err(Denied::never(3, 2)));
+    }
+    assert_eq!((gate.available(), adjustable.available()), (2, 2));
+    // And neither will be what is beyond the clock's end.
+    gate.charge(u64::MAX);
+    assert!(matches!(gate.acquire(), Err(Denied::Stuck { .. })));
+}

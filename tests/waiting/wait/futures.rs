@@ -1,0 +1,170 @@
+//! Futures that wait.
+
+use std::cell::Cell;
+use std::future::Ready;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tollgate::history::{Bounded, History, Log};
+use tollgate::{Clock, Jitter, Limiter, On, Quota, Timer, TokenBucket, TokioTimer};
+
+use crate::support::storm::{WAITERS, on_both_runtimes, rage};
+use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
+
+#[test]
+fn thousands_of_futures_end_in_order_and_when_they_should() {
+    const FUTURES: u64 = if cfg!(debug_assertions) {
+        10_000
+    } else {
+        100_000
+    };
+    let counting = Counting::default();
+    let bucket = TokenBucket::new(Quota::per_second(10_000).burst(10)).expect("a quota");
+    let gate = Limiter::with_clock(bucket, counting.clone());
+    assert_eq!(counting.readings(), 1);
+    let on = gate.on(&counting.clock);
+    let mut waiting: FuturesUnordered<_> = (0..FUTURES).map(|_| on.acquire()).collect();
+    for place in 0..FUTURES {
+        let ended = run(&counting.clock, waiting.next()).expect("one more");
+        // Ten at once, and then ten thousand a second.
+        let due = tick((place + 1).saturating_sub(10) * 100_000);
+        assert_eq!(ended.map(|granted| granted.at()), Ok(due));
+        assert_eq!(counting.clock.now(), due);
+    }
+    assert_eq!(counting.readings(), 2 * FUTURES - 10);
+}
+
+#[test]
+fn a_future_that_is_woken_early_sleeps_again() {
+    let (clock, gate) = bucket(Quota::per_second(1).burst(1));
+    let on = gate.on(HalfAsleep(&clock));
+    assert!(poll(pin!(on.acquire())).is_ready());
+    let granted = run(&clock, on.acquire()).expect("it will be there");
+    assert_eq!((granted.at(), clock.now()), (tick(SECOND), tick(SECOND)));
+}
+
+/// A timer that is over at once must not hold the executor forever.
+#[test]
+fn a_timer_that_does_not_sleep_gives_way() {
+    struct AtOnce(Cell<u64>);
+
+    impl Timer for &AtOnce {
+        type Sleep = Ready<()>;
+
+        fn sleep(&self, _: Duration) -> Ready<()> {
+            self.0.set(self.0.get() + 1);
+            assert!(self.0.get() < 1000, "so many sleeps in one poll");
+            std::future::ready(())
+        }
+    }
+
+    let (_, gate) = bucket(Quota::per_second(1).burst(1));
+    assert!(gate.try_acquire().is_ok());
+    let timer = AtOnce(Cell::new(0));
+    let on = gate.on(&timer);
+    assert!(poll(pin!(on.acquire())).is_pending());
+}
+
+#[test]
+fn a_future_that_is_dropped_gives_its_place_to_the_next() {
+    let (clock, gate) = bucket(Quota::per_second(1).burst(1));
+    let on = gate.on(&clock);
+    assert!(poll(pin!(on.acquire())).is_ready());
+    for _ in 0..2 {
+        let mut waits = Box::pin(on.acquire());
+        assert!(poll(waits.as_mut()).is_pending());
+        assert_eq!(
+            (clock.sleepers(), clock.next_sleeper()),
+            (1, Some(tick(SECOND)))
+        );
+        drop(waits);
+        assert_eq!(clock.sleepers(), 0);
+        // One that was never polled has taken nothing.
+        drop(on.acquire_n(1));
+    }
+}
+
+#[test]
+fn what_has_ended_takes_no_more() {
+    let (clock, gate) = bucket(Quota::per_second(1).burst(3));
+    let on = gate.on(&clock);
+    let mut waits = pin!(on.acquire());
+    for _ in 0..3 {
+        assert!(poll(waits.as_mut()).is_ready());
+        assert_eq!(gate.available(), 2);
+    }
+}
+
+#[test]
+fn what_is_dropped_after_a_reset_brings_nothing() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(2));
+    let on = gate.on(&clock);
+    let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(on.acquire())).collect();
+    let polled = waiting.iter_mut().map(|waits| poll(waits.as_mut()));
+    assert_eq!(polled.filter(Poll::is_ready).count(), 2);
+    gate.reset();
+    // No time passes. All that wait are dropped, one after the other.
+    let mut goes = 0;
+    for waits in waiting {
+        goes += gate.take_up_to(100).n();
+        drop(waits);
+    }
+    // Besides the two a burst for the reset.
+    assert!(goes <= 2, "{goes} at one tick");
+}
+
+#[test]
+fn decades_fit_into_tokios_timer() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let _inside = runtime.enter();
+    let year = Duration::from_secs(365 * 86_400);
+    let gate = Limiter::token_bucket(Quota::per(1, year).burst(1)).expect("a quota");
+    assert!(gate.try_acquire().is_ok());
+    for jitter in [Jitter::NONE, Jitter::up_to(Duration::MAX)] {
+        let on = gate.on(TokioTimer).jitter(jitter);
+        let mut all: Vec<_> = (0..40).map(|_| Box::pin(on.acquire())).collect();
+        assert!(
+            all.iter_mut()
+                .all(|waits| poll(waits.as_mut()).is_pending())
+        );
+    }
+}
+
+#[test]
+fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
+    deadline("a storm of waiting futures", || {
+        on_both_runtimes(|spawn| {
+            let (clock, gate) = bucket(Quota::per_second(1000).burst(5));
+            let (gate, served) = (Arc::new(gate), Arc::new(Mutex::new(Log::new())));
+            let jobs = (0..WAITERS).map(|i| {
+                let on = On::new(Arc::clone(&gate), clock.clone());
+                let served = Arc::clone(&served);
+                Box::pin(async move {
+                    let granted = on.acquire_n(i % 3 + 1).await.expect("it will be there");
+                    assert!(on.gate().now() >= granted.at(), "early");
+                    served.lock().expect("no panic").granted(&granted);
+                }) as _
+            });
+            let go_on = || match clock.next_sleeper() {
+                Some(tick) => clock.set(tick.max(clock.now())),
+                None => std::thread::yield_now(),
+            };
+            rage(spawn, jobs, || clock.sleepers(), go_on);
+            let served = std::mem::take(&mut *served.lock().expect("no panic"));
+            assert!(served.len() as u64 >= WAITERS / 2);
+            let history: History = [served].into_iter().collect();
+            history.check(&gate.algorithm().bound()).expect("the bound");
+            assert_eq!(clock.sleepers(), 0);
+            // And the bucket is as full as ever when it has had the time.
+            clock.advance(Duration::from_secs(60));
+            assert_eq!(gate.available(), 5);
+        });
+    });
+}

@@ -1,0 +1,11 @@
+//! Waiting: in the order of arrival, never early, one sleep each.
+
+mod blocking;
+mod bytes;
+mod futures;
+mod jitter;
+mod pacer;
+mod reservations;
+mod room;
+mod sleepers;
+mod streams;

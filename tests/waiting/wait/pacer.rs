@@ -1,0 +1,61 @@
+//! A pacer beside the rule that it keeps: the next piece of work begins an interval after the one
+//! before, or, if none came for longer than the slack, the slack ago.
+
+use std::time::Duration;
+
+use tollgate::{Clock, ManualClock, NoClock, Pacer, Quota};
+
+use crate::support::{Random, SECOND, tick};
+
+const STEPS: u64 = if cfg!(debug_assertions) {
+    4_000
+} else {
+    40_000
+};
+
+#[test]
+fn it_spaces_work_by_the_rule() {
+    let third = Pacer::with_slack(Quota::per_second(3), 0).expect("a quota");
+    assert_eq!(third.interval().as_nanos(), 333_333_333);
+    for (interval, slack) in [(10, 0), (10, 10), (1_000_000, 10), (7, 3), (1, 100)] {
+        let quota = Quota::per(1, Duration::from_nanos(interval));
+        let mut random = Random(interval * 31 + slack);
+        for start in [0, SECOND + 7] {
+            let pacer = Pacer::with_clock(quota, slack, NoClock).expect("a quota");
+            assert_eq!((pacer.interval(), pacer.slack()), (quota.period(), slack));
+            // When the last piece of work began, or could have.
+            let (mut last, mut now) = (None, start);
+            for _ in 0..STEPS {
+                now += match random.below(8) {
+                    0..=3 => 0,
+                    4 | 5 => random.below(2 * interval),
+                    6 => interval,
+                    _ => random.below((slack + 3) * 2 * interval),
+                };
+                let next = match last {
+                    None => now,
+                    Some(last) if now > last + (slack + 1) * interval => now - slack * interval,
+                    Some(last) => last + interval,
+                };
+                last = Some(next);
+                let due = pacer.reserve_at(tick(now)).expect("in time").due();
+                assert_eq!(due, tick(next.max(now)), "at {now}, {interval}, {slack}");
+            }
+        }
+    }
+}
+
+#[test]
+fn it_keeps_its_rate_though_each_piece_of_work_begins_late() {
+    const LATE: Duration = Duration::from_micros(150);
+    let clock = ManualClock::new();
+    let pacer = Pacer::with_clock(Quota::per_second(1000), 10, clock.clone()).expect("a quota");
+    for _ in 0..=10_000 {
+        let due = pacer.reserve().expect("the clock goes on").due();
+        if due > clock.now() {
+            clock.set(due.saturating_add(LATE));
+        }
+    }
+    // A thousandth of a second each, and one wake-up late.
+    assert!(clock.now() <= tick(10 * SECOND).saturating_add(LATE));
+}

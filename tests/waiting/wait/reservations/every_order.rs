@@ -1,0 +1,151 @@
+//! Every order of a few verbs on small buckets, and after each verb the bound over every interval:
+//! of what goes at the tick at which it is due, net of what came back afterwards.
+
+use std::time::Duration;
+
+use tollgate::{Granted, LeakyBucket, Quota, Reserve, Tick, TokenBucket};
+
+use crate::support::tick;
+
+/// How many more verbs are tried in release builds. Five found all wrong rules for what comes back.
+const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };
+
+const INTERVAL_NS: u64 = 2;
+
+/// What a caller holds.
+#[derive(Clone, Copy)]
+struct Held {
+    granted: Granted,
+    /// What goes of it.
+    goes: u64,
+    is_live: bool,
+}
+
+/// All that is done to one word.
+struct Search<'a, A> {
+    algorithm: &'a A,
+    /// At most so many at once, and one more every `INTERVAL_NS`.
+    burst: u64,
+    /// At most so many are asked for.
+    largest: u64,
+    held: Vec<Held>,
+    /// What came back after it was due, and when.
+    came_back: Vec<(Tick, u64)>,
+    /// When, which one was cancelled if it was not a new one, how many permits, and the word then.
+    done: Vec<(u64, Option<usize>, u64, u64)>,
+    cancelled_in_line: u64,
+}
+
+impl<A: Reserve> Search<'_, A> {
+    /// Every interval that begins and ends when a caller goes.
+    fn check(&self) {
+        let going = || self.held.iter().filter(|held| held.goes > 0);
+        for (first, last) in going().flat_map(|first| going().map(move |last| (first, last))) {
+            let (a, b) = (first.granted.due(), last.granted.due());
+            if a > b {
+                continue;
+            }
+            let inside = going().filter(|held| (a..=b).contains(&held.granted.due()));
+            let goes: u64 = inside.map(|held| held.goes).sum();
+            let back = self.came_back.iter().filter(|(at, _)| (a..=b).contains(at));
+            let back: u64 = back.map(|(_, n)| n).sum();
+            let length = b.as_nanos() - a.as_nanos();
+            assert!(
+                goes.saturating_sub(back) * INTERVAL_NS <= self.burst * INTERVAL_NS + length,
+                "{goes} less {back} from {a:?} to {b:?} after {:?}",
+                self.done
+            );
+        }
+    }
+
+    fn go_on(&mut self, word: u64, now: u64, steps: u32) {
+        self.check();
+        if steps == 0 {
+            return;
+        }
+        for n in 1..=self.largest {
+            self.reserve(n, word, now, steps - 1);
+        }
+        for which in 0..self.held.len() {
+            for n in 1..=self.held[which].granted.n() {
+                if self.held[which].is_live {
+                    self.cancel(which, n, word, now, steps - 1);
+                }
+            }
+        }
+        for by in [1, INTERVAL_NS] {
+            self.go_on(word, now + by, steps - 1);
+        }
+    }
+
+    fn reserve(&mut self, n: u64, word: u64, now: u64, steps: u32) {
+        let reserved = self.algorithm.reserve(word, tick(now), n, Tick::MAX);
+        let (next, granted) = reserved.expect("it is due some time");
+        assert!(granted.due() >= tick(now));
+        self.done.push((now, None, n, next));
+        let (goes, is_live) = (n, true);
+        self.held.push(Held {
+            granted,
+            goes,
+            is_live,
+        });
+        self.go_on(next, now, steps);
+        self.held.pop();
+        self.done.pop();
+    }
+
+    fn cancel(&mut self, which: usize, n: u64, word: u64, now: u64, steps: u32) {
+        let (now_tick, held) = (tick(now), self.held[which]);
+        let (next, kept, back) = self.algorithm.cancel(word, now_tick, &held.granted, n);
+        assert!(back <= n && next <= word && kept.due() <= held.granted.due());
+        assert_eq!(kept.n(), held.granted.n() - n);
+        self.done.push((now, Some(which), n, next));
+        let credits = self.came_back.len();
+        self.held[which].is_live = false;
+        if held.granted.due() > now_tick {
+            self.cancelled_in_line += 1;
+            self.held[which].goes -= n;
+            self.held[which].granted = kept;
+        } else {
+            self.came_back.push((now_tick, back));
+        }
+        self.go_on(next, now, steps);
+        self.came_back.truncate(credits);
+        self.held[which] = held;
+        self.done.pop();
+    }
+}
+
+fn try_every_order(algorithm: &impl Reserve, burst: u64, largest: u64, steps: u32) {
+    let mut search = Search {
+        algorithm,
+        burst,
+        largest,
+        held: Vec::new(),
+        came_back: Vec::new(),
+        done: Vec::new(),
+        cancelled_in_line: 0,
+    };
+    search.go_on(0, 0, steps + MORE);
+    assert!(search.cancelled_in_line > 20);
+}
+
+fn quota(burst: u64) -> Quota {
+    Quota::per(1, Duration::from_nanos(INTERVAL_NS)).burst(burst)
+}
+
+#[test]
+fn what_goes_of_a_token_bucket_is_never_early() {
+    for (burst, steps) in [(1, 6), (2, 6), (3, 5)] {
+        let bucket = TokenBucket::new(quota(burst)).expect("a quota");
+        try_every_order(&bucket, burst, burst, steps);
+    }
+}
+
+#[test]
+fn what_goes_of_a_queue_leaves_at_the_rate() {
+    for (burst, free) in [(1, 0), (3, 0), (3, 1), (4, 2), (4, 3)] {
+        let queue = LeakyBucket::queue(quota(burst)).expect("a quota");
+        try_every_order(&queue.free(free), free + 1, (free + 1).min(burst), 5);
+    }
+}

@@ -1,0 +1,82 @@
+//! Reservations: what is kept of them obeys the bound at the ticks at which it is due, whatever is
+//! cancelled in whatever order.
+
+mod every_order;
+mod known_failures;
+mod search;
+mod steps;
+mod threads;
+
+use tollgate::{Quota, Tick};
+
+use crate::support::{SECOND, bucket, tick};
+
+const YEAR: u64 = 365 * 86_400 * SECOND;
+
+/// So many permits every so many nanoseconds: exact rates and others.
+const RATES: [(u64, u64); 16] = [
+    (1, 2),
+    (1, 1_000_000),
+    (1, YEAR),
+    (7, SECOND),
+    (11, SECOND + 7),
+    (13, 7),
+    (13, 10),
+    (13, SECOND),
+    (17, 5),
+    (300, SECOND),
+    (1_000_003, YEAR / 365),
+    (700_000_000, SECOND),
+    (999_999_937, SECOND),
+    (3_000_000_000, SECOND),
+    (9_999_999_967, SECOND),
+    (10_000_000_000, SECOND),
+];
+
+#[test]
+fn what_became_of_a_reservation_is_told() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(3));
+    let line = [3, 1, 1, 3].map(|n| gate.reserve(n).expect("it will be there"));
+    let tenths = |tick: Tick| tick.as_nanos() / (SECOND / 10);
+    assert_eq!(line.each_ref().map(|one| tenths(one.due())), [0, 1, 2, 5]);
+    assert_eq!(
+        line.each_ref().map(|one| one.is_due()),
+        [true, false, false, false]
+    );
+    clock.set(tick(SECOND / 20));
+    let left = line.each_ref().map(|one| one.time_left().as_millis());
+    assert_eq!(
+        (left, line[3].delay().as_millis()),
+        ([0, 50, 150, 450], 500)
+    );
+    let [first, second, middle, last] = line;
+    // One in the middle gives back nothing, since another waits after it. The last one does.
+    for (one, came_back) in [(middle, 0), (gate.reserve(1).expect("a place"), 1)] {
+        let cancelled = one.cancel();
+        assert_eq!(
+            (cancelled.came_back, cancelled.lost),
+            (came_back, 1 - came_back)
+        );
+    }
+    // What the last one keeps is due the sooner.
+    let settled = last.settle(1);
+    assert_eq!(
+        (settled.came_back, settled.lost, settled.charged),
+        (2, 0, 0)
+    );
+    assert_eq!((settled.granted.n(), tenths(settled.granted.due())), (1, 3));
+    let settled = second.settle(3);
+    assert_eq!(
+        (settled.came_back, settled.lost, settled.charged),
+        (0, 0, 2)
+    );
+    assert_eq!((settled.granted.n(), tenths(settled.granted.due())), (1, 1));
+    // When none waits any more, what was refilled meanwhile does not come back again.
+    clock.set(tick(6 * SECOND / 10));
+    assert_eq!(gate.available(), 1);
+    let cancelled = first.cancel();
+    assert_eq!(
+        (cancelled.came_back, cancelled.lost, gate.available()),
+        (0, 3, 1)
+    );
+}

@@ -1,0 +1,70 @@
+//! Threads that reserve, cancel and settle: every permit that was reserved was used, came back or
+//! was declared lost, and what was used keeps the bound at the ticks at which it was due.
+
+use std::time::Duration;
+
+use tollgate::Quota;
+use tollgate::history::{Bounded, History, Log};
+
+use crate::support::{Bucket, Random, bucket, on_threads};
+
+#[derive(Default)]
+struct Sums {
+    reserved: u64,
+    used: u64,
+    came_back: u64,
+    lost: u64,
+}
+
+/// One thread's work. All are at the same tick, so that none uses what it cancels.
+fn work(gate: &Bucket, seed: u64) -> (Log, Sums) {
+    let (mut log, mut sums, mut random) = (Log::new(), Sums::default(), Random(seed));
+    let mut held = Vec::new();
+    for _ in 0..400 {
+        let n = 1 + random.below(gate.quota().burst_size());
+        if let Ok(reservation) = gate.reserve_within(n, Duration::from_millis(50)) {
+            sums.reserved += n;
+            held.push(reservation);
+        }
+        if held.is_empty() || random.one_in(2) {
+            continue;
+        }
+        let one = held.swap_remove(random.below(held.len() as u64) as usize);
+        if one.is_due() {
+            // It may have been used by now.
+            sums.used += one.n();
+            log.granted(&one.granted().when_due());
+        } else {
+            let cancelled = one.cancel();
+            sums.came_back += cancelled.came_back;
+            sums.lost += cancelled.lost;
+        }
+    }
+    for one in held {
+        sums.used += one.n();
+        log.granted(&one.granted().when_due());
+    }
+    (log, sums)
+}
+
+#[test]
+fn every_permit_is_accounted_for_and_the_bound_is_kept() {
+    for (threads, rate, burst) in [(2, 10_000, 7), (8, 7_777, 1), (8, 700, 3)] {
+        let (clock, gate) = bucket(Quota::per_second(rate).burst(burst));
+        let (mut logs, mut all) = (Vec::new(), Sums::default());
+        for round in 0..10 {
+            for (log, sums) in on_threads(threads, |id| work(&gate, round * 64 + id)) {
+                logs.push(log);
+                all.reserved += sums.reserved;
+                all.used += sums.used;
+                all.came_back += sums.came_back;
+                all.lost += sums.lost;
+            }
+            clock.advance(Duration::from_micros(7_321));
+        }
+        assert_eq!(all.used + all.came_back + all.lost, all.reserved);
+        let history: History = logs.into_iter().collect();
+        let summary = history.check(&gate.algorithm().bound()).expect("the bound");
+        assert_eq!(summary.granted, all.used.into());
+    }
+}

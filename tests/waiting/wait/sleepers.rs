@@ -1,0 +1,99 @@
+//! Sleeping by a manual clock, whatever the wakers do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{Clock, ManualClock, ManualSleep, Sleeps, Tick, Timer};
+
+use crate::support::{Bell, deadline, on_threads_while, poll, poll_by};
+
+const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
+
+/// A waker that reads the clock when it goes, as one does that owns the last of a task in which
+/// another sleeps.
+#[test]
+fn a_waker_may_own_a_sleeper() {
+    struct Owns(#[allow(dead_code, reason = "only held")] Mutex<Pin<Box<ManualSleep>>>);
+    impl Wake for Owns {
+        fn wake(self: Arc<Self>) {}
+    }
+    deadline("a waker that is dropped, and locks the sleepers", || {
+        let clock = ManualClock::new();
+        let mut mine = Box::pin(clock.sleep(Duration::from_secs(1)));
+        let mut theirs = Box::pin(clock.sleep(Duration::from_secs(2)));
+        assert!(poll(theirs.as_mut()).is_pending());
+        let waker = Waker::from(Arc::new(Owns(Mutex::new(theirs))));
+        assert!(poll_by(mine.as_mut(), &waker).is_pending());
+        drop(waker);
+        // Moved to another task: the first one ends.
+        assert!(poll(mine.as_mut()).is_pending());
+        assert_eq!(clock.sleepers(), 1);
+    });
+}
+
+#[test]
+fn a_waker_that_panics_takes_no_other_with_it() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            resume_unwind(Box::new("no"));
+        }
+    }
+    let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
+    let [mut a, mut b] = [(); 2].map(|()| Box::pin(clock.sleep(Duration::from_secs(1))));
+    assert!(poll_by(a.as_mut(), &Waker::from(Arc::new(Panics))).is_pending());
+    assert!(poll_by(b.as_mut(), &bell.clone().into()).is_pending());
+    let advance = || clock.advance(Duration::from_secs(1));
+    assert!(catch_unwind(AssertUnwindSafe(advance)).is_err());
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(bell.rung(), 1);
+}
+
+#[test]
+fn the_last_waker_is_woken() {
+    let clock = ManualClock::new();
+    let mut sleep = Box::pin(clock.sleep(Duration::from_secs(1)));
+    let bells = [(); 2].map(|()| Arc::new(Bell::default()));
+    let rung = || bells.each_ref().map(|bell| bell.rung());
+    for bell in &bells {
+        assert!(poll_by(sleep.as_mut(), &bell.clone().into()).is_pending());
+    }
+    assert_eq!(clock.sleepers(), 1);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(rung(), [0, 1]);
+    // Back, and on again.
+    clock.set(Tick::ZERO);
+    assert!(poll_by(sleep.as_mut(), &bells[0].clone().into()).is_pending());
+    clock.set(Tick::MAX);
+    assert_eq!(rung(), [1, 1]);
+    assert!(poll(sleep.as_mut()).is_ready() && poll(sleep.as_mut()).is_ready());
+    drop(sleep);
+    assert_eq!(clock.sleepers(), 0);
+}
+
+#[test]
+fn no_thread_sleeps_for_ever_by_a_clock_that_moves() {
+    deadline("threads that sleep while the clock moves", || {
+        for _ in 0..ROUNDS {
+            let clock = ManualClock::new();
+            let sleep = |id| {
+                for i in 0..200 {
+                    let due = clock
+                        .now()
+                        .saturating_add(Duration::from_nanos(i * (id + 1) % 7));
+                    assert!(clock.sleep_until(due, clock.now()) >= due);
+                }
+            };
+            on_threads_while(4, sleep, |ended| {
+                clock.advance(Duration::from_nanos(1));
+                thread::yield_now();
+                ended < 4
+            });
+            assert_eq!(clock.sleepers(), 0);
+        }
+    });
+}

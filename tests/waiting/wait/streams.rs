@@ -1,0 +1,129 @@
+//! Streams and sinks at a rate.
+
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use futures::{Sink, SinkExt, Stream, StreamExt, sink, stream};
+use tollgate::{Clock, Quota};
+
+use crate::support::{SECOND, bucket, millis, poll, run, tick};
+
+#[test]
+fn a_stream_is_let_through_an_item_an_interval() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(2));
+    let items = gate.on(&clock).stream(stream::iter(0..5));
+    assert_eq!(items.size_hint(), (5, Some(5)));
+    let times = items.map(|item| (item, millis(clock.now())));
+    let seen: Vec<_> = run(&clock, times.collect());
+    assert_eq!(seen, [(0, 0), (1, 0), (2, 100), (3, 200), (4, 300)]);
+}
+
+#[test]
+fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
+    let (sender, receiver) = futures::channel::mpsc::unbounded();
+    let mut items = Box::pin(gate.on(&clock).stream(receiver));
+    assert!(poll(pin!(items.next())).is_pending());
+    assert_eq!(gate.available(), 1);
+    for item in ["a", "b"] {
+        sender.unbounded_send(item).expect("there is room");
+    }
+    assert_eq!(poll(pin!(items.next())), Poll::Ready(Some("a")));
+    // What waits for it is dropped, and comes again: the item is still there.
+    for _ in 0..2 {
+        assert!(poll(pin!(items.next())).is_pending());
+        assert_eq!(
+            (clock.sleepers(), clock.next_sleeper()),
+            (1, Some(tick(SECOND / 10)))
+        );
+    }
+    assert_eq!(items.size_hint(), (1, None));
+    clock.set(tick(SECOND / 10));
+    assert_eq!(poll(pin!(items.next())), Poll::Ready(Some("b")));
+    sender.unbounded_send("c").expect("there is room");
+    assert!(poll(pin!(items.next())).is_pending());
+    drop(items);
+    assert_eq!(clock.sleepers(), 0);
+    let next = gate.reserve(1).expect("its place is free");
+    assert_eq!(next.due(), tick(SECOND / 5));
+}
+
+#[test]
+fn a_stream_goes_on_when_a_stuck_limiter_is_reset() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
+    gate.charge(u64::MAX);
+    let mut items = Box::pin(gate.on(&clock).stream(stream::iter(["a", "b"])));
+    assert!(poll(pin!(items.next())).is_pending());
+    assert_eq!(clock.sleepers(), 1);
+    gate.reset();
+    assert_eq!(poll(pin!(items.next())), Poll::Ready(Some("a")));
+    assert_eq!(clock.sleepers(), 0);
+    // It asks again from time to time.
+    gate.charge(u64::MAX);
+    assert!(poll(pin!(items.next())).is_pending());
+    gate.reset();
+    assert_eq!(run(&clock, items.next()), Some("b"));
+}
+
+#[test]
+fn a_sink_is_ready_when_there_is_a_permit_and_gives_back_what_it_does_not_use() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
+    let mut items = Box::pin(gate.on(&clock).sink(sink::drain::<u8>()));
+    assert!(poll(pin!(items.send(1))).is_ready());
+    assert!(poll(pin!(items.send(2))).is_pending());
+    assert!(run(&clock, items.send(3)).is_ok());
+    assert_eq!(clock.now(), tick(SECOND / 10));
+    clock.set(tick(SECOND / 5));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(items.as_mut().poll_ready(&mut context).is_ready());
+    assert_eq!(gate.available(), 0);
+    drop(items);
+    assert_eq!(gate.available(), 1);
+}
+
+#[test]
+fn a_sink_that_has_failed_or_is_closed_holds_no_permit() {
+    /// Fails when it is asked for the second time.
+    struct Fails(u32);
+
+    impl Sink<u8> for Fails {
+        type Error = ();
+
+        fn poll_ready(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
+            self.0 += 1;
+            Poll::Ready(if self.0 == 2 { Err(()) } else { Ok(()) })
+        }
+
+        fn start_send(self: Pin<&mut Self>, _: u8) -> Result<(), ()> {
+            Ok(())
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), ()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    let (clock, gate) = bucket(Quota::per_second(10).burst(3));
+    let mut context = Context::from_waker(Waker::noop());
+    let mut sink = pin!(gate.on(&clock).sink(Fails(0)));
+    assert_eq!(sink.as_mut().poll_ready(&mut context), Poll::Ready(Err(())));
+    assert_eq!(gate.available(), 3);
+    assert_eq!(sink.as_mut().poll_ready(&mut context), Poll::Ready(Ok(())));
+    assert_eq!(gate.available(), 2);
+    assert_eq!(sink.as_mut().poll_close(&mut context), Poll::Ready(Ok(())));
+    assert_eq!(gate.available(), 3);
+}
+
+#[test]
+fn a_sink_that_is_not_asked_whether_it_is_ready_takes_its_permits_into_debt() {
+    let (clock, gate) = bucket(Quota::per_second(10).burst(3));
+    let mut sink = pin!(gate.on(&clock).sink(sink::drain::<u8>()));
+    for _ in 0..100 {
+        sink.as_mut().start_send(1).expect("a drain takes all");
+    }
+    assert_eq!(gate.charge(0).debt(), 97);
+}
