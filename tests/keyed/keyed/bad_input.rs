@@ -1,0 +1,157 @@
+//! Bad input gets an error that names the field, or an answer; never a panic, nor more than the bound.
+
+use std::time::Duration;
+
+use tollgate::{
+    ConfigError, Denied, Keep, Keyed, ManualClock, Overflow, Quota, Requota, Tick, TokenBucket,
+};
+
+use crate::support::{bucket, every, tick};
+
+fn several(plans: usize) -> Result<Keyed<TokenBucket, ManualClock>, ConfigError> {
+    Keyed::with_plans(vec![bucket("5/h"); plans], 10, ManualClock::new())
+}
+
+#[test]
+fn capacities_that_there_can_not_be_are_errors() {
+    let made = |capacity| Keyed::new(bucket("5/h"), capacity).map(|_| ());
+    assert_eq!(made(0), Err(ConfigError::ZeroCapacity));
+    // More than has an address, and more than there is memory for.
+    let max = usize::MAX >> 6;
+    for capacity in [usize::MAX, usize::MAX / 2, max + 1, max, max / 2, max >> 8] {
+        let error = ConfigError::CapacityTooLarge { capacity, max };
+        assert_eq!(made(capacity), Err(error));
+        assert_eq!(error.field(), "capacity");
+        assert!(error.to_string().contains(&capacity.to_string()), "{error}");
+    }
+    for capacity in [1, 2, 1000, 100_000] {
+        assert_eq!(made(capacity), Ok(()));
+    }
+}
+
+#[test]
+fn too_few_or_too_many_plans_are_errors() {
+    assert_eq!(several(0).map(|_| ()), Err(ConfigError::ZeroPlans));
+    for plans in [1, 2, 8] {
+        assert_eq!(several(plans).expect("a table").plans(), plans);
+    }
+    for plans in [9, 10, 1000] {
+        let error = several(plans).map(|_| ()).expect_err("too many");
+        let is_right = matches!(error, ConfigError::TooManyPlans { plans: 9.., max: 8 });
+        assert!(is_right && error.field() == "plans", "{error}");
+    }
+    // Of plans without end no more are asked for than are needed to know.
+    let endless = std::iter::repeat(bucket("5/h"));
+    assert!(Keyed::with_plans(endless, 10, ManualClock::new()).is_err());
+}
+
+/// Everything is denied for good, and nothing recorded.
+#[test]
+fn a_plan_that_there_is_not_grants_nothing() {
+    for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
+        let gate = several(2).expect("a table").with_overflow(overflow);
+        let granted = gate.try_acquire("key").expect("it is fresh");
+        for plan in [2, 7, 8, 9, 63, 255, 256, 257, 512, usize::MAX] {
+            let of_plan = gate.plan(plan);
+            let mut outcomes = [Err(Denied::busy(1)); 2];
+            let done = of_plan.check_many(&["key", "new"], &mut outcomes);
+            done.expect("as long");
+            let zero = of_plan.try_acquire_n("new", 0);
+            for outcome in [of_plan.try_acquire("key"), zero, outcomes[0], outcomes[1]] {
+                let denied = outcome.expect_err("no such plan");
+                assert!(denied.is_permanent(), "{denied}");
+            }
+            let key = of_plan.key("new");
+            assert!(key.ban(Tick::MAX).is_err() && key.reserve(1).is_err());
+            let had = (key.take_up_to(3).n(), key.undo(granted), key.refund(1));
+            assert_eq!(had, (0, 0, 0));
+            let no = ConfigError::NoSuchPlan { plan, plans: 2 };
+            let changed = of_plan.set_quota(Quota::per_hour(6), Keep::Fresh);
+            assert_eq!((changed, of_plan.quota()), (Err(no), Err(no)));
+        }
+        assert_eq!((gate.len(), gate.stats().tracked), (1, 1));
+        assert_eq!(gate.key("key").available(), 4);
+    }
+}
+
+#[test]
+fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
+    let gate = several(1).expect("a table");
+    for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
+        let asked = vec!["key"; keys];
+        let mut said = vec![Err(Denied::busy(7)); outcomes];
+        let error = gate.check_many(&asked, &mut said);
+        assert_eq!(error, Err(ConfigError::OutcomesLength { keys, outcomes }));
+        assert!(said.iter().all(|said| *said == Err(Denied::busy(7))));
+    }
+    assert!(gate.is_empty());
+    assert_eq!(gate.check_many::<&str>(&[], &mut []), Ok(()));
+}
+
+#[test]
+fn quotas_that_can_not_be_are_errors_and_change_nothing() {
+    let gate = several(1).expect("a table");
+    let granted = gate.try_acquire_n("key", 2).expect("it is fresh");
+    for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
+        for (quota, error) in [
+            (Quota::per_second(0), ConfigError::ZeroPermits),
+            (Quota::per(5, Duration::ZERO), ConfigError::ZeroPeriod),
+            (Quota::per_second(5).burst(0), ConfigError::ZeroBurst),
+        ] {
+            assert_eq!(gate.set_quota(quota, keep), Err(error));
+        }
+        let too_large = Quota::per_day(1).burst(u64::MAX);
+        assert!(gate.set_quota(too_large, keep).is_err());
+    }
+    assert_eq!(gate.plan(0).quota(), Ok(Quota::per_hour(5)));
+    let key = gate.key("key");
+    assert_eq!((key.available(), key.undo(granted)), (3, 2));
+}
+
+/// 0, 1, all there can be and around what matters.
+const COUNTS: [u64; 8] = [0, 1, 2, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 1, u64::MAX];
+
+/// From the clock's first moment to its last.
+fn ticks() -> impl Iterator<Item = Tick> {
+    let around = [0, 1, 1 << 32, 1 << 60, 1 << 61, 1 << 63, u64::MAX];
+    let around = around.map(|at: u64| [at.saturating_sub(1), at]);
+    around.into_iter().flatten().map(tick)
+}
+
+/// Every verb of every algorithm, with every count, at ticks that go forwards and back, on new keys and old ones.
+#[test]
+fn any_count_at_any_tick_is_answered() {
+    for algorithm in every() {
+        let plans = [algorithm, algorithm];
+        let gate = Keyed::with_plans(plans, 10, ManualClock::new()).expect("a table");
+        let mut answered = 0_u64;
+        for (first, from) in ticks().enumerate() {
+            for (second, to) in ticks().enumerate() {
+                for (turn, n) in COUNTS.into_iter().enumerate() {
+                    let key = (first * 7 + second * 3 + turn) % 50;
+                    let view = gate.plan(turn % 2).key(&key);
+                    let granted = view.at(from).take_up_to(n);
+                    let _ = view.at(to).try_acquire_n(n);
+                    answered += view.at(from).available() + view.at(to).undo(granted);
+                    answered += view.at(to).level().ceil() % 2;
+                    let wait = view.at(from).time_until(n);
+                    answered += u64::from(wait.is_some() && view.at(to).is_idle());
+                    match (first + second + turn) % 16 {
+                        0 => answered += view.at(to).charge(n).debt() % 2,
+                        1 => answered += view.at(from).refund(n) % 2,
+                        2 => view.ban(to).expect("there is room"),
+                        3 => view.at(to).reset(),
+                        4 => answered += u64::from(view.forget()),
+                        _ => {}
+                    }
+                }
+                let quota = Quota::per(1 + second as u64, algorithm.quota().period());
+                let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][second % 3];
+                gate.plan(0).set_quota_at(quota, keep, to).expect("a quota");
+            }
+        }
+        let stats = gate.stats();
+        assert!(answered > 0 && stats.tracked <= 50, "{stats:?} {algorithm}");
+        assert_eq!((stats.evicted, stats.no_room), (0, 0));
+    }
+}

@@ -1,0 +1,144 @@
+//! A banned key gets nothing until the tick that was said, whatever comes back or changes meanwhile, and then what it
+//! would get after a burst.
+
+use std::time::Duration;
+
+use tollgate::keyed::Key;
+use tollgate::{AnyAlgorithm, Keep, ManualClock, Overflow, Quota, Requota, Tick};
+
+use crate::support::{
+    NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, table, tick,
+    with_plans,
+};
+
+/// Nothing is there for a while, and nothing can be given back.
+fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgorithm) {
+    let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
+    for now in between.chain([until - 1]) {
+        let view = key.at(tick(now));
+        assert!(view.try_acquire().is_err(), "{now} before {until}, {of}");
+        let taken = view.take_up_to(5);
+        let had = (taken.n(), view.available(), view.refund(3));
+        assert_eq!((had, view.undo(taken)), ((0, 0, 0), 0), "{now}, {of}");
+    }
+}
+
+#[test]
+fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_burst() {
+    for algorithm in every() {
+        let period = period(&algorithm);
+        for bans in [[1; 3], [period / 3; 3], [7 * period + 13, 2, period]] {
+            let gate = table(algorithm);
+            let until = NOW + bans[0];
+            let before = gate.key("key").take_up_to(1);
+            for past in [0, 1, NOW - 1, NOW] {
+                gate.ban("nobody", tick(past)).expect("nothing to keep");
+            }
+            assert!(gate.len() <= 1);
+            for long in bans {
+                gate.ban("key", tick(NOW + long)).expect("there is room");
+            }
+            assert_eq!(gate.key("key").undo(before), 0, "{algorithm}");
+            is_banned(gate.key("key"), until, &algorithm);
+            // As one that spends all then.
+            let other = gate.key("other");
+            let _ = other.take_up_to(1);
+            let _ = other.at(tick(until)).take_up_to(u64::MAX);
+            for now in (0..50).map(|part| until + 1 + period / 25 * part) {
+                let views = [gate.key("key"), other].map(|key| key.at(tick(now)));
+                let [had, right] = views.map(|view| view.available());
+                assert!(had <= right, "{had} of {right}, {algorithm}");
+            }
+            let wait = gate.key("key").at(tick(until)).time_until(1);
+            let later = tick(until).saturating_add(wait.expect("some time"));
+            let view = gate.key("key").at(later);
+            let granted = view.try_acquire().expect("it is over");
+            assert_eq!(view.undo(granted), 1, "{algorithm}");
+        }
+    }
+}
+
+/// For as long as clocks run, unless it is forgotten or reset.
+#[test]
+fn a_ban_for_ever_is_one() {
+    for algorithm in every() {
+        let gate = table(algorithm);
+        gate.ban("key", Tick::MAX).expect("there is room");
+        is_banned(gate.key("key"), 45 * 365 * 86_400 * SECOND, &algorithm);
+        for turn in 0..4 {
+            gate.ban_for("other", Duration::MAX).expect("there is room");
+            assert!(gate.try_acquire("other").is_err());
+            match turn % 2 {
+                0 => assert!(gate.forget("other")),
+                _ => gate.key("other").reset(),
+            }
+            // A key that is reset has all, and a new one what it begins with.
+            let fresh = gate.key(&turn).available().min(1);
+            let had = gate.key("other").take_up_to(1);
+            assert!(had.n() >= fresh, "{algorithm}");
+            assert_eq!(gate.key("other").undo(had), had.n(), "{algorithm}");
+        }
+    }
+}
+
+/// Also of a key that only ever reserves or charges.
+#[test]
+fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
+    let gate = table(bucket("1/s burst 5"));
+    let key = gate.key("key");
+    for turn in 0..4 {
+        assert!(gate.ban_for("key", Duration::from_secs(10)).is_ok());
+        gate.clock().advance(Duration::from_secs(100));
+        if turn % 2 == 0 {
+            assert_eq!((key.charge(3).n(), key.refund(3)), (3, 3));
+        }
+        assert_eq!(key.reserve(5).expect("it is there").cancel().lost, 0);
+        assert_eq!(key.available(), 5);
+    }
+}
+
+#[test]
+fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
+    for old in all() {
+        for keep in [Keep::AsIs, Keep::Scaled] {
+            let gate = with_plans(&[old, algorithm("gcra 10/s")]);
+            let period = period(&old);
+            let until = NOW + 5 * period / 2;
+            gate.ban("key", tick(until)).expect("there is room");
+            let quota = Quota::per(7, old.quota().period());
+            gate.set_quota(quota, keep).expect("a quota");
+            for plan in [0, 1] {
+                let key = gate.plan(plan).key("key");
+                is_banned(key, until, &old);
+                // In windows that is the end of one, and by the other quota of the next.
+                let later = key.at(tick(until + 3 * period)).available();
+                assert!(later > 0, "{old} {keep:?} {plan}");
+            }
+        }
+    }
+}
+
+/// Also where others are admitted.
+#[test]
+fn a_ban_that_can_not_be_recorded_is_denied() {
+    for overflow in [Overflow::Deny, Overflow::Admit] {
+        let gate = crowded(bucket("1/h")).with_overflow(overflow);
+        let bans = in_sixteen_slots(18)
+            .iter()
+            .map(|key| gate.ban(key, Tick::MAX));
+        assert_eq!(bans.filter(Result::is_ok).count(), 16);
+        assert_eq!((gate.len(), gate.stats().no_room), (16, 2));
+    }
+}
+
+/// Also where what is fresh has nothing at first.
+#[test]
+fn a_ban_that_another_quota_has_ended_is_over() {
+    let gate = table(bucket("10/s burst 5 initial 0"));
+    assert!(gate.ban_for("mallory", Duration::from_secs(1000)).is_ok());
+    let _ = gate.try_acquire("alice");
+    let quota = Quota::per_second(20).burst(5).initial(0);
+    gate.set_quota(quota, Keep::Fresh).expect("a quota");
+    assert_eq!(gate.key("alice").refund(3), 3);
+    assert_eq!(gate.key("mallory").refund(3), 3);
+}

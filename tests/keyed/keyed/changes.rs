@@ -1,0 +1,66 @@
+//! After many changes of the quota a word is carried over once: not by each denial, nor by each new key that looks at it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tollgate::{Keep, Overflow, Quota};
+
+use crate::support::hooks::{Call, Hooked, on_calls};
+use crate::support::{bucket, crowded, in_sixteen_slots, table};
+
+/// How often a word is carried over from now on.
+fn counted() -> Rc<Cell<u64>> {
+    let carried = Rc::new(Cell::new(0));
+    let counter = Rc::clone(&carried);
+    on_calls(move |call| {
+        counter.set(counter.get() + u64::from(call == Call::CarryOver));
+        true
+    });
+    carried
+}
+
+#[test]
+fn a_denial_carries_a_word_over_once() {
+    let gate = table(Hooked(bucket("100/h")));
+    let key = gate.key("key");
+    assert_eq!(key.take_up_to(100).n(), 100);
+    let carried = counted();
+    for change in 1..40 {
+        let quota = Quota::per_hour(100 + change % 3);
+        gate.set_quota(quota, Keep::AsIs).expect("a quota");
+        gate.clock().advance(Duration::from_millis(1));
+    }
+    for _ in 0..1000 {
+        assert!(key.try_acquire().is_err());
+        assert_eq!(key.available(), 0);
+    }
+    // Once by who was denied, or by the changes, when it was the turn of its part of the table.
+    assert!((39..100).contains(&carried.get()), "{carried:?}");
+}
+
+/// Each change is made up for once, by the first that comes along, and not by each one again.
+#[test]
+fn a_new_key_makes_up_for_changes_once() {
+    for overflow in [Overflow::Evict, Overflow::Deny] {
+        let gate = crowded(Hooked(bucket("10/h burst 100"))).with_overflow(overflow);
+        let (there, new) = in_sixteen_slots(20).split_at(16);
+        for key in there {
+            gate.try_acquire_n(key, 50).expect("it is fresh");
+        }
+        for change in 1..=40 {
+            let quota = Quota::per_hour(10 + change).burst(100);
+            gate.set_quota(quota, Keep::AsIs).expect("a quota");
+        }
+        let carried = |key| {
+            let carried = counted();
+            let evicts = overflow == Overflow::Evict;
+            assert_eq!(gate.try_acquire(key).is_ok(), evicts);
+            carried.get()
+        };
+        let took: Vec<u64> = new.iter().map(carried).collect();
+        // A change itself has brought a part of the table up to date, where some of them may be.
+        assert!((200..=640).contains(&took[0]), "{took:?}, {overflow:?}");
+        assert_eq!(took[1..], [0, 0, 0], "{overflow:?}");
+    }
+}

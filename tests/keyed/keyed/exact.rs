@@ -1,0 +1,305 @@
+//! Where nothing overflows, every verb says of each key what its own word says, for every algorithm: also to callers that
+//! come late, through changes of quotas, in other plans, and when idle keys have left and come back.
+
+use tollgate::{AnyAlgorithm, Denied, Granted, Keep, Keyed, ManualClock, Quota, Requota, Tick};
+
+use crate::support::model::{Gave, Model, Of, Said, Verb, ask_at, ask_now};
+use crate::support::{
+    NOW, Random, SECOND, all, bucket, every, often, period, table, tick, with_plans,
+};
+
+/// As few keys as are never in each other's way.
+const FEW: u64 = 60;
+/// Many more than there are slots.
+const MANY: u64 = 100_000;
+
+/// A table and the model beside it.
+struct Run {
+    table: Keyed<AnyAlgorithm, ManualClock>,
+    model: Model,
+    random: Random,
+    now: u64,
+    period: u64,
+    keys: u64,
+    changing: bool,
+    /// Grants that may be undone, and whose they are.
+    kept: Vec<(u64, Granted, Of)>,
+    /// How many outcomes were grants, denials, and how often something came back.
+    seen: [u64; 3],
+}
+
+impl Run {
+    fn new(plans: &[AnyAlgorithm], keys: u64, seed: u64, changing: bool) -> Self {
+        Self {
+            table: match plans {
+                [one] => table(*one),
+                several => with_plans(several),
+            },
+            model: Model::new(plans),
+            random: Random(seed),
+            now: NOW,
+            period: period(&plans[0]),
+            keys,
+            changing,
+            kept: Vec::new(),
+            seen: [0; 3],
+        }
+    }
+
+    /// The time goes on, mostly by nothing.
+    fn go_on(&mut self) {
+        let (random, period) = (&mut self.random, self.period);
+        self.now += match random.below(24) {
+            0 => 1,
+            1..=3 => random.below(period / 8),
+            4 => random.below(period),
+            5 => period,
+            6 => period - 1 - self.now % period + random.below(3),
+            7 if random.one_in(4) => random.below(10 * period),
+            _ => 0,
+        };
+    }
+
+    /// A caller's tick. Where few keys come, and so none leaves, some callers are up to two periods late.
+    fn tick(&mut self) -> Tick {
+        let behind = match self.keys == FEW && self.random.one_in(6) {
+            true => self.random.below(2 * self.period),
+            false => 0,
+        };
+        tick(self.now - behind)
+    }
+
+    /// Mostly a few keys, or those that are busy and many that come and leave.
+    fn key(&mut self) -> u64 {
+        match self.keys {
+            FEW => self.random.skewed(FEW),
+            _ if self.random.one_in(4) => self.random.below(20),
+            keys => self.random.below(keys),
+        }
+    }
+
+    fn verb(&mut self, key: u64, plan: usize, now: Tick) -> Verb {
+        use tollgate::Algorithm;
+        let burst = self.model.plans[plan].available(0, now);
+        let random = &mut self.random;
+        let n = match random.below(12) {
+            0 => 0,
+            1 => burst,
+            2 => burst + 1,
+            3 => u64::MAX >> random.below(64),
+            4 | 5 => 1 + random.below(burst),
+            _ => 1,
+        };
+        match random.below(32) {
+            0..=11 => Verb::Acquire(n),
+            12..=14 => Verb::TakeUpTo(n),
+            15 | 16 => Verb::Available,
+            17 => Verb::IsIdle,
+            18 => Verb::Level,
+            19 | 20 => Verb::TimeUntil(n),
+            21..=24 => match self.kept.iter().position(|(whose, ..)| *whose == key) {
+                Some(place) => {
+                    let (_, granted, of) = self.kept.swap_remove(place);
+                    Verb::Undo(granted, of)
+                }
+                None => Verb::Available,
+            },
+            25 => Verb::Refund(n),
+            26 | 27 => Verb::Charge(n.min(2 * burst)),
+            28 if random.one_in(3) => Verb::Reset,
+            // Whether a key that has left was forgotten can't be told.
+            29 if random.one_in(3) && self.keys == FEW => Verb::Forget,
+            // How a ban goes on in another plan, or under another quota, is shown with bans.
+            30 if random.one_in(3) && !self.changing => {
+                let until = (self.now + random.below(2 * self.period)) - self.period / 4;
+                Verb::Ban(tick(until))
+            }
+            _ => Verb::Acquire(1),
+        }
+    }
+
+    /// Asks a key for something, by one of the ways there are, and compares.
+    fn ask(&mut self) {
+        let (key, now) = (self.key(), self.tick());
+        let plan = self.random.below(self.model.plans.len() as u64) as usize;
+        let verb = self.verb(key, plan, now);
+        let held = self.model.keys.get(&key);
+        if held.is_some_and(|(of, _, is_banned)| *is_banned && *of != plan) {
+            self.model.keys.remove(&key);
+            assert!(self.table.forget(&key));
+        }
+        let right = self.model.ask(key, plan, now, verb);
+        self.table.clock().set(now);
+        let (table, of_plan) = (&self.table, self.table.plan(plan));
+        let outcome = |outcome: Result<Granted, Denied>| Said::Outcome(outcome.map(Gave));
+        let said = match (verb, self.random.below(8), plan) {
+            (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, n)),
+            (Verb::Acquire(n), 1, 0) => outcome(table.try_acquire_n_at(&key, n, now)),
+            (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(&key, n)),
+            (Verb::Acquire(1), 3, 0) => outcome(table.try_acquire(&key)),
+            (Verb::Acquire(1), 4, 0) => outcome(table.try_acquire_at(&key, now)),
+            (Verb::Acquire(1), 5, _) => {
+                let mut said = [Err(Denied::busy(1))];
+                assert_eq!(of_plan.check_many(&[key], &mut said), Ok(()));
+                outcome(said[0])
+            }
+            (Verb::Forget, 0..=3, _) => Said::Yes(table.forget(&key)),
+            // A reset by no clock may bring an idle key to this plan.
+            (Verb::Reset, _, _) if self.model.plans.len() > 1 => {
+                ask_at(&of_plan.key(&key).at(now), verb)
+            }
+            (Verb::Forget, ..) | (_, 6, _) => ask_now(&of_plan.key(&key), verb),
+            _ => ask_at(&of_plan.key(&key).at(now), verb),
+        };
+        let plans = &self.model.plans;
+        assert_eq!(said, right, "{verb:?} {key} {now:?} {plans:?}");
+        let there = (self.table.len(), self.model.keys.len());
+        assert!(self.keys == MANY || there.0 == there.1, "{there:?}");
+        match said {
+            Said::Outcome(Ok(Gave(granted))) | Said::Took(Gave(granted)) => {
+                self.seen[0] += 1;
+                self.kept.truncate(63);
+                let place = self.random.below(1 + self.kept.len() as u64) as usize;
+                let granted = (key, granted, (plan, self.model.changes));
+                self.kept.insert(place, granted);
+            }
+            Said::Outcome(Err(_)) => self.seen[1] += 1,
+            Said::Back(1..) => self.seen[2] += 1,
+            _ => {}
+        }
+    }
+
+    /// Another quota of one plan: one of a few, or none that can be.
+    fn change(&mut self) {
+        let plan = self.random.below(self.model.plans.len() as u64) as usize;
+        // Where keys leave, what is full has to stay full, whoever has left.
+        let keeps = match self.keys {
+            FEW => [Keep::AsIs, Keep::AsIs, Keep::Scaled, Keep::Fresh],
+            _ => [Keep::Scaled, Keep::Scaled, Keep::Fresh, Keep::Fresh],
+        };
+        let keep = keeps[self.random.below(4) as usize];
+        let (algorithm, n) = (self.model.plans[plan], 1 + self.random.below(20));
+        let old = algorithm.quota();
+        let period = match self.random.below(5) {
+            0 => old.period() * (1 + n as u32 % 3) / 2,
+            _ => old.period(),
+        };
+        let mut quota = if n > 16 { old } else { Quota::per(n, period) };
+        if algorithm.with_quota(quota.burst(n + 1)).is_ok() {
+            quota = quota.burst(1 + self.random.below(30));
+        }
+        if self.random.one_in(10) {
+            quota = quota.burst(0);
+        }
+        // Where keys have left, those that come back begin anew.
+        if self.keys == FEW && self.random.one_in(4) {
+            quota = quota.initial(self.random.below(4));
+        }
+        let now = self.tick();
+        let is_one = self.model.set_quota(plan, quota, keep, now);
+        self.table.clock().set(now);
+        let done = match self.random.one_in(2) && plan == 0 {
+            true => self.table.set_quota(quota, keep),
+            false => self.table.plan(plan).set_quota_at(quota, keep, now),
+        };
+        assert_eq!(done.is_ok(), is_one, "{quota} of {algorithm}");
+        let quota = self.model.plans[plan].quota();
+        assert_eq!(self.table.plan(plan).quota(), Ok(quota));
+    }
+
+    fn operate(&mut self, operations: u64) {
+        for _ in 0..operations {
+            self.go_on();
+            self.ask();
+        }
+    }
+
+    /// A long random history; the quota changes after so many verbs.
+    fn follow(mut self, turns: u64, verbs: u64) {
+        for _ in 0..turns {
+            self.operate(verbs);
+            if self.changing {
+                self.change();
+            }
+        }
+        let (stats, plans) = (self.table.stats(), &self.model.plans);
+        let left = stats.taken_over + stats.forgotten;
+        assert_eq!(stats.inserted, stats.tracked + left, "{plans:?}");
+        assert_eq!((stats.evicted, stats.no_room), (0, 0), "{plans:?}");
+        let [granted, denied, back] = self.seen;
+        assert!(granted > 300 && denied > 100, "{:?} {plans:?}", self.seen);
+        if self.keys == FEW {
+            let there = (stats.tracked, stats.taken_over);
+            assert_eq!(there, (self.model.keys.len() as u64, 0), "{plans:?}");
+            assert!(back > 10, "{back} {plans:?}");
+        } else {
+            assert!(stats.taken_over > 100, "{stats:?} {plans:?}");
+        }
+    }
+}
+
+#[test]
+fn every_answer_is_that_of_a_limiter_for_this_key_alone() {
+    for (seed, algorithm) in (0..).zip(every()) {
+        for changing in [false, true] {
+            Run::new(&[algorithm], FEW, seed, changing).follow(often(60), 40);
+        }
+    }
+}
+
+#[test]
+fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
+    for (seed, algorithm) in (0..).zip(all()) {
+        let changing = seed % 2 == 0 || !cfg!(debug_assertions);
+        Run::new(&[algorithm], MANY, seed, changing).follow(often(20), 300);
+    }
+}
+
+#[test]
+fn a_key_goes_on_in_another_plan_as_the_algorithms_say() {
+    for (seed, several) in (0..).zip(every().windows(8).step_by(3)) {
+        for changing in [false, true] {
+            let run = Run::new(several, FEW, seed, changing);
+            assert_eq!(run.table.plans(), 8);
+            run.follow(often(60), 50);
+        }
+    }
+}
+
+/// A slot tells 64 versions apart. No caller asks for these keys meanwhile.
+#[test]
+fn keys_that_sleep_through_hundreds_of_changes_are_carried_over() {
+    for several in all().chunks(3) {
+        let mut run = Run::new(several, FEW, 5, true);
+        for changes in [1, 61, 62, 63, 64, 65, 127, 128, 129, 200] {
+            run.operate(100);
+            for _ in 0..changes {
+                run.now += 1_000_000;
+                run.change();
+            }
+        }
+        run.operate(100);
+    }
+}
+
+/// In a batch each key is decided on in its turn, those that come twice too.
+#[test]
+fn a_batch_says_what_one_by_one_says() {
+    let [one, many] = [(); 2].map(|()| table(bucket("10/s burst 5")));
+    let mut random = Random(3);
+    let mut denied = 0;
+    for turn in 0..300 {
+        let now = tick(NOW + turn * SECOND / 100);
+        let keys: Vec<u64> = (0..turn % 67).map(|_| random.skewed(50)).collect();
+        let mut said = vec![Err(Denied::busy(1)); keys.len()];
+        let done = match turn % 2 {
+            0 => many.plan(0).check_many_at(&keys, &mut said, now),
+            _ => many.check_many_at(&keys, &mut said, now),
+        };
+        let right = keys.iter().map(|key| one.try_acquire_at(key, now));
+        assert_eq!((done, &said), (Ok(()), &right.collect()));
+        denied += said.iter().filter(|outcome| outcome.is_err()).count();
+    }
+    assert_eq!(many.len(), one.len());
+    assert!(denied > 1000, "{denied}");
+}

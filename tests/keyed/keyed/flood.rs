@@ -1,0 +1,73 @@
+//! A flood of new keys, each of which comes once, gives no burst to a key that has spent all, nor to a banned one,
+//! whatever becomes of the new keys that find no room; and each key that leaves is counted.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Overflow};
+
+use crate::support::{NOW, SECOND, algorithm, often, table, tick};
+
+/// Keys that have spent all, and then as many that are banned.
+const SPENT: u64 = 50;
+const BURST: u64 = 100;
+const FLOOD: u64 = often(5_000);
+
+/// New keys come at ticks that are so far apart, while the spent ones ask now and then. Each of those gets what the
+/// bucket makes, and not one permit more. Returns how many new keys were granted one.
+fn flood(gate: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
+    for key in 0..SPENT {
+        assert!(gate.try_acquire_n(&key, BURST).is_ok());
+        assert!(gate.ban(&(SPENT + key), tick(NOW + 3_600 * SECOND)).is_ok());
+    }
+    let (mut allowed, mut granted) = (0, [0; SPENT as usize]);
+    for new in 0..FLOOD {
+        gate.clock().advance(apart);
+        allowed += u64::from(gate.try_acquire(&(1_000 + new)).is_ok());
+        if let Some(granted) = granted.get_mut((new % (3 * SPENT)) as usize) {
+            *granted += u64::from(gate.try_acquire(&(new % (3 * SPENT))).is_ok());
+        }
+        assert!(gate.len() <= gate.slots());
+    }
+    let elapsed = apart.as_nanos() as u64 * FLOOD;
+    let made = elapsed / interval;
+    for (key, granted) in (0..).zip(granted) {
+        let left = gate.key(&key).take_up_to(BURST).n();
+        let of = gate.plan(0);
+        assert_eq!(granted + left, made, "a burst was spent before, {of:?}");
+        assert!(gate.try_acquire(&(SPENT + key)).is_err(), "{of:?}");
+    }
+    assert_eq!(gate.slots(), 2048);
+    allowed
+}
+
+/// In a slow one, keys that asked once are idle long before their place is needed. Of windows all are idle at the same time,
+/// whatever was taken: keys that spent what there was stay to the last.
+#[test]
+fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
+    let (interval, never) = (600_000_000, u64::MAX);
+    for (text, apart, interval) in [
+        ("token-bucket 100/min", 1_000_000, interval),
+        ("token-bucket 100/min", 1_000, interval),
+        ("fixed-window 100/d", 1_000, never),
+        ("sliding-window 100/d", 1_000, never),
+        ("intervals 100/d", 1_000, never),
+    ] {
+        for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
+            let gate = table(algorithm(text)).with_overflow(overflow);
+            let allowed = flood(&gate, Duration::from_nanos(apart), interval);
+            let (stats, is_slow) = (gate.stats_at(tick(0)), apart > 1_000);
+            let came = stats.inserted;
+            assert_eq!(came, FLOOD + 2 * SPENT - stats.no_room, "{stats:?}");
+            let left = stats.taken_over + stats.evicted;
+            assert_eq!(came, stats.tracked + left, "{stats:?}");
+            assert_eq!(stats.taken_over > 0, is_slow, "{stats:?}");
+            let (evicts, denies) = (overflow == Overflow::Evict, overflow == Overflow::Deny);
+            assert_eq!(stats.evicted > 0, evicts && !is_slow, "{stats:?}");
+            assert_eq!(stats.no_room > 0, !evicts && !is_slow, "{stats:?}");
+            let denied = if denies { stats.no_room } else { 0 };
+            assert_eq!(allowed, FLOOD - denied, "{stats:?}");
+            // As many keys have room as a table of this size is made for.
+            assert!(is_slow || stats.tracked >= 1_400, "{stats:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A decision that is interrupted, without threads: it has read and computed, and before it writes others decide on its
+//! key, take its place or change the quota; or it stops, and its claim holds a place until that is needed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use tollgate::{Keep, Overflow, Quota};
+
+use crate::support::hooks::{Call, Hooked, at_call, unhook};
+use crate::support::{NOW, SECOND, bucket, crowded, in_sixteen_slots, tick};
+
+#[test]
+fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
+    let (evict, deny) = (Overflow::Evict, Overflow::Deny);
+    for (overflow, stopped) in [(evict, 15), (evict, 1), (deny, 9)] {
+        let gate = crowded(Hooked(bucket("1/h"))).with_overflow(overflow);
+        let (dead, others) = in_sixteen_slots(16 + stopped).split_at(stopped);
+        for key in dead {
+            // The first step is of a fresh word, and the second that of the claim.
+            at_call(Call::Step, 1, || panic!("it stops"));
+            let decision = catch_unwind(AssertUnwindSafe(|| gate.try_acquire(key)));
+            assert!(decision.is_err(), "{decision:?}");
+            assert!(!unhook());
+        }
+        for key in others {
+            assert!(gate.try_acquire(key).is_ok(), "there is room");
+        }
+        let stats = gate.stats();
+        let counts = (stats.tracked, stats.evicted, stats.no_room);
+        assert_eq!(counts, (16, 0, 0), "{overflow:?}, {stopped}");
+    }
+}
+
+/// One of two permits is taken; the decision on another has computed when this happens. Whether it is then granted, and
+/// what is left.
+#[test]
+fn a_decision_counts_with_those_that_came_between() {
+    for (meanwhile, is_granted, left) in [
+        ("taken", false, 0),
+        ("forgotten", true, 1),
+        ("forgotten and taken", false, 0),
+        ("reset", true, 1),
+        ("banned", false, 0),
+        ("under a smaller burst", true, 0),
+    ] {
+        for changes in [0, 1] {
+            let gate = Rc::new(crowded(Hooked(bucket("2/h"))));
+            for _ in 0..changes {
+                let quota = Quota::per_hour(2);
+                gate.set_quota(quota, Keep::Fresh).expect("a quota");
+            }
+            let (key, others) = (gate.key(&1_u64), Rc::clone(&gate));
+            assert!(key.try_acquire().is_ok());
+            at_call(Call::Step, 0, move || {
+                let key = others.key(&1_u64);
+                let done = match meanwhile {
+                    "taken" => key.take_up_to(1).n() == 1,
+                    "forgotten" => key.forget(),
+                    "forgotten and taken" => key.forget() && key.take_up_to(2).n() == 2,
+                    "banned" => key.ban(tick(NOW + SECOND)).is_ok(),
+                    "reset" => (key.reset(), true).1,
+                    _ => others.set_quota(Quota::per_hour(1), Keep::AsIs).is_ok(),
+                };
+                assert!(done, "{meanwhile}");
+            });
+            assert_eq!(key.try_acquire().is_ok(), is_granted, "{meanwhile}");
+            assert!(!unhook(), "it was interrupted");
+            assert_eq!(key.available(), left, "{meanwhile}");
+        }
+    }
+}
+
+#[test]
+fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
+    let gate = Rc::new(crowded(Hooked(bucket("2/h"))));
+    let (key, others) = (gate.key(&1_u64), Rc::clone(&gate));
+    let granted = key.take_up_to(2);
+    at_call(Call::Step, 0, move || {
+        assert!(others.ban(&1_u64, tick(NOW + SECOND)).is_ok());
+    });
+    assert_eq!((key.undo(granted), unhook()), (0, false));
+    assert_eq!((key.refund(1), key.available()), (0, 0));
+}
+
+/// Where a new key's place is looked for, another place becomes free, and another caller brings the same key there: the
+/// key is in one slot only, and has one burst.
+#[test]
+fn a_key_that_is_brought_in_meanwhile_is_there_once() {
+    let (there, new) = in_sixteen_slots(17).split_at(16);
+    for free in there.iter().step_by(3) {
+        for freed in there.iter().filter(|key| *key != free) {
+            // Before the place is claimed, and before the claim is established.
+            for step in [0, 1] {
+                let gate = crowded(Hooked(bucket("1/h"))).with_overflow(Overflow::Deny);
+                let gate = Rc::new(gate);
+                for key in there {
+                    assert!(gate.try_acquire(key).is_ok());
+                }
+                assert!(gate.forget(free));
+                let others = Rc::clone(&gate);
+                at_call(Call::Step, step, move || {
+                    assert!(others.forget(freed));
+                    assert!(others.try_acquire(&new[0]).is_ok());
+                });
+                assert!(gate.try_acquire(&new[0]).is_err(), "{free} {freed} {step}");
+                assert!(!unhook(), "it was interrupted");
+                assert!(gate.forget(&new[0]) && !gate.forget(&new[0]));
+                assert_eq!((gate.len(), gate.stats().inserted), (14, 17));
+            }
+        }
+    }
+}

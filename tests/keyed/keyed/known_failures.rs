@@ -1,0 +1,139 @@
+//! What went wrong in other limiters of many keys, each as a test that it does not go wrong here.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Denied, Keep, Overflow};
+
+use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
+
+/// One of each kind, of so many permits an hour.
+fn hourly(n: u64) -> impl Iterator<Item = AnyAlgorithm> {
+    let buckets = ["token-bucket", "gcra", "leaky-meter"];
+    let windows = ["fixed-window", "sliding-window", "intervals"];
+    let kinds = buckets.into_iter().chain(windows);
+    kinds.map(move |kind| algorithm(&format!("{kind} {n}/h")))
+}
+
+/// gcra: a request larger than the burst deleted the key, which made it fresh: 5/h admitted 100.
+#[test]
+fn a_request_above_the_burst_deletes_no_key() {
+    for algorithm in hourly(5) {
+        let gate = table(algorithm);
+        let mut granted = 0;
+        for _ in 0..100 {
+            assert_eq!(gate.try_acquire_n("key", 6), Err(Denied::never(6, 5)));
+            granted += u64::from(gate.try_acquire("key").is_ok());
+        }
+        assert_eq!((granted, gate.len()), (5, 1), "{algorithm}");
+    }
+}
+
+/// governor: a key that came once stays until it is cleaned up, so that keys without end are memory without end.
+#[test]
+fn keys_without_end_need_no_memory_and_no_cleaning_up() {
+    let gate = table(bucket("10/s burst 2"));
+    for key in 0..10_000_u64 {
+        assert!(gate.try_acquire(&key).is_ok());
+        gate.clock().advance(Duration::from_micros(200));
+    }
+    let stats = gate.stats();
+    let counts = (stats.inserted, stats.evicted, stats.no_room);
+    assert_eq!(counts, (10_000, 0, 0));
+    assert_eq!((gate.slots(), gate.len() <= 2048), (2048, true));
+}
+
+/// limitador: check, then add: 1001 of 1000. Of keys that all threads know, and of keys that are new to all; by the
+/// shortest way, and by that which all take when the quota has been changed once.
+#[test]
+fn threads_get_the_limit_of_each_key_and_not_one_more() {
+    deadline("threads that ask for one key", || {
+        for algorithm in hourly(100) {
+            for changes in 0..8 {
+                let gate = table(algorithm);
+                for _ in 0..changes / 2 {
+                    let quota = gate.quota();
+                    gate.set_quota(quota, Keep::Fresh).expect("a quota");
+                }
+                let ask = |_| (0..100).filter(|_| gate.try_acquire("new").is_ok()).count();
+                let granted: usize = on_threads(8, ask).into_iter().sum();
+                assert_eq!((granted, gate.len()), (100, 1), "{algorithm}");
+                assert_eq!(gate.key("new").available(), 0);
+            }
+        }
+    });
+}
+
+/// Spring Cloud Gateway: a key's time to live was rounded down to 0 s, nothing was written, and so nothing was ever
+/// limited.
+#[test]
+fn keys_that_live_for_less_than_a_second_are_limited() {
+    for (text, right) in [("gcra 1000/s burst 3", 3), ("fixed-window 7/10ms", 7)] {
+        let gate = table(algorithm(text));
+        gate.clock().set(tick(1_000 * SECOND));
+        for _ in 0..50 {
+            let granted = (0..100).filter(|_| gate.try_acquire("key").is_ok());
+            assert_eq!(granted.count(), right, "{text}");
+            gate.clock().advance(Duration::from_millis(10));
+        }
+    }
+}
+
+/// axum_gcra: N at first, N + 1 after idling; throttlecrab: 17 of 10 after it. Here the key may have left meanwhile.
+#[test]
+fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
+    let gate = table(algorithm("gcra 10/s burst 10"));
+    for idle in [0, 1, 99, 100, 101, 1000, 100_000] {
+        gate.clock().advance(Duration::from_millis(1000 + idle));
+        // Others take the places of idle keys.
+        for other in 0..2_000_u64 {
+            assert!(gate.try_acquire(&(idle, other)).is_ok());
+            gate.clock().advance(Duration::from_micros(200));
+        }
+        gate.clock().advance(Duration::from_secs(1));
+        let granted = (0..30).filter(|_| gate.try_acquire("key").is_ok());
+        assert_eq!(granted.count(), 10, "after {idle}");
+    }
+    let stats = gate.stats();
+    // About 500 of 2048 places are in use at a time.
+    assert!(stats.taken_over > 5_000 && stats.evicted == 0, "{stats:?}");
+}
+
+/// x/time/rate: an older caller moves the time back: 1000 grants where 110 are right. Here the key has left in between,
+/// and the older caller would find it fresh.
+#[test]
+fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
+    let gate = table(bucket("10/s burst 100"));
+    let second = |n: u64| tick(n * SECOND);
+    let all = |now| gate.key("key").at(now).take_up_to(1000).n();
+    assert_eq!(all(second(100)), 100);
+    // Ten seconds later it is idle, and others come until it has left.
+    let mut others = 0_u64;
+    while gate.key("key").at(second(100)).available() == 0 {
+        let _ = gate.try_acquire_at(&others, second(110 + others / 1000));
+        others += 1;
+        assert!(others < 1_000_000, "it never leaves");
+    }
+    assert_eq!(gate.stats().evicted, 0);
+    let came = second(110 + others / 1000);
+    let granted = gate.key("key").at(second(100)).take_up_to(1000);
+    // It is counted when it had left, so that no more are there then.
+    assert_eq!((granted.n(), granted.at() >= second(110)), (100, true));
+    // What the bucket has made since, and not one permit more.
+    assert!(all(second(100)) + all(came) <= 10 * (1 + others / 1000));
+}
+
+/// ShenYu: a script that fails fails open, and everything is admitted. Here what can't be recorded is denied if so
+/// told, and counted.
+#[test]
+fn what_can_not_be_recorded_is_not_admitted_unawares() {
+    const KEYS: u64 = 3_000;
+    let gate = table(bucket("5/h")).with_overflow(Overflow::Deny);
+    let granted = (0..KEYS).map(|key| u64::from(gate.try_acquire(&key).is_ok()));
+    let granted: u64 = granted.sum();
+    let taken = (0..KEYS).map(|key| gate.key(&(key, 1)).take_up_to(5).n());
+    let taken: u64 = taken.sum();
+    let stats = gate.stats();
+    assert_eq!(granted + taken / 5, stats.tracked);
+    assert_eq!(stats.no_room, 2 * KEYS - stats.tracked);
+    assert!(gate.len() <= gate.slots());
+}

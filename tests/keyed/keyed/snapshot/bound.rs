@@ -1,0 +1,64 @@
+//! No key gets more than its bound over its whole history, however often the process is restarted. (A bucket's; where
+//! periods lie on the clock the clock says when they begin.)
+
+use std::time::Duration;
+
+use tollgate::Requota;
+use tollgate::history::{Bound, History, Log};
+
+use super::{restarted, table};
+use crate::support::{Random, algorithm, tick};
+
+/// On a time that all processes share. Where a permit takes whole nanoseconds, each answer is that of a table which was
+/// never restarted.
+#[test]
+fn no_restart_hands_out_a_burst() {
+    for (text, is_exact) in [
+        ("token-bucket 10/s burst 30", true),
+        ("token-bucket 13/s burst 40", false),
+        ("gcra 7/s burst 3", false),
+        ("leaky-meter 10/s burst 20", true),
+        ("leaky-queue 70/min burst 5 free 2", false),
+        ("sliding-window 10/s", false),
+    ] {
+        let algorithm = algorithm(text);
+        let stays = table(algorithm, tick(0));
+        let mut gate = table(algorithm, tick(0));
+        let mut logs = vec![Log::new(); 5];
+        // What the clock of the process says less what it is on the time of all.
+        let (mut random, mut time, mut behind) = (Random(11), 0_u64, 0_i128);
+        for turn in 0..6000 {
+            time += random.below(40_000_000);
+            let now = tick((i128::from(time) + behind) as u64);
+            gate.clock().set(now);
+            let (key, n) = (random.below(5), 1 + random.below(3));
+            let granted = gate.try_acquire_n(&key, n);
+            let right = stays.try_acquire_n_at(&key, n, tick(time));
+            let is_right = granted.is_ok() == right.is_ok();
+            assert!(is_right || !is_exact, "{turn} {text}");
+            if let Ok(granted) = granted {
+                let at = i128::from(granted.at().as_nanos()) - behind;
+                logs[key as usize].grant(tick(at as u64), granted.n());
+            }
+            if turn % 50 == 49 {
+                let pause = random.below(200_000_000);
+                time += pause;
+                let to = random.below(2_000_000_000);
+                let elapsed = Duration::from_nanos(pause);
+                gate = restarted(&gate, algorithm, tick(to), elapsed);
+                behind = i128::from(to) - i128::from(time);
+            }
+        }
+        let bound = Bound::of_quota(algorithm.quota()).expect("a quota");
+        let mut most = 0;
+        for log in logs {
+            match History::from_iter([log]).check(&bound) {
+                Ok(summary) => most = most.max(summary.granted),
+                Err(excess) => panic!("{excess}, {text}"),
+            }
+        }
+        // It was used up: else nothing was tested.
+        let burst = u128::from(algorithm.quota().burst_size());
+        assert!(most > 3 * burst, "{most}: {text}");
+    }
+}

@@ -1,0 +1,148 @@
+//! A damaged file is a typed error, and what was in the table is there still.
+
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use tollgate::keyed::RestoreError;
+use tollgate::{
+    FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, ManualClock, Quota, Rebase, Requota,
+    Settings, SlidingWindow, TokenBucket,
+};
+
+use super::{read, restarted, table, ticks, written};
+use crate::support::{algorithm, bucket, with_plans};
+
+fn two_plans() -> Keyed<TokenBucket, ManualClock> {
+    with_plans(&[bucket("10/s"), bucket("20/s")])
+}
+
+fn file() -> Vec<u8> {
+    let gate = two_plans();
+    for key in 0..8_u64 {
+        let plan = gate.plan(key as usize % 2);
+        plan.try_acquire_n(&key, 1 + key % 9).expect("fresh");
+    }
+    written(&gate)
+}
+
+/// A table that holds something, which must stay.
+struct Kept(Keyed<TokenBucket, ManualClock>);
+
+impl Kept {
+    fn new() -> Self {
+        let gate = two_plans();
+        let _ = gate.try_acquire_n("alice", 3).expect("fresh");
+        Self(gate)
+    }
+
+    fn error(&mut self, mut bytes: impl Read) -> RestoreError {
+        let restored = self.0.restore_after(&mut bytes, Duration::ZERO);
+        let error = restored.expect_err("it is damaged");
+        assert_eq!(self.0.key("alice").available(), 7);
+        assert_eq!(self.0.len(), 1);
+        error
+    }
+}
+
+#[test]
+fn at_every_length_it_is_truncated() {
+    let (bytes, mut kept) = (file(), Kept::new());
+    for length in 0..bytes.len() {
+        let error = kept.error(&bytes[..length]);
+        let is_right = matches!(error, RestoreError::Truncated);
+        assert!(is_right, "{length}: {error}");
+    }
+    read(&mut kept.0, &bytes).expect("whole");
+    assert_eq!((kept.0.len(), kept.0.key("alice").available()), (8, 10));
+}
+
+#[test]
+fn every_bit_counts() {
+    let (mut bytes, mut kept) = (file(), Kept::new());
+    let mut by_checksum = 0;
+    for place in 0..bytes.len() {
+        for bit in 0..8 {
+            bytes[place] ^= 1 << bit;
+            let error = kept.error(bytes.as_slice());
+            bytes[place] ^= 1 << bit;
+            by_checksum += usize::from(matches!(error, RestoreError::Checksum { .. }));
+        }
+    }
+    // Of the keys nearly all.
+    assert!(by_checksum > 8 * 16 * 7, "{by_checksum}");
+}
+
+/// Each is known by the name of its own type.
+#[test]
+fn another_algorithm_is_another_algorithm() {
+    fn goes_round<A: Requota + Rebase + Settings + Clone>(algorithm: A, name: &str) {
+        let gate = table(algorithm.clone(), ticks(5.0));
+        let _ = gate.try_acquire_n("alice", 3).expect("fresh");
+        let next = restarted(&gate, algorithm, ticks(5.0), Duration::ZERO);
+        assert_eq!(next.key("alice").available(), 7);
+        let error = Kept::new().error(written(&gate).as_slice());
+        assert!(error.to_string().contains(name), "{error}");
+        assert!(matches!(error, RestoreError::OtherAlgorithm { found, .. } if found == name));
+    }
+    let quota = Quota::per_second(10);
+    goes_round(Gcra::new(quota).expect("a bucket"), "gcra");
+    goes_round(LeakyBucket::queue(quota).expect("a queue"), "leaky-bucket");
+    goes_round(FixedWindow::new(quota).expect("windows"), "fixed-window");
+    goes_round(SlidingWindow::new(quota).expect("one"), "sliding-window");
+    goes_round(Intervals::new(quota).expect("a bucket"), "intervals");
+    goes_round(algorithm("intervals 10/s"), "any");
+}
+
+/// Says no after so many bytes.
+struct Full(usize);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(self.0);
+        self.0 -= taken;
+        match taken {
+            0 => Err(io::ErrorKind::StorageFull.into()),
+            taken => Ok(taken),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Full {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::ConnectionReset.into())
+    }
+}
+
+#[test]
+fn what_the_writer_and_the_reader_say_is_told() {
+    let mut kept = Kept::new();
+    let length = written(&kept.0).len();
+    for room in 0..length {
+        let error = kept.0.snapshot(&mut Full(room));
+        let error = error.expect_err("there is no room");
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+    assert!(kept.0.snapshot(&mut Full(length)).is_ok());
+    let error = kept.error(Full(0));
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    let RestoreError::Io(error) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(source, Some(error.to_string()));
+}
+
+/// It may stand before something else.
+#[test]
+fn nothing_is_read_that_comes_after_it() {
+    let (mut bytes, mut kept) = (file(), Kept::new());
+    bytes.extend(b"and so on");
+    let mut rest = bytes.as_slice();
+    let restored = kept.0.restore_after(&mut rest, Duration::ZERO);
+    restored.expect("whole");
+    assert_eq!(rest, b"and so on");
+}

@@ -1,0 +1,169 @@
+//! Tables of another capacity, with another hasher, or that hold something already.
+
+use std::hash::{BuildHasherDefault, DefaultHasher, Hasher, RandomState};
+use std::io;
+use std::time::Duration;
+
+use tollgate::keyed::{KeyHasher, RestoreError, Seeded};
+use tollgate::{Keyed, ManualClock, TokenBucket};
+
+use super::{next_table, read, restarted, table, ticks, written};
+use crate::support::bucket;
+
+fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
+    crate::support::of_capacity(capacity, bucket("1/h burst 100"))
+}
+
+/// So many keys, of which each has so many permits left as its number says, from 0 to 99.
+fn filled(capacity: usize, keys: u64) -> Keyed<TokenBucket, ManualClock> {
+    let gate = of_capacity(capacity);
+    for key in 0..keys {
+        let _ = gate.try_acquire_n(&key, 100 - key % 100).expect("fresh");
+    }
+    gate
+}
+
+/// They come in another order than that in which they were put into the table, and find room all the same.
+#[test]
+fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
+    for (old, new, keys) in [
+        (1000, 1000, 1000),
+        (1000, 100_000, 1000),
+        (100_000, 1000, 1000),
+        (3000, 2999, 1000),
+        // More than 4096 keys come in several blocks.
+        (20_000, 16_000, 10_000),
+        (10_000, 10_000, 10_000),
+    ] {
+        let gate = filled(old, keys);
+        let there = gate.len() as u64;
+        assert_eq!(there + gate.stats().evicted, keys, "{old}");
+        assert!(there == keys || old == 10_000, "{old} has room");
+        let mut next = of_capacity(new);
+        assert_eq!(read(&mut next, &written(&gate)).expect("whole").keys, there);
+        for key in (0..keys).step_by(7) {
+            let views = [next.key(&key), gate.key(&key)];
+            let [has, had] = views.map(|key| key.available());
+            assert_eq!(has, had, "{key}, {old} to {new}");
+        }
+        let stats = next.stats();
+        assert_eq!([stats.tracked, stats.inserted], [there; 2]);
+        assert_eq!((stats.no_room, stats.evicted), (0, 0));
+        // What comes next finds its place as in any table.
+        if keys < 10_000 {
+            for key in keys..keys + 200 {
+                let _ = next.try_acquire(&key).expect("fresh");
+            }
+            assert_eq!((next.len() as u64, next.stats().evicted), (keys + 200, 0));
+        }
+    }
+}
+
+#[test]
+fn where_there_is_no_room_those_nearest_to_idle_give_way() {
+    let keys = 10_000;
+    let gate = filled(20_000, keys);
+    let mut next = of_capacity(1);
+    let restored = read(&mut next, &written(&gate)).expect("whole");
+    assert_eq!(restored.keys + restored.no_room, keys);
+    assert_eq!(restored.keys, next.len() as u64);
+    // Nearly every slot is used.
+    let slots = next.slots() as u64;
+    assert!(restored.keys > slots * 99 / 100, "{restored:?}");
+    let stats = next.stats();
+    assert_eq!(stats.tracked, restored.keys);
+    assert_eq!(stats.evicted, restored.no_room);
+    assert_eq!(stats.inserted, stats.tracked + stats.evicted);
+    let (mut spent, mut others) = (0, 0);
+    for key in 0..keys {
+        let (available, was) = (next.key(&key).available(), key % 100);
+        assert!(available == was || available == 100, "{key}: {available}");
+        spent += u64::from(available == was && was < 10);
+        others += u64::from(available == was && was >= 50);
+    }
+    // A fifth of all finds room: nearly all of those that have spent the most, and hardly one of the others.
+    assert!(spent > keys / 10 * 95 / 100, "{spent}");
+    assert!(others < keys / 2 / 100, "{others}");
+}
+
+#[test]
+fn what_was_there_gives_way() {
+    let gate = table(bucket("1/h burst 9"), ticks(1.0));
+    let _ = gate.try_acquire_n("alice", 4).expect("fresh");
+    let mut next = next_table(bucket("1/h burst 9"), ticks(7.0));
+    let _ = next.try_acquire_n("alice", 1).expect("fresh");
+    let _ = next.try_acquire_n("bob", 9).expect("fresh");
+    assert_eq!(read(&mut next, &written(&gate)).expect("whole").keys, 1);
+    let left = [next.key("alice").available(), next.key("bob").available()];
+    assert_eq!((left, next.len()), ([5, 9], 1));
+    let stats = next.stats();
+    assert_eq!((stats.tracked, stats.inserted, stats.forgotten), (1, 3, 2));
+    let empty = table(bucket("1/h"), ticks(1.0));
+    assert!(restarted(&empty, bucket("1/h"), ticks(0.0), Duration::ZERO).is_empty());
+}
+
+/// It hashes how long a slice is, as addresses have it: in 32 bits or in 64.
+#[derive(Default)]
+struct Addresses<const OF_32_BITS: bool>(DefaultHasher);
+
+impl<const OF_32_BITS: bool> Hasher for Addresses<OF_32_BITS> {
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn write_usize(&mut self, n: usize) {
+        match OF_32_BITS {
+            true => self.0.write_u32(n as u32),
+            false => self.0.write_u64(n as u64),
+        }
+    }
+}
+
+#[test]
+fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
+    fn spent<S: KeyHasher>(hasher: S) -> Vec<u8> {
+        let gate = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
+        let _ = gate.try_acquire_n("alice", 4).expect("fresh");
+        written(&gate)
+    }
+    /// What is left to the key, and the seed, unless the hasher is another one.
+    fn left<S: KeyHasher>(hasher: S, bytes: &[u8]) -> Option<(u64, Option<[u64; 2]>)> {
+        let mut next = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
+        match read(&mut next, bytes) {
+            Ok(_) => Some((next.key("alice").available(), next.hasher().seed())),
+            Err(RestoreError::OtherHasher) => None,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let seeded = spent(Seeded::new([3, 4]));
+    assert_eq!(left(Seeded::random(), &seeded), Some((5, Some([3, 4]))));
+    assert_eq!(left(RandomState::new(), &seeded), None);
+    let long = BuildHasherDefault::<Addresses<false>>::default;
+    let short = BuildHasherDefault::<Addresses<true>>::default;
+    assert_eq!(left(long(), &seeded), None);
+    assert_eq!(left(long(), &spent(long())), Some((5, None)));
+    assert_eq!(left(short(), &spent(short())), Some((5, None)));
+    assert_eq!(left(RandomState::new(), &spent(long())), None);
+    // Keys such as addresses would not be found.
+    assert_eq!(left(long(), &spent(short())), None);
+    assert_eq!(left(short(), &spent(long())), None);
+    // A table that has a seed can have the hashes of one that has none by chance only.
+    assert_eq!(left(Seeded::random(), &spent(long())), None);
+}
+
+/// Also those whose type is unknown.
+#[test]
+fn any_writer_and_reader_will_do() {
+    let gate = filled(10, 3);
+    let mut bytes = Vec::new();
+    let writer: &mut dyn io::Write = &mut bytes;
+    assert_eq!(gate.snapshot(writer).expect("written"), 3);
+    let mut whole = bytes.as_slice();
+    let reader: &mut dyn io::Read = &mut whole;
+    let restored = of_capacity(10).restore_after(reader, Duration::ZERO);
+    assert_eq!(restored.expect("whole").keys, 3);
+}

@@ -1,0 +1,224 @@
+//! Files that no table wrote, with the right checksum: what is absurd in them has a name, and nothing panics.
+
+use std::time::Duration;
+
+use tollgate::keyed::RestoreError;
+use tollgate::{AnyAlgorithm, Settings, Tick};
+
+use super::{next_table, read, table, ticks, written};
+use crate::support::{Random, all, bucket, often, tick};
+
+/// CRC-64/XZ, bit by bit.
+fn checksum(bytes: &[u8]) -> u64 {
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u64::from(*byte), |crc: u64, _| {
+            (crc >> 1) ^ (0xC96C_5795_D787_0F42 * (crc & 1))
+        })
+    })
+}
+
+/// With the checksum that it should have.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&bytes);
+    bytes.extend(sum.to_le_bytes());
+    bytes
+}
+
+/// The same file with another number in these eight bytes, and the checksum that it should have.
+pub(super) fn with_number(bytes: &[u8], at: usize, number: u64) -> Vec<u8> {
+    let mut bytes = bytes[..bytes.len() - 8].to_vec();
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    sealed(bytes)
+}
+
+/// A file of these numbers after the head of another one, of a token bucket.
+fn with_blocks(numbers: &[u64]) -> Vec<u8> {
+    let gate = table(bucket("10/s"), ticks(1.0));
+    let mut bytes = written(&gate)[..HEAD].to_vec();
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    sealed(bytes)
+}
+
+/// Magic, version, tick, time of day, seed, known hash, and the name.
+const HEAD: usize = 9 * 8 + "token-bucket".len();
+
+fn error_of(bytes: &[u8]) -> RestoreError {
+    let mut gate = table(bucket("10/s"), ticks(1.0));
+    let _ = gate.try_acquire_n("alice", 3).expect("fresh");
+    // All but the time of day, which goes on.
+    let state = |bytes: &[u8]| bytes[4 * 8..bytes.len() - 8].to_vec();
+    let before = state(&written(&gate));
+    let error = read(&mut gate, bytes).expect_err("it is absurd");
+    // Nothing has changed.
+    assert_eq!(gate.key("alice").available(), 7);
+    assert_eq!(before, state(&written(&gate)));
+    error
+}
+
+#[test]
+fn what_is_absurd_has_a_name() {
+    let head = written(&table(bucket("10/s"), ticks(1.0)));
+    let said = |bytes: &[u8]| match error_of(bytes) {
+        RestoreError::Invalid { field, .. } => field.to_string(),
+        RestoreError::Version { found, known: 1 } => format!("version {found}"),
+        RestoreError::OtherAlgorithm { found, expected } => format!("{found}, {expected}"),
+        other => format!("{other:?}"),
+    };
+    for (place, number, right) in [
+        (0, 0, "NotASnapshot"),
+        (1, 2, "version 2"),
+        (1, 0, "version 0"),
+        (4, 2, "whether there is a seed"),
+        // Another seed has not the same hash of the known key.
+        (5, 99, "OtherHasher"),
+        (7, 99, "OtherHasher"),
+        (8, u64::MAX, "length of the name"),
+        (8, 5, "token, token-bucket"),
+    ] {
+        assert_eq!(said(&with_number(&head, 8 * place, number)), right);
+    }
+    let good = parameters("10/s");
+    let plan = [&[1, 1, good.len() as u64], good.as_slice()].concat();
+    let mut cases = vec![
+        (vec![0, 0, 0], "kind of the block"),
+        (vec![2, 1, 0, 0], "kind of the block"),
+        (vec![7], "kind of the block"),
+        (vec![1, 1, 16], "number of parameters"),
+        (vec![1, 1, u64::MAX], "number of parameters"),
+        ([plan.as_slice(), &[1, 2]].concat(), "number of plans"),
+    ];
+    cases.extend([0, 9, u64::MAX].map(|count| (vec![1, count], "number of plans")));
+    for (more, right) in [
+        (&[2, 0][..], "number of keys"),
+        (&[2, 4097], "number of keys"),
+        (&[2, 1 << 40], "number of keys"),
+        (&[2, u64::MAX], "number of keys"),
+        (&[2, 4096, 0], "Truncated"),
+        (&[2, 1, 0b10, 5], "plan of a key"),
+        (&[2, 1, 0, u64::MAX], "word of a key"),
+        (&[0, 0, 1], "number of keys in all"),
+        (&[2, 1, 0, 5, 0, 0, 0], "number of keys in all"),
+    ] {
+        cases.push(([plan.as_slice(), more].concat(), right));
+    }
+    for (numbers, right) in cases {
+        assert_eq!(said(&with_blocks(&numbers)), right, "{numbers:?}");
+    }
+}
+
+/// Which of a bucket's parameters follow from the others: the horizon, the inverse and the burst.
+const DERIVED: [usize; 3] = [1, 2, 6];
+
+fn parameters(text: &str) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    bucket(text).save(&mut |number| numbers.push(number));
+    numbers
+}
+
+#[test]
+fn parameters_that_no_algorithm_has_are_refused() {
+    let good = parameters("11/s burst 30");
+    let with = |numbers: &[u64]| {
+        let head = [1, 1, numbers.len() as u64];
+        with_blocks(&[&head, numbers, &[2, 1, 0x10, 1 << 62, 0, 0, 1]].concat())
+    };
+    let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: 0 });
+    let mut gate = next_table(bucket("10/s"), ticks(1.0));
+    let restored = read(&mut gate, &with(&good));
+    assert_eq!(restored.expect("they are usual").keys, 1);
+    let mut refused = 0;
+    for place in 0..good.len() {
+        for bit in 0..64 {
+            let mut numbers = good.clone();
+            numbers[place] ^= 1 << bit;
+            match read(&mut gate, &with(&numbers)) {
+                // Slightly different ones may be those of another bucket.
+                Ok(_) => assert!(!DERIVED.contains(&place), "{place} {bit}"),
+                Err(error) => {
+                    assert!(is_other(error), "{place} {bit}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 5 * 64, "{refused}");
+    for length in 0..good.len() {
+        assert!(is_other(error_of(&with(&good[..length]))));
+    }
+    let longer = [&*good, &[0]].concat();
+    assert!(is_other(error_of(&with(&longer))));
+}
+
+/// Each number of a whole snapshot of each algorithm is replaced by others: there may be an error or not, but no panic,
+/// and what is restored can be asked anything.
+#[test]
+fn whatever_the_numbers_are_nothing_panics() {
+    let (mut restored, mut refused, mut random) = (0, 0, Random(5));
+    for algorithm in all() {
+        let gate = table(algorithm, ticks(100.0));
+        for key in 0..8_u64 {
+            let _ = gate.try_acquire_n(&key, 1 + key % 3);
+        }
+        assert!(gate.ban_for("mallory", Duration::from_secs(5)).is_ok());
+        let bytes = written(&gate);
+        // The name has three letters, and is followed by whole numbers.
+        let head = (0..9).map(|place| 8 * place);
+        for at in head.chain((75..bytes.len() - 8).step_by(8)) {
+            let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
+            let bit = old ^ (1 << random.below(64));
+            let turned = old.rotate_left(random.below(64) as u32);
+            let mut numbers = vec![0, u64::MAX - 1, old.wrapping_add(1), bit, turned];
+            numbers.extend((1..often(1)).map(|_| random.next()));
+            for number in numbers {
+                let other = all()[random.below(13) as usize];
+                let to = tick(random.next() >> random.below(64));
+                match asked_anything(&with_number(&bytes, at, number), other, to) {
+                    Ok(()) => restored += 1,
+                    Err(error) => {
+                        assert!(!error.to_string().is_empty());
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(restored > 1000 && refused > 300, "{restored} {refused}");
+}
+
+fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(), RestoreError> {
+    let mut gate = next_table(algorithm, to);
+    gate.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
+    for key in 0..8_u64 {
+        let key = gate.key(&key);
+        let _ = (key.available(), key.time_until(1), key.level());
+        let _ = (key.try_acquire(), key.charge(3), key.refund(2));
+    }
+    let _ = gate.key("mallory").try_acquire();
+    written(&gate);
+    Ok(())
+}
+
+/// As if it had left and come again while the snapshot was written.
+#[test]
+fn of_a_key_that_is_there_twice_the_second_one_counts_also_if_it_is_idle() {
+    let gate = table(bucket("10/h"), ticks(1.0));
+    for key in 0..2_u64 {
+        let _ = gate.try_acquire_n(&key, 10).expect("fresh");
+    }
+    let bytes = written(&gate);
+    // Before it: what begins the block, and before that the plans. After it the end, in four numbers.
+    let body = bytes[HEAD..].chunks_exact(8);
+    let body = body.map(|number| u64::from_le_bytes(number.try_into().expect("eight")));
+    let body: Vec<u64> = body.collect();
+    let (blocks, keys) = body[..body.len() - 4].split_at(body.len() - 8);
+    let [label, word, ..] = *keys else {
+        unreachable!("two keys")
+    };
+    for (second, there) in [(word, 1), (0, 0)] {
+        let keys = [label, word, label, second, 0, 0, 2];
+        let twice = with_blocks(&[blocks, keys.as_slice()].concat());
+        let mut next = table(bucket("10/h"), ticks(1.0));
+        assert_eq!(read(&mut next, &twice).expect("whole").keys, there);
+        assert_eq!((next.len() as u64, next.stats().tracked), (there, there));
+    }
+}

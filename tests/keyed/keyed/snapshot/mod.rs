@@ -1,0 +1,66 @@
+//! What is restored from a snapshot stands as it stood, for each algorithm: no key can get more than its bound over the
+//! time before and after; a ban ends when it would have ended; and whatever is damaged or made up, nothing is changed
+//! and nothing panics.
+
+mod bound;
+mod carried;
+mod damage;
+mod elsewhere;
+mod files;
+mod forged;
+mod round_trip;
+mod threads;
+
+use std::time::Duration;
+
+use tollgate::keyed::{KeyHasher, RestoreError, Restored, Seeded};
+use tollgate::{Keyed, ManualClock, Rebase, Requota, Settings, Tick};
+
+use crate::support::{of_capacity, tick};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn ticks(seconds: f64) -> Tick {
+    tick(0).saturating_add(Duration::from_secs_f64(seconds))
+}
+
+fn table<A: Requota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
+    let table = of_capacity(1000, algorithm);
+    table.clock().set(at);
+    table
+}
+
+/// The same, where keys are in other places until something is restored.
+fn next_table<A: Requota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
+    table(algorithm, at).with_hasher(Seeded::new([7 << 40, 9 << 50]))
+}
+
+fn written<A: Requota + Settings, S: KeyHasher>(gate: &Keyed<A, ManualClock, S>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let keys = gate.snapshot(&mut bytes).expect("nothing fails");
+    assert!(keys <= gate.len() as u64);
+    bytes
+}
+
+/// Reads these bytes, no time after they were written.
+fn read<A: Requota + Rebase + Settings, S: KeyHasher>(
+    gate: &mut Keyed<A, ManualClock, S>,
+    mut bytes: &[u8],
+) -> Result<Restored, RestoreError> {
+    gate.restore_after(&mut bytes, Duration::ZERO)
+}
+
+/// Another table, on a clock that stands there, with what is in this one, so much time later.
+fn restarted<A: Requota + Rebase + Settings>(
+    gate: &Keyed<A, ManualClock>,
+    algorithm: A,
+    to: Tick,
+    elapsed: Duration,
+) -> Keyed<A, ManualClock> {
+    let mut next = next_table(algorithm, to);
+    let restored = next.restore_after(&mut written(gate).as_slice(), elapsed);
+    let restored = restored.expect("whole");
+    let right = (next.len() as u64, 0, elapsed);
+    assert_eq!((restored.keys, restored.no_room, restored.elapsed), right);
+    next
+}

@@ -1,0 +1,142 @@
+//! What each key can get after a restart is what it could get before.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Clock, Keyed, ManualClock, Requota, Tick};
+
+use super::{SECOND, forged, next_table, restarted, table, ticks, written};
+use crate::support::{Random, all, bucket};
+
+const KEYS: u64 = 60;
+
+/// The same table without a restart, and with one; what is `from` on the first one's clock is `to` on the other one's.
+struct Pair {
+    stays: Keyed<AnyAlgorithm, ManualClock>,
+    next: Keyed<AnyAlgorithm, ManualClock>,
+    from: Tick,
+    to: Tick,
+}
+
+impl Pair {
+    /// Of some keys, each of which was granted and charged something, and one that was not. The next one's clock stands
+    /// at `to`, or so far from this one's.
+    fn new(algorithm: AnyAlgorithm, to: impl Fn(Tick) -> Tick, elapsed: Duration) -> Self {
+        let stays = table(algorithm, ticks(60.0));
+        let mut random = Random(KEYS);
+        for turn in 0..400 {
+            let (key, most) = (random.below(KEYS), 1 + stays.key(&0).available());
+            stays.clock().set(ticks(60.0 + f64::from(turn) * 0.007));
+            let _ = stays.try_acquire_n(&key, 1 + random.below(most));
+            if random.one_in(40) {
+                stays.key(&key).charge(random.below(4));
+            }
+        }
+        let from = stays.clock().now().saturating_add(elapsed);
+        let to = to(from);
+        let next = restarted(&stays, algorithm, to, elapsed);
+        assert!(!elapsed.is_zero() || next.len() > 1, "{next:?}");
+        Self {
+            stays,
+            next,
+            from,
+            to,
+        }
+    }
+
+    fn then(&self, now: Tick) -> Tick {
+        self.from.saturating_add(now.saturating_since(self.to))
+    }
+
+    /// The same for each key, from now on; and the same decisions.
+    fn are_alike(&self) {
+        let (mut random, of) = (Random(7), self.stays.plan(0));
+        for turn in 0..50 {
+            let now = self.to.saturating_add(Duration::from_millis(61 * turn));
+            let then = self.then(now);
+            for key in 0..KEYS {
+                let views = [self.next.key(&key).at(now), self.stays.key(&key).at(then)];
+                let [next, old] = views.map(|at| (at.available(), at.time_until(1 + key % 3)));
+                assert_eq!(next, old, "{key} {of:?}");
+            }
+            let (key, n) = (random.below(KEYS), 1 + random.below(3));
+            let next = self.next.key(&key).try_acquire_n_at(n, now).is_ok();
+            let old = self.stays.key(&key).try_acquire_n_at(n, then).is_ok();
+            assert_eq!(next, old, "{of:?}");
+        }
+    }
+
+    /// No key has more, or sooner.
+    fn has_no_more(&self) {
+        for key in 0..KEYS {
+            let old = self.stays.key(&key).at(self.then(self.to));
+            let has = self.next.key(&key).at(self.to).available();
+            let (had, of) = (old.available(), self.stays.plan(0));
+            let is_right = has <= had && (had <= has + 1 || old.is_idle());
+            assert!(is_right, "{has} {had} {of:?}");
+        }
+    }
+}
+
+/// Where the clocks have the same phase nothing is different.
+#[test]
+fn each_algorithm_goes_on_as_if_nothing_had_been() {
+    for algorithm in all() {
+        // A clock that is not exact rounds, against the caller, and so does the quantum of what opens by itself.
+        let text = algorithm.to_string();
+        let rounds = ["13/s", "first-hit", "greedy", "7/min"];
+        if rounds.iter().any(|rounds| text.contains(rounds)) {
+            continue;
+        }
+        let is_long = algorithm.quota().period() > SECOND;
+        let earlier = if is_long { 60 * SECOND } else { 17 * SECOND };
+        for elapsed in [Duration::ZERO, Duration::from_millis(10)] {
+            Pair::new(algorithm, |from| from, elapsed).are_alike();
+            Pair::new(algorithm, |from| from.saturating_sub(earlier), elapsed).are_alike();
+            Pair::new(algorithm, |from| from.saturating_add(60 * SECOND), elapsed).are_alike();
+        }
+    }
+}
+
+#[test]
+fn on_a_clock_of_another_phase_no_key_has_more() {
+    for algorithm in all() {
+        for to in [0.0, 0.04, 3.2, 59.999, 777.777] {
+            for elapsed in [0, 1, 130, 5000] {
+                let elapsed = Duration::from_millis(elapsed);
+                Pair::new(algorithm, |_| ticks(to), elapsed).has_no_more();
+            }
+        }
+    }
+}
+
+/// A restart in the same process, by the time of day, which goes on or is the same. One that went back counts as none:
+/// when it was written is the fourth number.
+#[test]
+fn the_time_of_day_counts_what_has_passed_and_no_more() {
+    let gate = table(bucket("1/365d burst 100"), ticks(5.0));
+    let _ = gate.try_acquire_n("alice", 100).expect("fresh");
+    let restored = |bytes: &[u8]| {
+        let mut next = next_table(bucket("1/365d burst 100"), ticks(0.0));
+        let restored = next.restore(&mut &*bytes).expect("whole");
+        (restored, next.key("alice").available())
+    };
+    let bytes = written(&gate);
+    let (now, left) = restored(&bytes);
+    assert_eq!((now.keys, left), (1, 0));
+    assert!(now.elapsed < 86_400 * SECOND, "{now:?}");
+    let (back, left) = restored(&forged::with_number(&bytes, 3 * 8, u64::MAX));
+    assert_eq!((back.elapsed, left), (Duration::ZERO, 0));
+    let (since_1970, left) = restored(&forged::with_number(&bytes, 3 * 8, 0));
+    assert!(since_1970.elapsed > 50 * 365 * 86_400 * SECOND && left > 50);
+}
+
+#[test]
+fn a_late_caller_comes_in_at_the_tick_of_the_restart() {
+    let gate = table(bucket("10/s"), ticks(9.0));
+    let _ = gate.try_acquire_n("alice", 10).expect("fresh");
+    // Idle when the snapshot is written, so that it is not in it.
+    let next = restarted(&gate, bucket("10/s"), ticks(1.0), SECOND);
+    assert!(next.is_empty());
+    let granted = next.try_acquire_n_at("alice", 10, ticks(0.0));
+    assert_eq!(granted.expect("fresh").at(), ticks(1.0));
+}

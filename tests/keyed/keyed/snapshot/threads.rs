@@ -1,0 +1,78 @@
+//! A snapshot that is written while threads decide holds each key as it was at one moment.
+
+use std::time::Duration;
+
+use tollgate::{Keep, Keyed, ManualClock, Quota, TokenBucket};
+
+use super::{next_table, read, table, ticks, written};
+use crate::support::{Random, bucket, deadline, often, on_threads};
+
+type Table = Keyed<TokenBucket, ManualClock>;
+
+const KEYS: u64 = 500;
+
+/// Two threads do this again and again, while one looks at snapshots.
+fn meanwhile(work: impl Fn(&mut Random, u64) + Sync, look: impl Fn() + Sync) {
+    on_threads(3, |id| match id {
+        0 => (0..5).for_each(|_| look()),
+        _ => {
+            let mut random = Random(id);
+            let turns = (0..often(2_000)).map(|turn| 2 * turn + id);
+            turns.for_each(|turn| work(&mut random, turn));
+        }
+    });
+}
+
+fn all(gate: &Table) -> Vec<u64> {
+    let keys = 0..KEYS;
+    keys.map(|key| gate.key(&key).available()).collect()
+}
+
+/// What a key has left is between what it had when the snapshot was begun and when it was over.
+#[test]
+fn a_key_is_as_it_was_meanwhile() {
+    deadline("threads that decide during a snapshot", || {
+        let gate = table(bucket("1/h burst 1000000"), ticks(1.0));
+        let work = |random: &mut Random, _| {
+            let _ = gate.try_acquire(&random.below(KEYS));
+        };
+        meanwhile(work, || {
+            let before = all(&gate);
+            let bytes = written(&gate);
+            let after = all(&gate);
+            let mut next = next_table(bucket("1/h burst 1000000"), ticks(1.0));
+            read(&mut next, &bytes).expect("whole");
+            for (key, left) in all(&next).into_iter().enumerate() {
+                assert!(before[key] >= left && left >= after[key], "{key}");
+            }
+        });
+    });
+}
+
+/// A word is never taken for one of another quota.
+#[test]
+fn the_quota_may_change_meanwhile() {
+    deadline("quotas that change during a snapshot", || {
+        let gate = table(bucket("1/h burst 1000"), ticks(1.0));
+        for key in 0..KEYS {
+            let _ = gate.try_acquire_n(&key, 100).expect("fresh");
+        }
+        let work = |random: &mut Random, turn| {
+            if turn % 8 == 0 {
+                // 900 are left by each quota, of which one has a hundred times as many units a permit.
+                let hours = if turn % 16 == 0 { 100 } else { 1 };
+                let quota = Quota::per(1, Duration::from_secs(3600 * hours)).burst(1000);
+                gate.set_quota(quota, Keep::AsIs).expect("a quota");
+            } else {
+                let _ = gate.try_acquire_n(&random.below(KEYS), 0);
+                let _ = gate.key(&random.below(KEYS)).take_up_to(0);
+            }
+        };
+        meanwhile(work, || {
+            let mut next = next_table(bucket("1/min burst 1000"), ticks(1.0));
+            let restored = read(&mut next, &written(&gate)).expect("whole");
+            assert_eq!(restored.keys, KEYS);
+            assert_eq!(all(&next), [900; KEYS as usize]);
+        });
+    });
+}

@@ -1,0 +1,87 @@
+//! A table is as large as it says, and has room for nearly as many keys as it was made for.
+
+use tollgate::keyed::{KeyHasher, Seeded};
+use tollgate::{Keyed, ManualClock, Overflow, TokenBucket};
+
+use crate::support::{Random, bucket, of_capacity, often, pairs};
+
+fn seeded(capacity: usize, seed: [u64; 2]) -> Keyed<TokenBucket, ManualClock> {
+    let table = of_capacity(capacity, bucket("3/h")).with_hasher(Seeded::new(seed));
+    table.with_overflow(Overflow::Deny)
+}
+
+#[test]
+fn twenty_four_bytes_a_key_whatever_the_key_is() {
+    for capacity in [10_000, 12_345, 100_000, 1_000_000, 7_654_321] {
+        let slots = seeded(capacity, [1, 1]).slots();
+        assert!(slots * 16 <= 24 * capacity, "{slots} of {capacity}");
+        assert!(slots * 10 >= 14 * capacity, "{slots} of {capacity}");
+    }
+    for capacity in [1, 1300] {
+        assert_eq!(seeded(capacity, [1, 1]).slots(), 2048);
+    }
+}
+
+/// How many of these keys find no room.
+fn fill(gate: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
+    let all = keys.len();
+    keys.retain(|key| gate.try_acquire(key).is_ok());
+    assert_eq!(gate.len(), keys.len());
+    assert_eq!(gate.stats().no_room as usize, all - keys.len());
+    all - keys.len()
+}
+
+/// New keys, which are numbers so far apart, until there are as many as there should be room for, none of them idle; and
+/// then others for half of them. How many in ten thousand of both find no room.
+fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
+    let gate = seeded(capacity, seed);
+    let mut there = (0..capacity as u64).map(|key| key * apart).collect();
+    let filling = fill(&gate, &mut there);
+    let (mut random, turns) = (Random(seed[0]), 1 + capacity / 2);
+    for key in 0..turns as u64 {
+        let place = random.below(there.len() as u64) as usize;
+        assert!(gate.forget(&there.swap_remove(place)));
+        // As many as before, whichever found no room.
+        let mut new = (1..11).map(|attempt| (attempt << 60) + key * apart);
+        there.extend(new.find(|key| gate.try_acquire(key).is_ok()));
+    }
+    let later = gate.stats().no_room as usize - filling;
+    [filling * 10_000 / capacity, later * 10_000 / turns]
+}
+
+#[test]
+fn fewer_than_one_new_key_in_two_hundred_finds_no_room() {
+    for (capacity, seed, apart) in [
+        (10_000, [0, 0], 1),
+        (10_000, [1, 2], 1 << 32),
+        (10_000, [u64::MAX, 77], 1 << 46),
+        (often(10_000) as usize, [5, 6], 1000),
+    ] {
+        let without = without_room(capacity, seed, apart);
+        let is_right = without.iter().all(|keys| *keys < 50);
+        assert!(is_right, "{without:?} of {capacity}, {apart}");
+    }
+    for seed in 0..5 {
+        for capacity in [1, 10, 300, 1000] {
+            let none = without_room(capacity, [seed, 1], 1);
+            assert_eq!(none, [0, 0], "{capacity} {seed}");
+        }
+    }
+}
+
+/// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first pair of lines, or in
+/// both.
+#[test]
+fn keys_that_share_lines_under_one_seed_spread_under_another() {
+    let places = |key: &u64| pairs(Seeded::new([3, 4]).hash_key(key));
+    let in_one = (0..).filter(|key| places(key).0 == 9).take(3_000);
+    let in_both = (0..).filter(|key| places(key) == (9, 200)).take(24);
+    let (in_one, in_both) = (Vec::from_iter(in_one), Vec::from_iter(in_both));
+    assert!(fill(&seeded(3_000, [3, 4]), &mut in_one.clone()) > 50);
+    assert_eq!(fill(&seeded(1, [3, 4]), &mut in_both.clone()), 8);
+    for seed in [[3, 5], [4, 4], [0, 0], [u64::MAX, 1], [1 << 40, 3]] {
+        let none = fill(&seeded(3_000, seed), &mut in_one.clone());
+        assert!(none < 15, "{none} with {seed:?}");
+        assert_eq!(fill(&seeded(1, seed), &mut in_both.clone()), 0);
+    }
+}

@@ -1,0 +1,232 @@
+//! Threads on one table: whatever they do to hot keys and cold ones, what each key got is within its bound, and one burst
+//! more for each time that it was evicted, forgotten or reset.
+
+use std::sync::RwLock;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::history::{History, Log};
+use tollgate::{
+    AnyAlgorithm, Denied, Keep, Keyed, KeyedStats, ManualClock, Overflow, Quota, TokenBucket,
+};
+
+use crate::support::histories::{bursts_more, of_each};
+use crate::support::{
+    Chosen, Random, algorithm, bucket, crowded, deadline, in_sixteen_slots, mix, often, on_threads,
+    table, tick,
+};
+
+/// What threads do besides taking permits, and how quickly the time goes on.
+#[derive(Clone, Copy, PartialEq)]
+enum Mix {
+    Taking,
+    TakingSlowly,
+    Everything,
+}
+
+type Table = Keyed<AnyAlgorithm, ManualClock, Chosen>;
+
+/// One thread's turns: time goes on by a few nanoseconds in each, and this thread's idea of it is up to `skew` behind or
+/// ahead.
+fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) -> Vec<Log> {
+    let mut logs = vec![Log::new(); keys.len()];
+    let mut random = Random(seed);
+    for _ in 0..turns {
+        let step = random.below(if mix == Mix::TakingSlowly { 100 } else { 4 });
+        gate.clock().advance(Duration::from_nanos(step));
+        let begun = gate.key(&0_u64).now();
+        let now = tick(begun.as_nanos() + random.below(2 * skew + 1) - skew);
+        let which = random.skewed(keys.len() as u64) as usize;
+        let (key, log) = (gate.key(&keys[which]), &mut logs[which]);
+        let choice = match mix {
+            Mix::Taking | Mix::TakingSlowly => 8 + random.below(56),
+            Mix::Everything => random.below(64),
+        };
+        let entry = match choice {
+            0 if random.one_in(30) && key.forget() => log.reset(now),
+            1 if random.one_in(30) => {
+                key.reset();
+                log.reset(now)
+            }
+            2 => log.charged(&key.at(now).charge(random.below(5))),
+            3 | 4 => log.gave_back(now, key.at(now).refund(random.below(3))),
+            5 if random.one_in(50) => {
+                let until = now.saturating_add(Duration::from_nanos(random.below(300)));
+                let _ = key.at(now).ban(until);
+                continue;
+            }
+            6..=20 => log.granted(&key.at(now).take_up_to(random.below(5))),
+            choice => match key.at(now).try_acquire_n(random.below(4)) {
+                Err(_) => continue,
+                Ok(granted) if mix == Mix::Everything && choice % 4 == 0 => {
+                    log.granted(&granted).during(begun, key.now());
+                    let n = key.at(now).undo(granted);
+                    log.gave_back(now.max(granted.at()), n)
+                }
+                Ok(granted) => log.granted(&granted),
+            },
+        };
+        entry.during(begun, key.now());
+    }
+    logs
+}
+
+/// The history of each key, after as many rounds as it takes until there is enough.
+fn record(gate: &Table, keys: &[u64], mix: Mix, enough: fn(&KeyedStats) -> bool) -> Vec<History> {
+    let mut all = Vec::new();
+    while all.is_empty() || !enough(&gate.stats()) {
+        let seed = all.len() as u64;
+        all.extend(on_threads(4, |id| {
+            work(gate, keys, often(1_000), 100 * id, mix, seed + id)
+        }));
+    }
+    of_each(&all)
+}
+
+const KINDS: [&str; 5] = [
+    "token-bucket 1/10ns burst 7",
+    "leaky-meter 3/40ns burst 20",
+    "fixed-window 9/500ns",
+    "sliding-window 9/500ns",
+    "intervals 9/500ns burst 20",
+];
+
+/// Few keys, all of them hot, that are always there, and whatever is done to them; and many for a few slots, which are
+/// another key's all the time.
+#[test]
+fn keys_that_all_threads_ask_for_keep_their_bounds() {
+    deadline("keys that are forgotten or leave as idle", || {
+        let few: Vec<u64> = (0..5).map(mix).collect();
+        for text in KINDS {
+            let gate = crowded(algorithm(text)).with_overflow(Overflow::Deny);
+            let enough = |stats: &KeyedStats| stats.forgotten > 3;
+            bursts_more(&record(&gate, &few, Mix::Everything, enough), text, 0);
+            let stats = gate.stats();
+            assert_eq!((stats.taken_over, stats.evicted, stats.no_room), (0, 0, 0));
+            assert_eq!(stats.inserted, stats.tracked + stats.forgotten);
+
+            let gate = crowded(algorithm(text)).with_overflow(Overflow::Deny);
+            let enough = |stats: &KeyedStats| stats.taken_over > often(300);
+            let histories = record(&gate, in_sixteen_slots(40), Mix::TakingSlowly, enough);
+            bursts_more(&histories, text, 0);
+            let stats = gate.stats();
+            assert_eq!((stats.evicted, stats.forgotten), (0, 0));
+            assert_eq!(stats.inserted, stats.tracked + stats.taken_over);
+        }
+    });
+}
+
+#[test]
+fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time() {
+    deadline("keys that find no room", || {
+        let text = "token-bucket 1/50ns burst 7";
+        for overflow in [Overflow::Evict, Overflow::Admit] {
+            let gate = crowded(algorithm(text)).with_overflow(overflow);
+            let enough = |stats: &KeyedStats| stats.evicted + stats.no_room > often(500);
+            let histories = record(&gate, in_sixteen_slots(100), Mix::Taking, enough);
+            let stats = gate.stats();
+            bursts_more(&histories, text, stats.evicted + stats.no_room);
+            let left = stats.taken_over + stats.evicted;
+            assert_eq!(stats.inserted, stats.tracked + left);
+            assert!(overflow == Overflow::Evict || stats.evicted == 0);
+        }
+    });
+}
+
+/// Single decisions, batches and views, by the shortest way and by the one that all take when the quota has been changed:
+/// each key gets exactly its burst, or all that was asked for.
+#[test]
+fn all_ways_together_give_each_key_its_burst_exactly() {
+    // So few that all find room, in whatever order they come.
+    const KEYS: u64 = 400;
+    const BURST: u64 = 20;
+    let mut random = Random(11);
+    let asked: Vec<u64> = (0..often(20_000)).map(|_| random.skewed(KEYS)).collect();
+    let ask = |gate: &Keyed<TokenBucket, ManualClock>, turn: usize, keys: &[u64]| match turn % 3 {
+        0 => {
+            let mut outcomes = vec![Err(Denied::busy(1)); keys.len()];
+            gate.check_many(keys, &mut outcomes).expect("as long");
+            Vec::from_iter(outcomes.iter().map(Result::is_ok))
+        }
+        1 => Vec::from_iter(keys.iter().map(|key| gate.try_acquire(key).is_ok())),
+        _ => Vec::from_iter(keys.iter().map(|key| gate.key(key).take_up_to(1).n() == 1)),
+    };
+    deadline("threads that decide in batches", move || {
+        for (changes, batch) in [(0, 1), (0, 7), (0, 16), (1, 17), (0, 64), (70, 1000)] {
+            let gate = table(bucket("20/h")).with_overflow(Overflow::Deny);
+            for _ in 0..changes {
+                let same = gate.set_quota(Quota::per_hour(BURST), Keep::Fresh);
+                same.expect("a quota");
+            }
+            let batches: Vec<&[u64]> = asked.chunks(batch).collect();
+            let granted = on_threads(4, |id| {
+                let batches = batches.iter().enumerate().skip(id as usize).step_by(4);
+                let granted = batches.map(|(turn, keys)| (*keys, ask(&gate, turn / 4, keys)));
+                granted.collect::<Vec<_>>()
+            });
+            let mut of_each = vec![(0, 0); KEYS as usize];
+            for (keys, granted) in granted.into_iter().flatten() {
+                for (key, granted) in keys.iter().zip(granted) {
+                    let (asked, got) = &mut of_each[*key as usize];
+                    (*asked, *got) = (*asked + 1, *got + u64::from(granted));
+                }
+            }
+            for (key, (asked, got)) in (0_u64..).zip(&of_each) {
+                let left = gate.key(&key).available();
+                let right = (BURST.min(*asked), BURST - got);
+                assert_eq!((*got, left), right, "{key} {batch}");
+            }
+            let there = of_each.iter().filter(|(asked, _)| *asked > 0).count() as u64;
+            let stats = gate.stats();
+            let counts = [gate.len() as u64, stats.tracked, stats.inserted];
+            assert_eq!(counts, [there; 3]);
+            let left = [stats.idle, stats.taken_over, stats.evicted, stats.forgotten];
+            assert_eq!((left, stats.no_room), ([0; 4], 0));
+        }
+    });
+}
+
+/// Threads take permits of these keys while the quota changes time and again: each interval has at most the largest burst
+/// and what the highest rate makes. Changes come between decisions, so that no tick is older than a change before it: else
+/// what the larger rate makes in the difference comes to that, as `Adjustable` says. (That they may cross is modelled.)
+fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
+    let quotas =
+        quotas.map(|(interval, burst)| Quota::per(1, Duration::from_nanos(interval)).burst(burst));
+    let gate = crowded(algorithm("token-bucket 1/10ns burst 7")).with_overflow(Overflow::Deny);
+    gate.set_quota(quotas[3], Keep::Fresh).expect("a quota");
+    let apart = RwLock::new(());
+    let seen = on_threads(4, |id| {
+        if id > 0 {
+            let turns = (0..often(300)).map(|turn| {
+                let _held = apart.read().expect("no panic");
+                work(&gate, keys, 10, 0, Mix::Taking, 10_000 * id + turn)
+            });
+            return turns.collect();
+        }
+        for turn in 0..200 {
+            let held = apart.write().expect("no panic");
+            let quota = quotas[turn % 4];
+            gate.set_quota(quota, Keep::AsIs).expect("a quota");
+            drop(held);
+            thread::yield_now();
+        }
+        Vec::new()
+    });
+    // Of the quotas the third has the highest rate, and the largest burst.
+    let all: Vec<Vec<Log>> = seen.into_iter().flatten().collect();
+    bursts_more(&of_each(&all), "token-bucket 1/10ns burst 20", 0);
+    // The slowest quota makes as many in this time, in whatever order threads run.
+    let grants: usize = all.iter().flatten().map(Log::len).sum();
+    assert!(grants > 100, "{grants}");
+}
+
+#[test]
+fn keys_keep_their_bounds_while_quotas_change() {
+    deadline("quotas that change", || {
+        let keys: Vec<u64> = (0..4).map(mix).collect();
+        while_quotas_change(&keys, [(10, 7), (25, 3), (10, 20), (70, 9)]);
+        // A key that is idle by a small burst, leaves and comes back has all of a larger one: so these are alike.
+        let alike = [(15, 20), (25, 20), (10, 20), (70, 20)];
+        while_quotas_change(in_sixteen_slots(40), alike);
+    });
+}

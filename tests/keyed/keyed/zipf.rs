@@ -1,0 +1,64 @@
+//! Keys as they come, ten times as many as there are slots, from callers some of which are late: what each key got, on the
+//! ticks at which it was counted, is within its bound, and one burst more for each time that it was evicted or admitted
+//! without room.
+
+use tollgate::history::{History, Log};
+use tollgate::{KeyedStats, Overflow};
+
+use crate::support::histories::{bursts_more, of_each};
+use crate::support::{Random, SECOND, algorithm, often, table, tick};
+
+/// Slots of the smallest table.
+const SLOTS: u64 = 2048;
+
+/// What each key got, and the counts, after so many turnovers of all slots.
+fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<History>, KeyedStats) {
+    let table = table(algorithm(text)).with_overflow(overflow);
+    assert_eq!(table.slots() as u64, SLOTS);
+    let mut logs = vec![Log::new(); 10 * SLOTS as usize];
+    let (mut random, mut now) = (Random(1), 10 * SECOND);
+    for turn in 0.. {
+        now += random.below(30_000);
+        let key = random.skewed(10 * SLOTS);
+        // Some are late by as long as it takes to become idle, and more.
+        let late = match random.below(8) {
+            0 => random.below(3 * SECOND),
+            1 => random.below(30_000_000),
+            _ => 0,
+        };
+        let at = table.key(&key).at(tick(now - late));
+        let granted = at.take_up_to(1 + random.below(3));
+        logs[key as usize].granted(&granted);
+        if turn % SLOTS == 0 {
+            let stats = table.stats();
+            if stats.taken_over + stats.evicted > turnovers * SLOTS {
+                break;
+            }
+            assert!(turn < 100 * turnovers * SLOTS, "{stats:?}");
+        }
+    }
+    (of_each(&[logs]), table.stats())
+}
+
+#[test]
+fn a_key_gets_a_burst_more_when_it_is_evicted_or_admitted_without_room_and_else_nothing() {
+    let bucket = "token-bucket 20/s burst 5";
+    for (text, overflow, turnovers) in [
+        (bucket, Overflow::Evict, often(6)),
+        (bucket, Overflow::Admit, often(2)),
+        (bucket, Overflow::Deny, often(2)),
+        ("fixed-window 5/250ms", Overflow::Deny, often(2)),
+        ("sliding-window 5/250ms", Overflow::Deny, often(2)),
+    ] {
+        let (histories, stats) = churned(text, overflow, turnovers);
+        let (evicted, no_room) = (stats.evicted, stats.no_room);
+        let (allowed, none) = match overflow {
+            Overflow::Evict => (evicted, no_room),
+            Overflow::Admit => (no_room, evicted),
+            Overflow::Deny => (0, evicted),
+        };
+        assert!(none == 0 && stats.taken_over > SLOTS, "{stats:?} {text}");
+        let more = bursts_more(&histories, text, allowed);
+        assert_eq!(more > 0, overflow != Overflow::Deny, "{stats:?} {text}");
+    }
+}

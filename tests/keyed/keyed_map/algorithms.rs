@@ -1,0 +1,96 @@
+//! Keys with algorithms of their own: what there was is carried over; they stay; and whatever threads do meanwhile, no
+//! permit comes from nowhere.
+
+use tollgate::{AnyAlgorithm, Denied, KeyedMap, NoClock, Overflow, TokenBucket};
+
+use super::{bucket_of, map, of};
+use crate::support::{algorithm, deadline, often, on_threads, tick};
+
+#[test]
+fn what_was_there_is_carried_over() {
+    let (map, _) = map(10);
+    let key = map.key(&1);
+    key.at(tick(0)).charge(5);
+    assert!(map.set_algorithm_at(&1, bucket_of(10), tick(0)).is_ok());
+    assert_eq!(key.at(tick(0)).charge(0).debt(), 3);
+    assert_eq!(key.at(tick(100)).available(), 7);
+    let afresh = map.set_algorithm_afresh_at(&1, bucket_of(4), tick(100));
+    assert!(afresh.is_ok());
+    assert_eq!(key.at(tick(100)).available(), 4);
+    assert_eq!(map.key(&2).at(tick(100)).available(), 2);
+    assert_eq!(map.len(), 1);
+}
+
+#[test]
+fn any_algorithm_becomes_another() {
+    let map: KeyedMap<String, AnyAlgorithm, NoClock> = of(algorithm("token-bucket 10/s"), 5);
+    assert!(map.try_acquire_n_at("alice", 7, tick(0)).is_ok());
+    let window = algorithm("sliding-window 100/min");
+    assert!(map.set_algorithm_at("alice", window, tick(0)).is_ok());
+    let pinned = map.pin();
+    let tracked = pinned.iter_at(tick(0)).next().expect("alice");
+    assert_eq!((tracked.algorithm(), tracked.available()), (&window, 3));
+    assert!(tracked.has_its_own());
+}
+
+#[test]
+fn they_stay_idle_or_not() {
+    let (map, _) = map(2);
+    assert!(map.set_algorithm_at(&1, bucket_of(9), tick(0)).is_ok());
+    assert!(map.set_algorithm_at(&2, bucket_of(8), tick(0)).is_ok());
+    assert_eq!(map.purge_idle_at(tick(1_000), 10), 0);
+    let denied = map.try_acquire_at(&3, tick(1_000)).map(|_| ());
+    let third = map.set_algorithm_at(&3, bucket_of(7), tick(0));
+    for no_room in [denied, third] {
+        assert!(matches!(no_room, Err(Denied::NoRoom { .. })));
+    }
+    assert_eq!(map.stats().refused, 2);
+    assert_eq!(map.key(&1).at(tick(1_000)).available(), 9);
+    // Until they are removed; then they are as all.
+    assert!(map.remove(&1));
+    let removed = map.retain_at(tick(1_000), |tracked| !tracked.has_its_own());
+    assert_eq!(removed, 1);
+    assert!(map.try_acquire_at(&3, tick(1_000)).is_ok());
+    assert_eq!(map.key(&1).at(tick(1_000)).available(), 2);
+}
+
+/// A thread changes the algorithm again and again while others take, and looks for idle keys. At one tick there is
+/// what there was.
+#[test]
+fn no_permit_comes_from_nowhere() {
+    const PERMITS: u64 = often(5_000);
+    deadline("threads that change an algorithm", || {
+        let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(PERMITS), 2);
+        let map = map.with_overflow(Overflow::Deny);
+        // A fresh key would begin with all that its first algorithm has.
+        assert!(map.try_acquire_at(&1, tick(5)).is_ok());
+        let taken = on_threads(4, |id| {
+            let takes = |_: &u64| id > 0 && map.try_acquire_at(&1, tick(5)).is_ok();
+            for more in (0..often(500)).take_while(|_| id == 0) {
+                let other = bucket_of(PERMITS + more);
+                assert!(map.set_algorithm_at(&1, other, tick(5)).is_ok());
+                map.purge_idle_at(tick(5), 2);
+                let _ = map.try_acquire_at(&(2 + more), tick(5));
+            }
+            (0..PERMITS).filter(takes).count() as u64
+        });
+        let left = map.key(&1).at(tick(5)).available();
+        assert_eq!(1 + taken.iter().sum::<u64>() + left, PERMITS);
+    });
+}
+
+/// It goes on with what it had by that of all, and leaves when it is idle by it.
+#[test]
+fn a_key_whose_algorithm_is_taken_away_does_not_stay() {
+    let (map, _) = map(10);
+    assert!(!map.unset_algorithm_at(&1, tick(0)), "it is not there");
+    assert!(map.set_algorithm_at(&1, bucket_of(100), tick(0)).is_ok());
+    assert!(map.try_acquire_n_at(&1, 99, tick(0)).is_ok());
+    assert_eq!(map.purge_idle_at(tick(1_000_000), 100), 0);
+    assert!(map.unset_algorithm_at(&1, tick(0)));
+    assert!(!map.unset_algorithm_at(&1, tick(0)));
+    assert_eq!(map.key(&1).at(tick(0)).available(), 1);
+    assert_eq!(map.purge_idle_at(tick(0), 100), 0);
+    assert_eq!(map.purge_idle_at(tick(1_000_000), 100), 1);
+    assert!(map.is_empty());
+}

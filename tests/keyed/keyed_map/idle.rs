@@ -1,0 +1,99 @@
+//! Idle keys leave: a few with each key that comes, and when they are asked to. A late caller has no second burst.
+
+use std::time::Duration;
+
+use tollgate::{Denied, KeyedMap, NoClock, Quota, TokenBucket};
+
+use super::{map, of};
+use crate::support::{often, tick};
+
+/// As long as new keys come, those that are idle don't pile up; and one that is busy is looked at again and again, and
+/// stays.
+#[test]
+fn the_map_stays_small() {
+    let (map, clock) = map(1_000_000);
+    map.key(&u64::MAX).charge(1_000_000);
+    let (keys, mut most) = (often(10_000), 0);
+    for key in 0..keys {
+        clock.advance(Duration::from_nanos(1));
+        assert!(map.try_acquire(&key).is_ok());
+        most = most.max(map.len());
+    }
+    // Each is idle after 10 ns, of which each brings one more.
+    assert!(most < 40, "{most}");
+    let stats = map.stats();
+    assert_eq!(stats.left + stats.tracked, keys + 1);
+    assert_eq!(stats.evicted + stats.removed + stats.refused, 0);
+    assert!(!map.key(&u64::MAX).is_idle() && map.key(&u64::MAX).available() == 0);
+}
+
+#[test]
+fn purging_makes_so_many_steps() {
+    let (map, clock) = map(100);
+    for key in 0..50 {
+        map.key(&key).charge(1 + key % 2);
+    }
+    assert_eq!(map.purge_idle(1_000), 0);
+    clock.advance(Duration::from_nanos(10));
+    let first = map.purge_idle(20);
+    assert!((1..=20).contains(&first), "{first}");
+    assert_eq!(map.purge_idle(100) + first, 25);
+    clock.advance(Duration::from_nanos(10));
+    assert_eq!((map.purge_idle(100), map.len()), (25, 0));
+}
+
+/// Two permits at 100, and the key leaves at 120. A caller that then comes with an older tick is counted at 120: at
+/// 110 there was but one.
+#[test]
+fn a_late_tick_gets_no_second_burst() {
+    let (map, _) = map(10);
+    assert!(map.try_acquire_n_at(&1, 2, tick(100)).is_ok());
+    assert_eq!(map.purge_idle_at(tick(500), 10), 1);
+    let granted = map.try_acquire_n_at(&1, 2, tick(110)).expect("fresh");
+    let idle_since = tick(120);
+    assert_eq!(granted.at(), idle_since, "and not when it was found");
+    // At the caller's tick the next one is due in 20 ns, not in 10.
+    let Err(Denied::Later { retry_after, .. }) = map.try_acquire_at(&1, tick(110)) else {
+        panic!("denied");
+    };
+    assert_eq!(retry_after, Duration::from_nanos(20));
+    assert_eq!(map.key(&1).at(tick(110)).time_until(1), Some(retry_after));
+    assert!(map.try_acquire_at(&1, tick(129)).is_err());
+    assert!(map.try_acquire_at(&1, tick(130)).is_ok());
+}
+
+/// The same for a key that was never there: what others left at counts for all.
+#[test]
+fn new_keys_count_where_others_have_left() {
+    let (map, _) = map(10);
+    assert!(map.try_acquire_at(&1, tick(100)).is_ok());
+    assert_eq!(map.purge_idle_at(tick(100), 1), 0);
+    assert_eq!(map.purge_idle_at(tick(110), 1), 1);
+    let granted = map.try_acquire_at(&2, tick(7)).expect("fresh");
+    assert_eq!(granted.at(), tick(110));
+    assert_eq!(map.key(&3).at(tick(7)).available(), 2);
+}
+
+/// What begins with less begins when its key comes, and fills from then on, however often it is only refused.
+#[test]
+fn what_begins_with_less_begins() {
+    let quota = Quota::per(1, Duration::from_nanos(10)).burst(3).initial(0);
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket, 10);
+    let at = |nanos| map.key(&1).at(tick(nanos));
+    // Looking brings nothing in.
+    assert_eq!((at(50).available(), map.len()), (0, 0));
+    assert!(at(100).try_acquire().is_err());
+    assert_eq!(map.len(), 1);
+    assert!(at(109).try_acquire().is_err());
+    assert_eq!(at(120).available(), 2);
+    let granted = at(120).try_acquire_n(2).expect("there");
+    assert_eq!(at(120).undo(granted), 2);
+    at(120).reset();
+    assert_eq!(at(120).available(), 3, "a reset fills it");
+    assert!(at(120).try_acquire_n(3).is_ok());
+    // Idle from 150 on.
+    assert_eq!(map.purge_idle_at(tick(149), 5), 0);
+    assert_eq!(map.purge_idle_at(tick(160), 5), 1);
+    assert_eq!(at(155).available(), 0, "it begins anew");
+}

@@ -1,0 +1,119 @@
+//! A key whose `Hash`, `Eq` or `clone` panics, an algorithm that does, a predicate that does: nothing is lost, no room
+//! leaks, and the map goes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tollgate::{KeyedMap, NoClock, Overflow};
+
+use super::{bucket_of, of};
+use crate::support::hooks::{Call, Hooked, HookedKey as Key, at_call, unhook};
+use crate::support::tick;
+
+type Map = KeyedMap<Key, Hooked, NoClock>;
+
+const CAPACITY: u64 = 8;
+
+fn hooked() -> Hooked {
+    Hooked(bucket_of(2))
+}
+
+/// As many keys as there is room for, each with one permit taken.
+fn full() -> Map {
+    let map: Map = of(hooked(), CAPACITY as usize);
+    for key in 0..CAPACITY {
+        assert!(map.try_acquire_at(&Key(key), tick(0)).is_ok());
+    }
+    map
+}
+
+/// Each key has its place and its word, and each place can be had.
+fn check_whole(map: &Map, context: &str) {
+    let pinned: usize = map.pin().iter_at(tick(0)).count();
+    assert_eq!(map.len(), pinned, "{context}: {map:?}");
+    assert!(map.len() <= CAPACITY as usize);
+    map.retain_at(tick(1_000), |_| false);
+    assert_eq!(map.len(), 0, "{context}");
+    for key in (100..100 + CAPACITY).map(Key) {
+        assert!(map.try_acquire_n_at(&key, 2, tick(1_000)).is_ok());
+        assert!(map.try_acquire_at(&key, tick(1_000)).is_err());
+    }
+    assert_eq!((map.len() as u64, map.stats().evicted), (CAPACITY, 0));
+}
+
+type Deed = (&'static str, fn(&Map) -> bool);
+
+/// What has to do with a key, on a map that is full, or has a place.
+const DEEDS: [Deed; 7] = [
+    ("a known key", |map| takes(map, 3)),
+    ("a new key", |map| takes(map, 50)),
+    ("a look", |map| map.key(&Key(3)).at(tick(1)).available() > 0),
+    ("a removal", |map| map.remove(&Key(3))),
+    ("a change", changes),
+    ("a purge", |map| map.purge_idle_at(tick(1), 20) > 0),
+    ("a look at all", |map| {
+        map.retain_at(tick(1), |of| of.is_idle()) > 0
+    }),
+];
+
+fn takes(map: &Map, key: u64) -> bool {
+    map.try_acquire_at(&Key(key), tick(1)).is_ok()
+}
+
+fn changes(map: &Map) -> bool {
+    map.set_algorithm_at(&Key(3), hooked(), tick(1)).is_ok()
+}
+
+#[test]
+fn the_map_stays_whole() {
+    let mut panicked = Vec::new();
+    let calls = [Call::Hash, Call::Eq, Call::Clone].into_iter();
+    let calls = calls.chain([Call::IsIdle, Call::CarryOver]);
+    for call in calls.clone() {
+        for (name, deed) in DEEDS {
+            for turn in 0..6 {
+                let map = full().with_overflow(Overflow::Deny);
+                if turn % 2 == 0 {
+                    assert!(map.remove(&Key(CAPACITY - 1)));
+                }
+                at_call(call, turn / 2, || panic!("as it was told to"));
+                let done = catch_unwind(AssertUnwindSafe(|| deed(&map)));
+                unhook();
+                if done.is_err() {
+                    panicked.push((call, name));
+                }
+                if call == Call::CarryOver && done.is_err() {
+                    // The word of a key whose change was broken off is what it was. And it can be made then.
+                    assert_eq!(map.key(&Key(3)).at(tick(0)).available(), 1);
+                    assert!(deed(&map));
+                }
+                // What was there is there, with the permit taken, unless the deed removed it.
+                let left = map.key(&Key(2)).at(tick(0)).available();
+                let is_right = left == 1 || (left == 2 && name == "a look at all");
+                assert!(is_right, "{call:?} in {name}: {left}");
+                check_whole(&map, name);
+            }
+        }
+    }
+    for call in calls {
+        let has = panicked.iter().any(|(which, _)| *which == call);
+        assert!(has, "{call:?} never panicked");
+    }
+    assert!(panicked.contains(&(Call::CarryOver, "a change")));
+    assert!(panicked.contains(&(Call::Clone, "a new key")));
+}
+
+#[test]
+fn a_predicate_may_panic() {
+    let map = full();
+    let mut asked = 0;
+    let retained = catch_unwind(AssertUnwindSafe(|| {
+        map.retain_at(tick(0), |_| {
+            asked += 1;
+            assert!(asked < 4, "enough");
+            false
+        })
+    }));
+    assert!(retained.is_err());
+    assert_eq!((map.len() as u64, map.stats().removed), (CAPACITY - 3, 3));
+    check_whole(&map, "a predicate");
+}

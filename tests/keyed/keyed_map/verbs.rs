@@ -1,0 +1,96 @@
+//! A key's verbs are a limiter's, in all they return.
+
+use std::time::Duration;
+
+use tollgate::{AnyAlgorithm, Clock, Gate, KeyedMap, ManualClock, NoClock, ReserveGate};
+
+use super::{map, of};
+use crate::support::model::{Gave, Model, Said, Verb, say};
+use crate::support::{Random, algorithm, bucket, deadline, tick};
+
+/// A key is asked the same as a model of it, at the same ticks, in a map from which none leaves.
+#[test]
+fn they_answer_as_a_limiter_does() {
+    for text in [
+        "token-bucket 3/7ns burst 4",
+        "gcra 1/10ns tolerance 15ns",
+        "leaky-queue 1/10ns burst 5 free 2",
+        "fixed-window 3/40ns",
+        "sliding-window 3/40ns",
+        "intervals 2/30ns burst 4",
+    ] {
+        let map: KeyedMap<u64, AnyAlgorithm, NoClock> = of(algorithm(text), 4);
+        let mut model = Model::new(&[algorithm(text)]);
+        let (mut random, mut now) = (Random(3), 0);
+        let mut kept = Vec::new();
+        for _ in 0..1_000 {
+            now += random.below(12);
+            let n = random.below(5);
+            let verb = match random.below(10) {
+                0 => Verb::Charge(n),
+                1 => Verb::Refund(n),
+                2 => Verb::Available,
+                3 => Verb::TimeUntil(n),
+                4 => Verb::Level,
+                5 => Verb::IsIdle,
+                6 if !kept.is_empty() => {
+                    let which = random.below(kept.len() as u64);
+                    Verb::Undo(kept.swap_remove(which as usize), (0, 0))
+                }
+                7 if random.one_in(20) => {
+                    kept.clear();
+                    Verb::Reset
+                }
+                8 => Verb::TakeUpTo(n),
+                _ => Verb::Acquire(n),
+            };
+            let view = map.key(&7).at(tick(now));
+            let said = match verb {
+                Verb::IsIdle => Said::Yes(view.is_idle()),
+                verb => say!(view, verb),
+            };
+            let right = model.ask(7, 0, tick(now), verb);
+            assert_eq!(said, right, "{verb:?} at {now}, {text}");
+            if let Said::Outcome(Ok(Gave(granted))) = said {
+                kept.push(granted);
+            }
+        }
+    }
+}
+
+/// A grant of a key that has left, been removed or evicted is not given back to the one that came after it.
+#[test]
+fn nothing_is_undone_that_was_granted_before() {
+    let (map, _) = map(1);
+    let key = map.key(&1);
+    let first = key.at(tick(0)).try_acquire_n(2).expect("fresh");
+    assert!(map.remove(&1));
+    let second = key.at(tick(0)).try_acquire_n(2).expect("fresh");
+    assert_eq!(key.at(tick(0)).undo(first), 0);
+    assert_eq!(key.at(tick(0)).undo(second), 2);
+}
+
+#[test]
+fn a_key_is_a_gate_and_can_be_waited_at() {
+    fn all<G: ReserveGate<Clock: Clock>>(gate: &G) -> usize {
+        (0..10).filter(|_| Gate::try_acquire(gate).is_ok()).count()
+    }
+    deadline("a key that is waited at too long", || {
+        let clock = ManualClock::new();
+        let map = KeyedMap::<String, _, _>::with_clock(bucket("1/s burst 2"), 10, clock.clone());
+        let map = map.expect("a map");
+        let (alice, second) = (map.key("alice"), Duration::from_secs(1));
+        assert_eq!(all(&alice), 2);
+        let reservation = alice.reserve(2).expect("later");
+        assert_eq!(reservation.delay(), 2 * second);
+        assert_eq!(alice.reserve(1).expect("later").delay(), 3 * second);
+        assert!(alice.acquire_timeout(1, second).is_err());
+        // Reserved permits keep a key from being idle until they are due.
+        clock.advance(4 * second);
+        assert_eq!(map.purge_idle(10), 0);
+        clock.advance(second);
+        assert_eq!(map.purge_idle(10), 1);
+        assert_eq!(reservation.cancel().lost, 2);
+        assert!(alice.acquire().is_ok());
+    });
+}

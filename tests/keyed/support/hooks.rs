@@ -1,0 +1,144 @@
+//! An algorithm and a key that call the test back, which then counts, interrupts or panics.
+
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
+
+use tollgate::{
+    Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick, TokenBucket,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Step,
+    IsIdle,
+    CarryOver,
+    Hash,
+    Eq,
+    Clone,
+}
+
+/// Whether it is to be called again.
+type Hook = Box<dyn FnMut(Call) -> bool>;
+
+thread_local! {
+    static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+}
+
+/// Sets what this thread calls, until it returns `false` or panics. Its own calls are not told.
+pub(crate) fn on_calls(hook: impl FnMut(Call) -> bool + 'static) {
+    HOOK.set(Some(Box::new(hook)));
+}
+
+/// Does this at such a call, once, after so many others of its kind.
+pub(crate) fn at_call(which: Call, mut after: u64, work: impl FnOnce() + 'static) {
+    let mut work = Some(work);
+    on_calls(move |call| {
+        let is_next = call == which && after == 0;
+        after -= u64::from(call == which && after > 0);
+        match work.take_if(|_| is_next) {
+            Some(work) => work(),
+            None => return true,
+        }
+        false
+    });
+}
+
+/// Whether the hook was still waiting to be called. It no longer is.
+pub(crate) fn unhook() -> bool {
+    HOOK.take().is_some()
+}
+
+fn called(call: Call) {
+    if let Some(mut hook) = HOOK.take() {
+        if hook(call) {
+            HOOK.set(Some(hook));
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hooked(pub(crate) TokenBucket);
+
+impl Algorithm for Hooked {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        let done = self.0.step(word, now, n);
+        called(Call::Step);
+        done
+    }
+
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.available(word, now)
+    }
+
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        called(Call::IsIdle);
+        self.0.is_idle(word, now)
+    }
+}
+
+impl GiveBack for Hooked {
+    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let done = self.0.undo(word, now, granted);
+        called(Call::Step);
+        done
+    }
+
+    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+        let done = self.0.refund(word, now, n);
+        called(Call::Step);
+        done
+    }
+}
+
+impl Requota for Hooked {
+    fn quota(&self) -> Quota {
+        self.0.quota()
+    }
+
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        self.0.with_quota(quota).map(Self)
+    }
+
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        called(Call::CarryOver);
+        self.0.carry_over(word, now, &next.0)
+    }
+}
+
+impl Settings for Hooked {
+    const WORDS: usize = TokenBucket::WORDS;
+
+    fn save(&self, write: &mut impl FnMut(u64)) {
+        self.0.save(write);
+    }
+
+    fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+        TokenBucket::restore(read).map(Self)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct HookedKey(pub(crate) u64);
+
+impl Hash for HookedKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        called(Call::Hash);
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq for HookedKey {
+    fn eq(&self, other: &Self) -> bool {
+        called(Call::Eq);
+        self.0 == other.0
+    }
+}
+
+impl Eq for HookedKey {}
+
+impl Clone for HookedKey {
+    fn clone(&self) -> Self {
+        called(Call::Clone);
+        Self(self.0)
+    }
+}

@@ -1,0 +1,200 @@
+//! What these tests share: algorithms, tables with fixed seeds, threads, and a random stream.
+
+#[path = "../../support/deadline.rs"]
+mod waits;
+
+pub(crate) mod histories;
+pub(crate) mod hooks;
+pub(crate) mod model;
+
+use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::resume_unwind;
+use std::sync::{Barrier, OnceLock};
+use std::thread;
+
+use tollgate::keyed::Seeded;
+use tollgate::{
+    Algorithm, AnyAlgorithm, ConfigError, Keyed, LeakyBucket, ManualClock, Quota, Requota, Tick,
+    TokenBucket,
+};
+
+pub(crate) use waits::deadline;
+
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// Where the clocks of these tables stand at first.
+pub(crate) const NOW: u64 = 86_400 * SECOND + 7;
+
+pub(crate) const fn tick(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}
+
+/// How often a test does something: ten times as often in a release build.
+pub(crate) const fn often(n: u64) -> u64 {
+    if cfg!(debug_assertions) { n } else { 10 * n }
+}
+
+/// Every kind of algorithm, small ones and large ones.
+pub(crate) fn all() -> Vec<AnyAlgorithm> {
+    let texts = [
+        "token-bucket 10/s",
+        "token-bucket 13/s burst 40",
+        "gcra 10/s burst 3",
+        "gcra 1/10ms tolerance 25ms",
+        "leaky-meter 10/s burst 35",
+        "leaky-queue 7/min burst 5 free 2",
+        "fixed-window 10/s",
+        "fixed-window 100/min offset 7s",
+        "fixed-window 5/s first-hit",
+        "sliding-window 10/s",
+        "sliding-window 50/min origin 9s rounding down",
+        "intervals 10/s burst 20",
+        "intervals 10/s burst 25 greedy",
+    ];
+    texts.map(algorithm).into()
+}
+
+/// The same, and some whose new keys begin with less than they can hold.
+pub(crate) fn every() -> Vec<AnyAlgorithm> {
+    let with_less = [
+        "token-bucket 10/s burst 20 initial 3",
+        "gcra 10/s burst 5 initial 0",
+        "leaky-meter 10/s burst 20 initial 1",
+        "intervals 10/s burst 20 initial 4",
+    ];
+    all().into_iter().chain(with_less.map(algorithm)).collect()
+}
+
+pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
+    text.parse().expect(text)
+}
+
+/// This queue by the name of its own type, which can be reserved from.
+pub(crate) fn queue(text: &str) -> LeakyBucket {
+    match algorithm(text) {
+        AnyAlgorithm::LeakyBucket(queue) => queue,
+        other => panic!("{other} is no queue"),
+    }
+}
+
+/// About how long it takes until an empty one is full, in nanoseconds.
+pub(crate) fn period(algorithm: &AnyAlgorithm) -> u64 {
+    let quota = algorithm.quota();
+    let bursts = quota.burst_size().div_ceil(quota.permits());
+    quota.period().as_nanos() as u64 * bursts
+}
+
+pub(crate) fn bucket(quota: &str) -> TokenBucket {
+    TokenBucket::new(quota.parse::<Quota>().expect(quota)).expect(quota)
+}
+
+/// Of random digits: a small seed makes pairs of small numbers collide.
+const SEED: [u64; 2] = [0x6A09_E667_F3BC_C908, 0xBB67_AE85_84CA_A73B];
+
+/// A table of the smallest size, 2048 slots, whose keys are in the same places in each run.
+pub(crate) fn table<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock> {
+    of_capacity(1, algorithm)
+}
+
+pub(crate) fn of_capacity<A: Algorithm>(capacity: usize, algorithm: A) -> Keyed<A, ManualClock> {
+    let clock = ManualClock::at(tick(NOW));
+    seeded(Keyed::with_clock(algorithm, capacity, clock))
+}
+
+/// One of several plans.
+pub(crate) fn with_plans<A: Requota + Clone>(plans: &[A]) -> Keyed<A, ManualClock> {
+    let clock = ManualClock::at(tick(NOW));
+    seeded(Keyed::with_plans(plans.to_vec(), 1, clock))
+}
+
+fn seeded<A>(table: Result<Keyed<A, ManualClock>, ConfigError>) -> Keyed<A, ManualClock> {
+    table.expect("a table").with_hasher(Seeded::new(SEED))
+}
+
+/// The hash of a number is that number, so that a test can put its keys where it wants.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct AsItIs(u64);
+
+pub(crate) type Chosen = BuildHasherDefault<AsItIs>;
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("the keys are numbers")
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// A table for keys that are their own hashes.
+pub(crate) fn crowded<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock, Chosen> {
+    table(algorithm).with_hasher(Chosen::default())
+}
+
+/// The two pairs of lines of a hash, in the smallest table.
+pub(crate) fn pairs(hash: u64) -> (u64, u64) {
+    let apart = (hash << 12).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (hash >> 52 & 0xFF, (hash << 4).wrapping_add(apart) >> 56)
+}
+
+/// Keys of a [`crowded`] table that share both pairs of lines: sixteen slots.
+pub(crate) fn in_sixteen_slots(keys: usize) -> &'static [u64] {
+    static KEYS: OnceLock<Vec<u64>> = OnceLock::new();
+    let hashes = (1..).map(|n| 77 << 52 | mix(n) >> 12);
+    let hashes = hashes.filter(|hash| pairs(*hash) == (77, 178));
+    &KEYS.get_or_init(|| hashes.take(160).collect())[..keys]
+}
+
+/// Does the work on so many threads at once, and returns what each of them returns.
+pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let start = Barrier::new(threads as usize);
+    thread::scope(|scope| {
+        let spawn = |id| {
+            let (start, work) = (&start, &work);
+            scope.spawn(move || {
+                start.wait();
+                work(id)
+            })
+        };
+        let workers: Vec<_> = (0..threads).map(spawn).collect();
+        let made = workers.into_iter().map(|worker| worker.join());
+        made.map(|made| made.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// splitmix64: a repeatable stream.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// From 0 to `end - 1`; 0 if there is none.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// Below `end`; the first about as often as the second and third, and so on.
+    pub(crate) fn skewed(&mut self, end: u64) -> u64 {
+        let bits = self.below(u64::from(u64::BITS - end.leading_zeros()) + 1);
+        self.below(1 << bits).min(end - 1)
+    }
+}
+
+pub(crate) const fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,231 @@
+//! What a table should answer: each key has a word, and the algorithm changes it, one verb after the other.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tollgate::keyed::{Key, KeyAt};
+use tollgate::{
+    Algorithm, AnyAlgorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Keep,
+    Level, ManualClock, Quota, Requota, Tick,
+};
+
+/// A plan, and how often quotas had been changed.
+pub(crate) type Of = (usize, u64);
+
+/// What is asked of a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Verb {
+    Acquire(u64),
+    TakeUpTo(u64),
+    Available,
+    IsIdle,
+    Level,
+    TimeUntil(u64),
+    /// A grant, and what granted it.
+    Undo(Granted, Of),
+    Refund(u64),
+    Charge(u64),
+    Ban(Tick),
+    Reset,
+    Forget,
+}
+
+/// A grant, by all that it says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gave(pub(crate) Granted);
+
+impl PartialEq for Gave {
+    fn eq(&self, other: &Self) -> bool {
+        let said = |Self(granted): &Self| {
+            // Where nothing was granted it marks nothing.
+            let mark = (granted.n() > 0).then_some(granted.mark());
+            let counted = (granted.n(), granted.at(), mark);
+            let left = (granted.remaining(), granted.reset_after());
+            (counted, left, granted.due(), granted.delay())
+        };
+        said(self) == said(other)
+    }
+}
+
+/// What is answered.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said {
+    Outcome(Result<Gave, Denied>),
+    Took(Gave),
+    Number(u64),
+    Back(u64),
+    Charged(Charged),
+    Level(Level),
+    Wait(Option<Duration>),
+    Yes(bool),
+    Done,
+}
+
+/// The verbs that a key has at a tick, or by the clock, of a table or a map.
+macro_rules! say {
+    ($view:expr, $verb:expr) => {
+        match $verb {
+            Verb::Acquire(n) => Said::Outcome($view.try_acquire_n(n).map(Gave)),
+            Verb::TakeUpTo(n) => Said::Took(Gave($view.take_up_to(n))),
+            Verb::Available => Said::Number($view.available()),
+            Verb::Level => Said::Level($view.level()),
+            Verb::TimeUntil(n) => Said::Wait($view.time_until(n)),
+            Verb::Undo(granted, _) => Said::Back($view.undo(granted)),
+            Verb::Refund(n) => Said::Back($view.refund(n)),
+            Verb::Charge(n) => Said::Charged($view.charge(n)),
+            Verb::Reset => {
+                $view.reset();
+                Said::Done
+            }
+            other => unreachable!("{other:?}"),
+        }
+    };
+}
+pub(crate) use say;
+
+/// Asks a table's key at this tick.
+pub(crate) fn ask_at<C>(view: &KeyAt<'_, AnyAlgorithm, C>, verb: Verb) -> Said {
+    match verb {
+        Verb::IsIdle => Said::Yes(view.is_idle()),
+        Verb::Ban(until) => {
+            view.ban(until).expect("there is room");
+            Said::Done
+        }
+        verb => say!(view, verb),
+    }
+}
+
+/// Asks a table's key at its clock's tick.
+pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> Said {
+    match verb {
+        Verb::Forget => Said::Yes(key.forget()),
+        Verb::IsIdle | Verb::Ban(_) => ask_at(&key.at(key.now()), verb),
+        verb => say!(key, verb),
+    }
+}
+
+/// What keys have that never have to make room for others.
+pub(crate) struct Model {
+    pub(crate) plans: Vec<AnyAlgorithm>,
+    pub(crate) changes: u64,
+    /// Of each key its plan, its word, and whether it is banned.
+    pub(crate) keys: HashMap<u64, (usize, u64, bool)>,
+}
+
+impl Model {
+    pub(crate) fn new(plans: &[AnyAlgorithm]) -> Self {
+        Self {
+            plans: plans.into(),
+            changes: 0,
+            keys: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: Verb) -> Said {
+        let algorithm = self.plans[plan];
+        let first = (plan, algorithm.initial_word(now), false);
+        let is_new = !self.keys.contains_key(&key);
+        let (was, word, is_banned) = self.keys.get(&key).copied().unwrap_or(first);
+        if let Verb::Ban(until) = verb {
+            if until > now {
+                // All that there is at the end of the ban is taken.
+                let (word, _) = self.plans[was].take_up_to(word, until, u64::MAX);
+                self.keys.insert(key, (was, word, true));
+            }
+            return Said::Done;
+        }
+        let word = match was == plan {
+            true => word,
+            false => self.plans[was].carry_over(word, now, &algorithm),
+        };
+        let is_banned = is_banned && algorithm.available(word, now) == 0;
+        let (next, said) = match verb {
+            Verb::Forget => return Said::Yes(self.keys.remove(&key).is_some()),
+            // To make a fresh one fresh is nothing.
+            Verb::Reset if is_new => return Said::Done,
+            Verb::Reset | Verb::Ban(_) => (0, Said::Done),
+            Verb::Acquire(n) => match algorithm.step(word, now, n) {
+                Ok((next, granted)) => (next, Said::Outcome(Ok(Gave(granted)))),
+                Err(denied) => (word, Said::Outcome(Err(denied))),
+            },
+            Verb::TakeUpTo(n) => {
+                let (next, granted) = algorithm.take_up_to(word, now, n);
+                (next, Said::Took(Gave(granted)))
+            }
+            Verb::Available => (word, Said::Number(algorithm.available(word, now))),
+            Verb::IsIdle => (word, Said::Yes(algorithm.is_idle(word, now))),
+            Verb::Level => (word, Said::Level(algorithm.level(word, now))),
+            Verb::TimeUntil(n) => {
+                let due = algorithm.due(word, now, n);
+                (word, Said::Wait(due.map(|due| due.saturating_since(now))))
+            }
+            Verb::Undo(_, of) if of != (plan, self.changes) => (word, Said::Back(0)),
+            Verb::Undo(..) | Verb::Refund(_) if is_banned => (word, Said::Back(0)),
+            Verb::Undo(granted, _) => {
+                let (next, n) = algorithm.undo(word, now, &granted);
+                (next, Said::Back(n))
+            }
+            Verb::Refund(n) => {
+                let (next, n) = algorithm.refund(word, now, n);
+                (next, Said::Back(n))
+            }
+            Verb::Charge(n) => {
+                let (next, charged) = algorithm.charge(word, now, n);
+                (next, Said::Charged(charged))
+            }
+        };
+        let grants = matches!(verb, Verb::Acquire(_) | Verb::TakeUpTo(_) | Verb::Reset);
+        // Whoever would take something begins the time of a word that begins with less.
+        let begins = is_new && word != 0 && grants;
+        if next != word || begins {
+            self.keys.insert(key, (plan, next, is_banned && !grants));
+        }
+        said
+    }
+
+    /// Whether that is a quota for this plan. If so it is in force.
+    pub(crate) fn set_quota(&mut self, plan: usize, quota: Quota, keep: Keep, now: Tick) -> bool {
+        let old = self.plans[plan];
+        let Ok(new) = old.with_quota(quota) else {
+            return false;
+        };
+        if keep == Keep::Fresh || quota != old.quota() {
+            self.changes += 1;
+            self.plans[plan] = new;
+            for (_, word, _) in self.keys.values_mut().filter(|(of, ..)| *of == plan) {
+                *word = match keep {
+                    Keep::AsIs => old.carry_over(*word, now, &new),
+                    Keep::Scaled => old.carry_scaled(*word, now, &new),
+                    Keep::Fresh => new.initial_word(now),
+                };
+            }
+        }
+        true
+    }
+
+    pub(crate) fn is_busy(&self, key: u64, now: Tick) -> bool {
+        let key = self.keys.get(&key);
+        key.is_some_and(|(plan, word, _)| !self.plans[*plan].is_idle(*word, now))
+    }
+
+    /// Keys that can be told from fresh ones. The others are forgotten.
+    pub(crate) fn busy(&mut self, now: Tick) -> Vec<u64> {
+        let plans = &self.plans;
+        self.keys
+            .retain(|_, (plan, word, _)| !plans[*plan].is_idle(*word, now));
+        self.keys.keys().copied().collect()
+    }
+
+    /// The first tick at which a busy key will be idle.
+    pub(crate) fn idle_at(&self, key: u64, now: Tick) -> Tick {
+        let (mut busy, mut idle) = (now.as_nanos(), u64::MAX);
+        while idle - busy > 1 {
+            let middle = busy + (idle - busy) / 2;
+            match self.is_busy(key, Tick::from_nanos(middle)) {
+                true => busy = middle,
+                false => idle = middle,
+            }
+        }
+        Tick::from_nanos(idle)
+    }
+}
