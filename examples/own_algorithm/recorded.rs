@@ -49,7 +49,7 @@ impl Replay for Trace {
         let ours = self.0.ask(op.args.u64("n")?, t_ns);
         let wait = ours.retry_ns().map(|ns| ns.div_ceil(1_000_000_000));
         let theirs = &op.result;
-        Ok(Comparison::decision(op, theirs.flag("ok")?, ours.ok())
+        Ok(Comparison::decision(theirs.flag("ok")?, ours.ok())
             .and("left", theirs.u64("left")?, ours.remaining)
             .and("wait", theirs.optional_u64("wait")?, wait))
     }

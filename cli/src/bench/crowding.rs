@@ -82,3 +82,48 @@ pub(crate) fn times_one_thread(
     };
     Some(threads as f64 * ns(1)? / ns(threads)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Cores, Crowding};
+
+    #[test]
+    fn threads_without_a_core_each_are_crowded() {
+        let of = |threads, logical, whole| Crowding::of(threads, Cores { logical, whole }, &[]);
+        assert_eq!(of(3, 2, None), Some(Crowding::TakeTurns { processors: 2 }));
+        assert_eq!(
+            of(3, 2, Some(1)),
+            Some(Crowding::TakeTurns { processors: 2 })
+        );
+        assert_eq!(of(3, 4, Some(2)), Some(Crowding::ShareCores { cores: 2 }));
+        // And nothing was measured that says otherwise.
+        for (threads, whole) in [(1, None), (4, None), (2, Some(2)), (4, Some(4))] {
+            assert_eq!(of(threads, 4, whole), None, "{threads} on {whole:?}");
+        }
+    }
+
+    #[test]
+    fn notes_count_the_cores() {
+        let starts = |crowding: Crowding, start: &str| crowding.note(9).starts_with(start);
+        assert!(starts(
+            Crowding::TakeTurns { processors: 1 },
+            "9 threads on 1 core take turns"
+        ));
+        assert!(starts(
+            Crowding::TakeTurns { processors: 8 },
+            "9 threads on 8 cores take turns"
+        ));
+        assert!(starts(
+            Crowding::ShareCores { cores: 1 },
+            "9 threads on 1 core, by"
+        ));
+        assert!(starts(
+            Crowding::ShareCores { cores: 8 },
+            "9 threads on 8 cores, by"
+        ));
+        assert!(starts(
+            Crowding::Slowed { times: 4.0 },
+            "9 threads, a word each, make 4.00 times"
+        ));
+    }
+}

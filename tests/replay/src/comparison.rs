@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::format::Op;
-
 /// Levels, in permits, that are nearer than this are one level: the recorded ones are doubles.
 pub const TIE: f64 = 1e-6;
 
@@ -41,7 +39,7 @@ impl fmt::Display for Direction {
 }
 
 /// One answer, in the recorded limiter's units.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// Yes or no.
     Flag(bool),
@@ -53,19 +51,6 @@ pub enum Value {
     Name(&'static str),
     /// There is none: no wait because it was granted or never will be, no limiter.
     Nothing,
-}
-
-impl PartialEq for Value {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Flag(a), Self::Flag(b)) => a == b,
-            (Self::Number(a), Self::Number(b)) => a == b,
-            (Self::Level(a), Self::Level(b)) => (a - b).abs() <= TIE,
-            (Self::Name(a), Self::Name(b)) => a == b,
-            (Self::Nothing, Self::Nothing) => true,
-            _ => false,
-        }
-    }
 }
 
 impl fmt::Display for Value {
@@ -80,35 +65,17 @@ impl fmt::Display for Value {
     }
 }
 
-impl From<bool> for Value {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
+macro_rules! values {
+    ($($from:ty => $kind:ident),*) => {$(
+        impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self::$kind(value.into())
+            }
+        }
+    )*};
 }
 
-impl From<u64> for Value {
-    fn from(number: u64) -> Self {
-        Self::Number(number.into())
-    }
-}
-
-impl From<i64> for Value {
-    fn from(number: i64) -> Self {
-        Self::Number(number.into())
-    }
-}
-
-impl From<&'static str> for Value {
-    fn from(name: &'static str) -> Self {
-        Self::Name(name)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(level: f64) -> Self {
-        Self::Level(level)
-    }
-}
+values!(bool => Flag, u64 => Number, i64 => Number, f64 => Level, &'static str => Name);
 
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
@@ -118,36 +85,38 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 
 /// One value that was recorded, and ours.
 #[derive(Debug)]
-pub struct Pair {
-    /// What it is called in a report.
-    pub field: &'static str,
-    /// What was recorded.
-    pub theirs: Value,
-    /// What we answered.
-    pub ours: Value,
+pub(crate) struct Pair {
+    pub(crate) field: &'static str,
+    theirs: Value,
+    ours: Value,
+}
+
+impl Pair {
+    fn is_equal(&self) -> bool {
+        match (self.theirs, self.ours) {
+            (Value::Level(theirs), Value::Level(ours)) => (theirs - ours).abs() <= TIE,
+            (theirs, ours) => theirs == ours,
+        }
+    }
 }
 
 /// All that was recorded of one call, each value beside our answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Comparison {
     pairs: Vec<Pair>,
-    /// The call, for whoever reads a failure.
-    asked: String,
 }
 
 impl Comparison {
     /// Begins with the decision. Ours is nothing where there is no limiter to decide.
-    pub fn decision(op: &Op, theirs: bool, ours: impl Into<Value>) -> Self {
-        Self::without_decision(op).and(DECISION, theirs, ours)
+    #[must_use]
+    pub fn decision(theirs: bool, ours: impl Into<Value>) -> Self {
+        Self::default().and(DECISION, theirs, ours)
     }
 
     /// Of a call that decides nothing: it only takes, gives back or looks.
     #[must_use]
-    pub fn without_decision(op: &Op) -> Self {
-        Self {
-            pairs: Vec::new(),
-            asked: op.asked(),
-        }
+    pub fn without_decision() -> Self {
+        Self::default()
     }
 
     /// One pair more.
@@ -158,36 +127,40 @@ impl Comparison {
         theirs: impl Into<Value>,
         ours: impl Into<Value>,
     ) -> Self {
+        let (theirs, ours) = (theirs.into(), ours.into());
         self.pairs.push(Pair {
             field,
-            theirs: theirs.into(),
-            ours: ours.into(),
+            theirs,
+            ours,
         });
         self
     }
 
     /// How many pairs there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.pairs.len()
     }
 
     /// The pairs that are not equal.
-    pub fn differing(&self) -> impl Iterator<Item = &Pair> {
-        self.pairs.iter().filter(|pair| pair.theirs != pair.ours)
+    pub(crate) fn differing(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter().filter(|pair| !pair.is_equal())
+    }
+
+    fn pair(&self, field: &str) -> Option<&Pair> {
+        self.pairs.iter().find(|pair| pair.field == field)
     }
 
     /// Whether this field was compared and found equal.
     #[must_use]
     pub fn agrees_on(&self, field: &str) -> bool {
-        self.pairs.iter().any(|pair| pair.field == field)
-            && self.differing().all(|pair| pair.field != field)
+        self.pair(field).is_some_and(Pair::is_equal)
     }
 
     /// Both values of a field that is a level.
     #[must_use]
     pub fn levels(&self, field: &str) -> Option<(f64, f64)> {
-        match self.values(field)? {
+        let pair = self.pair(field)?;
+        match (pair.theirs, pair.ours) {
             (Value::Level(theirs), Value::Level(ours)) => Some((theirs, ours)),
             _ => None,
         }
@@ -196,23 +169,16 @@ impl Comparison {
     /// Both values of a field that is a whole number.
     #[must_use]
     pub fn numbers(&self, field: &str) -> Option<(i128, i128)> {
-        match self.values(field)? {
+        let pair = self.pair(field)?;
+        match (pair.theirs, pair.ours) {
             (Value::Number(theirs), Value::Number(ours)) => Some((theirs, ours)),
             _ => None,
         }
     }
 
-    /// Both values of a field.
-    #[must_use]
-    pub fn values(&self, field: &str) -> Option<(Value, Value)> {
-        let pair = self.pairs.iter().find(|pair| pair.field == field)?;
-        Some((pair.theirs, pair.ours))
-    }
-
     /// In which direction the recorded limiter differs, if it does.
-    #[must_use]
-    pub fn direction(&self) -> Direction {
-        let decision = self.pairs.iter().find(|pair| pair.field == DECISION);
+    pub(crate) fn direction(&self) -> Direction {
+        let decision = self.pair(DECISION);
         match decision.map(|ok| (ok.theirs, ok.ours)) {
             Some((Value::Flag(true), Value::Flag(false))) => Direction::TheyAdmitMore,
             Some((Value::Flag(false), Value::Flag(true))) => Direction::TheyAdmitLess,
@@ -223,17 +189,14 @@ impl Comparison {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let theirs = self
-            .pairs
-            .iter()
-            .map(|p| format!("{} {}", p.field, p.theirs));
-        let ours = self.pairs.iter().map(|p| format!("{} {}", p.field, p.ours));
-        write!(
-            f,
-            "{}: recorded [{}], answered [{}]",
-            self.asked,
-            theirs.collect::<Vec<_>>().join(", "),
-            ours.collect::<Vec<_>>().join(", ")
-        )
+        let list = |value: fn(&Pair) -> Value| {
+            let values = self
+                .pairs
+                .iter()
+                .map(|it| format!("{} {}", it.field, value(it)));
+            values.collect::<Vec<_>>().join(", ")
+        };
+        let (theirs, ours) = (list(|pair| pair.theirs), list(|pair| pair.ours));
+        write!(f, "recorded [{theirs}], answered [{ours}]")
     }
 }

@@ -3,8 +3,7 @@
 //! A line with the key `source` is a [`Header`] and starts a trace with a fresh limiter. Every
 //! other line is an [`Op`]: when (`t`), what (`op`), its arguments, and the `result`.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,27 +26,36 @@ impl fmt::Display for Malformed {
 }
 
 /// A JSON object that knows which of its keys were read.
+///
+/// Every getter fails with [`Malformed`] if the key is missing or its value is of another kind.
 #[derive(Debug)]
-pub struct Fields {
-    map: Map<String, Value>,
-    read: RefCell<BTreeSet<String>>,
+pub struct Fields(Vec<Field>);
+
+#[derive(Debug)]
+struct Field {
+    key: String,
+    value: Value,
+    is_read: Cell<bool>,
 }
 
 impl Fields {
     fn new(value: Value, what: &str) -> Result<Self, Malformed> {
-        match value {
-            Value::Object(map) => Ok(Self {
-                map,
-                read: RefCell::default(),
-            }),
-            other => Err(Malformed(format!("{what} is no object: {other}"))),
-        }
+        let Value::Object(map) = value else {
+            return Err(Malformed(format!("{what} is no object: {value}")));
+        };
+        let fields = map.into_iter().map(|(key, value)| Field {
+            key,
+            value,
+            is_read: Cell::new(false),
+        });
+        Ok(Self(fields.collect()))
     }
 
     /// The value, unless the key is missing or null.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.read.borrow_mut().insert(key.to_owned());
-        self.map.get(key).filter(|value| !value.is_null())
+        let field = self.0.iter().find(|field| field.key == key)?;
+        field.is_read.set(true);
+        (!field.value.is_null()).then_some(&field.value)
     }
 
     fn must<'a, T>(
@@ -64,94 +72,62 @@ impl Fields {
     }
 
     /// A number that can't be below zero.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn u64(&self, key: &str) -> Result<u64, Malformed> {
         self.must(key, "a whole number from 0", Value::as_u64)
     }
 
     /// A number that something will be divided by, or one subtracted from.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn positive(&self, key: &str) -> Result<u64, Malformed> {
-        self.must(key, "a whole number from 1", |value| {
-            value.as_u64().filter(|&number| number > 0)
-        })
+        let positive = |value: &Value| value.as_u64().filter(|&number| number > 0);
+        self.must(key, "a whole number from 1", positive)
     }
 
     /// The number, or nothing if the key is missing or null.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if it is something else.
     pub fn optional_u64(&self, key: &str) -> Result<Option<u64>, Malformed> {
         self.get(key).map(|_| self.u64(key)).transpose()
     }
 
     /// A number that may be below zero.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn i64(&self, key: &str) -> Result<i64, Malformed> {
         self.must(key, "a whole number", Value::as_i64)
     }
 
     /// Any number.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn f64(&self, key: &str) -> Result<f64, Malformed> {
         self.must(key, "a number", Value::as_f64)
     }
 
     /// Yes or no.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn flag(&self, key: &str) -> Result<bool, Malformed> {
         self.must(key, "true or false", Value::as_bool)
     }
 
     /// A string.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn text(&self, key: &str) -> Result<&str, Malformed> {
         self.must(key, "a string", Value::as_str)
     }
 
     /// A list of anything.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn list(&self, key: &str) -> Result<&[Value], Malformed> {
         self.must(key, "a list", |value| Some(value.as_array()?.as_slice()))
     }
 
     /// The objects in a list.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is no list, or something else in it.
     pub fn objects(&self, key: &str) -> Result<Vec<Fields>, Malformed> {
         let list = self.list(key)?.iter();
         list.map(|value| Self::new(value.clone(), key)).collect()
     }
 
-    /// The keys that nobody asked for.
-    pub fn unread(&self) -> Vec<&str> {
-        let read = self.read.borrow();
-        let keys = self.map.keys().map(String::as_str);
-        keys.filter(|key| !read.contains(*key)).collect()
+    /// The keys that were never asked for.
+    pub fn unread(&self) -> impl Iterator<Item = &str> {
+        let unread = self.0.iter().filter(|field| !field.is_read.get());
+        unread.map(|field| field.key.as_str())
+    }
+
+    /// Takes the value out, so that it can be read by itself.
+    fn take(&mut self, key: &str) -> Option<Value> {
+        let position = self.0.iter().position(|field| field.key == key)?;
+        Some(self.0.remove(position).value)
     }
 }
 
@@ -181,23 +157,15 @@ pub struct Header {
 
 impl Header {
     /// When the limiter was made, on the trace's axis, which one that starts empty needs.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if the header does not say.
     pub fn time_zero(&self) -> Result<u64, Malformed> {
-        self.start
-            .ok_or_else(|| Malformed("it does not say when its limiter was made".to_owned()))
+        let missing = || Malformed("it does not say when its limiter was made".to_owned());
+        self.start.ok_or_else(missing)
     }
 
     /// The origin, which windows that are aligned to the epoch need.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is none.
     pub fn origin(&self) -> Result<Duration, Malformed> {
-        self.origin
-            .ok_or_else(|| Malformed("it does not say where its times begin".to_owned()))
+        let missing = || Malformed("it does not say where its times begin".to_owned());
+        self.origin.ok_or_else(missing)
     }
 }
 
@@ -213,25 +181,28 @@ pub struct Op {
 }
 
 impl Op {
-    /// The call, for whoever reads a failure.
-    pub fn asked(&self) -> String {
-        let args = self.args.map.iter().filter(|(key, _)| *key != "op");
-        let args: Vec<String> = args.map(|(key, value)| format!("{key} {value}")).collect();
-        format!("{}({})", self.name, args.join(", "))
+    /// When it was called, in nanoseconds: `t` counts units of `unit_ns`.
+    pub fn t_ns(&self, unit_ns: u64) -> Result<u64, Malformed> {
+        Ok(self.args.u64("t")?.saturating_mul(unit_ns))
+    }
+
+    /// The call, for the reader of a failure.
+    pub(crate) fn asked(&self) -> String {
+        let args = self.args.0.iter().filter(|field| field.key != "op");
+        let args = args.map(|Field { key, value, .. }| format!("{key} {value}"));
+        format!("{}({})", self.name, args.collect::<Vec<_>>().join(", "))
     }
 
     /// The error for an operation that an adapter has no verb for.
     pub fn unknown(&self) -> Malformed {
-        Malformed(format!(
-            "there is no operation `{}` in this source",
-            self.name
-        ))
+        let name = &self.name;
+        Malformed(format!("there is no operation `{name}` in this source"))
     }
 }
 
 /// A line of a file.
 #[derive(Debug)]
-pub enum Line {
+pub(crate) enum Line {
     /// It begins a trace.
     Header(Header),
     /// It is a call in the trace that was begun last.
@@ -239,36 +210,40 @@ pub enum Line {
 }
 
 impl Line {
-    /// Reads it.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if it is neither.
-    pub fn parse(text: &str) -> Result<Self, Malformed> {
-        let value = serde_json::from_str(text).map_err(|e| Malformed(format!("no JSON: {e}")))?;
+    /// Reads a line.
+    pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
+        // Not `serde_json::from_str`, which would be compiled here, without optimisations.
+        let value = text
+            .parse()
+            .map_err(|e| Malformed(format!("no JSON: {e}")))?;
         let mut fields = Fields::new(value, "the line")?;
-        if fields.map.contains_key("source") {
+        if fields.0.iter().any(|field| field.key == "source") {
+            let seconds = fields
+                .optional_u64("t_base_unix_s")?
+                .map(Duration::from_secs);
+            let millis = fields
+                .optional_u64("t_base_unix_ms")?
+                .map(Duration::from_millis);
+            let variant = fields.get("variant").map(|_| fields.text("variant"));
+            let variant = variant.transpose()?.map(str::to_owned);
+            let nothing = || Value::Object(Map::new());
+            let initial = fields.take("initial").unwrap_or_else(nothing);
+            let config = fields.take("config").unwrap_or_default();
             return Ok(Self::Header(Header {
                 source: fields.text("source")?.to_owned(),
                 algorithm: fields.text("algorithm")?.to_owned(),
                 trace: fields.text("trace")?.to_owned(),
                 ops: fields.u64("ops")?,
-                variant: match fields.get("variant") {
-                    Some(_) => Some(fields.text("variant")?.to_owned()),
-                    None => None,
-                },
-                origin: origin(&fields)?,
+                variant,
+                origin: seconds.or(millis),
                 start: fields.optional_u64("t0")?,
-                initial: match fields.map.remove("initial") {
-                    Some(initial) => Fields::new(initial, "`initial`")?,
-                    None => Fields::new(Value::Object(Map::new()), "`initial`")?,
-                },
-                config: Fields::new(fields.map.remove("config").unwrap_or_default(), "`config`")?,
+                initial: Fields::new(initial, "`initial`")?,
+                config: Fields::new(config, "`config`")?,
             }));
         }
         let name = fields.text("op")?.to_owned();
         fields.f64("t")?;
-        let result = fields.map.remove("result").unwrap_or_default();
+        let result = fields.take("result").unwrap_or_default();
         Ok(Self::Op(Op {
             name,
             result: Fields::new(result, "`result`")?,
@@ -277,25 +252,12 @@ impl Line {
     }
 }
 
-fn origin(header: &Fields) -> Result<Option<Duration>, Malformed> {
-    let seconds = header.optional_u64("t_base_unix_s")?;
-    let millis = header.optional_u64("t_base_unix_ms")?;
-    Ok(seconds
-        .map(Duration::from_secs)
-        .or(millis.map(Duration::from_millis)))
-}
-
 /// Whether the runner reads a file of this name.
-#[must_use]
-pub fn is_trace_file(name: &str) -> bool {
+pub(crate) fn is_trace_file(name: &str) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
 }
 
-/// The text of a file, unpacked if its name says that it is packed.
-///
-/// # Errors
-///
-/// The system's, and those of unpacking.
+/// The text of a file, unpacked if its name ends with `.gz`.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut text = String::new();

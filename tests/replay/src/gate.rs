@@ -40,11 +40,7 @@ impl Answer {
 }
 
 impl<A: Algorithm + Forecast> Gate<A> {
-    /// Fresh, of an algorithm that was made or could not be.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if it could not be made.
+    /// Fresh, of an algorithm that was made; [`Malformed`] if it could not be made.
     pub fn new<E: std::fmt::Display>(made: Result<A, E>) -> Result<Self, Malformed> {
         let algorithm = made.map_err(|error| Malformed(format!("can't be built: {error}")))?;
         let limiter = Limiter::with_clock(algorithm, ManualClock::new());
@@ -75,22 +71,21 @@ impl<A: Algorithm + Forecast> Gate<A> {
         self.set_time(t_ns);
         let foretold = gate.time_until(n);
         let decision = gate.try_acquire_n(n);
-        let wait = match decision {
-            Ok(_) => Some(Duration::ZERO),
-            Err(denied) => denied.retry_after(),
-        };
-        assert_eq!(foretold, wait, "time_until({n}) and try_acquire_n({n})");
-        let after = self.now();
+        check_forecast(n, foretold, decision);
+        let remaining = gate.available();
         if let Ok(granted) = decision {
-            assert_eq!(granted.n(), n);
-            assert_eq!(granted.at(), gate.now());
-            assert_eq!(granted.remaining(), after.0, "remaining() and available()");
+            assert_eq!((granted.n(), granted.at()), (n, gate.now()));
+            assert_eq!(
+                granted.remaining(),
+                remaining,
+                "remaining() and available()"
+            );
             self.check_reset(granted);
         }
         Answer {
             decision,
-            remaining: after.0,
-            reset_ns: after.1,
+            remaining,
+            reset_ns: self.reset_ns(),
         }
     }
 
@@ -112,15 +107,10 @@ impl<A: Algorithm + Forecast> Gate<A> {
         self.limiter.clock().set(Tick::from_nanos(t_ns));
     }
 
-    /// What is left, and in how many nanoseconds it is full, at the time of the last call.
-    fn now(&self) -> (u64, u64) {
-        let full = self.limiter.time_until(self.capacity);
-        (self.limiter.available(), full.map_or(u64::MAX, in_nanos))
-    }
-
     /// How long until it is full at the time of the last call, in nanoseconds.
     pub fn reset_ns(&self) -> u64 {
-        self.now().1
+        let full = self.limiter.time_until(self.capacity);
+        full.map_or(u64::MAX, in_nanos)
     }
 
     /// The permits there are at the time of the last call, parts of one too, at `rate` permits a
@@ -137,22 +127,17 @@ impl<A: Algorithm + Forecast> Gate<A> {
 impl<A: Algorithm + Forecast + Debt> Gate<A> {
     /// Makes it hold `level` permits, parts of one too, at `t_ns`, to the nanosecond: what is
     /// missing is taken in whole permits, so much earlier that the clock has made the part since.
-    ///
-    /// # Errors
-    ///
     /// [`Malformed`] if it can't hold so much, or could not yet at that time.
     pub fn hold(&self, level: f64, rate: f64, t_ns: u64) -> Result<(), Malformed> {
-        let missing = self.capacity as f64 - level;
-        if !(0.0..=self.capacity as f64).contains(&level) {
-            let capacity = self.capacity;
+        let capacity = self.capacity as f64;
+        if !(0.0..=capacity).contains(&level) {
             return Err(Malformed(format!("a level of {level} in {capacity}")));
         }
+        let missing = capacity - level;
         let whole = missing.ceil();
         let since = ((whole - missing) / rate * 1e9).round() as u64;
-        let then =
-            Tick::from_nanos(t_ns.checked_sub(since).ok_or_else(|| {
-                Malformed(format!("a level of {level} before the limiter was made"))
-            })?);
+        let early = || Malformed(format!("a level of {level} before the limiter was made"));
+        let then = Tick::from_nanos(t_ns.checked_sub(since).ok_or_else(early)?);
         self.limiter.reset();
         let _ = self.limiter.at(then).charge(whole as u64);
         Ok(())
@@ -164,6 +149,16 @@ impl<A: Algorithm + tollgate::GiveBack> Gate<A> {
     pub fn undo(&self, granted: Granted) {
         self.limiter.undo(granted);
     }
+}
+
+/// Sees that `time_until` before a call for `n` said what the call then did.
+///
+/// # Panics
+///
+/// If it did not.
+pub fn check_forecast(n: u64, foretold: Option<Duration>, decision: Result<Granted, Denied>) {
+    let wait = decision.map_or_else(|denied| denied.retry_after(), |_| Some(Duration::ZERO));
+    assert_eq!(foretold, wait, "time_until({n}) and try_acquire_n({n})");
 }
 
 /// A duration in nanoseconds, cut off at what fits.

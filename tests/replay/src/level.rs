@@ -9,11 +9,7 @@ use crate::format::{Fields, Malformed};
 use crate::gate::{Answer, Gate};
 
 /// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double is
-/// the simplest fraction that rounds to it.
-///
-/// # Errors
-///
-/// [`Malformed`] if one of them is missing, or the rate is no simple fraction.
+/// the simplest fraction that rounds to it; [`Malformed`] if it is no simple fraction.
 pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
     let (rate, capacity) = (config.f64("rate")?, config.u64("capacity")?);
     for seconds in 1..=1000_u32 {
@@ -44,10 +40,6 @@ pub struct Decided {
 
 impl LevelGate {
     /// A fresh bucket of a configuration: see [`quota`].
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is no such bucket.
     pub fn new(config: &Fields) -> Result<Self, Malformed> {
         let quota = quota(config)?;
         let rate = quota.permits() as f64 / quota.period().as_secs_f64();
@@ -73,11 +65,7 @@ impl LevelGate {
         Decided { answer, before }
     }
 
-    /// Takes over a recorded level.
-    ///
-    /// # Errors
-    ///
-    /// As [`Gate::hold`].
+    /// Takes over a recorded level: see [`Gate::hold`].
     pub fn hold(&self, level: f64, t_ns: u64) -> Result<(), Malformed> {
         self.gate.hold(level, self.rate, t_ns)
     }

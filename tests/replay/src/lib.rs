@@ -32,7 +32,7 @@
 //!     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
 //!         let ours = self.0.ask(1, op.args.u64("t")? * 1_000_000);
 //!         let wait = op.result.optional_u64("wait_ms")?;
-//!         Ok(Comparison::decision(op, op.result.flag("ok")?, ours.ok())
+//!         Ok(Comparison::decision(op.result.flag("ok")?, ours.ok())
 //!             .and("wait_ms", wait, ours.retry_ns().map(|ns| ns / 1_000_000)))
 //!     }
 //! }
@@ -53,9 +53,9 @@ mod level;
 mod report;
 mod runner;
 
-pub use comparison::{Class, Comparison, Direction, Pair, TIE, Value};
-pub use format::{Fields, Header, Line, Malformed, Op, is_trace_file, read_text};
-pub use gate::{Answer, Gate, in_nanos};
+pub use comparison::{Class, Comparison, Direction, TIE, Value};
+pub use format::{Fields, Header, Malformed, Op, read_text};
+pub use gate::{Answer, Gate, check_forecast, in_nanos};
 pub use level::{Decided, LevelGate, before, is_tie, quota};
-pub use report::{Failure, FileReport, Report};
+pub use report::{Difference, Failure, FileReport, Report};
 pub use runner::{Replay, Source, run_folder, run_text};

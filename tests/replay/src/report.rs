@@ -13,24 +13,37 @@ pub struct Report {
 }
 
 /// What a run of one file says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FileReport {
     /// Its name.
     pub file: String,
-    /// All traces, also those that nobody knows.
+    /// All traces, also those of unknown sources.
     pub traces: usize,
     /// The ops that were compared.
     pub ops: usize,
     /// The pairs that were compared: every op has several.
     pub fields: usize,
-    /// Ops that differ on purpose, by class and direction.
-    pub divergences: BTreeMap<(&'static str, Direction), usize>,
+    /// The differences on purpose, in the order of the ops.
+    pub differences: Vec<Difference>,
     /// After how many of those the recorded state was taken over.
     pub taken_over: usize,
-    /// Sources that nobody knows, and how many traces they have here.
+    /// Unknown sources, and how many traces they have here.
     pub not_covered: BTreeMap<String, usize>,
     /// What must not be.
     pub failures: Vec<Failure>,
+}
+
+/// An op that differs on purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The trace's name.
+    pub trace: String,
+    /// From 1.
+    pub op: u64,
+    /// The name of its class.
+    pub class: &'static str,
+    /// In which direction the recorded limiter differs.
+    pub direction: Direction,
 }
 
 /// A difference without a name, or something that can't be read.
@@ -47,34 +60,21 @@ pub struct Failure {
 }
 
 impl FileReport {
-    pub(crate) fn new(file: &str) -> Self {
-        Self {
-            file: file.to_owned(),
-            traces: 0,
-            ops: 0,
-            fields: 0,
-            divergences: BTreeMap::new(),
-            taken_over: 0,
-            not_covered: BTreeMap::new(),
-            failures: Vec::new(),
-        }
-    }
-
-    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
-        let mut report = Self::new(file);
-        report.failures.push(Failure {
-            file: file.to_owned(),
-            trace: String::new(),
-            op: 0,
-            what: format!("can't be read: {error}"),
-        });
-        report
-    }
-
     /// The traces that were replayed.
     #[must_use]
     pub fn covered_traces(&self) -> usize {
         self.traces - self.not_covered.values().sum::<usize>()
+    }
+
+    /// How many ops differ on purpose, by class and direction.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<(&'static str, Direction), usize> {
+        let mut counts = BTreeMap::new();
+        for difference in &self.differences {
+            let kind = (difference.class, difference.direction);
+            *counts.entry(kind).or_default() += 1;
+        }
+        counts
     }
 }
 
@@ -88,27 +88,22 @@ impl Report {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            trace,
-            op,
-            what,
-        } = self;
+        let (file, trace, op, what) = (&self.file, &self.trace, self.op, &self.what);
         write!(f, "{file}, trace {trace:?}, op {op}: {what}")
     }
 }
 
 impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let covered = self.covered_traces();
+        let (file, covered) = (&self.file, self.covered_traces());
+        let (ops, fields) = (self.ops, self.fields);
         if covered > 0 {
             writeln!(
                 f,
-                "{}: {covered} traces, {} operations, {} answers compared",
-                self.file, self.ops, self.fields
+                "{file}: {covered} traces, {ops} operations, {fields} answers compared"
             )?;
         }
-        for ((class, direction), count) in &self.divergences {
+        for ((class, direction), count) in self.counts() {
             writeln!(f, "    {count:>5} differ: {class} ({direction})")?;
         }
         if self.taken_over > 0 {
@@ -119,7 +114,7 @@ impl fmt::Display for FileReport {
             )?;
         }
         for (source, traces) in &self.not_covered {
-            writeln!(f, "{}: not covered: {source}, {traces} traces", self.file)?;
+            writeln!(f, "{file}: not covered: {source}, {traces} traces")?;
         }
         self.failures
             .iter()

@@ -1,40 +1,30 @@
 //! Replays recorded calls, compares every answer, and lets no difference pass that has no name.
 //!
-//! A [`Source`] knows one kind of trace and makes a [`Replay`] of each: our limiter in the
-//! recorded one's units. The runner gives it the ops in order. Of each it gets a [`Comparison`]: pairs of what
-//! was recorded and what we answered. Where a pair differs the replay may name the [`Class`] of
-//! the difference; a difference without a class, or in a direction that its class does not have, is
-//! a failure. So are a line that can't be read, a result that nobody compared, and a trace with
-//! fewer or more ops than its header says.
+//! A difference without a class, or in a direction that its class does not have, is a failure. So are
+//! a line that can't be read, a result that was not compared, and a trace with fewer or more ops than
+//! its header says.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::comparison::{Class, Comparison};
+use crate::comparison::{Class, Comparison, Direction};
 use crate::format::{Header, Line, Malformed, Op, is_trace_file, read_text};
-use crate::report::{Failure, FileReport, Report};
+use crate::report::{Difference, Failure, FileReport, Report};
 
 /// One kind of recorded limiter.
 pub trait Source {
     /// Whether this is the source of the trace.
     fn knows(&self, header: &Header) -> bool;
 
-    /// Our limiter, fresh, configured as the header says.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is no such limiter.
+    /// Our limiter, fresh, configured as the header says; [`Malformed`] if there is no such limiter.
     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed>;
 }
 
 /// One trace on our limiter.
 pub trait Replay {
-    /// Makes the recorded call, and pairs all of its recorded results with our answers.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there is no such call.
+    /// Makes the recorded call, and pairs all of its recorded results with our answers. [`Malformed`]
+    /// if there is no such call.
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed>;
 
     /// The class to which a field's difference belongs, if we differ on purpose: it must be told
@@ -45,55 +35,45 @@ pub trait Replay {
     }
 
     /// After a difference on purpose: takes over the state that the trace prints. False if it
-    /// prints none, or none is needed.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if there can be no such state.
+    /// prints none, or none is needed; [`Malformed`] if there can be no such state.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let _ = op;
         Ok(false)
     }
 }
 
-/// Runs every trace file in a folder (not in folders below it), in the order of their names.
-///
-/// # Errors
-///
-/// The system's, if the folder can't be read, and one if there is no trace file in it.
+/// Runs every trace file in a folder (not in folders below it), in the order of their names. A folder
+/// that can't be read, or has no trace file, is an error.
 pub fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if is_trace_file(&name) {
-            names.push(name);
-        }
+        names.push(entry?.file_name().to_string_lossy().into_owned());
     }
+    names.retain(|name| is_trace_file(name));
     if names.is_empty() {
         let message = format!("no .jsonl and no .jsonl.gz in {}", folder.display());
         return Err(io::Error::new(io::ErrorKind::NotFound, message));
     }
     names.sort();
     let files = names.into_iter().map(|name| {
-        // A file that can't be read fails, and the others are run all the same.
-        match read_text(&folder.join(&name)) {
-            Ok(text) => run_text(&name, &text, sources),
-            Err(error) => FileReport::unreadable(&name, &error),
-        }
+        // After a file that can't be read the others are run all the same.
+        read_text(&folder.join(&name)).map_or_else(
+            |error| {
+                let mut run = Run::new(&name, &[]);
+                run.fail(format!("can't be read: {error}"));
+                run.report
+            },
+            |text| run_text(&name, &text, sources),
+        )
     });
-    Ok(Report {
-        files: files.collect(),
-    })
+    let files = files.collect();
+    Ok(Report { files })
 }
 
 /// Runs the traces in the text of one file.
 #[must_use]
 pub fn run_text(file: &str, text: &str, sources: &[&dyn Source]) -> FileReport {
-    let mut run = Run {
-        sources,
-        report: FileReport::new(file),
-        trace: None,
-    };
+    let mut run = Run::new(file, sources);
     for (index, text) in text.lines().enumerate() {
         run.line(index + 1, text);
     }
@@ -114,13 +94,24 @@ struct Trace {
     name: String,
     declared_ops: u64,
     ops: u64,
-    /// None for a trace that nobody knows.
+    /// None for a trace of an unknown source.
     replay: Option<Box<dyn Replay>>,
     /// After a failure the limiters may be in different states: the rest says nothing.
     failed: bool,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(file: &str, sources: &'a [&'a dyn Source]) -> Self {
+        Self {
+            sources,
+            report: FileReport {
+                file: file.to_owned(),
+                ..FileReport::default()
+            },
+            trace: None,
+        }
+    }
+
     fn line(&mut self, number: usize, text: &str) {
         match Line::parse(text) {
             Ok(Line::Header(header)) => self.begin_trace(number, &header),
@@ -140,10 +131,7 @@ impl Run<'_> {
         self.report.traces += 1;
         let source = self.sources.iter().find(|source| source.knows(header));
         let begun = source.map(|source| source.begin(header)).transpose();
-        let (replay, error) = match begun {
-            Ok(replay) => (replay, None),
-            Err(malformed) => (None, Some(malformed)),
-        };
+        let error = begun.as_ref().err().map(ToString::to_string);
         if source.is_none() {
             let name = format!("{} ({})", header.source, header.algorithm);
             *self.report.not_covered.entry(name).or_default() += 1;
@@ -152,11 +140,11 @@ impl Run<'_> {
             name: header.trace.clone(),
             declared_ops: header.ops,
             ops: 0,
-            replay,
+            replay: begun.unwrap_or_default(),
             failed: false,
         });
-        if let Some(malformed) = error {
-            self.fail(format!("line {line}, the header: {malformed}"));
+        if let Some(error) = error {
+            self.fail(format!("line {line}, the header: {error}"));
         }
     }
 
@@ -179,8 +167,17 @@ impl Run<'_> {
             return;
         };
         self.report.ops += 1;
-        if let Err(what) = compare(replay.as_mut(), op, &mut self.report) {
-            self.fail(what);
+        match compare(replay.as_mut(), op, &mut self.report) {
+            Ok((classes, direction)) => {
+                let differences = classes.into_iter().map(|class| Difference {
+                    trace: trace.name.clone(),
+                    op: trace.ops,
+                    class: class.name,
+                    direction,
+                });
+                self.report.differences.extend(differences);
+            }
+            Err(what) => self.fail(what),
         }
     }
 
@@ -201,12 +198,15 @@ impl Run<'_> {
     }
 }
 
-/// Makes one call and judges its answer.
-fn compare(replay: &mut dyn Replay, op: &Op, report: &mut FileReport) -> Result<(), String> {
+/// Makes one call and judges its answer: the classes of its differences, and their direction.
+fn compare(
+    replay: &mut dyn Replay,
+    op: &Op,
+    report: &mut FileReport,
+) -> Result<(Vec<&'static Class>, Direction), String> {
     let malformed = |malformed| format!("malformed: {malformed}");
     let comparison = replay.call(op).map_err(malformed)?;
-    let mut unread = op.result.unread();
-    unread.extend(op.args.unread());
+    let unread: Vec<_> = op.result.unread().chain(op.args.unread()).collect();
     if !unread.is_empty() {
         return Err(format!("recorded, but not compared: {unread:?}"));
     }
@@ -215,21 +215,17 @@ fn compare(replay: &mut dyn Replay, op: &Op, report: &mut FileReport) -> Result<
     let mut classes: Vec<&'static Class> = Vec::new();
     for pair in comparison.differing() {
         let class = replay.class(op, &comparison, pair.field);
-        let class = class.filter(|class| class.directions.contains(&direction));
-        match class {
+        match class.filter(|class| class.directions.contains(&direction)) {
             Some(class) if classes.contains(&class) => {}
             Some(class) => classes.push(class),
-            None => return Err(format!("`{}` differs: {comparison}", pair.field)),
+            None => {
+                let (field, asked) = (pair.field, op.asked());
+                return Err(format!("`{field}` differs: {asked}: {comparison}"));
+            }
         }
-    }
-    for class in &classes {
-        *report
-            .divergences
-            .entry((class.name, direction))
-            .or_default() += 1;
     }
     if !classes.is_empty() && replay.take_over(op).map_err(malformed)? {
         report.taken_over += 1;
     }
-    Ok(())
+    Ok((classes, direction))
 }

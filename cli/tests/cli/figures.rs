@@ -1,0 +1,168 @@
+//! What the pictures of the algorithms show is so: the figures behind them, as `tollgate plot --json`
+//! prints them, have the fixed window's double burst at the edge and the others' absence of it, keep
+//! every stated bound, and space what leaves the queue.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::printed;
+
+const LIMIT: u64 = 10;
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+
+/// When requests came, and when they may go: never, if they were denied.
+type Requests = Vec<(u64, Option<u64>)>;
+
+/// What each algorithm answered to each load.
+static ALL: LazyLock<BTreeMap<(String, String), Requests>> = LazyLock::new(|| {
+    let figures: Value = serde_json::from_str(&printed(&["plot", "--json"])).expect("JSON");
+    let text = |value: &Value| value.as_str().expect("a name").to_owned();
+    let mut all = BTreeMap::new();
+    for one in figures.as_array().expect("algorithms") {
+        assert_eq!(
+            (&one["limit"], &one["period_ns"]),
+            (&LIMIT.into(), &SECOND.into())
+        );
+        for load in one["loads"].as_array().expect("loads") {
+            let requests = load["requests"].as_array().expect("requests").iter();
+            let requests = requests.map(|request| {
+                let at = request["at_ns"].as_u64().expect("a tick");
+                (at, request["leaves_ns"].as_u64())
+            });
+            all.insert(
+                (text(&one["name"]), text(&load["name"])),
+                requests.collect(),
+            );
+        }
+    }
+    all
+});
+
+fn requests(algorithm: &str, load: &str) -> &'static Requests {
+    &ALL[&(algorithm.to_owned(), load.to_owned())]
+}
+
+/// When those came that were admitted.
+fn admitted(algorithm: &str, load: &str) -> Vec<u64> {
+    let came = |&(at, leaves): &(u64, Option<u64>)| leaves.map(|_| at);
+    requests(algorithm, load).iter().filter_map(came).collect()
+}
+
+/// The most of these moments, which are in order, in any interval of this length.
+fn most_within(moments: &[u64], length: u64) -> u64 {
+    let from = |i: usize| {
+        let begin = moments[i];
+        let inside = moments[i..].iter().take_while(|&&at| at - begin <= length);
+        inside.count() as u64
+    };
+    (0..moments.len()).map(from).max().unwrap_or(0)
+}
+
+const LOADS: [&str; 3] = ["steady", "burst", "edge"];
+/// The two crowds at the edge, from the first of one to the last of the other.
+const CROWDS: u64 = 88 * MS;
+
+#[test]
+fn all_get_the_same_three_loads() {
+    assert_eq!(ALL.len(), 9 * LOADS.len());
+    let times = |algorithm: &str, load: &str| -> Vec<u64> {
+        requests(algorithm, load).iter().map(|one| one.0).collect()
+    };
+    for (algorithm, load) in ALL.keys() {
+        assert_eq!(
+            times(algorithm, load),
+            times("gcra", load),
+            "{algorithm}, {load}"
+        );
+    }
+    let [steady, burst, edge] = LOADS.map(|load| times("gcra", load));
+    for times in [&steady, &burst, &edge] {
+        assert!(times.is_sorted() && times.len() > 20, "{times:?}");
+    }
+    // Above the limit; at one moment after idling; before and after a window's edge.
+    assert!(most_within(&steady, SECOND) > LIMIT);
+    assert!(burst[0] > SECOND && most_within(&burst, 0) == 15);
+    assert_eq!(edge[edge.len() - 1] - edge[1], CROWDS);
+}
+
+/// Windows give a double burst at the edge, less the permit that opened the first one; and so does a
+/// bucket that is refilled all at once. The others do not.
+#[test]
+fn windows_alone_give_a_double_burst_at_the_edge() {
+    for (name, most) in [
+        ("fixed-window", 2 * LIMIT),
+        ("fixed-window-first-hit", 2 * LIMIT - 1),
+        ("intervals", 2 * LIMIT),
+        ("intervals-greedy", 2 * LIMIT - 1),
+        ("sliding-window", LIMIT),
+        ("token-bucket", LIMIT),
+        ("gcra", LIMIT),
+        ("leaky-meter", LIMIT),
+        ("leaky-queue", LIMIT),
+    ] {
+        assert_eq!(most_within(&admitted(name, "edge"), CROWDS), most, "{name}");
+    }
+    let taken = admitted("fixed-window", "edge").into_iter();
+    let before = taken.filter(|at| (1900 * MS..2 * SECOND).contains(at));
+    assert_eq!(before.count() as u64, LIMIT, "all of one window at its end");
+    // With a burst of n the two decide the same.
+    for load in LOADS {
+        assert_eq!(requests("intervals", load), requests("fixed-window", load));
+    }
+}
+
+#[test]
+fn what_leaves_the_queue_is_spaced() {
+    for load in LOADS {
+        let requests = requests("leaky-queue", load);
+        let leaves: Vec<_> = requests.iter().filter_map(|one| one.1).collect();
+        let gaps: Vec<_> = leaves
+            .windows(2)
+            .map(|two| two[1].checked_sub(two[0]))
+            .collect();
+        let shortest = Some(SECOND / LIMIT);
+        assert!(gaps.iter().all(|gap| *gap >= shortest), "{load}: {gaps:?}");
+        let spaced = gaps
+            .iter()
+            .zip(&leaves)
+            .filter(|it| *it.0 == shortest && *it.1 >= 1500 * MS);
+        assert!(
+            spaced.count() >= 9,
+            "{load}: the queue works without a pause"
+        );
+        // It admits as the bucket does.
+        assert_eq!(admitted("leaky-queue", load), admitted("leaky-meter", load));
+    }
+}
+
+/// No request leaves before it comes; and all but the queue let those that they admit go at once.
+#[test]
+fn no_other_delays() {
+    for ((name, load), requests) in &*ALL {
+        for &(at, leaves) in requests {
+            let delay = leaves.map_or(0, |leaves| leaves.checked_sub(at).expect("later"));
+            assert!(delay == 0 || name == "leaky-queue", "{name}, {load}");
+        }
+    }
+}
+
+#[test]
+fn all_give_the_burst_at_once_after_idling() {
+    let windows = ["fixed-window", "sliding-window", "intervals"];
+    let buckets = ["token-bucket", "gcra", "leaky-meter", "leaky-queue"];
+    for name in buckets.into_iter().chain(windows) {
+        assert_eq!(most_within(&admitted(name, "burst"), 0), LIMIT, "{name}");
+    }
+    // The bucket goes on at once, the windows at their ends.
+    for (name, next) in [
+        ("token-bucket", 1700 * MS),
+        ("fixed-window", 2100 * MS),
+        ("sliding-window", 2100 * MS),
+        ("fixed-window-first-hit", 2500 * MS),
+    ] {
+        assert_eq!(admitted(name, "burst")[LIMIT as usize], next, "{name}");
+    }
+}

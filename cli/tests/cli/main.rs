@@ -1,0 +1,127 @@
+//! The `tollgate` program prints, draws and writes what it says, and what docs/ALGORITHMS.md says of
+//! the algorithms is so. Nothing here looks at how fast anything is.
+//!
+//! | module | what |
+//! |---|---|
+//! | `bench` | `tollgate bench`: JSON whose figures agree with each other, and tables |
+//! | `report` | `tollgate bench --report`: a page that is well-formed and can be read by everybody |
+//! | `figures`, `pictures` | `tollgate plot`: what the pictures show, and how |
+//! | `guide` | the guide's examples, largest limits and pictures |
+//! | `stated_bounds` | the guide's bounds: no interval holds more, and some hold as much |
+
+mod bench;
+#[path = "../../../tests/support/deadline.rs"]
+mod deadline;
+mod figures;
+mod guide;
+mod pictures;
+mod report;
+mod stated_bounds;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What is measured with each source of time, as it is called in the JSON and in the tables.
+const CONTESTANTS: [(&str, &str); 19] = [
+    ("floor", "floor"),
+    ("private", "private words"),
+    ("tollgate_system", "token bucket, system"),
+    ("tollgate_coarse", "token bucket, coarse"),
+    ("tollgate_tick", "token bucket, given tick"),
+    ("sharded_system", "sharded, system"),
+    ("sharded_tick", "sharded, given tick"),
+    ("lease_system", "lease of 64, system"),
+    ("lease_coarse", "lease of 64, coarse"),
+    ("slots_system", "60 slots, system"),
+    ("slots_tick", "60 slots, given tick"),
+    ("log_system", "log of 1000, system"),
+    ("log_tick", "log of 1000, given tick"),
+    ("std_mutex_system", "std mutex, system"),
+    ("std_mutex_coarse", "std mutex, coarse"),
+    ("std_mutex_tick", "std mutex, given tick"),
+    ("parking_lot_system", "parking_lot, system"),
+    ("parking_lot_coarse", "parking_lot, coarse"),
+    ("parking_lot_tick", "parking_lot, given tick"),
+];
+
+/// Runs the program.
+fn tollgate(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tollgate"));
+    command.args(arguments);
+    let output = deadline::deadline("the program", move || command.output());
+    output.expect("the program runs")
+}
+
+/// What it prints. It has to end well, and to say nothing beside it.
+fn printed(arguments: &[&str]) -> String {
+    let output = tollgate(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}", output.status);
+    assert_eq!(said, "", "no progress where there is no terminal");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// How it fails: the status, and what it says. It prints nothing.
+fn failure(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = tollgate(arguments);
+    assert!(output.stdout.is_empty(), "{arguments:?}: {output:?}");
+    let said = String::from_utf8(output.stderr).expect("text");
+    (output.status.code(), said)
+}
+
+/// A folder for this test, which is not there yet.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).expect("the folder can be removed");
+    }
+    folder
+}
+
+/// A place where no folder can be made.
+fn no_folder(name: &str) -> String {
+    format!("{}/Cargo.toml/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What comes after `start`.
+#[track_caller]
+fn after<'t>(text: &'t str, start: &str) -> &'t str {
+    let parts = text.split_once(start);
+    parts.unwrap_or_else(|| panic!("no {start} in {text}")).1
+}
+
+/// What is between `start` and the `end` that follows it.
+#[track_caller]
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let parts = after(text, start).split_once(end);
+    parts.unwrap_or_else(|| panic!("no {end} after {start}")).0
+}
+
+/// What a style sheet puts in the place of a colour, as a fill and as a stroke.
+fn replacement<'s>(sheet: &'s str, colour: &str) -> &'s str {
+    let [fill, stroke] = ["fill", "stroke"].map(|attribute| {
+        let rule = format!("[{attribute}=\"{colour}\"]{{{attribute}:");
+        &after(sheet, &rule)[..7]
+    });
+    assert_eq!(fill, stroke);
+    fill
+}
+
+/// The contrast ratio of WCAG 2, of colours as `#RRGGBB`.
+fn contrast(one: &str, other: &str) -> f64 {
+    let luminance = |colour: &str| {
+        let part = |i: usize| {
+            let part = u8::from_str_radix(&colour[i..i + 2], 16).expect("two digits");
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 {
+                part / 12.92
+            } else {
+                ((part + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    };
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}

@@ -1,0 +1,68 @@
+//! That a browser needs nothing but the page, and that its colours can be told from its background.
+
+use std::collections::BTreeSet;
+
+use roxmltree::Node;
+
+use super::{INK, PAGE, all, parsed, subjects, texts};
+use crate::{after, contrast, replacement};
+
+const SVG: &str = "http://www.w3.org/2000/svg";
+const XHTML: &str = "http://www.w3.org/1999/xhtml";
+
+#[test]
+fn it_needs_nothing_but_itself() {
+    let page = &PAGE.1;
+    let document = parsed(page);
+    let root = document.root_element();
+    for node in root.descendants().filter(Node::is_element) {
+        let name = node.tag_name().name();
+        let fetched = "script link img iframe object image use a";
+        assert!(fetched.split(' ').all(|fetched| fetched != name), "{name}");
+        for attribute in node.attributes() {
+            let name = attribute.name();
+            let is_harmless = !name.starts_with("on") && !["src", "href", "style"].contains(&name);
+            assert!(is_harmless, "{name} of {node:?}");
+        }
+    }
+    let sheet = texts(root, "style").concat();
+    assert!(!sheet.contains("url("), "{sheet}");
+    assert!(!sheet.contains("@import"), "{sheet}");
+    // The names of the two languages are not fetched.
+    let named = page.replace(SVG, "").replace(XHTML, "");
+    assert!(!named.contains("http"), "it names a place");
+}
+
+#[test]
+fn its_colours_are_readable_on_light_and_dark() {
+    let document = parsed(&PAGE.1);
+    let sheet = texts(document.root_element(), "style").concat();
+    let sheets = sheet.split_once("@media(prefers-color-scheme:dark){");
+    let (light, dark) = sheets.expect("dark");
+    let pages = [light, dark].map(|sheet| {
+        let body = after(sheet, "body{");
+        let (page, ink) = (after(body, "background:"), after(body, "color:"));
+        assert!(contrast(&ink[..7], &page[..7]) >= 7.0);
+        &page[..7]
+    });
+    let pictures = all(document.root_element(), "svg");
+    let nodes = pictures.flat_map(|picture| picture.descendants());
+    let colours = nodes.flat_map(|node| [node.attribute("fill"), node.attribute("stroke")]);
+    let mut used: BTreeSet<_> = colours.flatten().collect();
+    used.remove("none");
+    used.remove(INK[1]);
+    assert_eq!(
+        used.len(),
+        subjects().len() + 2,
+        "the subjects, the timing, the ink: {used:?}"
+    );
+    for colour in used {
+        let least = if colour == INK[0] { 4.5 } else { 3.0 };
+        let new = replacement(dark, colour);
+        let ratios = [contrast(colour, pages[0]), contrast(new, pages[1])];
+        assert!(
+            ratios.iter().all(|&ratio| ratio >= least),
+            "{colour} {new}: {ratios:?}"
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! governor and throttled (Go), GCRA, nanoseconds. Their interval is a whole number of nanoseconds,
+//! which is our argument.
+//!
+//! Of governor nothing else is translated, and nothing differs. throttled's capacity is one above
+//! `max_burst`. It says -1 where there is no wait. Its TAT is null before the first admission; one in
+//! the past means a full limiter, and so is compared as the time to full.
+
+use std::time::Duration;
+
+use tollgate::{Denied, Gcra};
+use tollgate_replay::{Class, Comparison, Gate, Header, Malformed, Op, Replay};
+
+use super::Begun;
+use super::classes::ABOVE_CAPACITY;
+
+fn gate(interval: u64, intervals: u64) -> Result<Gate<Gcra>, Malformed> {
+    let tolerance = Duration::from_nanos(interval.saturating_mul(intervals));
+    Gate::new(Gcra::from_interval(
+        Duration::from_nanos(interval),
+        tolerance,
+    ))
+}
+
+pub(super) fn governor(header: &Header) -> Begun {
+    let interval = header.config.u64("replenish_interval_ns")?;
+    Ok(Box::new(Governor(gate(
+        interval,
+        header.config.positive("burst")? - 1,
+    )?)))
+}
+
+pub(super) fn throttled(header: &Header) -> Begun {
+    let interval = header.config.u64("emission_interval_ns")?;
+    Ok(Box::new(Throttled(gate(
+        interval,
+        header.config.u64("max_burst")?,
+    )?)))
+}
+
+struct Governor(Gate<Gcra>);
+
+impl Replay for Governor {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        if op.name != "check" && op.name != "check_n" {
+            return Err(op.unknown());
+        }
+        let ours = self.0.ask(op.args.u64("n")?, op.args.u64("t")?);
+        let limit = match ours.decision {
+            Err(Denied::Never { limit, .. }) => Some(limit),
+            _ => None,
+        };
+        // It prints what applies, and our answer must have nothing where it prints nothing.
+        let theirs = &op.result;
+        let remaining = theirs.optional_u64("remaining")?;
+        let insufficient = theirs.optional_u64("insufficient_capacity")?;
+        let wait = theirs.optional_u64("wait_ns")?;
+        Ok(Comparison::decision(theirs.flag("ok")?, ours.ok())
+            .and("remaining", remaining, ours.ok().then_some(ours.remaining))
+            .and("insufficient_capacity", insufficient, limit)
+            .and("wait_ns", wait, ours.retry_ns()))
+    }
+}
+
+struct Throttled(Gate<Gcra>);
+
+impl Replay for Throttled {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        if op.name != "rate_limit" {
+            return Err(op.unknown());
+        }
+        let now = op.args.u64("t")?;
+        let (ours, theirs) = (self.0.ask(op.args.u64("n")?, now), &op.result);
+        let wait = Some(theirs.i64("retry_after_ns")?).filter(|&wait| wait != -1);
+        let tat = theirs.optional_u64("tat")?;
+        let to_full = tat.map_or(0, |tat| tat.saturating_sub(now));
+        let reset = theirs.u64("reset_after_ns")?;
+        Ok(Comparison::decision(theirs.flag("ok")?, ours.ok())
+            .and("limit", theirs.u64("limit")?, self.0.capacity())
+            .and("remaining", theirs.u64("remaining")?, ours.remaining)
+            .and("reset_after_ns", reset, ours.reset_ns)
+            .and("retry_after_ns", wait, ours.retry_ns())
+            .and("tat", to_full, ours.reset_ns))
+    }
+
+    fn class(&self, op: &Op, _: &Comparison, field: &str) -> Option<&'static Class> {
+        let full = match field {
+            "remaining" => op.result.u64(field).ok()? == self.0.capacity(),
+            "reset_after_ns" => op.result.u64(field).ok()? == 0,
+            _ => false,
+        };
+        let above = op.args.u64("n").ok()? > self.0.capacity();
+        (full && above).then_some(&ABOVE_CAPACITY)
+    }
+}

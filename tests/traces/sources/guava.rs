@@ -1,0 +1,210 @@
+//! Guava's `SmoothBursty` and `SmoothWarmingUp`, microseconds and doubles: ours in whole microseconds, which cut
+//! off each part of a cost as they do.
+//!
+//! Every value is compared as it is, the next turn to the microsecond and the stored permits as doubles: there is
+//! no tie, and nothing is ever taken over but for the one defect that is a class.
+
+use std::time::Duration;
+
+use tollgate::smooth::SmoothError;
+use tollgate::{NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+
+use super::Begun;
+use super::classes::{FREE_FOR_EVER, NO_PERMITS};
+
+pub(super) fn begin(header: &Header) -> Begun {
+    let start = header.time_zero()?;
+    let gate = Gate::new(header, start)?;
+    let initial = (
+        header.initial.f64("stored")?,
+        header.initial.f64("max")?,
+        header.initial.u64("next_free")?,
+    );
+    let ours = (gate.stored(), gate.max_stored(), gate.next_free());
+    if initial != ours {
+        return Err(Malformed(format!("it begins with {ours:?}: {initial:?}")));
+    }
+    let theirs = Theirs {
+        is_free: false,
+        next_free: start,
+    };
+    Ok(Box::new(Trace {
+        gate,
+        has_no_warm_up: header.config.get("warmup_us").is_some_and(|it| it == 0),
+        before: theirs,
+        after: theirs,
+    }))
+}
+
+/// Ours, with what is asked of both kinds.
+enum Gate {
+    Bursty(SmoothBursty<NoClock>),
+    WarmingUp(SmoothWarmingUp<NoClock>),
+}
+
+macro_rules! either {
+    ($gate:expr, $it:ident => $what:expr) => {
+        match $gate {
+            Gate::Bursty($it) => $what,
+            Gate::WarmingUp($it) => $what,
+        }
+    };
+}
+
+fn refused(error: SmoothError) -> Malformed {
+    Malformed(error.to_string())
+}
+
+fn tick(micros: u64) -> Tick {
+    Tick::from_nanos(micros * 1_000)
+}
+
+impl Gate {
+    fn new(header: &Header, start: u64) -> Result<Self, Malformed> {
+        let (config, start) = (&header.config, tick(start));
+        let rate = config.f64("rate")?;
+        if header.algorithm == "SmoothBursty" {
+            let max_burst = Duration::from_secs_f64(config.f64("max_burst_seconds")?);
+            let gate = SmoothBursty::started_at(rate, NoClock, start).map_err(refused)?;
+            let gate = gate.max_burst(max_burst).map_err(refused)?;
+            return Ok(Self::Bursty(gate.in_whole_micros()));
+        }
+        let warm_up = Duration::from_micros(config.u64("warmup_us")?);
+        let gate = SmoothWarmingUp::started_at(rate, warm_up, NoClock, start);
+        let gate = gate.map_err(refused)?;
+        let gate = gate.cold_factor(config.f64("cold_factor")?);
+        Ok(Self::WarmingUp(gate.map_err(refused)?.in_whole_micros()))
+    }
+
+    fn max_stored(&self) -> f64 {
+        either!(self, it => it.max_stored())
+    }
+
+    /// As the last call left it: at an old tick nothing has come since.
+    fn stored(&self) -> f64 {
+        either!(self, it => it.stored_at(Tick::ZERO))
+    }
+
+    fn next_free(&self) -> u64 {
+        either!(self, it => it.next_free_at(Tick::ZERO)).as_nanos() / 1_000
+    }
+}
+
+/// What they hold, as far as the defect is concerned.
+#[derive(Clone, Copy)]
+struct Theirs {
+    /// What is stored is no number.
+    is_free: bool,
+    next_free: u64,
+}
+
+struct Trace {
+    gate: Gate,
+    has_no_warm_up: bool,
+    before: Theirs,
+    after: Theirs,
+}
+
+/// What is stored, as the recorder printed a double.
+fn stored(op: &Op) -> Result<f64, Malformed> {
+    match op.result.get("stored") {
+        Some(value) if value == "NaN" => Ok(f64::NAN),
+        _ => op.result.f64("stored"),
+    }
+}
+
+impl Replay for Trace {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let t = op.args.u64("t")?;
+        let gate = &self.gate;
+        let comparison = match op.name.as_str() {
+            "set_rate" => {
+                let rate = op.args.f64("rate")?;
+                either!(gate, it => it.set_rate_at(rate, tick(t))).map_err(refused)?;
+                let ours = either!(gate, it => it.rate());
+                Comparison::without_decision()
+                    .and("get_rate", op.result.f64("get_rate")?, ours)
+                    .and("max", op.result.f64("max")?, gate.max_stored())
+            }
+            "acquire" => turn(gate, op, None)?,
+            "try_acquire" => turn(gate, op, Some(op.args.i64("timeout_us")?))?,
+            _ => return Err(op.unknown()),
+        };
+        // To the last bit: levels are compared within a millionth.
+        let (theirs, ours) = (stored(op)?, gate.stored());
+        self.before = self.after;
+        self.after = Theirs {
+            is_free: theirs.is_nan(),
+            next_free: op.result.u64("next_free")?,
+        };
+        Ok(comparison
+            .and("stored", theirs, ours)
+            .and("stored, its bits", theirs.to_bits(), ours.to_bits())
+            .and("next_free", self.after.next_free, self.gate.next_free()))
+    }
+
+    fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        if field == "error" {
+            // What is there is compared besides.
+            return (op.args.i64("n").ok()? <= 0).then_some(&NO_PERMITS);
+        }
+        // Whatever they are asked they let go at once, and nobody ever pays for it.
+        let t = op.args.u64("t").ok()?;
+        let is_call = op.result.get("wait_us").is_some();
+        let (is_free, next_free) = match op.name.as_str() {
+            "set_rate" => (self.before.is_free, self.before.next_free.max(t)),
+            _ if is_call => (self.after.is_free, self.before.next_free.max(t)),
+            _ => (self.after.is_free, self.before.next_free),
+        };
+        let goes = !is_call || (op.result.u64("wait_us").ok() == Some(0) && was_let_in(op));
+        let (theirs, ours) = comparison.numbers("next_free")?;
+        let fits = self.has_no_warm_up && is_free && goes;
+        let fits = fits && theirs == i128::from(next_free) && ours >= theirs;
+        (fits && !["get_rate", "max"].contains(&field)).then_some(&FREE_FOR_EVER)
+    }
+
+    /// Where the rate is set what is stored is a number again, and they limit until they next are idle: so we go
+    /// on from the same turn. Until then we go on from ours.
+    fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
+        if op.name != "set_rate" {
+            return Ok(false);
+        }
+        let rate = op.args.f64("rate")?;
+        let start = tick(self.after.next_free);
+        let gate = SmoothWarmingUp::started_at(rate, Duration::ZERO, NoClock, start);
+        self.gate = Gate::WarmingUp(gate.map_err(refused)?.in_whole_micros());
+        Ok(true)
+    }
+}
+
+fn was_let_in(op: &Op) -> bool {
+    op.name == "acquire" || op.result.flag("ok").unwrap_or(false)
+}
+
+/// A turn, or none.
+fn turn(gate: &Gate, op: &Op, timeout: Option<i64>) -> Result<Comparison, Malformed> {
+    let (n, now) = (op.args.i64("n")?, tick(op.args.u64("t")?));
+    let wait = timeout.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
+    let ours = u64::try_from(n).ok().map(|n| match wait {
+        None => either!(gate, it => it.reserve_at(n, now)),
+        Some(wait) => either!(gate, it => it.try_acquire_timeout_at(n, wait, now)),
+    });
+    if op.result.get("error").is_some() {
+        let error = match op.result.text("error")? {
+            "IllegalArgumentException" => "refused",
+            _ => return Err(Malformed("an error of another kind".to_owned())),
+        };
+        let ours = ours.map(|answer| answer.map_or("denied", |_| "nothing"));
+        return Ok(Comparison::without_decision().and("error", error, ours));
+    }
+    let ours = ours.ok_or_else(|| Malformed(format!("{n} permits")))?;
+    let wait = ours.map_or(0, |turn| turn.wait().as_micros() as u64);
+    let theirs = op.result.u64("wait_us")?;
+    let decided = match timeout {
+        // Who waits for ever is always let in.
+        None => Comparison::decision(true, ours.is_ok()),
+        Some(_) => Comparison::decision(op.result.flag("ok")?, ours.is_ok()),
+    };
+    Ok(decided.and("wait_us", theirs, wait))
+}

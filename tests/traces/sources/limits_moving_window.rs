@@ -1,0 +1,106 @@
+//! The moving window of limits (PyPI), microseconds: a [`SlidingLog`](tollgate::SlidingLog).
+//!
+//! It has two windows: a hit is refused for what is a window old or younger, and all that it prints
+//! (`in_window`, `remaining`, `reset`, and the answer to a test) is of what is younger. Ours is the second.
+//! What is in the window and what remains is compared as it was before the call, so that both can be seen to
+//! have been in one state when they decide differently.
+
+use std::time::Duration;
+
+use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+
+use super::classes::{FIRST_EVER, STILL_COUNTS};
+use super::log_gate::{Entries, LogGate};
+use super::{Begun, MICROSECOND};
+
+pub(super) fn begin(header: &Header) -> Begun {
+    let window = Duration::from_micros(header.config.positive("window_us")?);
+    Ok(Box::new(MovingTrace {
+        gate: LogGate::new(header.config.positive("limit")?, window)?,
+        theirs: Entries::new(),
+    }))
+}
+
+struct MovingTrace {
+    gate: LogGate,
+    /// What they admitted, in our ticks.
+    theirs: Entries,
+}
+
+impl Replay for MovingTrace {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let t_ns = op.t_ns(MICROSECOND)?;
+        self.gate.set_time(t_ns);
+        if op.name == "clear" {
+            self.theirs.clear();
+            self.gate.hold(Entries::new())?;
+            return Ok(Comparison::without_decision());
+        }
+        let before = (self.gate.counted(), self.gate.available());
+        let mut taken = 0;
+        let comparison = match op.name.as_str() {
+            "stats" => Comparison::without_decision(),
+            "test" => {
+                let ours = self.gate.has(op.args.u64("n")?);
+                Comparison::decision(op.result.flag("ok")?, ours)
+            }
+            "hit" => {
+                let (n, ok) = (op.args.u64("n")?, op.result.flag("ok")?);
+                let ours = self.gate.ask(n, t_ns).ok();
+                if ok {
+                    taken = n;
+                    self.theirs.push((t_ns, n));
+                }
+                Comparison::decision(ok, ours)
+            }
+            _ => return Err(op.unknown()),
+        };
+        let theirs = &op.result;
+        let in_window = theirs.u64("in_window")?.checked_sub(taken);
+        let reset = self.gate.expires_in().unwrap_or(self.gate.window_ns());
+        Ok(comparison
+            .and("in_window before", in_window, before.0)
+            .and(
+                "remaining before",
+                theirs.u64("remaining")? + taken,
+                before.1,
+            )
+            .and("reset", theirs.u64("reset")?, (t_ns + reset) / 1000))
+    }
+
+    fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        let same = ["in_window before", "remaining before"];
+        if !same.iter().all(|field| comparison.agrees_on(field)) {
+            return None;
+        }
+        let t_ns = op.t_ns(MICROSECOND).ok()?;
+        match field {
+            "ok" => {
+                let old = self.taken_at(t_ns.checked_sub(self.gate.window_ns())?);
+                let remaining = op.result.u64("remaining").ok()?;
+                let fits = op.args.u64("n").ok()? + old > remaining;
+                (op.name == "hit" && old > 0 && fits).then_some(&STILL_COUNTS)
+            }
+            "reset" => {
+                let (first, _) = self.theirs.first()?;
+                let reset = op.result.u64("reset").ok()? * 1000;
+                let is_first = reset == first + self.gate.window_ns() && reset <= t_ns;
+                (is_first && op.result.u64("in_window").ok()? == 0).then_some(&FIRST_EVER)
+            }
+            _ => None,
+        }
+    }
+
+    /// After we admitted what they refused.
+    fn take_over(&mut self, _: &Op) -> Result<bool, Malformed> {
+        self.gate.follow(&self.theirs)
+    }
+}
+
+impl MovingTrace {
+    /// How many they admitted at this tick.
+    fn taken_at(&self, t_ns: u64) -> u64 {
+        let then = self.theirs.iter().filter(|(t, _)| *t == t_ns);
+        then.map(|(_, n)| n).sum()
+    }
+}

@@ -1,0 +1,125 @@
+//! Our [`SlidingLog`] as the adapters use it.
+//!
+//! Nothing can be given back to a log. What another rate refused, or what the recorded limiter decided
+//! otherwise, is taken out by making the log anew from what was granted.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use tollgate::{Granted, ManualClock, Quota, SlidingLog, Tick};
+use tollgate_replay::{Answer, Malformed, check_forecast, in_nanos};
+
+/// When permits were granted, and how many.
+pub(super) type Entries = Vec<(u64, u64)>;
+
+pub(super) struct LogGate {
+    log: RefCell<SlidingLog<ManualClock>>,
+    entries: RefCell<Entries>,
+}
+
+impl LogGate {
+    pub(super) fn new(limit: u64, window: Duration) -> Result<Self, Malformed> {
+        Ok(Self {
+            log: RefCell::new(made(Quota::per(limit, window))?),
+            entries: RefCell::default(),
+        })
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.log.borrow().quota().permits()
+    }
+
+    pub(super) fn window_ns(&self) -> u64 {
+        in_nanos(self.log.borrow().quota().period())
+    }
+
+    /// Asks for `n` permits at `t_ns`. The verbs must agree with each other.
+    pub(super) fn ask(&self, n: u64, t_ns: u64) -> Answer {
+        self.set_time(t_ns);
+        let log = self.log.borrow();
+        let (before, foretold) = (log.available(), log.time_until(n));
+        let decision = log.try_acquire_n(n);
+        check_forecast(n, foretold, decision);
+        let remaining = log.available();
+        let full = log.time_until(self.limit());
+        if let Ok(granted) = decision {
+            assert_eq!((granted.n(), granted.at()), (n, log.now()));
+            assert_eq!(remaining, before - n, "available() after a grant");
+            if n > 0 {
+                assert_eq!(full, Some(granted.reset_after()));
+                self.entries.borrow_mut().push((t_ns, n));
+            }
+        } else {
+            assert_eq!(remaining, before, "available() after a denial");
+        }
+        Answer {
+            decision,
+            remaining,
+            reset_ns: full.map_or(u64::MAX, in_nanos),
+        }
+    }
+
+    pub(super) fn set_time(&self, t_ns: u64) {
+        self.log.borrow().clock().set(Tick::from_nanos(t_ns));
+    }
+
+    /// Whether there are so many at the time of the last call.
+    pub(super) fn has(&self, n: u64) -> bool {
+        self.log.borrow().time_until(n) == Some(Duration::ZERO)
+    }
+
+    /// How many permits there are at the time of the last call.
+    pub(super) fn available(&self) -> u64 {
+        self.log.borrow().available()
+    }
+
+    /// How many are in the window at the time of the last call.
+    pub(super) fn counted(&self) -> u64 {
+        self.limit() - self.available()
+    }
+
+    /// How long until one more expires; nothing if none is counted.
+    pub(super) fn expires_in(&self) -> Option<u64> {
+        let log = self.log.borrow();
+        log.time_until(log.available() + 1).map(in_nanos)
+    }
+
+    /// Takes the last grant out again.
+    pub(super) fn take_out(&self, granted: Granted) -> Result<(), Malformed> {
+        let mut entries = self.entries.take();
+        if granted.n() > 0 {
+            assert_eq!(entries.pop(), Some((granted.at().as_nanos(), granted.n())));
+        }
+        self.hold(entries)
+    }
+
+    /// Makes it a log in which these were granted, one after the other; [`Malformed`] if that would be
+    /// more than it grants.
+    pub(super) fn hold(&self, entries: Entries) -> Result<(), Malformed> {
+        let (now, quota) = (self.log.borrow().now(), self.log.borrow().quota());
+        let log = made(quota)?;
+        for (t, n) in &entries {
+            let _ = log
+                .try_acquire_n_at(*n, Tick::from_nanos(*t))
+                .map_err(|denied| Malformed(format!("{n} at {t}: {denied}")))?;
+        }
+        log.clock().set(now);
+        self.log.replace(log);
+        self.entries.replace(entries);
+        Ok(())
+    }
+
+    /// Makes it one in which these were granted, unless it is.
+    pub(super) fn follow(&self, theirs: &Entries) -> Result<bool, Malformed> {
+        let differs = *self.entries.borrow() != *theirs;
+        if differs {
+            self.hold(theirs.clone())?;
+        }
+        Ok(differs)
+    }
+}
+
+fn made(quota: Quota) -> Result<SlidingLog<ManualClock>, Malformed> {
+    SlidingLog::with_clock(quota, ManualClock::new())
+        .map_err(|error| Malformed(format!("can't be built: {error}")))
+}

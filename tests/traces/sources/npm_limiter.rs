@@ -1,0 +1,78 @@
+//! The token bucket of limiter (npm), microseconds and doubles: it starts empty.
+//!
+//! A call for more than it holds is refused before the bucket is filled up to the time of the call, and prints
+//! the content of the call before; so the content is compared at the time at which it was filled up last. A
+//! wait is rounded up to milliseconds.
+
+use std::time::Duration;
+
+use tollgate::cell::{Cell, UNSTARTED};
+use tollgate::{At, Quota, Requota, Tick, TokenBucket};
+use tollgate_replay::{
+    Class, Comparison, Header, Malformed, Op, Replay, before, check_forecast, in_nanos,
+};
+
+use super::classes::NPM_TIE;
+use super::{Begun, MICROSECOND, MILLISECOND};
+
+pub(super) fn begin(header: &Header) -> Begun {
+    let (config, t0) = (&header.config, header.time_zero()?);
+    let period = Duration::from_millis(config.positive("interval_ms")?);
+    let quota = Quota::per(config.positive("tokens_per_interval")?, period);
+    let quota = quota.burst(config.positive("bucket_size")?).initial(0);
+    let algorithm = TokenBucket::new(quota);
+    let algorithm = algorithm.map_err(|error| Malformed(format!("can't be built: {error}")))?;
+    let cell = Cell::new(UNSTARTED);
+    let filled = Tick::from_nanos(t0.saturating_mul(MICROSECOND));
+    At::new(&algorithm, &cell, filled).start();
+    Ok(Box::new(NpmTrace {
+        algorithm,
+        cell,
+        filled,
+        retry_ns: None,
+    }))
+}
+
+struct NpmTrace {
+    algorithm: TokenBucket,
+    cell: Cell,
+    /// When theirs was filled up last.
+    filled: Tick,
+    /// What we said last.
+    retry_ns: Option<u64>,
+}
+
+impl Replay for NpmTrace {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        if op.name != "try_remove" {
+            return Err(op.unknown());
+        }
+        let (n, now) = (op.args.u64("n")?, Tick::from_nanos(op.t_ns(MICROSECOND)?));
+        let size = self.algorithm.quota().burst_size();
+        if n <= size {
+            self.filled = now;
+        }
+        let level = At::new(&self.algorithm, &self.cell, self.filled).level();
+        let view = At::new(&self.algorithm, &self.cell, now);
+        let foretold = view.time_until(n);
+        let decision = view.try_acquire_n(n);
+        check_forecast(n, foretold, decision);
+        let wait = decision.err().and_then(|denied| denied.retry_after());
+        self.retry_ns = wait.map(in_nanos);
+        let theirs = &op.result;
+        let ok = theirs.flag("ok")?;
+        let content = before(theirs.f64("content")?, ok, n);
+        let wait_ms = self.retry_ns.map(|ns| ns.div_ceil(MILLISECOND));
+        Ok(Comparison::decision(ok, decision.is_ok())
+            .and("wait_ms", theirs.optional_u64("wait_ms")?, wait_ms)
+            .and("content before", content, size as f64 - level.as_f64()))
+    }
+
+    fn class(&self, _: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        let (theirs, ours) = comparison.numbers("wait_ms")?;
+        let beyond = self.retry_ns? % MILLISECOND;
+        let tie = beyond <= 1 || beyond == MILLISECOND - 1;
+        let same = comparison.agrees_on("ok") && comparison.agrees_on("content before");
+        (field == "wait_ms" && same && tie && (theirs - ours).abs() == 1).then_some(&NPM_TIE)
+    }
+}

@@ -1,0 +1,80 @@
+//! ShenYu's concurrent limit on redis, a set of ids: a [`Concurrency`], and a guard for each id.
+//!
+//! `count` is how many there are with this one, or without it if it is refused; `zcard_after` is what is in the
+//! set at the end. There is no time in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tollgate::{Concurrency, Inside};
+use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
+
+use super::Begun;
+use super::classes::TAKES_NONE;
+
+pub(super) fn begin(header: &Header) -> Begun {
+    let gate = Concurrency::new(header.config.u64("capacity")?)
+        .map_err(|error| Malformed(format!("can't be built: {error}")))?;
+    Ok(Box::new(Ids {
+        gate: Arc::new(gate),
+        inside: BTreeMap::new(),
+        again: None,
+    }))
+}
+
+struct Ids {
+    gate: Arc<Concurrency>,
+    inside: BTreeMap<String, Inside<Arc<Concurrency>>>,
+    /// The first guard of an id that came again.
+    again: Option<Inside<Arc<Concurrency>>>,
+}
+
+impl Ids {
+    fn acquire(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let entered = self.gate.try_enter_owned(1);
+        let ok = entered.is_ok();
+        let count = self.gate.inside();
+        if let Ok(guard) = entered {
+            let id = op.args.text("id")?.to_owned();
+            self.again = self.inside.insert(id, guard);
+        }
+        Ok(Comparison::decision(op.result.flag("ok")?, ok)
+            .and("count", op.result.u64("count")?, count)
+            .and("zcard_after", op.result.u64("zcard_after")?, count))
+    }
+
+    fn release(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let guard = self.inside.remove(op.args.text("id")?);
+        let removed = u64::from(guard.is_some());
+        drop(guard);
+        let after = op.result.u64("zcard_after")?;
+        Ok(Comparison::without_decision()
+            .and("removed", op.result.u64("removed")?, removed)
+            .and("zcard_after", after, self.gate.inside()))
+    }
+}
+
+impl Replay for Ids {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        op.args.text("id")?;
+        match op.name.as_str() {
+            "acquire" => self.acquire(op),
+            "release" => self.release(op),
+            _ => Err(op.unknown()),
+        }
+    }
+
+    fn class(&self, _: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        let (theirs, ours) = comparison.numbers("zcard_after")?;
+        let is_it = self.again.is_some()
+            && field == "zcard_after"
+            && comparison.agrees_on("ok")
+            && comparison.agrees_on("count")
+            && theirs + 1 == ours;
+        is_it.then_some(&TAKES_NONE)
+    }
+
+    fn take_over(&mut self, _: &Op) -> Result<bool, Malformed> {
+        Ok(self.again.take().is_some())
+    }
+}

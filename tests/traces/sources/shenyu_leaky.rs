@@ -1,0 +1,147 @@
+//! ShenYu's leaky bucket script on redis, whole seconds and doubles: a [`LeakyBucket::meter`].
+//!
+//! It answers with the level that there would be with the request, cut off to whole permits, whether
+//! it was admitted or not. What it stores is what the last admitted call left, and at which second;
+//! nothing, if that has run out and its key has expired. Of the variants only `backwards` matters.
+
+use tollgate::LeakyBucket;
+use tollgate_replay::{Class, Comparison, Gate, Header, Malformed, Op, Replay, TIE as NEAR, quota};
+
+use super::classes::{LEAKS_TWICE, TIE};
+use super::redis_bucket::{asked, whole};
+use super::{Begun, SECOND};
+
+pub(super) fn begin(header: &Header) -> Begun {
+    let quota = quota(&header.config)?;
+    Ok(Box::new(LeakyTrace {
+        gate: Gate::new(LeakyBucket::meter(quota))?,
+        rate: quota.permits() as f64 / quota.period().as_secs_f64(),
+        may_go_back: header.variant.as_deref() == Some("backwards"),
+        ours: None,
+        theirs: None,
+        before: None,
+        now: Now::default(),
+    }))
+}
+
+/// What an admitted call left.
+#[derive(Clone, Copy)]
+struct State {
+    t: u64,
+    level: f64,
+}
+
+/// What we saw at the last call.
+#[derive(Clone, Copy, Default)]
+struct Now {
+    n: u64,
+    t: u64,
+    /// What was in our bucket before it.
+    level: f64,
+    granted: bool,
+}
+
+struct LeakyTrace {
+    gate: Gate<LeakyBucket>,
+    /// Permits a second.
+    rate: f64,
+    may_go_back: bool,
+    /// What our last admission left, and theirs, and theirs before the last call.
+    ours: Option<State>,
+    theirs: Option<State>,
+    before: Option<State>,
+    now: Now,
+}
+
+impl Replay for LeakyTrace {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let (n, t) = asked(op)?;
+        self.gate.set_time(t * SECOND);
+        let before = self.gate.limiter().level();
+        let granted = self.gate.ask(n, t * SECOND).ok();
+        let level = before.as_f64();
+        self.now = Now {
+            n,
+            t,
+            level,
+            granted,
+        };
+        if granted {
+            let level = self.gate.limiter().level().as_f64();
+            self.ours = Some(State { t, level });
+        }
+        let (ok, theirs) = (op.result.flag("ok")?, &op.result);
+        let stored = theirs.get("stored").map(|_| theirs.f64("stored"));
+        let stored = stored.transpose()?;
+        let stored_t = theirs.optional_u64("stored_t")?;
+        self.before = self.theirs;
+        let reported = theirs.u64("level")?;
+        let comparison =
+            Comparison::decision(ok, granted).and("level", reported, before.floor() + n);
+        if let Some(stored) = stored.filter(|_| ok) {
+            // As it was before the call: so it can be told whether both were in one state.
+            self.theirs = Some(State { t, level: stored });
+            return Ok(comparison
+                .and("level before", stored - n as f64, level)
+                .and("stored_t", stored_t, t));
+        }
+        let ours = self.ours.filter(|_| stored.is_some() || !before.is_zero());
+        Ok(comparison
+            .and("stored", stored, ours.map(|state| state.level))
+            .and("stored_t", stored_t, ours.map(|state| state.t)))
+    }
+
+    fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
+        let theirs = self.theirs_before();
+        let (ours, n) = (self.now.level, self.now.n as f64);
+        let is_near = |level: f64| (level - theirs).abs() <= NEAR;
+        // Whatever they report and store must be what they held.
+        let reported = whole(theirs + n).contains(&op.result.u64("level").ok()?);
+        let held = comparison.levels("level before").map_or(theirs, |it| it.0);
+        if !["ok", "level", "level before"].contains(&field) || !reported || !is_near(held) {
+            return None;
+        }
+        if self.went_back() > 0.0 {
+            let most = theirs + self.went_back() * self.rate + NEAR;
+            return (theirs - NEAR..=most)
+                .contains(&ours)
+                .then_some(&LEAKS_TWICE);
+        }
+        let tie = match field {
+            "ok" => (ours + n - self.gate.capacity() as f64).abs() <= NEAR,
+            "level" => (ours - ours.round()).abs() <= NEAR,
+            _ => false,
+        };
+        // Their doubles are exact at whole rates.
+        (tie && self.rate.fract() != 0.0 && is_near(ours)).then_some(&TIE)
+    }
+
+    /// A refusal changes nothing there: it needs nothing here unless we admitted.
+    fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
+        let ok = op.result.flag("ok")?;
+        if ok || self.now.granted {
+            let n = if ok { self.now.n } else { 0 };
+            let level = self.theirs_before() + n as f64;
+            let left = self.gate.capacity() as f64 - level;
+            self.gate.hold(left, self.rate, self.now.t * SECOND)?;
+            self.ours = self.theirs;
+        }
+        Ok(ok || self.now.granted)
+    }
+}
+
+impl LeakyTrace {
+    /// By how many seconds the call is older than what they have stored.
+    fn went_back(&self) -> f64 {
+        let since = self.before.filter(|_| self.may_go_back);
+        since.map_or(0, |state| state.t.saturating_sub(self.now.t)) as f64
+    }
+
+    /// What was in their bucket before the last call: what they had stored, less what leaked.
+    fn theirs_before(&self) -> f64 {
+        self.before.map_or(0.0, |State { t, level }| {
+            let since = self.now.t.saturating_sub(t) as f64;
+            (level - since * self.rate).max(0.0)
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! The limits of x/time/rate of which there is no bucket here: nothing a second, one in centuries, without an
+//! end, and a burst of nothing. Our constructor says so, and what was recorded is what they say.
+
+use tollgate::ConfigError;
+use tollgate_replay::{Class, Comparison, Malformed, Op, Replay, Value};
+
+use super::classes::{NO_BURST, ONCE, OVERFLOWS, TOO_HIGH, TOO_LOW, ZERO};
+use super::xtime_bucket::Bucket;
+use super::xtime_theirs::{Asked, Said, Theirs, limit, recorded};
+
+pub(super) struct Without {
+    theirs: Theirs,
+    why: ConfigError,
+    said: Option<Said>,
+}
+
+impl Without {
+    pub(super) fn new(theirs: Theirs, why: ConfigError) -> Self {
+        let said = None;
+        Self { theirs, why, said }
+    }
+}
+
+impl Replay for Without {
+    fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
+        let t = op.args.u64("t")?;
+        let theirs = recorded(op)?;
+        let delay = theirs.delay.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        if let Some(asked) = Asked::of(op)? {
+            self.said = Some(asked.said_by(&mut self.theirs, t));
+            return Ok(Comparison::decision(theirs.ok, Value::Nothing)
+                .and("delay_ns", delay, Value::Nothing)
+                .and("tokens", theirs.tokens, Value::Nothing));
+        }
+        match op.name.as_str() {
+            "tokens_at" => {}
+            "cancel" => {
+                self.theirs.cancel(t.into(), op.args.u64("id")?);
+            }
+            "set_limit" => self.theirs.set_limit(t.into(), limit(&op.args)?),
+            "set_burst" => self.theirs.set_burst(t.into(), op.args.u64("burst")?),
+            _ => return Err(op.unknown()),
+        }
+        let (limit, burst) = (self.theirs.limit, self.theirs.configured_burst);
+        let none = Bucket::new(limit, burst).err();
+        let in_use = || Malformed(format!("a bucket of {limit}/s and {burst} in use"));
+        self.why = none.ok_or_else(in_use)?;
+        let tokens = self.theirs.tokens_at(t.into());
+        self.said = Some(Said {
+            tokens,
+            ..Said::default()
+        });
+        Ok(Comparison::without_decision().and("tokens", theirs.tokens, Value::Nothing))
+    }
+
+    fn class(&self, op: &Op, _: &Comparison, _: &str) -> Option<&'static Class> {
+        let theirs = recorded(op).ok()?;
+        if !self.said?.is(&theirs) {
+            return None;
+        }
+        let now = theirs.ok && theirs.delay == Some(0);
+        Some(match self.why {
+            ConfigError::ZeroPermits if now && self.theirs.old => &ONCE,
+            ConfigError::ZeroPermits => &ZERO,
+            ConfigError::ZeroBurst => &NO_BURST,
+            ConfigError::RateTooHigh { .. } => &TOO_HIGH,
+            ConfigError::RateTooLow { .. } | ConfigError::PeriodTooLong { .. } => {
+                let overflows = now && self.theirs.old && theirs.tokens < 0.0;
+                if overflows { &OVERFLOWS } else { &TOO_LOW }
+            }
+            _ => return None,
+        })
+    }
+}
