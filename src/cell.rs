@@ -66,7 +66,7 @@ impl Place for Cell {
     fn load(&self) -> u64 {
         // ORDERING: Relaxed. The word publishes no other memory; a stale value is a moment ago,
         // and the exchange finds it out.
-        // Model: loom-tests/tests/cell.rs::never_grants_more_than_the_burst
+        // Model: cell::never_grants_more_than_the_burst
         self.word.load(Ordering::Relaxed)
     }
 
@@ -74,7 +74,7 @@ impl Place for Cell {
     fn exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         // ORDERING: Relaxed both ways. The word publishes no other memory, and all that a step
         // knows is the word itself: the exchange proves that it was still there.
-        // Model: loom-tests/tests/cell.rs::never_grants_more_than_the_burst
+        // Model: cell::never_grants_more_than_the_burst
         match self
             .word
             .compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed)
@@ -87,7 +87,7 @@ impl Place for Cell {
     #[inline]
     fn replace(&self, next: u64) -> u64 {
         // ORDERING: Relaxed. The word publishes no other memory; an exchange that was computed
-        // from the replaced word fails. Model: loom-tests/tests/cell.rs::reset_is_not_lost
+        // from the replaced word fails. Model: cell::reset_is_not_lost
         self.word.swap(next, Ordering::Relaxed)
     }
 }

@@ -30,7 +30,7 @@ impl<const N: usize> Slot<N> {
         algorithm.save(&mut |value| {
             if let Some(word) = words.next() {
                 // ORDERING: Relaxed. The fence before it tells who reads it too early, and the exchange that
-                // brings the version publishes it. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+                // brings the version publishes it. Model: adjust::a_late_one_mixes_nothing
                 word.store(value, Ordering::Relaxed);
             }
         });
@@ -42,11 +42,11 @@ impl<const N: usize> Slot<N> {
     fn say(&self, version: u64) {
         // ORDERING: Release. Who finds this version here instead of an older one, and loads the pair again, finds
         // that the older one is over: else it might look for ever.
-        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        // Model: adjust::a_late_one_mixes_nothing
         self.version.store(version, Ordering::Release);
         // ORDERING: Release. Who reads one of the words that are written after it, and then passes the fence of
         // `read`, sees this version or a later one.
-        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        // Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Release);
     }
 
@@ -56,7 +56,7 @@ impl<const N: usize> Slot<N> {
         let mut words = self.words.iter();
         let mut read = || match words.next() {
             // ORDERING: Relaxed. If it is of a later version, what follows finds it out.
-            // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+            // Model: adjust::a_late_one_mixes_nothing
             Some(word) => word.load(Ordering::Relaxed),
             None => 0,
         };
@@ -72,11 +72,11 @@ impl<const N: usize> Slot<N> {
     #[inline(always)]
     fn is_still(&self, version: u64) -> bool {
         // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it is no older
-        // than any of the words. Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        // than any of the words. Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
         // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another version, looks
         // again and passes that fence, which then pairs with the store of `say`.
-        // Model: loom-tests/tests/adjust.rs::a_late_one_mixes_nothing
+        // Model: adjust::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         now == version || mistake!(ReadsUnchecked)
     }

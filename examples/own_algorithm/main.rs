@@ -1,5 +1,5 @@
 //! An algorithm of one's own, written once, and what it gets for that: the limiter, the trace runner,
-//! and the check of its bound on real threads. The models of loom-tests/tests/own_algorithm.rs are of
+//! and the check of its bound on real threads. The models of loom-tests/tests/models/own_algorithm.rs are of
 //! the same file.
 //!
 //! ```text

@@ -79,7 +79,7 @@ impl Ring {
     pub(super) fn load(&self) -> Pair {
         // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in between go on with
         // what that released): the slot's words are of that version or a later one.
-        // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
+        // Model: adjust::a_decision_is_of_one_version
         let bits = self.pair.load(Ordering::Acquire);
         Pair::of_bits(bits)
     }
@@ -101,7 +101,7 @@ impl Ring {
         let next = pair.with_word(word);
         // ORDERING: Relaxed. It publishes nothing, and leaves what the version's exchange has released as it is, for
         // whoever loads what is written here. On failure Acquire, as `load`.
-        // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
+        // Model: adjust::a_decision_is_of_one_version
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let exchanged = self
             .pair
@@ -145,7 +145,7 @@ impl Ring {
     fn exchange_version(&self, pair: Pair, next: Pair) -> Result<(), Pair> {
         // ORDERING: Release. It publishes the parameters of the new version: who loads it, or what decisions make
         // of it, reads none that are older. On failure Relaxed: only the word is looked at.
-        // Model: loom-tests/tests/adjust.rs::a_decision_is_of_one_version
+        // Model: adjust::a_decision_is_of_one_version
         let (old, new) = (pair.bits(), next.bits());
         let exchanged =
             self.pair

@@ -56,7 +56,7 @@ impl CoarseClock {
     /// that is what it returns.
     pub fn advance_to(&self, tick: Tick) -> Tick {
         // ORDERING: Relaxed. The time publishes no other memory; fetch_max keeps the latest
-        // whatever the order. Model: loom-tests/tests/clock.rs::coarse_clock_never_goes_back
+        // whatever the order. Model: clock::coarse_clock_never_goes_back
         let before = self.now_ns.fetch_max(tick.as_nanos(), Ordering::Relaxed);
         Tick::from_nanos(before).max(tick)
     }
@@ -87,7 +87,7 @@ impl Clock for CoarseClock {
     #[inline]
     fn now(&self) -> Tick {
         // ORDERING: Relaxed. The time publishes no other memory; a stale one is what this clock
-        // is for. Model: loom-tests/tests/clock.rs::coarse_clock_never_goes_back
+        // is for. Model: clock::coarse_clock_never_goes_back
         Tick::from_nanos(self.now_ns.load(Ordering::Relaxed))
     }
 }

@@ -56,7 +56,7 @@ impl ManualClock {
     /// Moves the clock on and says what time it is then. It stops at [`Tick::MAX`].
     pub fn advance(&self, by: Duration) -> Tick {
         // ORDERING: Relaxed. The time publishes no other memory.
-        // Model: loom-tests/tests/clock.rs::two_advances_are_both_counted
+        // Model: clock::two_advances_are_both_counted
         let mut now = self.shared.now_ns.load(Ordering::Relaxed);
         loop {
             let next = Tick::from_nanos(now).saturating_add(by);

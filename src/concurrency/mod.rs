@@ -334,7 +334,7 @@ impl Concurrency {
         let was = self.peak.swap(0, Relaxed);
         // ORDERING: Release. It publishes that the peak is 0 to whoever enters after it, who then does not take an
         // older peak for one that is high enough; who entered before it, and is still inside, is in what it returns.
-        // Model: loom-tests/tests/concurrency_word.rs::no_peak_is_missed
+        // Model: concurrency_word::no_peak_is_missed
         let inside = Word(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);
         was.max(inside)
@@ -353,7 +353,7 @@ impl Concurrency {
     fn exchange(&self, word: Word, next: Word) -> Result<(), Word> {
         // ORDERING: Acquire. Who enters sees what those did who have made the room: it pairs with the release of
         // `leave`, also through others' exchanges and, for who waited, through the lock.
-        // Model: loom-tests/tests/concurrency_word.rs::who_enters_sees_what_was_done_inside
+        // Model: concurrency_word::who_enters_sees_what_was_done_inside
         let exchanged = self
             .word
             .compare_exchange_weak(word.0, next.0, Acquire, Relaxed);
@@ -400,7 +400,7 @@ impl Concurrency {
             return;
         }
         // ORDERING: Release. It publishes what was done inside to those who enter after it: see `exchange`.
-        // Model: loom-tests/tests/concurrency_word.rs::who_enters_sees_what_was_done_inside
+        // Model: concurrency_word::who_enters_sees_what_was_done_inside
         let word = Word(self.word.fetch_sub(n, Release));
         if word.somebody_waits() && !mistake!(LeavesSilently) {
             self.let_in();

@@ -116,7 +116,7 @@ impl<A: Algorithm> Core<A> {
         // ORDERING: Relaxed. What it is compared with may be old, which only writes the same again.
         if self.horizon.load(Ordering::Relaxed) < now {
             // ORDERING: Relaxed. The exchange that follows publishes it.
-            // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+            // Model: keyed_turnover::who_is_late_gets_no_second_burst
             self.horizon.fetch_max(now, Ordering::Relaxed);
         }
     }
@@ -132,7 +132,7 @@ impl<A: Algorithm> Core<A> {
     pub(super) fn alone_since(&self, spot: &Spot, claim: At) -> Option<Tick> {
         // ORDERING: SeqCst. Of two who have claimed slots for the same key, or found them claimed, one sees what
         // the other has seen. It also comes before the neighbours that are skipped.
-        // Model: loom-tests/tests/keyed.rs::two_insert_the_same_key
+        // Model: keyed::two_insert_the_same_key
         fence(Ordering::SeqCst);
         let mut is_after = false;
         for (at, held) in self.table.look(spot).slots() {
@@ -150,7 +150,7 @@ impl<A: Algorithm> Core<A> {
             }
         }
         // ORDERING: Relaxed. Whoever saw that the key had left saw what was published before that.
-        // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
         Some(Tick::from_nanos(
             mistake!(IgnoresTheHorizon => 0, else horizon),

@@ -71,13 +71,13 @@ impl<A> Plans<A> {
     #[inline(always)]
     pub(super) fn version(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        // Model: keyed_quota::a_change_reaches_every_key
         self.version.load(Ordering::Acquire)
     }
 
     pub(super) fn bring(&self, version: u64) {
         // ORDERING: Release. It publishes the parameters of this version.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        // Model: keyed_quota::a_change_reaches_every_key
         self.version.store(version, Ordering::Release);
     }
 

@@ -70,7 +70,7 @@ impl<A: Requota + Settings + Clone> Core<A> {
     fn sweep(&self, plan: usize, version: u64) {
         // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found free here passes that
         // one later, and so reads this version or a later one; who passed it before is found here, and ended.
-        // Model: loom-tests/tests/keyed_quota.rs::who_is_late_by_many_changes_mixes_nothing
+        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
         let (part, lines) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;

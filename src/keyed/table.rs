@@ -105,7 +105,7 @@ impl Table {
     fn load_slot(&self, slot: &AtomicU128) -> Content {
         // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its version's
         // parameters and the horizon under which another key left, is there for who sees it.
-        // Model: loom-tests/tests/keyed_turnover.rs::who_is_late_gets_no_second_burst
+        // Model: keyed_turnover::who_is_late_gets_no_second_burst
         let order = Ordering::Acquire;
         Content::of_bits(match self.quick {
             Some(quick) => quick.load(slot, order),
@@ -136,7 +136,7 @@ impl Table {
         while turn < SLOTS {
             let slot = slots.get((turn ^ preferred) % SLOTS)?;
             // ORDERING: Acquire. As `load`.
-            // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
+            // Model: keyed::two_decide_on_a_key
             let held = Content::of_bits(quick.load(slot, Ordering::Acquire));
             if held.label() == label {
                 return Some(Place { slot, held, quick });
@@ -171,7 +171,7 @@ impl Table {
         // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had been raised, which
         // version is in force; and who claims goes on from what others had published by what was here before.
         // Acquire on failure, as `load`.
-        // Model: loom-tests/tests/keyed_quota.rs::a_change_reaches_every_key
+        // Model: keyed_quota::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
@@ -192,7 +192,7 @@ impl Place<'_> {
     pub(super) fn decide(self, next: u64) -> Result<(), Content> {
         // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here before as it is,
         // for whoever loads what is written here. On failure Acquire, as `load`.
-        // Model: loom-tests/tests/keyed.rs::two_decide_on_a_key
+        // Model: keyed::two_decide_on_a_key
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let (old, new) = (self.held.bits(), self.held.with_word(next).bits());
         let exchanged = self

@@ -138,7 +138,7 @@ impl<A> Entry<A> {
     #[inline(always)]
     pub(super) fn since(&self, now: Tick, horizon: &Horizon) -> Tick {
         // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from it but this
-        // tick. Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        // tick. Model: keyed_map::a_late_tick_gets_no_second_burst
         match self.since.load(Ordering::Relaxed) {
             STILL_PENDING.. => self.begin(now, horizon),
             since => Tick::from_nanos(since),
@@ -151,7 +151,7 @@ impl<A> Entry<A> {
         // ORDERING: SeqCst, with the fence of `retire`. Who is here has found this entry in the map. An entry that
         // this key had before was retired, and its tick brought to the horizon, before it was taken out and this one
         // could be inserted: so what is read now is no earlier.
-        // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        // Model: keyed_map::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst); // after it was found
         let since = mistake!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
@@ -162,7 +162,7 @@ impl<A> Entry<A> {
     /// Says since when it counts, unless somebody has. What was said.
     fn say(&self, since: u64) -> u64 {
         // ORDERING: Relaxed, all of them: the tick is all there is to know, and it is said once.
-        // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        // Model: keyed_map::a_late_tick_gets_no_second_burst
         let mut seen = self.since.load(Ordering::Relaxed);
         while seen >= STILL_PENDING {
             match self.since.compare_exchange_weak(
@@ -280,7 +280,7 @@ impl<A> Entry<A> {
     pub(super) fn retire(&self, live: &Live) -> bool {
         // ORDERING: SeqCst, with the fences of `begin` and of who finds it retired: what was done before, such as
         // raising the horizon, is seen by whoever finds this, or finds that the entry is gone.
-        // Models: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst, an_algorithm_is_changed
+        // Models: keyed_map::a_late_tick_gets_no_second_burst, an_algorithm_is_changed
         fence(Ordering::SeqCst); // before it is retired
         mistake!(RemovesUnretired)
             || (self.cell)

@@ -12,7 +12,7 @@ impl Horizon {
     #[inline]
     pub(super) fn tick(&self) -> Tick {
         // ORDERING: Relaxed. The fences of `Entry::begin` and `Entry::retire` are what orders it.
-        // Model: loom-tests/tests/keyed_map.rs::a_late_tick_gets_no_second_burst
+        // Model: keyed_map::a_late_tick_gets_no_second_burst
         Tick::from_nanos(self.0.load(Ordering::Relaxed))
     }
 

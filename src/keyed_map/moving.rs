@@ -23,7 +23,7 @@ struct Moving<'m>(&'m AtomicU64);
 impl<'m> Moving<'m> {
     fn begin(moves: &'m AtomicU64) -> Self {
         // ORDERING: Relaxed. The fence of `Entry::retire` comes after it: who finds the word retired finds this.
-        // Model: loom-tests/tests/keyed_map.rs::an_algorithm_is_changed
+        // Model: keyed_map::an_algorithm_is_changed
         moves.fetch_add(1, Ordering::Relaxed);
         Self(moves)
     }

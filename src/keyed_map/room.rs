@@ -52,7 +52,7 @@ impl<'m> Room<'m> {
     /// Some that nobody has.
     fn reserve(tracked: &'m AtomicU64, capacity: u64) -> Option<Self> {
         // ORDERING: Relaxed. It counts, and publishes nothing: each entry is counted before it is inserted, and
-        // until it is taken out. Model: loom-tests/tests/keyed_map.rs::never_more_than_the_capacity
+        // until it is taken out. Model: keyed_map::never_more_than_the_capacity
         let mut seen = tracked.load(Ordering::Relaxed);
         loop {
             if seen >= capacity {

@@ -185,7 +185,7 @@ where
         // ORDERING: SeqCst, with the fence of `Entry::retire`: who finds a word retired by one who changes its
         // algorithm finds here that he is about it, or done. Relaxed then: if he is done, the exchange that would take
         // the entry out finds another one there.
-        // Model: loom-tests/tests/keyed_map.rs::an_algorithm_is_changed
+        // Model: keyed_map::an_algorithm_is_changed
         fence(Ordering::SeqCst); // after it was found retired
         self.moves.load(Ordering::Relaxed) != 0 && !mistake!(TakesOutMoving)
     }

@@ -25,14 +25,14 @@ impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn load(&self) -> State {
         // ORDERING: Acquire. It pairs with the release in `change`, also through the exchanges of others in
-        // between: who sees a version sees its rate. Model: loom-tests/tests/smooth.rs
+        // between: who sees a version sees its rate. Models: smooth::
         State::unpack(self.state.load(Ordering::Acquire))
     }
 
     #[inline]
     fn exchange(&self, state: State, next: State) -> bool {
         // ORDERING: Relaxed. It publishes nothing, and hands on what the one who set the rate published. Who fails
-        // loads the state again. Model: loom-tests/tests/smooth.rs
+        // loads the state again. Models: smooth::
         self.state
             .compare_exchange_weak(
                 state.pack(),
@@ -56,7 +56,7 @@ impl<K: Curve, C> Smooth<K, C> {
     pub(super) fn rate_of(&self, state: State) -> f64 {
         // ORDERING: Acquire. It pairs with the release in `change`: who reads a rate that was written over this
         // version's sees that the state has gone on, be it by another look, be it by an exchange (for that it is
-        // argued: in a model no thread's operations change places). Model: loom-tests/tests/smooth.rs
+        // argued: in a model no thread's operations change places). Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
@@ -110,7 +110,7 @@ impl<K: Curve, C> Smooth<K, C> {
         }
         let (old, new) = (self.store(in_force), self.store(rate));
         let version = mistake!(OverwritesTheRate => state.version, else state.version + 1);
-        // ORDERING: Release. See `rate_of`. Model: loom-tests/tests/smooth.rs. A swap, since words change by read-modify-write alone.
+        // ORDERING: Release. See `rate_of`. Models: smooth::. A swap, since words change by read-modify-write alone.
         self.place_of(version)
             .swap(rate.to_bits(), Ordering::Release);
         loop {
@@ -122,7 +122,7 @@ impl<K: Curve, C> Smooth<K, C> {
                 next.version = state.version;
             }
             // ORDERING: Release on success: it publishes the rate. On failure Relaxed: nothing is read by
-            // what was seen. Model: loom-tests/tests/smooth.rs
+            // what was seen. Models: smooth::
             match self.state.compare_exchange_weak(
                 state.pack(),
                 next.pack(),

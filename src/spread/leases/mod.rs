@@ -182,7 +182,7 @@ impl<A, C> Leases<A, C> {
             // ORDERING: Acquire. It pairs with the release in `release`: whoever gets a size that a
             // dropped lease had draws from a word in which that one's permits are back. Relaxed, both
             // could be held at once, which is more than the total.
-            // Model: loom-tests/tests/leases.rs
+            // Models: leases::
             match self.lent.compare_exchange_weak(
                 lent,
                 lent + size,

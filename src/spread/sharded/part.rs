@@ -113,7 +113,7 @@ impl<A: Split> Part<A> {
     /// Takes as many of `n` as there are, so that they can be put back.
     pub(super) fn take(&self, now: Tick, n: u64) -> Taken {
         // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one knows has
-        // exchanged the word before we take. Model: loom-tests/tests/shards.rs
+        // exchanged the word before we take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
         self.at(now).change(|before| {
             let (after, granted) = self.algorithm.take_up_to(before, now, n);
@@ -157,7 +157,7 @@ impl<A: Split> Part<A> {
                 return false;
             }
             // ORDERING: Acquire. It pairs with the release in `go_out`: what those did who were inside before is
-            // done before what we do. Model: loom-tests/tests/shards.rs
+            // done before what we do. Models: shards::
             match self.backs.compare_exchange_weak(
                 state,
                 state.wrapping_add(who),
@@ -171,7 +171,7 @@ impl<A: Split> Part<A> {
     }
 
     fn go_out(&self, who: u64) {
-        // ORDERING: Release. See `enter` and `take`. Model: loom-tests/tests/shards.rs
+        // ORDERING: Release. See `enter` and `take`. Models: shards::
         self.backs.fetch_add(who, Ordering::Release);
     }
 

@@ -38,7 +38,7 @@ impl<C> SlidingLog<C> {
     pub(super) fn load(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the release in `claim`: who sees a claim sees the entries of all
         // claims before it. Relaxed, an entry could look as it did a lap ago, and its permit be had again.
-        // Model: loom-tests/tests/log.rs
+        // Models: log::
         self.state.load(Ordering::Acquire)
     }
 
@@ -51,7 +51,7 @@ impl<C> SlidingLog<C> {
     fn read(&self, place: Place) -> u64 {
         // ORDERING: Acquire. It pairs with the release in `enter`: an entry of a later lap shows that the
         // state has gone on, and the state that is loaded after it does not look older. It also hands on the
-        // entries of that claim with the next one. Model: loom-tests/tests/log.rs
+        // entries of that claim with the next one. Models: log::
         self.entry(place)
             .map_or(0, |entry| entry.load(Ordering::Acquire))
     }
@@ -63,7 +63,7 @@ impl<C> SlidingLog<C> {
             return true;
         };
         // ORDERING: Release: see `read`. Relaxed on failure: it is read again.
-        // Model: loom-tests/tests/log.rs
+        // Models: log::
         let entered =
             entry.compare_exchange(old, place.entry(tick), Ordering::Release, Ordering::Relaxed);
         entered.is_ok()
@@ -180,7 +180,7 @@ impl<C> SlidingLog<C> {
             self.enter(place, self.read(place), view.now);
         }
         // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the state is
-        // loaded again. Model: loom-tests/tests/log.rs
+        // loaded again. Models: log::
         let exchanged =
             self.state
                 .compare_exchange(view.state, claimed, Ordering::Release, Ordering::Relaxed);

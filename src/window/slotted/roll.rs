@@ -45,14 +45,14 @@ impl<C> SlottedWindow<C> {
     pub(super) fn load(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the release in `exchange`: who sees a slot sees the entries of
         // the slots before it. Relaxed, an entry could be missing, and its permits be had again.
-        // Model: loom-tests/tests/slots.rs
+        // Models: slots::
         self.word.load(Ordering::Acquire)
     }
 
     #[inline(always)]
     pub(super) fn exchange(&self, word: u64, next: u64) -> bool {
         // ORDERING: Release on success, for what was recorded before: see `load`. On failure Relaxed: the
-        // word is loaded again. Model: loom-tests/tests/slots.rs
+        // word is loaded again. Models: slots::
         self.word
             .compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed)
             .is_ok()
@@ -83,7 +83,7 @@ impl<C> SlottedWindow<C> {
         // ORDERING: Acquire. Of this slot or an older one the word has told: see `load`. A later slot's entry
         // says that the word has moved on, and pairs with the release in `advance`: the word that is loaded
         // after it is one that has. Relaxed, it could be the same again and again.
-        // Model: loom-tests/tests/slots.rs
+        // Models: slots::
         let entry = self.place_of(slot)?.load(Ordering::Acquire);
         match self.shape.slot(entry) {
             recorded if recorded == slot => Some(self.shape.count(entry)),
@@ -155,7 +155,7 @@ impl<C> SlottedWindow<C> {
         if let Some(entry) = self.place_of(own) {
             // ORDERING: Release. It tells that the word is frozen: see `recorded_in`. What is recorded
             // `exchange` publishes, also if somebody else was first here: then that one's entry was read here,
-            // and who sees our exchange reads nothing older. Model: loom-tests/tests/slots.rs
+            // and who sees our exchange reads nothing older. Models: slots::
             let record = shape.word(own, view.finished);
             let _ = mistake!(RecordsByStore => entry.swap(record, Ordering::Release),
                 else entry.fetch_max(record, Ordering::Release));
@@ -168,7 +168,7 @@ impl<C> SlottedWindow<C> {
     /// to know looks from the oldest slot on.
     fn note_first(&self, view: &View) -> bool {
         let note = (view.slot << NOTED) | (view.slot - view.first);
-        // ORDERING: Relaxed. It says itself of which slot it is. Model: loom-tests/tests/slots.rs
+        // ORDERING: Relaxed. It says itself of which slot it is. Models: slots::
         self.first.swap(note, Ordering::Relaxed);
         true
     }
