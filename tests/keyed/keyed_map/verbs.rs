@@ -1,10 +1,11 @@
 //! A key's verbs are a limiter's, in all they return.
 
+use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
 use tollgate::{AnyAlgorithm, Clock, Gate, KeyedMap, ManualClock, NoClock, ReserveGate};
 
-use super::{map, of};
+use super::{bucket_of, map, of};
 use crate::support::model::{Gave, Model, Said, Verb, say};
 use crate::support::{Random, algorithm, bucket, deadline, tick};
 
@@ -68,6 +69,44 @@ fn nothing_is_undone_that_was_granted_before() {
     let second = key.at(tick(0)).try_acquire_n(2).expect("fresh");
     assert_eq!(key.at(tick(0)).undo(first), 0);
     assert_eq!(key.at(tick(0)).undo(second), 2);
+}
+
+/// Gives all keys one hash.
+#[derive(Default)]
+struct Alike;
+
+impl Hasher for Alike {
+    fn write(&mut self, _: &[u8]) {}
+
+    fn finish(&self) -> u64 {
+        7
+    }
+}
+
+#[test]
+fn keys_of_one_hash_are_different_keys() {
+    let map = of(bucket("1/s burst 2"), 10);
+    assert!(map.try_acquire_at("carol", tick(0)).is_ok());
+    // The keys that were there go with the hasher.
+    let map: KeyedMap<String, _, _, _> = map.with_hasher(BuildHasherDefault::<Alike>::default());
+    assert_eq!(map.len(), 0);
+    for key in ["alice", "bob"] {
+        assert!(map.try_acquire_n_at(key, 2, tick(0)).is_ok());
+        assert!(map.try_acquire_at(key, tick(0)).is_err());
+    }
+}
+
+/// An older tick than that of the key's first decision is taken for that one.
+#[test]
+fn a_key_is_looked_at_and_changed_at_an_old_tick() {
+    let (map, _) = map(10);
+    assert!(map.try_acquire_at(&1, tick(100)).is_ok());
+    let seen: Vec<u64> = (map.pin().iter_at(tick(0)))
+        .map(|tracked| tracked.available())
+        .collect();
+    assert_eq!(seen, [1]);
+    assert!(map.set_algorithm_at(&1, bucket_of(10), tick(0)).is_ok());
+    assert_eq!(map.key(&1).at(tick(100)).available(), 1);
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn each_key_stays_with_its_plan_or_goes_on_in_the_first_one() {
     let bytes = written(&gate);
     for count in 1..=3 {
         let mut next = with_plans(&plans[..count]);
+        next.clock().set(ticks(1.0));
         assert_eq!(read(&mut next, &bytes).expect("whole").no_room, 0);
         let (second, bob) = if count > 1 { (1, 700) } else { (0, 10) };
         let had = [(0, "alice"), (second, "bob"), (second, "dave")];
