@@ -15,6 +15,8 @@ use tollgate::primitive::modelled::{Conditions, under};
 const OF_A_SEED: usize = 100;
 /// On so many schedules of each kind a mistake must be found.
 const FOR_MISTAKES: usize = 100_000;
+/// A model that has not come to all that it must goes on, up to so many times as many schedules.
+const AT_MOST: usize = 10;
 /// More operations than this in one schedule mean that a loop does not end.
 const PATIENCE: usize = 20_000;
 
@@ -83,15 +85,17 @@ fn config() -> Config {
     config
 }
 
-/// The seeds of so many schedules: the same ones in every run, unless `SHUTTLE_STREAM` says otherwise, or
-/// `SHUTTLE_RANDOM_SEED` names a single one.
-fn seeds(schedules: usize) -> Vec<u64> {
-    if let Ok(seed) = std::env::var("SHUTTLE_RANDOM_SEED") {
-        return vec![seed.parse().expect("a seed is a number")];
-    }
+/// The seeds of so many schedules: the same ones in every run, unless `SHUTTLE_STREAM` says otherwise.
+fn seeds(schedules: usize) -> impl Iterator<Item = u64> {
     let seeds = schedules.div_ceil(OF_A_SEED) as u64;
     let first = stream().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (0..seeds).map(|seed| first.wrapping_add(seed)).collect()
+    (0..seeds).map(move |seed| first.wrapping_add(seed))
+}
+
+/// The seed that `SHUTTLE_RANDOM_SEED` names.
+fn only_seed() -> Option<u64> {
+    let seed = std::env::var("SHUTTLE_RANDOM_SEED").ok()?;
+    Some(seed.parse().expect("a seed is a number"))
 }
 
 /// Which seeds are taken: a failure of another stream is repeated by its number.
@@ -116,16 +120,14 @@ fn percent() -> usize {
 }
 
 /// Runs a model on so many schedules of each kind. On those of each kind it must come to all of this, or what it
-/// shows is less than it seems.
+/// shows is less than it seems. If it has not yet come to all, it goes on, up to [`AT_MOST`] times as many schedules.
 ///
 /// # Panics
 ///
 /// If one of them fails.
 pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body) {
     for kind in Kind::ALL {
-        let seeds = seeds(schedules * percent() / 100);
-        REACHED.take();
-        for &seed in &seeds {
+        let run = |seed| {
             if let Err((number, message)) = kind.run(seed, body) {
                 panic!(
                     "{name} failed on schedule {number} ({}) of a seed: {message}\n\
@@ -133,17 +135,30 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
                     kind.name()
                 );
             }
+        };
+        if let Some(seed) = only_seed() {
+            run(seed);
+            continue;
         }
-        let reached = REACHED.take();
-        let missed = must_reach.iter().find(|what| !reached.contains(**what));
-        if let (Some(missed), true) = (missed, seeds.len() > 1) {
+        let (asked, mut made) = (schedules * percent() / 100, 0);
+        let missed = || {
+            REACHED.with_borrow(|reached| must_reach.iter().find(|what| !reached.contains(**what)))
+        };
+        REACHED.take();
+        for seed in seeds(AT_MOST * schedules.max(asked)) {
+            if made >= asked && missed().is_none() {
+                break;
+            }
+            run(seed);
+            made += OF_A_SEED;
+        }
+        if let Some(missed) = missed() {
             panic!("{name} never reached: {missed} ({})", kind.name());
         }
         println!(
-            "model   {name:<64} | {:<12} | stream {} | schedules {:>7}",
+            "model   {name:<64} | {:<12} | stream {} | schedules {made:>7}",
             kind.name(),
             stream(),
-            seeds.len() * OF_A_SEED
         );
     }
 }
@@ -174,7 +189,7 @@ pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl B
 
 /// On which schedule of which kind a model fails first, and what it says.
 fn first_failure(body: impl Body) -> Option<(Kind, usize, String)> {
-    for (turn, seed) in seeds(FOR_MISTAKES).into_iter().enumerate() {
+    for (turn, seed) in seeds(FOR_MISTAKES).enumerate() {
         for kind in Kind::ALL {
             if let Err((number, message)) = kind.run(seed, body) {
                 return Some((kind, turn * OF_A_SEED + number, message));
