@@ -74,7 +74,20 @@ fn each_verb_counts_what_it_answers() {
             .min(right.charged)
             > 100
     );
+    assert!(format!("{gate:?}").starts_with("Counted"));
     assert_eq!(gate.into_gate().clock().now(), clock.now());
+}
+
+#[test]
+fn counts_of_huge_numbers_wrap() {
+    let bucket = read("token-bucket 1/1ns");
+    let gate = Counted::new(Limiter::with_clock(bucket, ManualClock::new()));
+    let mut charged = 0_u64;
+    for _ in 0..3 {
+        gate.gate().reset();
+        charged = charged.wrapping_add(gate.charge(u64::MAX).n());
+    }
+    assert_eq!(gate.counts().charged, charged);
 }
 
 type AnyGate = Box<dyn Gate<Clock = ManualClock> + Sync>;
@@ -118,7 +131,12 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                     let gate = Counted::new(gate);
                     let came = pool.install(|| {
                         let requests = (0..4 * LIMIT).into_par_iter();
-                        let each = requests.map(|i| of(gate.try_acquire_n(1 + i % most)));
+                        let each = requests.map(|i| {
+                            let outcome = gate.try_acquire_n(1 + i % most);
+                            let denied = outcome.as_ref().err();
+                            assert!(denied.is_none_or(|denied| denied.retry_after().is_some()));
+                            of(outcome)
+                        });
                         each.reduce(Counts::default, and)
                     });
                     let of_this = format!("{place}, {threads} threads, {most}");

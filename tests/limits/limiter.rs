@@ -141,7 +141,8 @@ fn an_empty_start_counts_from_where_it_is_told_to() {
     clock.advance(HOUR / 5);
     assert_eq!(gate.available(), 2);
     // A limiter without a start to wait for is full at once.
-    let gate = Limiter::unstarted(BUCKET, NoClock);
+    let full = TokenBucket::new(FIVE.initial(5)).expect("a bucket");
+    let gate = Limiter::unstarted(full, NoClock);
     assert_eq!(gate.at(Tick::MAX).available(), 5);
 }
 

@@ -27,9 +27,18 @@ fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgori
 fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
-        for bans in [[1; 3], [period / 3; 3], [7 * period + 13, 2, period]] {
+        for (bans, changes) in [
+            ([1; 3], 0),
+            ([period / 3; 3], 0),
+            ([2, 7 * period + 13, period], 0),
+            ([2, 7 * period + 13, period], 1),
+        ] {
             let gate = table(algorithm);
-            let until = NOW + bans[0];
+            for _ in 0..changes {
+                let quota = algorithm.quota();
+                gate.set_quota(quota, Keep::Fresh).expect("a quota");
+            }
+            let until = NOW + bans.into_iter().max().expect("three");
             let before = gate.key("key").take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
                 gate.ban("nobody", tick(past)).expect("nothing to keep");

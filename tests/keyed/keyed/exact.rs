@@ -1,7 +1,10 @@
 //! Where nothing overflows, every verb says of each key what its own word says, for every algorithm: also to callers that
 //! come late, through changes of quotas, in other plans, and when idle keys have left and come back.
 
-use tollgate::{AnyAlgorithm, Denied, Granted, Keep, Keyed, ManualClock, Quota, Requota, Tick};
+use tollgate::{
+    AnyAlgorithm, Debt, Denied, FixedWindow, Gcra, GiveBack, Granted, Intervals, Keep, Keyed,
+    LeakyBucket, ManualClock, Quota, Requota, Settings, SlidingWindow, Tick,
+};
 
 use crate::support::model::{Gave, Model, Of, Said, Verb, ask_at, ask_now};
 use crate::support::{
@@ -250,9 +253,51 @@ fn every_answer_is_that_of_a_limiter_for_this_key_alone() {
 #[test]
 fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
     for (seed, algorithm) in (0..).zip(all()) {
-        let changing = seed % 2 == 0 || !cfg!(debug_assertions);
-        Run::new(&[algorithm], MANY, seed, changing).follow(often(20), 300);
+        for changing in [false, true] {
+            if changing == (seed % 2 == 0) || !cfg!(debug_assertions) {
+                Run::new(&[algorithm], MANY, seed, changing).follow(often(20), 300);
+            }
+        }
     }
+}
+
+/// A key of a table of this type is answered as in a table of [`AnyAlgorithm`].
+fn answers_as_any<A>(own: A)
+where
+    A: Requota + Settings + GiveBack + Debt + Clone + Into<AnyAlgorithm>,
+{
+    let any = table::<AnyAlgorithm>(own.clone().into());
+    let own = table(own);
+    let mut random = Random(7);
+    for turn in 0..often(1_000) {
+        let (key, n) = (random.skewed(20), random.below(9));
+        let now = tick(NOW + turn * SECOND / 40);
+        macro_rules! said {
+            ($gate:expr) => {{
+                let at = $gate.key(&key).at(now);
+                let outcome = at.try_acquire_n(n).map(Gave);
+                (outcome, at.charge(n / 4), at.refund(n / 3), at.available())
+            }};
+        }
+        assert_eq!(said!(own), said!(any), "{turn} {:?}", any.plan(0));
+        if turn % 40 == 39 {
+            let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize % 3];
+            let quota = Quota::per_second(5 + n);
+            assert!(own.set_quota_at(quota, keep, now).is_ok());
+            assert!(any.set_quota_at(quota, keep, now).is_ok());
+        }
+    }
+}
+
+#[test]
+fn an_algorithm_by_its_own_name_answers_as_one_of_any_kind() {
+    let quota = Quota::per_second(10);
+    answers_as_any(bucket("10/s burst 7"));
+    answers_as_any(Gcra::new(quota).expect("a quota"));
+    answers_as_any(LeakyBucket::meter(quota).expect("a quota"));
+    answers_as_any(FixedWindow::new(quota).expect("a quota"));
+    answers_as_any(SlidingWindow::new(quota).expect("a quota"));
+    answers_as_any(Intervals::new(quota).expect("a quota"));
 }
 
 #[test]

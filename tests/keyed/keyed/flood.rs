@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::{AnyAlgorithm, Keyed, ManualClock, Overflow};
 
-use crate::support::{NOW, SECOND, algorithm, often, table, tick};
+use crate::support::{NOW, SECOND, algorithm, deadline, often, on_threads, table, tick};
 
 /// Keys that have spent all, and then as many that are banned.
 const SPENT: u64 = 50;
@@ -70,4 +70,29 @@ fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
             assert!(is_slow || stats.tracked >= 1_400, "{stats:?}");
         }
     }
+}
+
+#[test]
+fn a_flood_from_several_threads_gives_spent_keys_what_is_due() {
+    deadline("threads that flood a table", || {
+        for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
+            let gate = table(algorithm("token-bucket 100/min")).with_overflow(overflow);
+            for key in 0..SPENT {
+                assert!(gate.try_acquire_n(&key, BURST).is_ok());
+            }
+            gate.clock().advance(Duration::from_millis(3 * 600));
+            let granted = on_threads(4, |id| {
+                let keys = (0..FLOOD).map(|turn| match id {
+                    0 | 1 => 1_000 + id * FLOOD + turn,
+                    _ => turn % SPENT,
+                });
+                let granted = keys.filter(|key| gate.try_acquire(key).is_ok() && id > 1);
+                granted.count() as u64
+            });
+            assert_eq!(granted.iter().sum::<u64>(), 3 * SPENT, "{overflow:?}");
+            let stats = gate.stats();
+            let left = stats.taken_over + stats.evicted;
+            assert_eq!(stats.inserted, stats.tracked + left, "{stats:?}");
+        }
+    });
 }

@@ -85,3 +85,22 @@ fn keys_that_share_lines_under_one_seed_spread_under_another() {
         assert_eq!(fill(&seeded(1, seed), &mut in_both.clone()), 0);
     }
 }
+
+/// The sum of squares over 256 parts is what chance makes it.
+#[test]
+fn keys_that_differ_little_have_hashes_that_differ_in_every_part() {
+    for seed in [[0, 0], [1, 2], [u64::MAX, 77]] {
+        let hasher = Seeded::new(seed);
+        for apart in [1, 1 << 32, 1 << 48, 1000] {
+            // The first pair, the home lines, and bits of a tag.
+            for shift in [52, 44, 28, 0] {
+                let mut parts = [0_u64; 256];
+                for key in 0..64 * 256_u64 {
+                    parts[(hasher.hash_key(&(key * apart)) >> shift & 0xFF) as usize] += 1;
+                }
+                let sum: u64 = parts.iter().map(|count| count.abs_diff(64).pow(2)).sum();
+                assert!(sum / 64 < 510, "{sum} {seed:?} {apart} {shift}");
+            }
+        }
+    }
+}

@@ -84,5 +84,12 @@ fn a_map_of_one_key_has_room_for_one() {
         };
         assert_eq!((charged.n(), charged.debt()), right, "{overflow:?}");
         assert_eq!((map.key(&20).available(), map.len()), (2, 1));
+        let right = match overflow {
+            Overflow::Evict => (0, 0),
+            Overflow::Deny => (2, 10),
+            Overflow::Admit => (2, 0),
+        };
+        let is = (map.key(&2).available(), map.stats().refused);
+        assert_eq!(is, right, "{overflow:?}");
     }
 }

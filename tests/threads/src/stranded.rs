@@ -49,8 +49,8 @@ fn drain(mut take: impl FnMut() -> bool) -> u64 {
     (0..2000).take_while(|_| take()).count() as u64
 }
 
-/// Threads get exactly the limit of each, and after two periods exactly the limit again.
-fn are_exact(limit: u64, clock: &ManualClock, gates: &[AnyGate]) {
+/// Threads get exactly the limit of each, and after so many periods exactly the limit again.
+fn are_exact(limit: u64, periods: u32, clock: &ManualClock, gates: &[AnyGate]) {
     for _ in 0..2 {
         let counts = on_threads(0..THREADS, |_| {
             let all = gates
@@ -63,7 +63,7 @@ fn are_exact(limit: u64, clock: &ManualClock, gates: &[AnyGate]) {
             assert_eq!(all, limit, "the limiter at {place}");
             assert_eq!(gate.available_at(clock.now()), 0);
         }
-        clock.advance(2 * PERIOD);
+        clock.advance(periods * PERIOD);
         for gate in gates {
             assert_eq!(gate.available_at(clock.now()), limit);
         }
@@ -76,14 +76,19 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
         for limit in limits(ALL) {
             let (clock, quota) = (ManualClock::at(START), Quota::per(limit, PERIOD));
             let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
-            are_exact(limit, &clock, &sharded(bucket, limit, &clock));
+            are_exact(limit, 2, &clock, &sharded(bucket, limit, &clock));
             let slots = |slots| {
                 let gate = SlottedWindow::with_clock(quota, slots, clock.clone());
                 Box::new(gate.expect("slots")) as AnyGate
             };
-            are_exact(limit, &clock, &parts().map(slots).collect::<Vec<_>>());
+            are_exact(limit, 1, &clock, &parts().map(slots).collect::<Vec<_>>());
             let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
-            are_exact(limit, &clock, &[Box::new(log) as AnyGate]);
+            are_exact(limit, 1, &clock, &[Box::new(log) as AnyGate]);
+            // And not a nanosecond earlier.
+            let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
+            let taken = sum(0..THREADS, |_| drain(|| log.try_acquire().is_ok()));
+            clock.advance(PERIOD - Duration::from_nanos(1));
+            assert_eq!((taken, log.available()), (limit, 0));
         }
     });
 }
@@ -106,7 +111,7 @@ fn of_each_algorithm_in_shards() {
             ];
             for text in &texts[..scaled(2, 8, 8) as usize] {
                 let clock = ManualClock::at(START);
-                are_exact(limit, &clock, &sharded(algorithm(text), limit, &clock));
+                are_exact(limit, 2, &clock, &sharded(algorithm(text), limit, &clock));
             }
         }
     });

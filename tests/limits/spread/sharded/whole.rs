@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Limiter, NoClock, Sharded, Tick};
+use tollgate::{AnyAlgorithm, Limiter, ManualClock, NoClock, Requota, Sharded, Split, Tick};
 
 use crate::deadline::deadline;
 use crate::spread::read;
@@ -119,6 +119,97 @@ fn but_for_fractions_the_parts_have_what_one_word_has() {
                     "{limit}: {few}, {all}"
                 );
             }
+        }
+    }
+}
+
+/// While time does not go back, the parts never have a permit more than one word that counts the same
+/// grants; and after idling nothing tells them from fresh ones.
+#[test]
+fn the_parts_never_have_more_than_one_word_would() {
+    deadline("parts beside one word", || {
+        let mut random = Random(0x0070_11a7_e604);
+        for text in [
+            "token-bucket 1000/s burst 40",
+            "gcra 1/10ms tolerance 25ms",
+            "leaky-meter 7/min burst 20",
+            "fixed-window 7/min offset 3s",
+            "sliding-window 100/s",
+            "sliding-window 100/s rounding down",
+            "sliding-window 7/7ns",
+            "intervals 7/s burst 100",
+        ] {
+            let algorithm = read(text);
+            let quota = algorithm.quota();
+            let (burst, period) = (quota.burst_size(), quota.period().as_nanos() as u64);
+            for shards in 1..=algorithm.most_parts().min(16) {
+                let gate = sharded(algorithm, shards as usize);
+                let whole = Limiter::unstarted(algorithm, NoClock);
+                let mut now = random.upto(FIFTY_YEARS / 2);
+                for _ in 0..200 {
+                    now += match random.below(4) {
+                        0 => random.upto(period),
+                        1 => random.upto(period / burst),
+                        _ => random.below(2),
+                    };
+                    let tick = Tick::from_nanos(now);
+                    let view = gate.at(tick).from_shard(random.next() as usize);
+                    let one = whole.at(tick);
+                    let n = 1 + random.upto(burst - 1);
+                    let granted = match random.below(2) {
+                        0 => view.take_up_to(n).n(),
+                        _ => view.try_acquire_n(n).map_or(0, |granted| granted.n()),
+                    };
+                    // As a charge: one word may know of a fraction of a permit less.
+                    assert_eq!(one.charge(granted).n(), granted);
+                    let (parts, all) = (view.available(), one.available());
+                    assert!(
+                        parts <= all,
+                        "{text} in {shards}: {parts} and {all} at {now}"
+                    );
+                }
+                let full = now + period / quota.permits() * (burst + shards) + period;
+                let then = gate.at(Tick::from_nanos(full));
+                let is = (then.available(), then.is_idle(), then.level().is_zero());
+                assert_eq!(is, (burst, true, true), "{text} in {shards}");
+            }
+        }
+    });
+}
+
+#[test]
+fn one_shard_is_the_limiter_itself() {
+    let mut random = Random(0x0070_11a7_e605);
+    for algorithm in of_limit(20) {
+        let clock = ManualClock::new();
+        let gate = Sharded::with_shards(algorithm, 1, clock.clone()).expect("one part");
+        let one = Limiter::with_clock(algorithm, clock.clone());
+        for _ in 0..1000 {
+            clock.advance(Duration::from_nanos(random.upto(600_000_000_000)));
+            let n = random.below(22);
+            match random.below(5) {
+                0 => {
+                    let (ours, theirs) = (gate.take_up_to(n), one.take_up_to(n));
+                    assert_eq!((ours.n(), ours.at()), (theirs.n(), theirs.at()));
+                }
+                1 => assert_eq!(gate.refund(n), one.refund(n)),
+                2 => {
+                    let (ours, theirs) = (gate.charge(n / 4), one.charge(n / 4));
+                    assert_eq!((ours.n(), ours.debt()), (theirs.n(), theirs.debt()));
+                    assert_eq!(ours.clear_after(), theirs.clear_after());
+                }
+                choice => {
+                    let (ours, theirs) = (gate.try_acquire_n(n), one.try_acquire_n(n));
+                    let said = [&ours, &theirs].map(|said| said.as_ref().map(|said| said.n()));
+                    assert_eq!(said[0], said[1]);
+                    if let (Ok(ours), Ok(theirs), 3) = (ours, theirs, choice) {
+                        assert_eq!(gate.undo(ours), one.undo(theirs));
+                    }
+                }
+            }
+            let ours = (gate.available(), gate.level(), gate.time_until(n));
+            let theirs = (one.available(), one.level(), one.time_until(n));
+            assert_eq!(ours, theirs, "{algorithm}");
         }
     }
 }

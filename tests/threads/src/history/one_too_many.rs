@@ -70,6 +70,7 @@ fn of_each_algorithm_in_parts() {
         for (text, shards, ticks) in [
             ("token-bucket 1/10ns burst 50", [1, 4, 16], (3, 8, MIDDLE)),
             ("gcra 1/10ns burst 50", [1, 4, 16], (3, 8, MIDDLE)),
+            ("gcra 1/70ns tolerance 333ns", [1, 1, 1], (3, 7, MIDDLE)),
             ("leaky-meter 1/10ns burst 50", [1, 4, 16], (3, 8, MIDDLE)),
             ("leaky-queue 1/10ns burst 50", [1, 1, 1], (3, 7, MIDDLE)),
             ("fixed-window 100/1us", [1, 2, 8], (3, 7, MIDDLE)),
