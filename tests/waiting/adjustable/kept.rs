@@ -136,3 +136,14 @@ fn nothing_comes_back_of_a_grant_of_before() {
         }
     }
 }
+
+#[test]
+fn it_is_a_gate_as_the_others_are() {
+    fn drain(gate: &impl tollgate::DebtGate<Clock = NoClock>) -> u64 {
+        gate.charge_at(1, NOW);
+        gate.take_up_to_at(100, NOW).n()
+    }
+    let gate = adjustable(super::algorithm("token-bucket 10/s"), NOW);
+    assert_eq!((drain(&&gate), gate.at(NOW).available()), (9, 0));
+    assert!(Adjustable::<AnyAlgorithm>::is_lock_free() || !cfg!(target_arch = "aarch64"));
+}

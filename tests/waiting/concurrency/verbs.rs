@@ -1,5 +1,6 @@
 //! What each verb says: bad input, timeouts, threads that wait, waiters that were let in already.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
@@ -130,4 +131,52 @@ fn all_of_it_can_be_sent_and_shared() {
     assert!(text((gate.enter(), gate.enter_owned(1))).contains("n: 1"));
     let _held = gate.try_enter();
     assert!(text(&gate).contains("limit: 2, inside: 1, waiting: 0, peak: 1"));
+}
+
+#[test]
+fn only_the_last_waker_is_woken() {
+    let gate = gate(1);
+    let held = gate.try_enter().expect("room");
+    let mut waiter = Waiter::standing(&gate, 1);
+    let first = std::mem::take(&mut waiter.bell);
+    assert!(waiter.poll().is_pending());
+    drop(held);
+    assert_eq!((first.rung(), waiter.bell.rung()), (0, 1));
+}
+
+#[test]
+fn the_widest_limit_holds() {
+    let gate = gate(MAX_CONCURRENCY);
+    let all = gate.try_enter_n(MAX_CONCURRENCY).expect("room");
+    assert_eq!(gate.try_enter().err(), Some(Denied::busy(1)));
+    assert_eq!(gate.set_limit(1), Ok(MAX_CONCURRENCY));
+    assert_eq!((gate.inside(), gate.limit()), (MAX_CONCURRENCY, 1));
+    drop(all);
+    assert_empty(&gate);
+}
+
+#[test]
+fn a_thread_does_not_wait_for_more_than_the_limit() {
+    deadline("more than the limit", || {
+        let gate = gate(3);
+        for n in [4, MAX_CONCURRENCY + 1, 1 << 32, u64::MAX] {
+            let never = Some(Denied::never(n, 3));
+            assert_eq!(gate.enter_n(n).wait().err(), never);
+            assert_eq!(gate.enter_n(n).wait_timeout(Duration::MAX).err(), never);
+        }
+        assert_eq!((gate.inside(), gate.peak()), (0, 0));
+    });
+}
+
+#[test]
+fn a_waiter_that_is_dropped_by_a_panic_leaves_the_line() {
+    let gate = gate(5);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _inside = gate.try_enter_n(3);
+        let _waits = Waiter::standing(&gate, 4);
+        resume_unwind(Box::new("out"));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(gate.peak(), 3);
+    assert_empty(&gate);
 }

@@ -2,12 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
-use tollgate::Enter;
 use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+use tollgate::{Enter, Inside};
 
 use super::{Gate, assert_empty, gate};
 use crate::support::{Bell, deadline, poll_by};
@@ -147,5 +147,59 @@ fn a_waker_that_meddles_finds_the_gate_open() {
         drop(line);
         assert_empty(&gate);
         assert!(count.load(SeqCst) > 10);
+    });
+}
+
+/// Each of them leaves in the waker that lets it in, and so wakes the next one.
+#[test]
+fn tasks_that_run_where_they_are_woken_all_run() {
+    struct Inline(Mutex<Option<Enter<Gate>>>, Arc<AtomicU64>);
+    impl Wake for Inline {
+        fn wake(self: Arc<Self>) {
+            let Some(mut enter) = self.0.lock().expect("no panic").take() else {
+                return;
+            };
+            match poll_by(Pin::new(&mut enter), &Waker::from(Arc::clone(&self))) {
+                Poll::Ready(entered) => {
+                    self.1.fetch_add(1, SeqCst);
+                    drop(entered.expect("less than the limit"));
+                }
+                Poll::Pending => *self.0.lock().expect("no panic") = Some(enter),
+            }
+        }
+    }
+    deadline("tasks that run where they are woken", || {
+        let (gate, ran) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let held = gate.try_enter_owned(1);
+        for _ in 0..200 {
+            let enter = Mutex::new(Some(gate.enter_owned(1)));
+            Arc::new(Inline(enter, Arc::clone(&ran))).wake();
+        }
+        assert_eq!(gate.waiting(), 200);
+        drop(held);
+        assert_eq!(ran.load(SeqCst), 200);
+        assert_empty(&gate);
+    });
+}
+
+#[test]
+fn a_waker_that_holds_a_guard_leaves_when_it_is_dropped() {
+    struct Holds(#[allow(dead_code, reason = "only held")] Inside<Gate>);
+    impl Wake for Holds {
+        fn wake(self: Arc<Self>) {}
+    }
+    deadline("a waker that leaves", || {
+        let gate = gate(3);
+        let holds = || Waker::from(Arc::new(Holds(gate.try_enter_owned(1).expect("room"))));
+        let mut enter = gate.enter_owned(3);
+        assert!(!is_ready(&mut enter, &holds()));
+        // The first waker is replaced, and makes the room.
+        assert!(!is_ready(&mut enter, Waker::noop()));
+        assert_eq!((gate.inside(), gate.waiting()), (3, 0));
+        assert!(is_ready(&mut enter, Waker::noop()));
+        // Or it is dropped with the waiter.
+        assert!(!is_ready(&mut enter, &holds()));
+        drop(enter);
+        assert_empty(&gate);
     });
 }

@@ -21,7 +21,8 @@ fn a_caller_waits_for_those_before_it() {
     // An older tick is no way round: it waits until the same moment.
     assert_eq!(wait(1, 50 * MS), Duration::from_millis(650));
     // Nothing is had at once, and takes nothing.
-    assert_eq!(wait(0, 7), Duration::ZERO);
+    let none = gate.reserve_at(0, tick(7)).expect("nothing");
+    assert_eq!((none.n(), none.due(), none.at()), (0, tick(7), tick(7)));
     assert!(gate.try_acquire_n_at(0, tick(7)).is_ok());
     assert_eq!(gate.next_free_at(tick(7)), tick(800 * MS));
 }

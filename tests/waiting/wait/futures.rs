@@ -168,3 +168,17 @@ fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
         });
     });
 }
+
+#[test]
+fn a_future_that_is_dropped_when_it_is_due_gives_back_all_it_took() {
+    let (clock, gate) = bucket(Quota::per_second(1).burst(3));
+    let on = gate.on(&clock);
+    assert!(gate.try_acquire_n(3).is_ok());
+    let mut waits = Box::pin(on.acquire_n(3));
+    assert!(poll(waits.as_mut()).is_pending());
+    // It does not know that its time has come.
+    clock.set(tick(3 * SECOND));
+    assert_eq!(gate.available(), 0);
+    drop(waits);
+    assert_eq!((gate.available(), clock.sleepers()), (3, 0));
+}

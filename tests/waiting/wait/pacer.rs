@@ -59,3 +59,17 @@ fn it_keeps_its_rate_though_each_piece_of_work_begins_late() {
     // A thousandth of a second each, and one wake-up late.
     assert!(clock.now() <= tick(10 * SECOND).saturating_add(LATE));
 }
+
+/// A three-hundredth of a second is no whole number of nanoseconds.
+#[test]
+fn without_slack_work_is_never_less_than_an_interval_apart() {
+    let pacer = Pacer::with_clock(Quota::per_second(300), 0, NoClock).expect("a quota");
+    let (mut random, mut now, mut last) = (Random(1), 0, None);
+    for _ in 0..STEPS {
+        now += random.below(9_000_000);
+        let due = pacer.reserve_at(tick(now)).expect("in time").due();
+        // What it tells is rounded down.
+        assert!(last.is_none_or(|last| due.saturating_since(last) > pacer.interval()));
+        last = Some(due);
+    }
+}

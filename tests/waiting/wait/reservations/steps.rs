@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Algorithm, Denied, Forecast, Quota, Reserve, TokenBucket};
+use tollgate::{Algorithm, Denied, Forecast, LeakyBucket, Quota, Reserve, TokenBucket};
 
 use super::RATES;
 use crate::support::{Random, tick};
@@ -59,4 +59,44 @@ fn it_is_the_first_step_that_grants() {
         }
     }
     assert!(waited > 20_000, "{waited}");
+}
+
+#[test]
+fn no_word_tick_or_number_is_too_large() {
+    fn ask(algorithm: &impl Reserve) {
+        let mut random = Random(9);
+        for _ in 0..5_000 {
+            let mut any = || {
+                let n = random.upto(u64::MAX);
+                if random.one_in(2) { n } else { u64::MAX - n }
+            };
+            let [word, other] = [any(), any()].map(|word| word.min(u64::MAX - 1));
+            let [now, then, latest] = [any(), any(), any()].map(tick);
+            let (n, back) = (any(), any());
+            for n in [n, n % 3] {
+                let Ok((next, granted)) = algorithm.reserve(word, now, n, latest) else {
+                    continue;
+                };
+                assert!((word..u64::MAX).contains(&next) && granted.due() >= now);
+                for word in [next, other] {
+                    let (left, kept, came) = algorithm.cancel(word, then, &granted, back);
+                    assert!(left <= word && came <= back.min(n) && kept.due() <= granted.due());
+                    assert_eq!(kept.n(), n - back.min(n));
+                }
+            }
+        }
+    }
+    for (n, period) in RATES {
+        for burst in [1, 3, 1 << 40] {
+            let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
+            let Ok(bucket) = TokenBucket::new(quota) else {
+                continue;
+            };
+            ask(&bucket);
+            let queue = LeakyBucket::queue(quota).expect("a quota");
+            for free in [0, 1, u64::MAX - 1] {
+                ask(&queue.free(free));
+            }
+        }
+    }
 }

@@ -63,6 +63,7 @@ fn every_permit_is_accounted_for_and_the_bound_is_kept() {
             clock.advance(Duration::from_micros(7_321));
         }
         assert_eq!(all.used + all.came_back + all.lost, all.reserved);
+        assert!(all.used > 0 && all.came_back > 0 && all.lost > 0);
         let history: History = logs.into_iter().collect();
         let summary = history.check(&gate.algorithm().bound()).expect("the bound");
         assert_eq!(summary.granted, all.used.into());
