@@ -183,8 +183,17 @@ fn threads_share_a_static() {
 /// What is asked of everything public.
 fn is_shared<T: Send + Sync + Debug + 'static>() {}
 
+/// What is asked of every algorithm.
+fn has_every_verb<A: crate::support::subject::Every>() {}
+
 #[test]
 fn everything_public_is_send_and_sync_and_debug() {
+    has_every_verb::<TokenBucket>();
+    has_every_verb::<Gcra>();
+    has_every_verb::<LeakyBucket>();
+    has_every_verb::<FixedWindow>();
+    has_every_verb::<SlidingWindow>();
+    has_every_verb::<Intervals>();
     is_shared::<Limiter<TokenBucket>>();
     is_shared::<Limiter<Gcra, ManualClock>>();
     is_shared::<Limiter<Gcra, &'static CoarseClock>>();

@@ -105,6 +105,7 @@ pub(crate) fn fixed() -> Vec<Case<Counted>> {
         let windows = FixedWindow::new(per_ns(n, period)).expect("windows");
         let model = Counted::new(n, period, None, alignment);
         assert_eq!(windows.largest_debt(), model.largest_debt());
+        assert_eq!(windows.quantum(), None);
         (aligned!(windows, alignment).into(), (model, 0))
     });
     cases.collect()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate::{
     FixedWindow, Intervals, LeakyBucket, Limiter, ManualClock, NoClock, Quota, Requota, Rounding,
-    SlidingWindow, Tick,
+    SlidingWindow, Tick, TokenBucket,
 };
 
 use crate::algorithm::quotas::SECOND;
@@ -78,4 +78,15 @@ fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
     assert_eq!(gate.at(Tick::ZERO).charge(2500).debt(), 1500);
     assert_eq!(gate.at(seconds(86_400)).charge(0).debt(), 500);
     assert_eq!(gate.at(seconds(2 * 86_400)).available(), 500);
+}
+
+#[test]
+fn a_refund_is_no_more_than_was_taken() {
+    let quota = Quota::per_second(27).burst(27);
+    let bucket = TokenBucket::new(quota).expect("a bucket");
+    let gate = Limiter::with_clock(bucket, ManualClock::new());
+    for taken in 1..=27 {
+        gate.charge(taken);
+        assert_eq!(gate.refund(100), taken);
+    }
 }

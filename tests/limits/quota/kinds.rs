@@ -79,7 +79,8 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
     let (burst, initial) = (quota.burst_size(), quota.initial_permits());
     // Between one permit in 365 days and ten a nanosecond.
     let (exact, ns) = (u128::from(n), period.as_nanos());
-    let (is_high, is_low) = (exact > 10 * ns, ns > exact * u128::from(YEAR_NS));
+    let is_high = ns > 0 && exact > 10 * ns;
+    let is_low = exact > 0 && ns > exact * u128::from(YEAR_NS);
     let longest = Duration::from_nanos(if kind == Bucket {
         u64::MAX
     } else {
@@ -110,11 +111,11 @@ pub(super) fn check(kind: Kind, quota: Quota) -> Made {
         ConfigError::PeriodTooLong { period: p } => p == period && ns > u64::MAX.into(),
         ConfigError::RateTooHigh { n: m, period: p } => (m, p) == (n, period) && is_high,
         ConfigError::RateTooLow { n: m, period: p } => (m, p) == (n, period) && is_low,
-        ConfigError::ZeroBurst => burst == 0,
+        ConfigError::ZeroBurst => burst == 0 && !kind.is_window(),
         ConfigError::InitialAboveBurst {
             initial: i,
             burst: b,
-        } => (i, b) == (initial, burst) && initial > burst,
+        } => (i, b) == (initial, burst) && initial > burst && !kind.is_window(),
         ConfigError::BurstTooLarge { burst: b, max } => {
             let fits = |burst| kind.make(quota.burst(burst).initial(0)).is_ok();
             b == burst && max < burst && fits(1) && fits(max) && !fits(max + 1)

@@ -7,6 +7,7 @@ use tollgate::{
 };
 
 use super::{algorithms, read};
+use crate::algorithm::text::any_algorithm;
 use crate::support::random::Random;
 
 fn sharded(
@@ -25,6 +26,9 @@ fn leases(
 
 /// Makes it, and checks that what a refusal says is so.
 fn is_sharded(algorithm: AnyAlgorithm, shards: usize) -> bool {
+    let same = Sharded::with_shards(algorithm, shards, ManualClock::new());
+    let made = sharded(algorithm, shards).map(|gate| gate.shards());
+    assert_eq!(same.map(|gate| gate.shards()), made);
     match sharded(algorithm, shards) {
         Ok(gate) => {
             assert_eq!(gate.shards(), shards, "{algorithm}");
@@ -71,7 +75,8 @@ fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
 fn as_much_is_split_and_lent_as_the_limit_bears_and_no_more() {
     let shards = [0, 1, 2, 3, 4, 7, 16, 97, 255, 256, 257, 1 << 20, usize::MAX];
     let (mut random, mut made, mut refused) = (Random(0x0070_11a7_e605), 0, 0);
-    for algorithm in algorithms() {
+    let any = [(); 100].map(|()| any_algorithm(&mut random));
+    for algorithm in algorithms().into_iter().chain(any) {
         let most = algorithm.most_lent();
         let totals = [
             0,
@@ -205,6 +210,11 @@ fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
             leases(bucket, 20).err(),
             "total",
             "total is 20, but must be from 1 to 19: a permit must be left",
+        ),
+        (
+            leases(read("token-bucket 1/s"), 1).err(),
+            "total",
+            "total is 1, but this limit has nothing to lend",
         ),
     ] {
         let error = error.expect(text);

@@ -242,3 +242,19 @@ const SLOTTED_ONLY: [&str; 13] = [
     "charge cut",
     "in debt",
 ];
+
+#[test]
+fn a_grant_of_another_brings_back_no_more_than_it_says() {
+    let mut random = Random(0x0070_11a7_e404);
+    let gate = SlottedWindow::with_clock(Quota::per_minute(60), 60, ManualClock::new());
+    let gate = gate.expect("slots");
+    for _ in 0..5000 {
+        let [n, mark, tick] = [0; 3].map(|_| random.upto(u64::MAX));
+        let now = Tick::from_nanos(tick);
+        gate.charge_at(random.below(99), now);
+        let counted = gate.counted_at(now);
+        let back = gate.undo_at(Granted::new(n, now).with_mark(mark), now);
+        let left = gate.counted_at(now);
+        assert!(back <= n && left == counted - back, "{gate:?}");
+    }
+}

@@ -50,6 +50,14 @@ impl Case<'_> {
         answer
     }
 
+    fn is_bucket(&self) -> bool {
+        let algorithm = self.algorithm;
+        matches!(
+            algorithm,
+            AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_)
+        )
+    }
+
     fn available(&self) -> u64 {
         self.look(|at| at.available())
     }
@@ -88,6 +96,8 @@ impl Case<'_> {
                 let was_full = self.look(|at| at.is_idle());
                 let is_same = self.algorithm.available(same, self.now) == available;
                 self.check(back == self.n && (is_same || was_full && !self.exact), back);
+                let is_same = same == self.word || was_full;
+                self.check(is_same || !self.is_bucket(), same);
             }
             Err(denied) => {
                 self.check(next == self.word, "a denial wrote");
@@ -147,6 +157,9 @@ impl Case<'_> {
         let back = |verb: &dyn Fn(&At<'_, AnyAlgorithm>) -> u64| {
             let (back, next) = self.verb(verb);
             self.check(back > 0 || next == self.word, next);
+            let falls = next < self.word;
+            let is_right = falls == (back > 0) && next <= self.word;
+            self.check(is_right || !self.is_bucket(), next);
             let (before, after) = (self.available(), self.algorithm.available(next, self.now));
             self.check(before <= after && after - before <= back, back);
             back

@@ -7,11 +7,14 @@ mod case;
 use std::time::Duration;
 
 use tollgate::cell::{Cell, Place, UNSTARTED};
-use tollgate::{Algorithm, AnyAlgorithm, At, Debt, Denied, GiveBack, Granted, Requota, Tick};
+use tollgate::{
+    Algorithm, AnyAlgorithm, At, Debt, Denied, Forecast, Gauge, Gcra, GiveBack, Granted,
+    LeakyBucket, Requota, Tick, TokenBucket,
+};
 
 use self::case::Case;
 use crate::algorithm::bucket::Bucket;
-use crate::algorithm::cases;
+use crate::algorithm::{cases, quotas};
 use crate::support::edges::EDGES;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
@@ -163,6 +166,32 @@ fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
                 own.take_up_to(word, now, n),
             );
             assert_eq!((taken.0, taken.1.n()), (own.0, own.1.n()), "{algorithm}");
+        }
+    }
+}
+
+#[test]
+fn a_meter_and_gcra_decide_as_the_token_bucket_does() {
+    let mut random = Random(0x0070_11a7_e304);
+    for quota in quotas::exact().into_iter().chain(quotas::elsewhere()) {
+        let bucket = AnyAlgorithm::from(TokenBucket::new(quota).expect("a bucket"));
+        let gcra = AnyAlgorithm::from(Gcra::new(quota).expect("a gcra"));
+        let meter = AnyAlgorithm::from(LeakyBucket::meter(quota).expect("a meter"));
+        for _ in 0..200 {
+            let [now, n] = [0; 2].map(|_| any_number(&mut random, &bucket));
+            let (word, now) = (any_word(&mut random, &bucket, now), Tick::from_nanos(now));
+            let said = |one: &AnyAlgorithm| {
+                (
+                    one.step(word, now, n),
+                    one.take_up_to(word, now, n),
+                    one.charge(word, now, n),
+                    one.refund(word, now, n),
+                    one.due(word, now, n),
+                    (one.level(word, now), one.initial_word(now)),
+                )
+            };
+            assert_eq!(said(&meter), said(&bucket), "{quota}: {word} at {now:?}");
+            assert_eq!(said(&gcra), said(&bucket), "{quota}: {word} at {now:?}");
         }
     }
 }

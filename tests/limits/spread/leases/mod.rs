@@ -12,7 +12,7 @@ use tollgate::{Denied, Leases, Lend, ManualClock, Requota, Tick};
 
 use self::model::Model;
 use self::run::Run;
-use super::read;
+use super::{any_edge, read};
 use crate::deadline::deadline;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
@@ -117,4 +117,34 @@ fn a_lease_that_is_owned_is_a_lease() {
     assert_eq!(owned.give_back(), 9);
     assert_eq!(lent.try_acquire(), Ok(()));
     assert_eq!((lent.held(), gate.limiter().available()), (4, 4));
+}
+
+#[test]
+fn leases_answer_where_a_period_begins_with_a_permit() {
+    let mut random = Random(0x0070_11a7_e702);
+    for text in [
+        "fixed-window 5/s first-hit",
+        "intervals 10/s burst 25 greedy",
+    ] {
+        let gate = Leases::with_clock(read(text), 3, ManualClock::new()).expect("leases");
+        let (limit, mut lease) = (gate.limiter().available(), gate.lease(2));
+        assert!(format!("{gate:?}{lease:?}").contains("Lease"));
+        for _ in 0..5000 {
+            let tick = Tick::from_nanos(any_edge(&mut random));
+            gate.limiter().clock().set(tick);
+            let n = match random.one_in(4) {
+                true => any_edge(&mut random),
+                false => random.below(limit + 4),
+            };
+            let there = lease.held() + gate.limiter().available();
+            match lease.try_acquire_n(n) {
+                Ok(()) => assert!(n <= there, "{lease:?}"),
+                Err(denied) => {
+                    assert_eq!(denied.requested(), n);
+                    assert_eq!(denied == Denied::never(n, limit + 2), n > limit + 2);
+                }
+            }
+            assert!(lease.held() <= lease.size());
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod whole;
 use tollgate::{AnyAlgorithm, ManualClock, Sharded, Split, Tick};
 
 use super::algorithms;
+use crate::algorithm::text::any_algorithm;
 use crate::deadline::deadline;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
@@ -142,8 +143,12 @@ fn sharded_intervals_are_their_parts() {
     runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e507, &[]);
 }
 
-/// Tolerances that are no multiple of the interval, a queue in one part, and limits as large as fit.
+/// Tolerances that are no multiple of the interval, a queue in one part, limits as large as fit, and any
+/// others.
 #[test]
 fn any_sharded_algorithm_is_its_parts() {
-    runs(vec![algorithms().to_vec()], 0x0070_11a7_e509, &[]);
+    let mut random = Random(0x0070_11a7_e510);
+    let any = [(); 100].map(|()| any_algorithm(&mut random));
+    let all = algorithms().into_iter().chain(any).collect();
+    runs(vec![all], 0x0070_11a7_e509, &[]);
 }

@@ -49,7 +49,7 @@ impl Run<'_> {
                 (due.as_nanos().saturating_add(random.below(3))).saturating_sub(1)
             }
             11 | 12 => later(random.upto(period)),
-            13 => later(period * random.below(3)),
+            13 => later(period.saturating_mul(random.below(3))),
             14 => still.saturating_sub(random.upto(period)),
             15 => still.saturating_sub(random.upto(1000)),
             16 if random.one_in(30) => later(random.below(FIFTY_YEARS / 9)),
@@ -266,6 +266,8 @@ impl Run<'_> {
         self.right("available", view.available(), right);
         self.right("available", self.gate.available(), right);
         self.right("is_idle", view.is_idle(), self.model.is_idle(self.now));
+        let is_shown = format!("{view:?}").starts_with("ShardedAt");
+        self.right("whether it is shown", is_shown, true);
     }
 
     fn level(&mut self, view: View<'_>) {
