@@ -119,3 +119,21 @@ fn table(kind: Kind, heads: &[(usize, bool)], rows: &[Row<'_>]) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Cores, contention, tables};
+
+    #[test]
+    fn threads_without_a_core_each_are_marked_and_explained() {
+        let cores = Cores {
+            logical: 8,
+            whole: None,
+        };
+        let text = tables(&[1, 9], cores, &[], &[]);
+        assert!(text.contains(" 9*") && !text.contains(" 1*"), "{text}");
+        assert!(text.contains("these threads do not have a core each"));
+        let text = contention(&[1, 9], cores, &[]);
+        assert!(text.contains("9 threads on 8 cores take turns"), "{text}");
+    }
+}

@@ -166,3 +166,21 @@ fn all_give_the_burst_at_once_after_idling() {
         assert_eq!(admitted(name, "burst")[LIMIT as usize], next, "{name}");
     }
 }
+
+#[test]
+fn each_keeps_its_bound_under_each_load() {
+    for (name, load) in ALL.keys() {
+        let by_period = name.starts_with("fixed") || name.starts_with("intervals");
+        let taken = admitted(name, load);
+        for (i, from) in taken.iter().enumerate() {
+            for (n, to) in (1..).zip(&taken[i..]) {
+                let length = to - from;
+                let more = match by_period {
+                    true => LIMIT * length.div_ceil(SECOND),
+                    false => LIMIT * length / SECOND,
+                };
+                assert!(n <= LIMIT + more, "{name}, {load}: {n} in {length} ns");
+            }
+        }
+    }
+}

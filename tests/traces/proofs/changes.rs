@@ -1,7 +1,7 @@
 //! Changes of single calls and headers that must fail: `changes.txt` lists and describes them.
 
 use serde_json::{Value, json};
-use tollgate_replay::FileReport;
+use tollgate_replay::{Direction, FileReport};
 
 use super::Cut;
 use crate::OWN_COPY;
@@ -97,11 +97,70 @@ fn levels_are_rounded_at_no_simple_rate() {
         .iter()
         .filter(|report| report.file.starts_with("go_xtime"));
     for it in xtime.flat_map(|report| &report.differences) {
+        let went_back = it.class.starts_with("time went back");
+        assert!(!went_back || it.trace.ends_with("-backwards"), "{it:?}");
         let is_rounded = it.class.starts_with("levels are rounded");
         assert!(
             !is_rounded || !simple.contains(&it.trace.as_str()),
             "{it:?}"
         );
+    }
+}
+
+/// Asked for one, ShenYu's takes one, and so do we.
+#[test]
+fn one_is_not_several() {
+    let mut seen = 0;
+    for trace in Cut::all("redis_shenyu_sliding_window.jsonl.gz") {
+        let found = trace.run().differences;
+        for way in [Direction::TheyAdmitMore, Direction::OtherValue] {
+            let mut all = found
+                .iter()
+                .filter(|it| it.class == SEVERAL && it.direction == way);
+            let Some(it) = all.next() else { continue };
+            let mut one = trace.first(it.op as usize);
+            one.change(it.op as usize, |line| line["n"] = json!(1));
+            let report = one.run();
+            assert_eq!(report.failures, []);
+            let mut differs = report.differences.iter();
+            assert!(!differs.any(|other| (other.op, &other.class) == (it.op, &it.class)));
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
+const SEVERAL: &str = "takes one permit for several";
+
+/// Without the reward that opens a window the next call is in none.
+#[test]
+fn the_next_call_is_in_the_window_that_a_reward_opened() {
+    let mut cut = Cut::all("rate_limiter_flexible_memory.jsonl.gz").remove(0);
+    cut.0.remove(1);
+    let ops = cut.0.len() - 1;
+    cut.change(0, |header| header["ops"] = json!(ops));
+    assert_eq!(cut.run().failures[0].op, 1);
+}
+
+#[cfg(feature = "wide")]
+#[test]
+fn what_guava_begins_with_shows_its_configuration() {
+    for file in [
+        "guava_smooth_bursty.jsonl.gz",
+        "guava_smooth_warming_up.jsonl.gz",
+    ] {
+        let mut cut = Cut::all(file).remove(1);
+        cut.change(0, |header| header["config"]["rate"] = json!(2));
+        assert_eq!(cut.run().failures[0].op, 0);
+    }
+}
+
+#[test]
+fn a_window_that_is_not_capacity_by_rate_is_refused() {
+    for key in ["rate", "capacity", "window_s"] {
+        let mut cut = Cut::all("redis_shenyu_sliding_window.jsonl.gz").remove(2);
+        cut.change(0, |header| header["config"][key] = json!(11));
+        assert!(cut.run().failures[0].what.contains("`window_s`"), "{key}");
     }
 }
 
