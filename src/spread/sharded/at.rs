@@ -3,10 +3,32 @@ use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use super::MAX_SHARDS;
 use super::part::Part;
 use crate::algorithm::{Debt, Gauge, Level, Split};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL};
+
+/// Which parts are full.
+#[derive(Default, Clone, Copy)]
+struct Full([u64; MAX_SHARDS / 64]);
+
+impl Full {
+    fn has(&self, part: usize) -> bool {
+        let bits = self.0.get(part / 64);
+        bits.is_some_and(|bits| bits >> (part % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, part: usize) {
+        if let Some(bits) = self.0.get_mut(part / 64) {
+            *bits |= 1 << (part % 64);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+}
 
 /// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the part where the caller is at home.
 pub struct ShardedAt<'a, A> {
@@ -181,24 +203,35 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             let refund = |algorithm: &A, word| algorithm.refund(word, self.now, n);
             part.give_back(refund).min(n)
         };
-        let (mut left, parts) = (n, self.parts.len() as u64);
-        // To all alike, as what is owed is owed by all alike; where a part is full the others get more.
-        while let Some(each) = left.checked_div(parts).filter(|each| *each > 0) {
-            let before = left;
-            for part in self.parts {
-                left -= refund(part, each);
+        let (mut left, mut full) = (n, Full::default());
+        // To all alike, as what is owed is owed by all alike, and what is left over to those that have least. A
+        // part that takes less than that is full: the others get the rest.
+        while let Some(each) = left.checked_div(self.parts.len() as u64 - full.count()) {
+            let open = || {
+                let numbered = (0..).zip(self.parts);
+                numbered.filter(|(number, _)| !full.has(*number))
+            };
+            if left == 0 {
+                break;
             }
-            if left == before {
-                return n - left;
+            if each == 0 {
+                let poorest = open().max_by_key(|(_, part)| part.due_of_one(self.now));
+                let Some((number, part)) = poorest else { break };
+                match refund(part, 1) {
+                    0 => full.add(number),
+                    n => left -= n,
+                }
+                continue;
             }
-        }
-        // The rest to those that have least; the first time round to no part twice.
-        for _ in 0..parts {
-            let last = |part: &&CachePadded<Part<A>>| part.due_of_one(self.now);
-            match self.parts.iter().max_by_key(last) {
-                Some(part) if left > 0 => left -= refund(part, 1),
-                _ => break,
+            let mut those = full;
+            for (number, part) in open() {
+                let n = refund(part, each);
+                left -= n;
+                if n < each {
+                    those.add(number);
+                }
             }
+            full = those;
         }
         n - left
     }

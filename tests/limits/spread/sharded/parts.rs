@@ -279,23 +279,29 @@ impl Parts {
         }
     }
 
-    /// To all alike, and what is left over to the poorest, permit by permit.
+    /// Permit by permit: to all in turn while there is one for each of them, then to the poorest; to none
+    /// that is full.
     pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
-        let (mut left, of) = (n, self.parts.len());
+        let mut open: Vec<usize> = (0..self.parts.len()).collect();
+        let mut left = n;
         let refund =
             |this: &mut Self, part, n| this.change(part, |part, word| part.refund(word, now, n));
-        loop {
-            let (before, each) = (left, left / of as u64);
-            for part in 0..of {
-                left -= refund(self, part, each);
+        while left > 0 && !open.is_empty() {
+            let each = left / open.len() as u64;
+            if each > 0 {
+                open.retain(|part| {
+                    let came = refund(self, *part, each);
+                    left -= came;
+                    came == each
+                });
+                continue;
             }
-            if each == 0 || left == before {
-                break;
+            let poorest = open.iter().max_by_key(|part| self.poverty(**part, now));
+            let poorest = *poorest.expect("a part");
+            match refund(self, poorest, 1) {
+                0 => open.retain(|part| *part != poorest),
+                _ => left -= 1,
             }
-        }
-        for _ in 0..if left < of as u64 { of } else { 0 } {
-            let poorest = (0..of).max_by_key(|part| self.poverty(*part, now));
-            left -= refund(self, poorest.expect("a part"), 1.min(left));
         }
         n - left
     }

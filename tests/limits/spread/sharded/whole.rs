@@ -71,6 +71,47 @@ fn every_permit_can_be_had_at_one_tick_from_any_shard() {
     });
 }
 
+/// What comes back to the shards at the tick at which it was taken is what comes back to one word.
+/// Where the whole burst was taken, it is short of that by less than a permit a shard at a later tick.
+#[test]
+fn what_comes_back_is_what_comes_back_to_one_word() {
+    let step = if cfg!(debug_assertions) { 5 } else { 1 };
+    deadline("permits that come back", move || {
+        let mut random = Random(0x0070_11a7_e603);
+        for (case, limit) in (1..=256).step_by(step).chain([3, 20, 31]).enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                let algorithm = of_limit(limit)[(case + shards) % 7];
+                let parts = sharded(algorithm, shards);
+                let whole = Limiter::unstarted(algorithm, NoClock);
+                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let later = now.saturating_add(Duration::from_nanos(random.upto(1 << 42)));
+                let some = 1 + random.upto(limit - 1);
+                for (n, back) in [(limit, now), (some, now), (limit, later)] {
+                    parts.reset();
+                    whole.reset();
+                    let from = parts.at(now).from_shard(random.next() as usize);
+                    let few = from.try_acquire_n(n).expect("all are there");
+                    let all = whole.try_acquire_n_at(n, now).expect("all are there");
+                    let (parts, whole) = (parts.at(back), whole.at(back));
+                    let (few, all) = match random.below(3) {
+                        0 => (parts.undo(few), whole.undo(all)),
+                        1 => (parts.refund(n), whole.refund(n)),
+                        _ => (parts.refund(some), whole.refund(some)),
+                    };
+                    let short = if back > now { shards as u64 - 1 } else { 0 };
+                    let label = format!("{n} of {algorithm} in {shards}, {few} for {all} back");
+                    assert!(few + short >= all && (short > 0 || few == all), "{label}");
+                    let (few, all) = (parts.available(), whole.available());
+                    assert!(
+                        (few..=few + short).contains(&all),
+                        "{label}: {few} for {all}"
+                    );
+                }
+            }
+        }
+    });
+}
+
 /// One permit after the other, as many as there are; bounded, if it never is denied.
 fn drain(gate: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
     (0..2000)
