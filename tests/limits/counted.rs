@@ -134,7 +134,10 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                         let each = requests.map(|i| {
                             let outcome = gate.try_acquire_n(1 + i % most);
                             let denied = outcome.as_ref().err();
-                            assert!(denied.is_none_or(|denied| denied.retry_after().is_some()));
+                            assert!(
+                                denied.is_none_or(|denied| denied.retry_after().is_some()),
+                                "{place}: {outcome:?}"
+                            );
                             of(outcome)
                         });
                         each.reduce(Counts::default, and)

@@ -174,8 +174,13 @@ fn no_room(run: &mut Run) {
 
 /// The key comes into a place that has been looked at, and the last other place goes meanwhile.
 fn comes_behind(run: &mut Run) {
-    let passed = overflowing(Overflow::Deny, &[A, B, Y]).actor_after(&[one(B)], &[one(A)]);
-    passed.actor(&[forget(B), one(A), one(Y)]).explore(run);
+    let passed = || overflowing(Overflow::Deny, &[A, B, Y]);
+    let (forgets, asks) = ([forget(B), one(A), one(Y)], [one(A)]);
+    // Which of the two loom runs first decides what it visits.
+    let first = passed().actor_after(&[one(B)], &asks);
+    first.actor(&forgets).explore(run);
+    let first = passed().actor(&forgets);
+    first.actor_after(&[one(B)], &asks).explore(run);
 }
 
 /// The first stops for ever, before each of its operations in turn.

@@ -118,6 +118,30 @@ fn standing() -> Play {
     })
 }
 
+/// One asks for more than there is while another takes the rest: what fits is not denied for ever.
+fn told_when(run: &mut Run) {
+    let says_when = standing().rule(|played| {
+        for answer in played.all() {
+            let is_told = |denied: &tollgate::Denied| denied.retry_after().is_some();
+            assert!(
+                !matches!(answer, Answer::Denied(denied) if !is_told(denied)),
+                "denied for ever"
+            );
+        }
+    });
+    let asks = says_when.actor_after(&[take(1, 1)], &[take(3, 0)]);
+    asks.actor(&[take(2, 0)]).explore(run);
+}
+
+#[test]
+fn a_denial_of_what_fits_says_when() {
+    model(
+        "shards::a_denial_of_what_fits_says_when",
+        Some(3),
+        told_when,
+    );
+}
+
 /// What was taken, and came back, until the end of the first drain.
 fn balance(played: &Played) -> (u64, u64) {
     let (mut taken, mut back) = (0, 0);

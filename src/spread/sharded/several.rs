@@ -131,12 +131,13 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             let share = (u128::from(n) * u128::from(fresh(part))).div_ceil(all.max(1));
             due(part, u64::try_from(share).unwrap_or(n))
         };
-        let latest = self.parts.iter().try_fold(self.now, |latest, part| {
+        let shares = self.parts.iter().try_fold(self.now, |latest, part| {
             share(part).map(|due| due.max(latest))
         });
-        let latest = latest.unwrap_or(Tick::MAX);
+        let latest = shares.unwrap_or(Tick::MAX);
         if !there(latest) {
-            return None;
+            // Others have taken since the shares were looked at: that is when all were to be there.
+            return shares;
         }
         let (mut before, mut from) = (self.now.as_nanos(), latest.as_nanos());
         while from - before > 1 {
