@@ -158,8 +158,8 @@ pub(crate) fn update<P: Place, S: Step>(
     go_round(place, word, starter, step)
 }
 
-/// The first turn alone: the answer if the step is short, does not refuse and was not disturbed. For those who
-/// know what else to do.
+/// The first turn alone: the answer if the step is short, does not refuse and was not disturbed.
+/// For those who know what else to do.
 #[cfg(feature = "std")]
 #[inline(always)]
 pub(crate) fn try_once<P: Place, S: Step>(place: &P, mut step: S) -> Option<S::Answer> {
@@ -174,9 +174,9 @@ pub(crate) fn try_once<P: Place, S: Step>(place: &P, mut step: S) -> Option<S::A
     Some(answer)
 }
 
-/// The turns after the first one, long steps, and the first verb on an unstarted place. Out of line,
-/// so that the turn that nearly every decision takes has no loop round it, and in tail position, so that it
-/// needs no register saved.
+/// The turns after the first one, long steps, and the first verb on an unstarted place. Out of
+/// line, so that the turn that nearly every decision takes has no loop round it, and in tail
+/// position, so that it needs no register saved.
 #[cold]
 #[inline(never)]
 fn go_round<P: Place, S: Step>(

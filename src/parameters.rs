@@ -1,4 +1,5 @@
-//! Parameters that are read while others may write them: who reads finds out whether they were of one version.
+//! Parameters that are read while others may write them: who reads finds out whether they were of
+//! one version.
 
 use crate::algorithm::{Settings, Then};
 use crate::primitive::{AtomicU64, Ordering, fence, mistake};
@@ -20,7 +21,8 @@ impl<const N: usize> Slot<N> {
         }
     }
 
-    /// Writes the parameters of a version. Nobody else writes, and that version is not in force yet.
+    /// Writes the parameters of a version. Nobody else writes, and that version is not in force
+    /// yet.
     pub(crate) fn write<A: Settings>(&self, version: u64, algorithm: &A) {
         let afterwards = mistake!(SaysAfterwards);
         if !afterwards {
@@ -29,8 +31,9 @@ impl<const N: usize> Slot<N> {
         let mut words = self.words.iter();
         algorithm.save(&mut |value| {
             if let Some(word) = words.next() {
-                // ORDERING: Relaxed. The fence before it tells who reads it too early, and the exchange that
-                // brings the version publishes it. Model: adjust::a_late_one_mixes_nothing
+                // ORDERING: Relaxed. The fence before it tells who reads it too early, and the
+                // exchange that brings the version publishes it. Model:
+                // adjust::a_late_one_mixes_nothing
                 word.store(value, Ordering::Relaxed);
             }
         });
@@ -40,13 +43,13 @@ impl<const N: usize> Slot<N> {
     }
 
     fn say(&self, version: u64) {
-        // ORDERING: Release. Who finds this version here instead of an older one, and loads the pair again, finds
-        // that the older one is over: else it might look for ever.
-        // Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Release. Who finds this version here instead of an older one, and loads the
+        // pair again, finds that the older one is over: else it might look for ever. Model:
+        // adjust::a_late_one_mixes_nothing
         self.version.store(version, Ordering::Release);
-        // ORDERING: Release. Who reads one of the words that are written after it, and then passes the fence of
-        // `read`, sees this version or a later one.
-        // Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Release. Who reads one of the words that are written after it, and then passes
+        // the fence of `read`, sees this version or a later one. Model:
+        // adjust::a_late_one_mixes_nothing
         fence(Ordering::Release);
     }
 
@@ -71,11 +74,11 @@ impl<const N: usize> Slot<N> {
     /// Whether all words that were read are of this version.
     #[inline(always)]
     fn is_still(&self, version: u64) -> bool {
-        // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it is no older
-        // than any of the words. Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it
+        // is no older than any of the words. Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
-        // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another version, looks
-        // again and passes that fence, which then pairs with the store of `say`.
+        // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another
+        // version, looks again and passes that fence, which then pairs with the store of `say`.
         // Model: adjust::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         now == version || mistake!(ReadsUnchecked)

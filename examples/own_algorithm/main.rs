@@ -1,6 +1,6 @@
-//! An algorithm of one's own, written once, and what it gets for that: the limiter, the trace runner,
-//! and the check of its bound on real threads. The models of loom-tests/tests/models/own_algorithm.rs are of
-//! the same file.
+//! An algorithm of one's own, written once, and what it gets for that: the limiter, the trace
+//! runner, and the check of its bound on real threads. The models of
+//! loom-tests/tests/models/own_algorithm.rs are of the same file.
 //!
 //! ```text
 //! cargo run --example own_algorithm --features history

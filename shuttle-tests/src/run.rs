@@ -27,8 +27,8 @@ impl<F: Fn() + Copy + Send + Sync + 'static> Body for F {}
 /// Who draws which thread is next.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// Threads have priorities, which change at two places of the schedule: what takes few changes of threads,
-    /// but each at the right place, is found so.
+    /// Threads have priorities, which change at two places of the schedule: what takes few changes
+    /// of threads, but each at the right place, is found so.
     Pct,
     /// Any thread, at each operation.
     Random,
@@ -85,7 +85,8 @@ fn config() -> Config {
     config
 }
 
-/// The seeds of so many schedules: the same ones in every run, unless `SHUTTLE_STREAM` says otherwise.
+/// The seeds of so many schedules: the same ones in every run, unless `SHUTTLE_STREAM` says
+/// otherwise.
 fn seeds(schedules: usize) -> impl Iterator<Item = u64> {
     let seeds = schedules.div_ceil(OF_A_SEED) as u64;
     let first = stream().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -113,14 +114,16 @@ pub fn reached(what: &'static str) {
     REACHED.with_borrow_mut(|reached| reached.insert(what));
 }
 
-/// How many of the schedules of a model that works are taken, in hundredths: `SHUTTLE_PERCENT`, or all.
+/// How many of the schedules of a model that works are taken, in hundredths: `SHUTTLE_PERCENT`, or
+/// all.
 fn percent() -> usize {
     let percent = std::env::var("SHUTTLE_PERCENT");
     percent.map_or(100, |percent| percent.parse().expect("percent is a number"))
 }
 
-/// Runs a model on so many schedules of each kind. On those of each kind it must come to all of this, or what it
-/// shows is less than it seems. If it has not yet come to all, it goes on, up to [`AT_MOST`] times as many schedules.
+/// Runs a model on so many schedules of each kind. On those of each kind it must come to all of
+/// this, or what it shows is less than it seems. If it has not yet come to all, it goes on, up to
+/// [`AT_MOST`] times as many schedules.
 ///
 /// # Panics
 ///
@@ -163,8 +166,8 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
     }
 }
 
-/// Runs a model on something broken, on schedules of both kinds in turn: one must fail, and say why. (Or one of
-/// several whys, with `|` between them.)
+/// Runs a model on something broken, on schedules of both kinds in turn: one must fail, and say
+/// why. (Or one of several whys, with `|` between them.)
 ///
 /// # Panics
 ///

@@ -9,15 +9,15 @@
 //!                                      └─────────────────────────┴────────────────────────────┘
 //! ```
 //!
-//! A decision loads the pair, reads the parameters of its version, looks whether the slot is still that version's,
-//! runs the step, and exchanges the pair. A version is never there twice: so an exchange that succeeds proves that
-//! the parameters were those in force, and the word the last one. A denial used both as they were at one moment,
-//! when the pair was loaded.
+//! A decision loads the pair, reads the parameters of its version, looks whether the slot is still
+//! that version's, runs the step, and exchanges the pair. A version is never there twice: so an
+//! exchange that succeeds proves that the parameters were those in force, and the word the last
+//! one. A denial used both as they were at one moment, when the pair was loaded.
 //!
-//! Who changes the quota writes the parameters of the next version into the other slot, whose version is over, and
-//! exchanges the pair for the next version and the word that is carried over. Until then nobody reads that slot,
-//! but for those who are late by two versions; these find it out. Who stops anywhere in it leaves a version that is
-//! in force with parameters that are whole.
+//! Who changes the quota writes the parameters of the next version into the other slot, whose
+//! version is over, and exchanges the pair for the next version and the word that is carried over.
+//! Until then nobody reads that slot, but for those who are late by two versions; these find it
+//! out. Who stops anywhere in it leaves a version that is in force with parameters that are whole.
 
 use crossbeam_utils::CachePadded;
 
@@ -77,14 +77,15 @@ impl Ring {
 
     #[inline(always)]
     pub(super) fn load(&self) -> Pair {
-        // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in between go on with
-        // what that released): the slot's words are of that version or a later one.
-        // Model: adjust::a_decision_is_of_one_version
+        // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in
+        // between go on with what that released): the slot's words are of that version or a later
+        // one. Model: adjust::a_decision_is_of_one_version
         let bits = self.pair.load(Ordering::Acquire);
         Pair::of_bits(bits)
     }
 
-    /// Does something with the parameters of this pair's version; `None` if it is over, and its slot another's.
+    /// Does something with the parameters of this pair's version; `None` if it is over, and its
+    /// slot another's.
     #[inline(always)]
     pub(super) fn read<A: Settings, T: Then<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
         self.slot(pair.version)?.read(pair.version, then)
@@ -95,12 +96,13 @@ impl Ring {
         self.slots.get((version % 2) as usize)
     }
 
-    /// Puts the next word where the pair is, if it still is there, or else says what is there. That may be the same.
+    /// Puts the next word where the pair is, if it still is there, or else says what is there. That
+    /// may be the same.
     #[inline(always)]
     pub(super) fn exchange(&self, pair: Pair, word: u64) -> Result<(), Pair> {
         let next = pair.with_word(word);
-        // ORDERING: Relaxed. It publishes nothing, and leaves what the version's exchange has released as it is, for
-        // whoever loads what is written here. On failure Acquire, as `load`.
+        // ORDERING: Relaxed. It publishes nothing, and leaves what the version's exchange has
+        // released as it is, for whoever loads what is written here. On failure Acquire, as `load`.
         // Model: adjust::a_decision_is_of_one_version
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let exchanged = self
@@ -143,9 +145,9 @@ impl Ring {
     }
 
     fn exchange_version(&self, pair: Pair, next: Pair) -> Result<(), Pair> {
-        // ORDERING: Release. It publishes the parameters of the new version: who loads it, or what decisions make
-        // of it, reads none that are older. On failure Relaxed: only the word is looked at.
-        // Model: adjust::a_decision_is_of_one_version
+        // ORDERING: Release. It publishes the parameters of the new version: who loads it, or what
+        // decisions make of it, reads none that are older. On failure Relaxed: only the word is
+        // looked at. Model: adjust::a_decision_is_of_one_version
         let (old, new) = (pair.bits(), next.bits());
         let exchanged =
             self.pair

@@ -1,7 +1,7 @@
 //! How much runs at once: [`Concurrency`].
 //!
-//! `word.rs` draws the word that decides, `line.rs` has those who wait, `enter.rs` the two ways to wait and
-//! `inside.rs` the guard.
+//! `word.rs` draws the word that decides, `line.rs` has those who wait, `enter.rs` the two ways to
+//! wait and `inside.rs` the guard.
 
 mod enter;
 mod inside;
@@ -24,9 +24,9 @@ pub use self::word::MAX_CONCURRENCY;
 
 /// At most so many at once.
 ///
-/// Who enters gets a guard, [`Inside`], and leaves when it is dropped: at the end of its scope, in a panic, or
-/// with the future that held it. A guard may weigh more than one. There is no clock in it: whoever is denied
-/// is denied until others leave, and that is [`Denied::Busy`].
+/// Who enters gets a guard, [`Inside`], and leaves when it is dropped: at the end of its scope, in
+/// a panic, or with the future that held it. A guard may weigh more than one. There is no clock in
+/// it: whoever is denied is denied until others leave, and that is [`Denied::Busy`].
 ///
 /// ```
 /// use tollgate::{Concurrency, Denied};
@@ -46,23 +46,24 @@ pub use self::word::MAX_CONCURRENCY;
 /// # Waiting
 ///
 /// [`enter`](Self::enter) waits: `gate.enter().await` on any runtime, `gate.enter().wait()` in a thread, and both
-/// stand in one line. Waiters come in **in the order in which they began to wait**, whatever they weigh: one
-/// that needs much is not passed by those behind it that need little, and `try_enter` passes nobody. (To pass
-/// them all, say so: [`try_enter_ahead`](Self::try_enter_ahead).) Room is handed to the first in line in the
-/// moment in which it is made, before he wakes. A waiter that gives up leaves the line, and what was handed to
-/// him an instant before goes to the next.
+/// stand in one line. Waiters come in **in the order in which they began to wait**, whatever they
+/// weigh: one that needs much is not passed by those behind it that need little, and `try_enter`
+/// passes nobody. (To pass them all, say so: [`try_enter_ahead`](Self::try_enter_ahead).) Room is
+/// handed to the first in line in the moment in which it is made, before he wakes. A waiter that
+/// gives up leaves the line, and what was handed to him an instant before goes to the next.
 ///
-/// As long as nobody waits there is no lock and no allocation: entering is one exchange of one word, which says
-/// that there is room and that nobody waits, and leaving is one more. Where somebody waits the line is behind
-/// a lock that is held for a few steps and never while anything runs that is not of this crate.
+/// As long as nobody waits there is no lock and no allocation: entering is one exchange of one
+/// word, which says that there is room and that nobody waits, and leaving is one more. Where
+/// somebody waits the line is behind a lock that is held for a few steps and never while anything
+/// runs that is not of this crate.
 ///
 /// # What it is not
 ///
-/// Waiters are woken where somebody leaves. A task that is not only woken but run there, and leaves in turn, lets the
-/// next one in from within: a long line of such tasks needs a deep stack.
+/// Waiters are woken where somebody leaves. A task that is not only woken but run there, and leaves
+/// in turn, lets the next one in from within: a long line of such tasks needs a deep stack.
 ///
-/// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard says nothing
-/// about the thread that holds it, and may be sent to another.
+/// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard
+/// says nothing about the thread that holds it, and may be sent to another.
 ///
 /// # For a whole program
 ///
@@ -125,8 +126,8 @@ impl Concurrency {
         self.try_enter_n(1)
     }
 
-    /// Enters with a weight of `n`, all or nothing. A weight of 0 takes no room and changes nothing: it only asks
-    /// whether somebody waits.
+    /// Enters with a weight of `n`, all or nothing. A weight of 0 takes no room and changes
+    /// nothing: it only asks whether somebody waits.
     ///
     /// # Errors
     ///
@@ -150,7 +151,8 @@ impl Concurrency {
         self.take(n, false).map(|()| Inside::new(self, n))
     }
 
-    /// As [`try_enter_n`](Self::try_enter_n), with a guard that keeps the gate alive and can go anywhere.
+    /// As [`try_enter_n`](Self::try_enter_n), with a guard that keeps the gate alive and can go
+    /// anywhere.
     ///
     /// # Errors
     ///
@@ -174,7 +176,8 @@ impl Concurrency {
             .map(|()| Inside::new(Arc::clone(self), n))
     }
 
-    /// Enters with a weight of `n` if there is room, **passing all who wait**. Who uses it often can starve them.
+    /// Enters with a weight of `n` if there is room, **passing all who wait**. Who uses it often
+    /// can starve them.
     ///
     /// # Errors
     ///
@@ -203,8 +206,8 @@ impl Concurrency {
         self.take(n, true).map(|()| Inside::new(self, n))
     }
 
-    /// Enters as soon as there is room and it is one's turn: `gate.enter().await`, or `gate.enter().wait()` in a
-    /// thread.
+    /// Enters as soon as there is room and it is one's turn: `gate.enter().await`, or
+    /// `gate.enter().wait()` in a thread.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -221,7 +224,8 @@ impl Concurrency {
         self.enter_n(1)
     }
 
-    /// As [`enter`](Self::enter), with a weight of `n`. A weight of 0 takes no room, and waits for its turn.
+    /// As [`enter`](Self::enter), with a weight of `n`. A weight of 0 takes no room, and waits for
+    /// its turn.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -239,8 +243,8 @@ impl Concurrency {
         Enter::new(self, n)
     }
 
-    /// As [`enter_n`](Self::enter_n), with a guard that keeps the gate alive and can go anywhere; for tasks that a
-    /// runtime spawns.
+    /// As [`enter_n`](Self::enter_n), with a guard that keeps the gate alive and can go anywhere;
+    /// for tasks that a runtime spawns.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -258,9 +262,10 @@ impl Concurrency {
         Enter::new(Arc::clone(self), n)
     }
 
-    /// Sets the limit, and returns the one before. Nobody is put out: where more are inside than a lowered limit
-    /// allows, nobody enters until enough have left. A raised limit lets waiters in at once. Who waits for
-    /// more than a lowered limit can't ever enter, and is told so: [`Denied::Never`].
+    /// Sets the limit, and returns the one before. Nobody is put out: where more are inside than a
+    /// lowered limit allows, nobody enters until enough have left. A raised limit lets waiters in
+    /// at once. Who waits for more than a lowered limit can't ever enter, and is told so:
+    /// [`Denied::Never`].
     ///
     /// # Errors
     ///
@@ -305,7 +310,8 @@ impl Concurrency {
         self.standing()
     }
 
-    /// The most that was inside at any moment since it was made, or since [`reset_peak`](Self::reset_peak).
+    /// The most that was inside at any moment since it was made, or since
+    /// [`reset_peak`](Self::reset_peak).
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -323,18 +329,19 @@ impl Concurrency {
     /// ```
     #[must_use]
     pub fn peak(&self) -> u64 {
-        // ORDERING: Relaxed. It publishes nothing. Who has just entered may not have noted it yet, and is inside.
+        // ORDERING: Relaxed. It publishes nothing. Who has just entered may not have noted it yet,
+        // and is inside.
         self.inside().max(self.peak.load(Relaxed))
     }
 
-    /// Begins a new peak with what is inside now, and returns the one before. (Who is entering in that moment may
-    /// be counted in the new one, though somebody left meanwhile.)
+    /// Begins a new peak with what is inside now, and returns the one before. (Who is entering in
+    /// that moment may be counted in the new one, though somebody left meanwhile.)
     pub fn reset_peak(&self) -> u64 {
         // ORDERING: Relaxed. What follows publishes it.
         let was = self.peak.swap(0, Relaxed);
-        // ORDERING: Release. It publishes that the peak is 0 to whoever enters after it, who then does not take an
-        // older peak for one that is high enough; who entered before it, and is still inside, is in what it returns.
-        // Model: concurrency_word::no_peak_is_missed
+        // ORDERING: Release. It publishes that the peak is 0 to whoever enters after it, who then
+        // does not take an older peak for one that is high enough; who entered before it, and is
+        // still inside, is in what it returns. Model: concurrency_word::no_peak_is_missed
         let inside = Word(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);
         was.max(inside)
@@ -351,9 +358,9 @@ impl Concurrency {
 
     #[inline]
     fn exchange(&self, word: Word, next: Word) -> Result<(), Word> {
-        // ORDERING: Acquire. Who enters sees what those did who have made the room: it pairs with the release of
-        // `leave`, also through others' exchanges and, for who waited, through the lock.
-        // Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // ORDERING: Acquire. Who enters sees what those did who have made the room: it pairs with
+        // the release of `leave`, also through others' exchanges and, for who waited, through the
+        // lock. Model: concurrency_word::who_enters_sees_what_was_done_inside
         let exchanged = self
             .word
             .compare_exchange_weak(word.0, next.0, Acquire, Relaxed);
@@ -368,7 +375,8 @@ impl Concurrency {
 
     #[inline]
     fn note_peak(&self, inside: u64) {
-        // ORDERING: Relaxed. By coherence the peak only grows, but for a reset, and who enters after one has seen it.
+        // ORDERING: Relaxed. By coherence the peak only grows, but for a reset, and who enters
+        // after one has seen it.
         if self.peak.load(Relaxed) < inside {
             self.peak.fetch_max(inside, Relaxed);
         }
@@ -399,8 +407,8 @@ impl Concurrency {
         if n == 0 {
             return;
         }
-        // ORDERING: Release. It publishes what was done inside to those who enter after it: see `exchange`.
-        // Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // ORDERING: Release. It publishes what was done inside to those who enter after it: see
+        // `exchange`. Model: concurrency_word::who_enters_sees_what_was_done_inside
         let word = Word(self.word.fetch_sub(n, Release));
         if word.somebody_waits() && !mistake!(LeavesSilently) {
             self.let_in();

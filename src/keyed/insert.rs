@@ -1,10 +1,12 @@
 //! How a key comes into the table.
 //!
-//! A slot is first *claimed* for it, by a number that no other claim has; then all other slots where the key may be are
-//! looked at again; and only if it is in none of them is the claim *established*, with the word after the first decision.
-//! Of two claims for a key the one that comes first in the key's own order stays, and whoever establishes it ends the
-//! other. Anybody who wants the key and finds it claimed does the same, so that nobody waits for who made the claim.
-//! Between a claim and the look round is a fence: of two who claim at the same time at least one sees the other.
+//! A slot is first *claimed* for it, by a number that no other claim has; then all other slots
+//! where the key may be are looked at again; and only if it is in none of them is the claim
+//! *established*, with the word after the first decision. Of two claims for a key the one that
+//! comes first in the key's own order stays, and whoever establishes it ends the other. Anybody who
+//! wants the key and finds it claimed does the same, so that nobody waits for who made the claim.
+//! Between a claim and the look round is a fence: of two who claim at the same time at least one
+//! sees the other.
 
 use super::core::Core;
 use super::seen::Seen;
@@ -40,14 +42,14 @@ impl Claimable {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is one; else as the overflow
-    /// says, or that of another claim, `claims_first` or last.
+    /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is
+    /// one; else as the overflow says, or that of another claim, `claims_first` or last.
     pub(super) fn choose(&self, seen: &Seen, now: Tick, claims_first: bool) -> Option<Claimable> {
         if let Some(free) = seen.free() {
             return Some(Claimable::of(free, None));
         }
-        // Who comes in is counted no earlier than others left: so those are idle who were idle then.
-        // ORDERING: Relaxed. An old one finds fewer idle.
+        // Who comes in is counted no earlier than others left: so those are idle who were idle
+        // then. ORDERING: Relaxed. An old one finds fewer idle.
         let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
         // Later than what was seen, of which so none is of a later one.
         let version = self.plans.version();
@@ -66,8 +68,9 @@ impl<A: Algorithm> Core<A> {
             .or_else(claimed)
     }
 
-    /// Where there is no free slot, and each has to be asked: brings them up to the version in force, so that they need not be
-    /// carried over so far each time that somebody asks. Whether something was changed.
+    /// Where there is no free slot, and each has to be asked: brings them up to the version in
+    /// force, so that they need not be carried over so far each time that somebody asks. Whether
+    /// something was changed.
     pub(super) fn bring_up_all(&self, seen: &Seen) -> bool {
         // Later than what was seen.
         let version = self.plans.version();
@@ -82,7 +85,8 @@ impl<A: Algorithm> Core<A> {
         brought.count() > 0
     }
 
-    /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned, if all were.
+    /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned,
+    /// if all were.
     fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
         if self.overflow != Overflow::Evict {
             return None;
@@ -127,11 +131,11 @@ impl<A: Algorithm> Core<A> {
         let _ = self.table.exchange(at, held, Content::GIVEN_UP);
     }
 
-    /// Whether a claim may be established: the key is nowhere else, and other claims for it have been ended. If so, the
-    /// earliest tick at which the key may come into the table.
+    /// Whether a claim may be established: the key is nowhere else, and other claims for it have
+    /// been ended. If so, the earliest tick at which the key may come into the table.
     pub(super) fn alone_since(&self, spot: &Spot, claim: At) -> Option<Tick> {
-        // ORDERING: SeqCst. Of two who have claimed slots for the same key, or found them claimed, one sees what
-        // the other has seen. It also comes before the neighbours that are skipped.
+        // ORDERING: SeqCst. Of two who have claimed slots for the same key, or found them claimed,
+        // one sees what the other has seen. It also comes before the neighbours that are skipped.
         // Model: keyed::two_insert_the_same_key
         fence(Ordering::SeqCst);
         let mut is_after = false;

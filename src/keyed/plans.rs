@@ -22,8 +22,9 @@ pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
-/// The plans, of which there is at least one, and what they have become since. They have one version together: so the
-/// word of a slot is of one version, also where its key goes from plan to plan.
+/// The plans, of which there is at least one, and what they have become since. They have one
+/// version together: so the word of a slot is of one version, also where its key goes from plan to
+/// plan.
 pub(super) struct Plans<A> {
     first: A,
     others: Box<[A]>,
@@ -70,8 +71,8 @@ impl<A> Plans<A> {
     /// Which version is in force.
     #[inline(always)]
     pub(super) fn version(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are there.
-        // Model: keyed_quota::a_change_reaches_every_key
+        // ORDERING: Acquire. It pairs with the store of `bring`: the version's parameters are
+        // there. Model: keyed_quota::a_change_reaches_every_key
         self.version.load(Ordering::Acquire)
     }
 
@@ -85,7 +86,8 @@ impl<A> Plans<A> {
         &self.changes
     }
 
-    /// Does something with a plan as it is in a version. `None` if there is no such plan, or the version is over.
+    /// Does something with a plan as it is in a version. `None` if there is no such plan, or the
+    /// version is over.
     #[inline]
     pub(super) fn with<T>(&self, plan: u8, version: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         if version == 0 {
@@ -118,7 +120,8 @@ impl<A: Requota> Plans<A> {
 }
 
 impl<A: Algorithm> Plans<A> {
-    /// A live slot as it goes on in this version of its plan. `None` if that is over, or the slot's.
+    /// A live slot as it goes on in this version of its plan. `None` if that is over, or the
+    /// slot's.
     #[inline]
     pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<Content> {
         match version.wrapping_sub(held.version()) % VERSIONS {
@@ -129,7 +132,8 @@ impl<A: Algorithm> Plans<A> {
 
     fn brought_up_from(&self, mut held: Content, behind: u64, version: u64) -> Option<Content> {
         let (changes, plan) = (self.changes.get()?, held.plan());
-        // No slot is of a version from before the first one, but one may be of a later one than this.
+        // No slot is of a version from before the first one, but one may be of a later one than
+        // this.
         let mut at = version.checked_sub(behind)?;
         while at < version {
             let next = changes.read(plan, at + 1)?;
@@ -150,7 +154,8 @@ impl<A: Algorithm> Plans<A> {
         Some(held.with_version(version))
     }
 
-    /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no older than the slot.
+    /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no
+    /// older than the slot.
     pub(super) fn is_idle(&self, held: Content, version: u64, now: Tick) -> bool {
         self.ask(held, version, |algorithm, word| {
             algorithm.is_idle(word, now)
@@ -158,7 +163,8 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// A tick since which that is so: as long ago as can be, so that who is late is counted no later than he must be.
+    /// A tick since which that is so: as long ago as can be, so that who is late is counted no
+    /// later than he must be.
     pub(super) fn idle_since(&self, held: Content, version: u64) -> Option<Tick> {
         self.ask(held, version, |algorithm, word| {
             // What is told is about so, and may be too soon.
@@ -167,8 +173,9 @@ impl<A: Algorithm> Plans<A> {
         })
     }
 
-    /// Whose key is the first that leaves for another one: those who are idle soonest go first, of them those who have most
-    /// (of a window all are idle at its end), and those who were banned after all others. Of several the first one.
+    /// Whose key is the first that leaves for another one: those who are idle soonest go first, of
+    /// them those who have most (of a window all are idle at its end), and those who were banned
+    /// after all others. Of several the first one.
     pub(super) fn first_to_leave<T: Copy>(
         &self,
         live: impl Iterator<Item = (T, Content)>,
@@ -221,7 +228,8 @@ impl<A: Algorithm> Plans<A> {
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
-    /// The word of a live slot of this version, as it goes on in this plan. `None` if the version is over.
+    /// The word of a live slot of this version, as it goes on in this plan. `None` if the version
+    /// is over.
     pub(super) fn gone_over(
         &self,
         held: Content,

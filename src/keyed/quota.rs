@@ -68,9 +68,10 @@ impl<A: Requota + Settings + Clone> Core<A> {
 
     /// Brings a part of the table up to this version, which is in force.
     fn sweep(&self, plan: usize, version: u64) {
-        // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found free here passes that
-        // one later, and so reads this version or a later one; who passed it before is found here, and ended.
-        // Model: keyed_quota::who_is_late_by_many_changes_mixes_nothing
+        // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found
+        // free here passes that one later, and so reads this version or a later one; who passed it
+        // before is found here, and ended. Model:
+        // keyed_quota::who_is_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
         let (part, lines) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;

@@ -1,7 +1,8 @@
 //! The table: lines of slots in memory that was allocated once, and how slots are read and changed.
 //!
-//! Each change of a slot is an exchange of its whole content, label and word. So who decides on a word finds out if
-//! it has become another key's, or of another version. `docs/ORDERINGS.md` has the protocol in full.
+//! Each change of a slot is an exchange of its whole content, label and word. So who decides on a
+//! word finds out if it has become another key's, or of another version. `docs/ORDERINGS.md` has
+//! the protocol in full.
 
 use core::num::NonZeroU64;
 
@@ -103,9 +104,9 @@ impl Table {
 
     #[inline(always)]
     fn load_slot(&self, slot: &AtomicU128) -> Content {
-        // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such as its version's
-        // parameters and the horizon under which another key left, is there for who sees it.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such
+        // as its version's parameters and the horizon under which another key left, is there for
+        // who sees it. Model: keyed_turnover::who_is_late_gets_no_second_burst
         let order = Ordering::Acquire;
         Content::of_bits(match self.quick {
             Some(quick) => quick.load(slot, order),
@@ -113,7 +114,8 @@ impl Table {
         })
     }
 
-    /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a home line.
+    /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a
+    /// home line.
     #[inline(always)]
     pub(super) fn find(&self, quick: Quick, spot: &Spot, label: u64) -> Option<Place<'_>> {
         self.find_in(quick, spot.first(), spot.preferred(false), label)
@@ -168,10 +170,10 @@ impl Table {
         let Some(slot) = self.slot(at) else {
             return Err(Content::GIVEN_UP);
         };
-        // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had been raised, which
-        // version is in force; and who claims goes on from what others had published by what was here before.
-        // Acquire on failure, as `load`.
-        // Model: keyed_quota::a_change_reaches_every_key
+        // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had
+        // been raised, which version is in force; and who claims goes on from what others had
+        // published by what was here before. Acquire on failure, as `load`. Model:
+        // keyed_quota::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(Content::of_bits)
@@ -187,11 +189,12 @@ pub(super) struct Place<'t> {
 }
 
 impl Place<'_> {
-    /// Puts the next word where the key's word is, if all is as it was there; else what is there now.
+    /// Puts the next word where the key's word is, if all is as it was there; else what is there
+    /// now.
     #[inline(always)]
     pub(super) fn decide(self, next: u64) -> Result<(), Content> {
-        // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here before as it is,
-        // for whoever loads what is written here. On failure Acquire, as `load`.
+        // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here
+        // before as it is, for whoever loads what is written here. On failure Acquire, as `load`.
         // Model: keyed::two_decide_on_a_key
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let (old, new) = (self.held.bits(), self.held.with_word(next).bits());

@@ -2,32 +2,36 @@
 //!
 //! # The word
 //!
-//! A decision finds its key's entry, reads the word, computes, and exchanges the word. It may stop for any time in
-//! between. So before an entry is taken out of the map its word is *retired*: exchanged for all ones, which is no
-//! word. Whoever decides on it later finds that, or loses his exchange to it, and looks his key up again. **From
-//! a retired word nothing is granted, and who is refused or only looks does so on a word that was in force when he
-//! read it.** So at any time one word at most grants permits for a key: a new entry can be inserted only after the
-//! old one has been taken out, and that was retired before.
+//! A decision finds its key's entry, reads the word, computes, and exchanges the word. It may stop
+//! for any time in between. So before an entry is taken out of the map its word is *retired*:
+//! exchanged for all ones, which is no word. Whoever decides on it later finds that, or loses his
+//! exchange to it, and looks his key up again. **From a retired word nothing is granted, and who is
+//! refused or only looks does so on a word that was in force when he read it.** So at any time one
+//! word at most grants permits for a key: a new entry can be inserted only after the old one has
+//! been taken out, and that was retired before.
 //!
 //! ```text
 //!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever
 //!                                       (an idle one: the horizon is raised first)       then it is taken out
 //! ```
 //!
-//! Anybody who finds a retired entry takes it out, and goes on: nobody waits for who retired it. (But for one whose
+//! Anybody who finds a retired entry takes it out, and goes on: nobody waits for who retired it.
+//! (But for one whose
 //! [algorithm is changed](super::KeyedMap::set_algorithm): what its word was, only the one who changes it knows.)
 //!
 //! # The ticks
 //!
-//! A key that left as idle at tick `t` was as good as fresh at `t`; by one whose tick is older it was not, and for
-//! him it would now be fresh. So each entry counts *since* a tick that is no earlier than any tick at which its key
-//! has ever left as idle, and a verb with an older tick is counted at that. The entries of a key, one after the
-//! other, then decide as one word would that is replaced by a fresh one when it can't be told from it: the bound holds
-//! on the ticks at which permits were counted ([`Granted::at`](crate::Granted::at)), whoever comes with whatever tick.
+//! A key that left as idle at tick `t` was as good as fresh at `t`; by one whose tick is older it
+//! was not, and for him it would now be fresh. So each entry counts *since* a tick that is no
+//! earlier than any tick at which its key has ever left as idle, and a verb with an older tick is
+//! counted at that. The entries of a key, one after the other, then decide as one word would that
+//! is replaced by a fresh one when it can't be told from it: the bound holds on the ticks at which
+//! permits were counted ([`Granted::at`](crate::Granted::at)), whoever comes with whatever tick.
 //!
-//! What has to be known for this is kept for all keys together: the [`Horizon`]. It is raised *before* a word is
-//! retired; and it is read *after* the new entry is in the map, by whoever first decides on it. (Read before, it
-//! might miss that the key came, had its burst and left in between.)
+//! What has to be known for this is kept for all keys together: the [`Horizon`]. It is raised
+//! *before* a word is retired; and it is read *after* the new entry is in the map, by whoever first
+//! decides on it. (Read before, it might miss that the key came, had its burst and left in
+//! between.)
 
 use super::horizon::Horizon;
 use crate::algorithm::Algorithm;
@@ -47,8 +51,8 @@ const STILL_PENDING: u64 = PENDING - 1;
 
 /// What is kept of a key.
 pub(super) struct Entry<A> {
-    /// As the first word is when it is 0, and the other way round: so an entry is born with its first word,
-    /// whenever that will be.
+    /// As the first word is when it is 0, and the other way round: so an entry is born with its
+    /// first word, whenever that will be.
     cell: Cell,
     /// The tick since which it counts.
     since: AtomicU64,
@@ -137,8 +141,8 @@ impl<A> Entry<A> {
     /// The tick since which it counts, which the first to ask says.
     #[inline(always)]
     pub(super) fn since(&self, now: Tick, horizon: &Horizon) -> Tick {
-        // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from it but this
-        // tick. Model: keyed_map::a_late_tick_gets_no_second_burst
+        // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from
+        // it but this tick. Model: keyed_map::a_late_tick_gets_no_second_burst
         match self.since.load(Ordering::Relaxed) {
             STILL_PENDING.. => self.begin(now, horizon),
             since => Tick::from_nanos(since),
@@ -148,10 +152,10 @@ impl<A> Entry<A> {
     #[cold]
     #[inline(never)]
     fn begin(&self, now: Tick, horizon: &Horizon) -> Tick {
-        // ORDERING: SeqCst, with the fence of `retire`. Who is here has found this entry in the map. An entry that
-        // this key had before was retired, and its tick brought to the horizon, before it was taken out and this one
-        // could be inserted: so what is read now is no earlier.
-        // Model: keyed_map::a_late_tick_gets_no_second_burst
+        // ORDERING: SeqCst, with the fence of `retire`. Who is here has found this entry in the
+        // map. An entry that this key had before was retired, and its tick brought to the horizon,
+        // before it was taken out and this one could be inserted: so what is read now is no
+        // earlier. Model: keyed_map::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst); // after it was found
         let since = mistake!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
@@ -178,8 +182,8 @@ impl<A> Entry<A> {
         seen
     }
 
-    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then who brought it in
-    /// has perhaps gone.
+    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then
+    /// who brought it in has perhaps gone.
     pub(super) fn come_across(&self) -> bool {
         // ORDERING: Relaxed, as above.
         let first = self.since.compare_exchange(
@@ -274,13 +278,14 @@ impl<A> Entry<A> {
         }
     }
 
-    /// Retires this word, if it still stands there. From then on nothing is decided on it. (It may fail without
-    /// a reason.)
+    /// Retires this word, if it still stands there. From then on nothing is decided on it. (It may
+    /// fail without a reason.)
     #[must_use]
     pub(super) fn retire(&self, live: &Live) -> bool {
-        // ORDERING: SeqCst, with the fences of `begin` and of who finds it retired: what was done before, such as
-        // raising the horizon, is seen by whoever finds this, or finds that the entry is gone.
-        // Models: keyed_map::a_late_tick_gets_no_second_burst, an_algorithm_is_changed
+        // ORDERING: SeqCst, with the fences of `begin` and of who finds it retired: what was done
+        // before, such as raising the horizon, is seen by whoever finds this, or finds that the
+        // entry is gone. Models: keyed_map::a_late_tick_gets_no_second_burst,
+        // an_algorithm_is_changed
         fence(Ordering::SeqCst); // before it is retired
         mistake!(RemovesUnretired)
             || (self.cell)

@@ -1,8 +1,9 @@
 //! How a key gets an algorithm of its own.
 //!
-//! The entry is retired, and another one, with the word carried over, takes its place in the map. Between the two only
-//! who retired it knows the word: so who finds it then waits, by a lock that is held for these few steps, and for
-//! nothing else. That somebody is about it is said before the word is retired, and until the new entry is there.
+//! The entry is retired, and another one, with the word carried over, takes its place in the map.
+//! Between the two only who retired it knows the word: so who finds it then waits, by a lock that
+//! is held for these few steps, and for nothing else. That somebody is about it is said before the
+//! word is retired, and until the new entry is there.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -22,8 +23,8 @@ struct Moving<'m>(&'m AtomicU64);
 
 impl<'m> Moving<'m> {
     fn begin(moves: &'m AtomicU64) -> Self {
-        // ORDERING: Relaxed. The fence of `Entry::retire` comes after it: who finds the word retired finds this.
-        // Model: keyed_map::an_algorithm_is_changed
+        // ORDERING: Relaxed. The fence of `Entry::retire` comes after it: who finds the word
+        // retired finds this. Model: keyed_map::an_algorithm_is_changed
         moves.fetch_add(1, Ordering::Relaxed);
         Self(moves)
     }
@@ -148,7 +149,8 @@ where
         Ok(())
     }
 
-    /// One attempt to give the key this algorithm, or that of all; the algorithm, if others were quicker.
+    /// One attempt to give the key this algorithm, or that of all; the algorithm, if others were
+    /// quicker.
     fn take_over<Q>(
         &self,
         asked: &Asked<'_, Q>,
@@ -211,9 +213,9 @@ where
     /// Gives a key an algorithm of its own, which goes on with the permits that there are
     /// ([`Requota::carry_over`]). Grants from before can't be undone then.
     ///
-    /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is [removed](Self::remove) or
-    /// the algorithm [taken away](Self::unset_algorithm): else it would come back with the one of all. While this changes a key, those who ask for
-    /// that key wait.
+    /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
+    /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): else it would
+    /// come back with the one of all. While this changes a key, those who ask for that key wait.
     ///
     /// # Errors
     ///
@@ -240,7 +242,8 @@ where
         self.set_algorithm_at(key, algorithm, self.clock.now())
     }
 
-    /// The same, but the key starts afresh, which allows it one burst more. Any algorithm can do this.
+    /// The same, but the key starts afresh, which allows it one burst more. Any algorithm can do
+    /// this.
     ///
     /// # Errors
     ///
@@ -265,8 +268,8 @@ where
         self.set_algorithm_afresh_at(key, algorithm, self.clock.now())
     }
 
-    /// Takes its own algorithm away from a key, which goes on by that of all with the permits that there are, and may
-    /// leave when it is idle. Whether it had one.
+    /// Takes its own algorithm away from a key, which goes on by that of all with the permits that
+    /// there are, and may leave when it is idle. Whether it had one.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};

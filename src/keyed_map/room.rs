@@ -17,7 +17,8 @@ use crate::primitive::{AtomicU64, Ordering, mistake};
 /// How far somebody goes who wants room for a new key. In a model less will do.
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod far {
-    /// So many keys are looked at for each that is new: as long as keys leave, more leave than come.
+    /// So many keys are looked at for each that is new: as long as keys leave, more leave than
+    /// come.
     pub(super) const STEPS: usize = 4;
 
     /// So many at most, where there is no room.
@@ -26,8 +27,9 @@ mod far {
     /// So often somebody is looked for who can be evicted, while others are quicker.
     pub(super) const ATTEMPTS: usize = 16;
 
-    /// So often a verb makes room by having others leave; then it takes what room there is. A key that has just been
-    /// brought in is as good as fresh, so two who bring one each could otherwise have each other's leave for ever.
+    /// So often a verb makes room by having others leave; then it takes what room there is. A key
+    /// that has just been brought in is as good as fresh, so two who bring one each could otherwise
+    /// have each other's leave for ever.
     pub(super) const ROUNDS: u32 = 16;
 }
 #[cfg(all(tollgate_loom, feature = "loom"))]
@@ -39,7 +41,8 @@ mod far {
 }
 use far::{ATTEMPTS, REACH, ROUNDS, STEPS};
 
-/// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is dropped.
+/// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is
+/// dropped.
 #[must_use]
 pub(super) struct Room<'m>(&'m AtomicU64);
 
@@ -51,8 +54,8 @@ impl<'m> Room<'m> {
 
     /// Some that nobody has.
     fn reserve(tracked: &'m AtomicU64, capacity: u64) -> Option<Self> {
-        // ORDERING: Relaxed. It counts, and publishes nothing: each entry is counted before it is inserted, and
-        // until it is taken out. Model: keyed_map::never_more_than_the_capacity
+        // ORDERING: Relaxed. It counts, and publishes nothing: each entry is counted before it is
+        // inserted, and until it is taken out. Model: keyed_map::never_more_than_the_capacity
         let mut seen = tracked.load(Ordering::Relaxed);
         loop {
             if seen >= capacity {
@@ -143,8 +146,8 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Room for a new key, if there is or can be made some, in this round of a verb. Looks at [`STEPS`] keys in any
-    /// case.
+    /// Room for a new key, if there is or can be made some, in this round of a verb. Looks at
+    /// [`STEPS`] keys in any case.
     pub(super) fn room(&self, round: u32, now: Tick, guard: &Guard<'_>) -> Option<Room<'_>> {
         if round >= ROUNDS {
             return self.reserve();

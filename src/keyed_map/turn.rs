@@ -85,8 +85,8 @@ where
         }
     }
 
-    /// Does a deed on a key that is not there, if there is nothing to be kept of it or no room; else it is there
-    /// now, and fresh.
+    /// Does a deed on a key that is not there, if there is nothing to be kept of it or no room;
+    /// else it is there now, and fresh.
     #[cold]
     #[inline(never)]
     fn decide_on_absent<Q, D>(
@@ -131,8 +131,8 @@ where
         Some(said(outcome.map(|(_, answer)| answer), at, now))
     }
 
-    /// Puts a key there that nobody has decided on, unless it is there. Nothing but memory is lost where the key's
-    /// `clone` or `Eq` panics.
+    /// Puts a key there that nobody has decided on, unless it is there. Nothing but memory is lost
+    /// where the key's `clone` or `Eq` panics.
     pub(super) fn insert<Q>(
         &self,
         asked: &Asked<'_, Q>,
@@ -164,7 +164,8 @@ where
     }
 
     pub(super) fn next_number(&self) -> u64 {
-        // ORDERING: Relaxed. Numbers differ, and say nothing else. From 1 on: 0 is what nobody keeps.
+        // ORDERING: Relaxed. Numbers differ, and say nothing else. From 1 on: 0 is what nobody
+        // keeps.
         let before = self.numbers.fetch_add(1, Ordering::Relaxed);
         before.wrapping_add(1)
     }
@@ -182,10 +183,10 @@ where
 
     /// Whether an entry that was found retired may be one whose algorithm is being changed.
     pub(super) fn is_moving(&self) -> bool {
-        // ORDERING: SeqCst, with the fence of `Entry::retire`: who finds a word retired by one who changes its
-        // algorithm finds here that he is about it, or done. Relaxed then: if he is done, the exchange that would take
-        // the entry out finds another one there.
-        // Model: keyed_map::an_algorithm_is_changed
+        // ORDERING: SeqCst, with the fence of `Entry::retire`: who finds a word retired by one who
+        // changes its algorithm finds here that he is about it, or done. Relaxed then: if he is
+        // done, the exchange that would take the entry out finds another one there. Model:
+        // keyed_map::an_algorithm_is_changed
         fence(Ordering::SeqCst); // after it was found retired
         self.moves.load(Ordering::Relaxed) != 0 && !mistake!(TakesOutMoving)
     }

@@ -1,18 +1,20 @@
 //! How a rate is changed while others take their turns by it.
 //!
-//! Two rates are kept: the one in force, and the one before it or the next. The version in the state says which:
-//! an even one the first, an odd one the second.
+//! Two rates are kept: the one in force, and the one before it or the next. The version in the
+//! state says which: an even one the first, an odd one the second.
 //!
-//! - **Who takes a turn** loads the state, reads the rate of its version, and exchanges the state. If that
-//!   succeeds the state was still the same, so the rate was in force: the rate of a version is written only while
-//!   the state has another one, and a next turn and a version never come together twice (the next turn never goes
-//!   back, and moves on by a unit when the versions begin anew).
-//! - **Who sets a rate** writes it where the next version's is, and then exchanges the state for one of the next
-//!   version, with what is stored scaled. Until then it is not in force. Those who set exclude each other by a
-//!   mutex.
+//! - **Who takes a turn** loads the state, reads the rate of its version, and exchanges the state.
+//!   If that succeeds the state was still the same, so the rate was in force: the rate of a version
+//!   is written only while the state has another one, and a next turn and a version never come
+//!   together twice (the next turn never goes back, and moves on by a unit when the versions begin
+//!   anew).
+//! - **Who sets a rate** writes it where the next version's is, and then exchanges the state for
+//!   one of the next version, with what is stored scaled. Until then it is not in force. Those who
+//!   set exclude each other by a mutex.
 //!
-//! Nobody who takes a turn waits for anybody: who stops while setting leaves a state with its old rate, or with
-//! the new one. A denial is a question to the next turn alone, which is answered by one load.
+//! Nobody who takes a turn waits for anybody: who stops while setting leaves a state with its old
+//! rate, or with the new one. A denial is a question to the next turn alone, which is answered by
+//! one load.
 
 use super::Smooth;
 use super::curve::{Curve, Store};
@@ -24,15 +26,15 @@ use std::sync::PoisonError;
 impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn load(&self) -> State {
-        // ORDERING: Acquire. It pairs with the release in `change`, also through the exchanges of others in
-        // between: who sees a version sees its rate. Models: smooth::
+        // ORDERING: Acquire. It pairs with the release in `change`, also through the exchanges of
+        // others in between: who sees a version sees its rate. Models: smooth::
         State::unpack(self.state.load(Ordering::Acquire))
     }
 
     #[inline]
     fn exchange(&self, state: State, next: State) -> bool {
-        // ORDERING: Relaxed. It publishes nothing, and hands on what the one who set the rate published. Who fails
-        // loads the state again. Models: smooth::
+        // ORDERING: Relaxed. It publishes nothing, and hands on what the one who set the rate
+        // published. Who fails loads the state again. Models: smooth::
         self.state
             .compare_exchange_weak(
                 state.pack(),
@@ -50,13 +52,14 @@ impl<K: Curve, C> Smooth<K, C> {
         }
     }
 
-    /// The rate of the version that the state has. (If the state has gone on it may be another one's: the exchange
-    /// will fail.)
+    /// The rate of the version that the state has. (If the state has gone on it may be another
+    /// one's: the exchange will fail.)
     #[inline]
     pub(super) fn rate_of(&self, state: State) -> f64 {
-        // ORDERING: Acquire. It pairs with the release in `change`: who reads a rate that was written over this
-        // version's sees that the state has gone on, be it by another look, be it by an exchange (for that it is
-        // argued: in a model no thread's operations change places). Models: smooth::
+        // ORDERING: Acquire. It pairs with the release in `change`: who reads a rate that was
+        // written over this version's sees that the state has gone on, be it by another look, be it
+        // by an exchange (for that it is argued: in a model no thread's operations change places).
+        // Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
@@ -76,8 +79,8 @@ impl<K: Curve, C> Smooth<K, C> {
         Store::new(self.curve, self.unit, rate)
     }
 
-    /// Changes the state by a step that may run several times, at the rate that is in force; unless the check of
-    /// the state, which needs no rate, says no.
+    /// Changes the state by a step that may run several times, at the rate that is in force; unless
+    /// the check of the state, which needs no rate, says no.
     #[inline]
     pub(super) fn step<T, E>(
         &self,
@@ -104,13 +107,14 @@ impl<K: Curve, C> Smooth<K, C> {
         let mut state = self.load();
         let in_force = self.rate_of(state);
         if in_force == rate && self.unit == Unit::Nanos {
-            // As where a configuration is read again. (Guava scales what is stored all the same, which may
-            // change its last digit.)
+            // As where a configuration is read again. (Guava scales what is stored all the same,
+            // which may change its last digit.)
             return;
         }
         let (old, new) = (self.store(in_force), self.store(rate));
         let version = mistake!(OverwritesTheRate => state.version, else state.version + 1);
-        // ORDERING: Release. See `rate_of`. Models: smooth::. A swap, since words change by read-modify-write alone.
+        // ORDERING: Release. See `rate_of`. Models: smooth::. A swap, since words change by
+        // read-modify-write alone.
         self.place_of(version)
             .swap(rate.to_bits(), Ordering::Release);
         loop {
@@ -121,8 +125,8 @@ impl<K: Curve, C> Smooth<K, C> {
             if mistake!(OverwritesTheRate) {
                 next.version = state.version;
             }
-            // ORDERING: Release on success: it publishes the rate. On failure Relaxed: nothing is read by
-            // what was seen. Models: smooth::
+            // ORDERING: Release on success: it publishes the rate. On failure Relaxed: nothing is
+            // read by what was seen. Models: smooth::
             match self.state.compare_exchange_weak(
                 state.pack(),
                 next.pack(),

@@ -1,4 +1,5 @@
-//! Limits for each key: the table of fixed size, its snapshots, and the map that gives its keys back.
+//! Limits for each key: the table of fixed size, its snapshots, and the map that gives its keys
+//! back.
 
 mod keyed;
 mod keyed_map;

@@ -1,5 +1,5 @@
-//! What `Counted` counts is what was answered, by one thread and by a pool that deals out its work as
-//! it likes: whatever the pool's size, exactly the limit is admitted at a standing tick.
+//! What `Counted` counts is what was answered, by one thread and by a pool that deals out its work
+//! as it likes: whatever the pool's size, exactly the limit is admitted at a standing tick.
 
 use std::time::Duration;
 
@@ -118,8 +118,8 @@ fn gates() -> Vec<AnyGate> {
     gates
 }
 
-/// limitador checks first and adds then, and grants 1001 of 1000. Here requests for one permit get all
-/// of them and not one more; and what those for one to seven do not get is there.
+/// limitador checks first and adds then, and grants 1001 of 1000. Here requests for one permit get
+/// all of them and not one more; and what those for one to seven do not get is there.
 #[test]
 fn a_pool_of_any_size_gets_exactly_the_limit() {
     deadline("a pool", || {

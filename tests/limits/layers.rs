@@ -141,8 +141,8 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
         if not_on_it.contains(&module.as_str()) {
             continue;
         }
-        // Parsing is on no decision's path, and knows its texts. The tables of the checksum are made
-        // by the compiler, which would find it out.
+        // Parsing is on no decision's path, and knows its texts. The tables of the checksum are
+        // made by the compiler, which would find it out.
         let may_index = ["clock", "quota"].contains(&module.as_str())
             || ["any/text.rs", "snapshot/crc.rs"]
                 .iter()

@@ -89,7 +89,8 @@ fn a_limiter_and_its_coarse_clock_live_in_statics() {
     static CLOCK: CoarseClock = CoarseClock::new();
     static GCRA: Limiter<Gcra, &CoarseClock> =
         Limiter::unstarted(made!(Gcra::from_interval(HOUR, Duration::ZERO)), &CLOCK);
-    // The clock started at a quarter past ten: an hourly window has three quarters of an hour to go.
+    // The clock started at a quarter past ten: an hourly window has three quarters of an hour to
+    // go.
     static WINDOW: Limiter<FixedWindow, &CoarseClock> = Limiter::unstarted(
         made!(FixedWindow::new(FIVE))
             .aligned_to_unix(Duration::from_secs(20_000 * 86_400 + 36_900)),

@@ -1,9 +1,9 @@
 //! Shows that tollgate decides as recorded limiters did, call by call, and names each difference.
 //!
-//! It runs every trace in this folder, or in the folder that the environment variable `TOLLGATE_TRACES`
-//! names, and prints what it compared. README.md describes the files, tests/replay is the runner,
-//! `sources` has the adapters, `proofs` shows that the runner can fail, and docs/TRACES.md says how to
-//! add a source.
+//! It runs every trace in this folder, or in the folder that the environment variable
+//! `TOLLGATE_TRACES` names, and prints what it compared. README.md describes the files,
+//! tests/replay is the runner, `sources` has the adapters, `proofs` shows that the runner can fail,
+//! and docs/TRACES.md says how to add a source.
 
 #[path = "../support/deadline.rs"]
 mod deadline;

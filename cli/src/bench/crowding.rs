@@ -4,8 +4,9 @@ use super::contestants::timing::Kind;
 use super::machine::Cores;
 use super::measure::Measured;
 
-/// Threads on words of their own that make less than this share of what they would if each had a core
-/// do not have one. Half is what two on one core make; clocks that slow down cost less than a quarter.
+/// Threads on words of their own that make less than this share of what they would if each had a
+/// core do not have one. Half is what two on one core make; clocks that slow down cost less than a
+/// quarter.
 const SHARE: f64 = 0.75;
 
 /// Why threads don't have a core each.
@@ -59,8 +60,8 @@ impl Crowding {
     }
 }
 
-/// How many times one thread's decisions so many make on words of their own: the less of allowed and
-/// denied, since what disturbs the one thread's measurement makes it more.
+/// How many times one thread's decisions so many make on words of their own: the less of allowed
+/// and denied, since what disturbs the one thread's measurement makes it more.
 pub(crate) fn on_private_words(threads: usize, measured: &[Measured<'_>]) -> Option<f64> {
     let times = Kind::BOTH.map(|kind| times_one_thread("private", kind, threads, measured));
     times.into_iter().flatten().reduce(f64::min)

@@ -15,8 +15,9 @@ use super::tables::{bare, number};
 /// So many numbers of threads fit beside each other.
 const ABREAST: usize = 4;
 
-/// What this machine makes of several threads when there is no limiter at all: those that share a word,
-/// and those that don't. One line for each number of threads, and one if they don't have a core each.
+/// What this machine makes of several threads when there is no limiter at all: those that share a
+/// word, and those that don't. One line for each number of threads, and one if they don't have a
+/// core each.
 pub(crate) fn contention(threads: &[usize], cores: Cores, measured: &[Measured<'_>]) -> String {
     let mut text = String::new();
     for &n in threads.iter().filter(|&&n| n > 1) {

@@ -1,5 +1,5 @@
-//! `tollgate bench`: JSON of one shape whose figures agree with each other, a table for people, and an
-//! error that names what was wrong.
+//! `tollgate bench`: JSON of one shape whose figures agree with each other, a table for people, and
+//! an error that names what was wrong.
 
 use std::sync::LazyLock;
 

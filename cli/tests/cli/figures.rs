@@ -1,6 +1,6 @@
-//! What the pictures of the algorithms show is so: the figures behind them, as `tollgate plot --json`
-//! prints them, have the fixed window's double burst at the edge and the others' absence of it, keep
-//! every stated bound, and space what leaves the queue.
+//! What the pictures of the algorithms show is so: the figures behind them, as `tollgate plot
+//! --json` prints them, have the fixed window's double burst at the edge and the others' absence of
+//! it, keep every stated bound, and space what leaves the queue.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -88,8 +88,8 @@ fn all_get_the_same_three_loads() {
     assert_eq!(edge[edge.len() - 1] - edge[1], CROWDS);
 }
 
-/// Windows give a double burst at the edge, less the permit that opened the first one; and so does a
-/// bucket that is refilled all at once. The others do not.
+/// Windows give a double burst at the edge, less the permit that opened the first one; and so does
+/// a bucket that is refilled all at once. The others do not.
 #[test]
 fn windows_alone_give_a_double_burst_at_the_edge() {
     for (name, most) in [

@@ -1,5 +1,5 @@
-//! What docs/ALGORITHMS.md says that can be tried: every algorithm that it writes as text is one, the
-//! largest limits are what the constructors accept, and each picture is shown.
+//! What docs/ALGORITHMS.md says that can be tried: every algorithm that it writes as text is one,
+//! the largest limits are what the constructors accept, and each picture is shown.
 
 use std::collections::BTreeSet;
 use std::fs;

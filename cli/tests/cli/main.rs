@@ -1,5 +1,5 @@
-//! The `tollgate` program prints, draws and writes what it says, and what docs/ALGORITHMS.md says of
-//! the algorithms is so. Nothing here looks at how fast anything is.
+//! The `tollgate` program prints, draws and writes what it says, and what docs/ALGORITHMS.md says
+//! of the algorithms is so. Nothing here looks at how fast anything is.
 //!
 //! | module | what |
 //! |---|---|

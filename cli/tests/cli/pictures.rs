@@ -1,5 +1,5 @@
-//! The pictures in docs/pictures are what the code draws, byte for byte; they are small, say in words
-//! what they show, and are readable on light and dark.
+//! The pictures in docs/pictures are what the code draws, byte for byte; they are small, say in
+//! words what they show, and are readable on light and dark.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,8 +65,8 @@ fn each_is_small_and_says_in_words_what_it_shows() {
     }
 }
 
-/// The line of the running count goes up to twice the limit's line, and no further; the others' stays
-/// at it.
+/// The line of the running count goes up to twice the limit's line, and no further; the others'
+/// stays at it.
 #[test]
 fn the_double_burst_is_in_the_picture() {
     for (name, svg) in pictures(&committed()) {

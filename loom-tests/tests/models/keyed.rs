@@ -1,6 +1,7 @@
-//! A table of keys: threads that bring the same key, decide on it, forget it, ban it, and need its place for another;
-//! each key has one slot at most, and is granted what it has and not one permit more, but for one burst each time that it
-//! is evicted or forgotten; who stops stops nobody. And mistakes in that are found.
+//! A table of keys: threads that bring the same key, decide on it, forget it, ban it, and need its
+//! place for another; each key has one slot at most, and is granted what it has and not one permit
+//! more, but for one burst each time that it is evicted or forgotten; who stops stops nobody. And
+//! mistakes in that are found.
 
 use tollgate::Overflow;
 use tollgate::primitive::modelled::Mistake;
@@ -55,7 +56,8 @@ fn both_slots(run: &mut Run) {
     second.actor(&[forget(B), one(A)]).explore(run);
 }
 
-/// One of them takes twice, or the key goes and comes again meanwhile: an old claim is not a new one.
+/// One of them takes twice, or the key goes and comes again meanwhile: an old claim is not a new
+/// one.
 fn insert_again(run: &mut Run) {
     let twice = play(&[A]).actor(&[one(A)]);
     twice.actor(&[one(A), one(A)]).explore(run);
@@ -209,8 +211,8 @@ fn one_stops(run: &mut Run) {
     crowded.explore_stopping(run, 0);
 }
 
-/// The same where there is no room: who has claimed the last slot, or that of an evicted key, and stops there, keeps it
-/// from nobody.
+/// The same where there is no room: who has claimed the last slot, or that of an evicted key, and
+/// stops there, keeps it from nobody.
 fn one_stops_in_the_last_slot(run: &mut Run) {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let table = move || two_slots().with_overflow(overflow);

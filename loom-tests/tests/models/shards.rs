@@ -1,6 +1,6 @@
-//! Shards: threads take from each other's parts, and from several at once, and put back what they can't use,
-//! while others take, give back, charge and reset. Never is one granted too many; at a standing tick nothing is
-//! stranded; who stops stops nobody. And mistakes in that are found.
+//! Shards: threads take from each other's parts, and from several at once, and put back what they
+//! can't use, while others take, give back, charge and reset. Never is one granted too many; at a
+//! standing tick nothing is stranded; who stops stops nobody. And mistakes in that are found.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ const NOW: u64 = 100;
 /// A part's permit comes again.
 const NEXT: u64 = NOW + 4;
 
-/// Three permits, one each 2 ns. Of two parts the first has two and the other one, and each gets one in 4 ns.
+/// Three permits, one each 2 ns. Of two parts the first has two and the other one, and each gets
+/// one in 4 ns.
 fn bucket() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(3);
     TokenBucket::new(quota).expect("a quota").into()
@@ -94,8 +95,8 @@ fn available() -> Deed {
     })
 }
 
-/// A play at two shards. When all have come to their end all that is there at this tick is taken, and what
-/// comes in the next one.
+/// A play at two shards. When all have come to their end all that is there at this tick is taken,
+/// and what comes in the next one.
 fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Play {
     let make =
         move || Sharded::starting_at(algorithm(), 2, NoClock, Tick::ZERO).expect("it splits");
@@ -106,7 +107,8 @@ fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Play {
     })
 }
 
-/// The same at one tick, where permits only are taken and come back: then all that was not used is there.
+/// The same at one tick, where permits only are taken and come back: then all that was not used is
+/// there.
 fn standing() -> Play {
     play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
@@ -185,9 +187,9 @@ fn two_of_several(run: &mut Run) {
     same.actor(&[take(2, 0)]).explore_openly(run);
 }
 
-/// At a tick, each verb against each, from each state. What comes back at the moment at which somebody puts back
-/// is refused, and what such a one had taken may be lost: no more than the less than three that it wanted. But
-/// never is one granted too many.
+/// At a tick, each verb against each, from each state. What comes back at the moment at which
+/// somebody puts back is refused, and what such a one had taken may be lost: no more than the less
+/// than three that it wanted. But never is one granted too many.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Deed]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
     let verbs = || {
@@ -263,7 +265,8 @@ fn resets_and_charges(run: &mut Run) {
     }
 }
 
-/// Nothing granted is counted from this tick on that the limit does not allow, though permits came back before.
+/// Nothing granted is counted from this tick on that the limit does not allow, though permits came
+/// back before.
 fn from_then_on(play: Play) -> Play {
     play.rule(|played| {
         let later = played.all().map(|answer| match answer {
@@ -275,8 +278,8 @@ fn from_then_on(play: Play) -> Play {
     })
 }
 
-/// One can't have all it asks for. Meanwhile permits come back, and at the next tick others are taken: so many
-/// that it finds the very word that it left.
+/// One can't have all it asks for. Meanwhile permits come back, and at the next tick others are
+/// taken: so many that it finds the very word that it left.
 fn the_same_word_again(run: &mut Run) {
     let robs = [rob(), undo(), take_at(1, 0, NEXT)];
     let play = from_then_on(play_until(bucket, NEXT)).actor(&[take(2, 0)]);
@@ -321,7 +324,8 @@ fn three_threads(run: &mut Run) {
     play.actor(&[take_up_to_at(2, 0, NOW)]).explore_openly(run);
 }
 
-/// The first stops for ever, before each of its operations in turn. What it had taken is lost, and no more.
+/// The first stops for ever, before each of its operations in turn. What it had taken is lost, and
+/// no more.
 fn one_stops(run: &mut Run) {
     let casts: [[&[Deed]; 3]; 4] = [
         [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],

@@ -92,8 +92,8 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         self.write_plans()
     }
 
-    /// Which version of a plan is in force. If it is another one than before, it is written, and before it the keys that
-    /// are of the old one. `None` if there is no such plan.
+    /// Which version of a plan is in force. If it is another one than before, it is written, and
+    /// before it the keys that are of the old one. `None` if there is no such plan.
     fn version_of(&mut self, index: u8) -> io::Result<Option<u64>> {
         match self.look_at(index) {
             Some((version, false)) => Ok(Some(version)),

@@ -10,17 +10,18 @@
 //! └─────────────────────────────────────┘ └─────────────────────────────────────┘
 //! ```
 //!
-//! The two need not agree at any moment. A lease first gets a size out of what is left of `total`; then
-//! draws up to that many permits from the limiter's word whenever it is empty; and when it is dropped first
-//! gives back what it holds and then its size.
+//! The two need not agree at any moment. A lease first gets a size out of what is left of `total`;
+//! then draws up to that many permits from the limiter's word whenever it is empty; and when it is
+//! dropped first gives back what it holds and then its size.
 //!
 //! # Why the bound is exact
 //!
-//! In an interval `[a, b]`, what is used of leases is what they held at `a`, and what they drew in it, less
-//! what they gave back and what they hold at `b`. What they held at `a` is at most `total`, since each holds
-//! at most its size, also while it is giving back. What they drew, with what was granted besides, is at most
-//! what a limiter with a burst of `burst - total` grants, and what came back to it: which is no more than they
-//! gave back. So all that is used is at most `total + (burst - total) + rate * (b - a)`.
+//! In an interval `[a, b]`, what is used of leases is what they held at `a`, and what they drew in
+//! it, less what they gave back and what they hold at `b`. What they held at `a` is at most
+//! `total`, since each holds at most its size, also while it is giving back. What they drew, with
+//! what was granted besides, is at most what a limiter with a burst of `burst - total` grants, and
+//! what came back to it: which is no more than they gave back. So all that is used is at most
+//! `total + (burst - total) + rate * (b - a)`.
 
 mod lease;
 
@@ -38,8 +39,8 @@ use crate::primitive::{AtomicU64, Ordering};
 use crate::quota::ConfigError;
 use std::sync::Arc;
 
-/// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without a clock and without touching
-/// what others touch.
+/// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without a clock and without
+/// touching what others touch.
 ///
 /// Made by [`Limiter::with_leases`]. For a thread for each core, and for tight loops.
 ///
@@ -65,14 +66,14 @@ use std::sync::Arc;
 ///
 /// # What is promised
 ///
-/// **The bound is that of the algorithm with its full burst**, exactly, counted at the ticks at which permits
-/// are used: what leases hold could be used at any moment, so it is set aside. The limiter itself works with
-/// a burst that is smaller by `total`, and never more than `total` is held by leases. (Of a window it is the
-/// limit that is smaller, in each window.)
+/// **The bound is that of the algorithm with its full burst**, exactly, counted at the ticks at
+/// which permits are used: what leases hold could be used at any moment, so it is set aside. The
+/// limiter itself works with a burst that is smaller by `total`, and never more than `total` is
+/// held by leases. (Of a window it is the limit that is smaller, in each window.)
 ///
-/// **What it costs.** Who does not use a lease finds a burst that is smaller by `total`, and so does
-/// everybody when no lease is alive. What a lease holds only that lease can use: until it is dropped, which
-/// gives it back. One that is leaked keeps its part of `total`.
+/// **What it costs.** Who does not use a lease finds a burst that is smaller by `total`, and so
+/// does everybody when no lease is alive. What a lease holds only that lease can use: until it is
+/// dropped, which gives it back. One that is leaked keeps its part of `total`.
 pub struct Leases<A, C = SystemClock> {
     limiter: Limiter<A, C>,
     lent: CachePadded<AtomicU64>,
@@ -124,8 +125,8 @@ impl<A: Lend, C: Clock> Leases<A, C> {
         })
     }
 
-    /// A lease of so many permits, or of as many as are left of the total: it may be of none, and then takes
-    /// each permit from the limiter. See [`Lease::size`].
+    /// A lease of so many permits, or of as many as are left of the total: it may be of none, and
+    /// then takes each permit from the limiter. See [`Lease::size`].
     ///
     /// It holds nothing yet.
     pub fn lease(&self, size: u64) -> Lease<&Self> {
@@ -153,8 +154,8 @@ impl<A: Lend, C: Clock> Leases<A, C> {
 }
 
 impl<A, C> Leases<A, C> {
-    /// The limiter that they draw from, for all who decide without a lease. Its burst is smaller by the
-    /// total.
+    /// The limiter that they draw from, for all who decide without a lease. Its burst is smaller by
+    /// the total.
     pub const fn limiter(&self) -> &Limiter<A, C> {
         &self.limiter
     }
@@ -180,9 +181,8 @@ impl<A, C> Leases<A, C> {
                 return 0;
             }
             // ORDERING: Acquire. It pairs with the release in `release`: whoever gets a size that a
-            // dropped lease had draws from a word in which that one's permits are back. Relaxed, both
-            // could be held at once, which is more than the total.
-            // Models: leases::
+            // dropped lease had draws from a word in which that one's permits are back. Relaxed,
+            // both could be held at once, which is more than the total. Models: leases::
             match self.lent.compare_exchange_weak(
                 lent,
                 lent + size,

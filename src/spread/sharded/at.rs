@@ -30,7 +30,8 @@ impl Full {
     }
 }
 
-/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the part where the caller is at home.
+/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the part where the caller is
+/// at home.
 pub struct ShardedAt<'a, A> {
     pub(super) parts: &'a [CachePadded<Part<A>>],
     pub(super) whole: &'a A,
@@ -60,8 +61,9 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         self.now
     }
 
-    /// The same, at home in another part: for those who know better than a thread's number where they
-    /// run, such as a thread for each core. Shards are numbered from 0, and again from 0 after the last.
+    /// The same, at home in another part: for those who know better than a thread's number where
+    /// they run, such as a thread for each core. Shards are numbered from 0, and again from 0 after
+    /// the last.
     ///
     /// ```
     /// use tollgate::{NoClock, Quota, Sharded, Tick, TokenBucket};
@@ -81,8 +83,8 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         Self { home, ..self }
     }
 
-    /// The part so many places from home, round again after the last, and its number. `None` if that is
-    /// home again.
+    /// The part so many places from home, round again after the last, and its number. `None` if
+    /// that is home again.
     #[inline(always)]
     pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Part<A>>)> {
         let (parts, place) = (self.parts.len(), self.home + distance);
@@ -204,8 +206,8 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             part.give_back(refund).min(n)
         };
         let (mut left, mut full) = (n, Full::default());
-        // To all alike, as what is owed is owed by all alike, and what is left over to those that have least. A
-        // part that takes less than that is full: the others get the rest.
+        // To all alike, as what is owed is owed by all alike, and what is left over to those that
+        // have least. A part that takes less than that is full: the others get the rest.
         while let Some(each) = left.checked_div(self.parts.len() as u64 - full.count()) {
             let open = || {
                 let numbered = (0..).zip(self.parts);

@@ -2,15 +2,16 @@
 //!
 //! # Putting back what a request could not use
 //!
-//! A request that takes from several parts and can't have all puts back what it took. Nobody was granted
-//! that and nobody hears of it; so, other than a give-back that a caller asks for, it must not bring forward a
-//! single permit, whatever the algorithm, and whatever ticks others bring. So the word becomes again what it was
-//! **before**, if it still is what it was made to be **after** that, and if nothing has lowered it in between.
-//! Then nobody has changed it: grants, charges and new windows only raise a word. Others may have taken and put
-//! back by the same rule, which leaves nothing behind.
+//! A request that takes from several parts and can't have all puts back what it took. Nobody was
+//! granted that and nobody hears of it; so, other than a give-back that a caller asks for, it must
+//! not bring forward a single permit, whatever the algorithm, and whatever ticks others bring. So
+//! the word becomes again what it was **before**, if it still is what it was made to be **after**
+//! that, and if nothing has lowered it in between. Then nobody has changed it: grants, charges and
+//! new windows only raise a word. Others may have taken and put back by the same rule, which leaves
+//! nothing behind.
 //!
-//! The word alone does not show that it was lowered: permits may come back, the bucket be found idle later, and
-//! somebody take as many as make it the very same word. Hence a second word:
+//! The word alone does not show that it was lowered: permits may come back, the bucket be found
+//! idle later, and somebody take as many as make it the very same word. Hence a second word:
 //!
 //! ```text
 //!  63                       24             12             0
@@ -20,18 +21,20 @@
 //! ```
 //!
 //! - **Who takes** notes the changes first, and the word before and after.
-//! - **Who puts back** enters the lowest field, if nobody is giving back and the changes are as noted; exchanges
-//!   the words; and goes out.
-//! - **Who gives back** (undo, refund, reset) enters the middle field, if nobody is putting back; exchanges the
-//!   word; and goes out. Both count as a change. If somebody is putting back, nothing comes back.
+//! - **Who puts back** enters the lowest field, if nobody is giving back and the changes are as
+//!   noted; exchanges the words; and goes out.
+//! - **Who gives back** (undo, refund, reset) enters the middle field, if nobody is putting back;
+//!   exchanges the word; and goes out. Both count as a change. If somebody is putting back, nothing
+//!   comes back.
 //!
-//! So while somebody puts back nobody gives back, and nobody has since the permits were taken: a give-back that
-//! was under way then has gone out since, which is a change, or is still there. (To count one change and look no
-//! more would not do: the exchange of a give-back may succeed on a word that was made again after that, by a take
-//! that noted the change.)
+//! So while somebody puts back nobody gives back, and nobody has since the permits were taken: a
+//! give-back that was under way then has gone out since, which is a change, or is still there. (To
+//! count one change and look no more would not do: the exchange of a give-back may succeed on a
+//! word that was made again after that, by a take that noted the change.)
 //!
-//! Nobody waits. A thread that stops while it is putting back keeps this part from taking anything back, and one
-//! that stops while it gives back keeps others from putting back, which loses permits and grants none.
+//! Nobody waits. A thread that stops while it is putting back keeps this part from taking anything
+//! back, and one that stops while it gives back keeps others from putting back, which loses permits
+//! and grants none.
 
 use core::cmp::Reverse;
 
@@ -103,7 +106,8 @@ impl<A: Split> Part<A> {
         At::new(&self.algorithm, &self.cell, now)
     }
 
-    /// When it has a permit: [`Tick::MAX`] if it never will. Of parts that have some, the one with most is first.
+    /// When it has a permit: [`Tick::MAX`] if it never will. Of parts that have some, the one with
+    /// most is first.
     pub(super) fn due_of_one(&self, now: Tick) -> (Tick, Reverse<u64>) {
         let word = self.cell.load();
         let due = self.algorithm.due(word, now, 1).unwrap_or(Tick::MAX);
@@ -112,8 +116,8 @@ impl<A: Split> Part<A> {
 
     /// Takes as many of `n` as there are, so that they can be put back.
     pub(super) fn take(&self, now: Tick, n: u64) -> Taken {
-        // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one knows has
-        // exchanged the word before we take. Models: shards::
+        // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one
+        // knows has exchanged the word before we take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
         self.at(now).change(|before| {
             let (after, granted) = self.algorithm.take_up_to(before, now, n);
@@ -156,8 +160,8 @@ impl<A: Split> Part<A> {
             if is_full || !may_enter(state) {
                 return false;
             }
-            // ORDERING: Acquire. It pairs with the release in `go_out`: what those did who were inside before is
-            // done before what we do. Models: shards::
+            // ORDERING: Acquire. It pairs with the release in `go_out`: what those did who were
+            // inside before is done before what we do. Models: shards::
             match self.backs.compare_exchange_weak(
                 state,
                 state.wrapping_add(who),
@@ -175,8 +179,8 @@ impl<A: Split> Part<A> {
         self.backs.fetch_add(who, Ordering::Release);
     }
 
-    /// Runs a step that lowers the word, and says how many permits it gave back; none, if somebody is putting
-    /// back.
+    /// Runs a step that lowers the word, and says how many permits it gave back; none, if somebody
+    /// is putting back.
     pub(super) fn give_back(&self, step: impl Fn(&A, u64) -> (u64, u64)) -> u64 {
         let word = self.cell.load();
         let (next, n) = step(&self.algorithm, word);

@@ -1,5 +1,5 @@
-//! What happens where the own part is not enough. Nothing here is written down anywhere but in the parts'
-//! words: a thread that stops in the middle leaves its permits taken, and stops nobody.
+//! What happens where the own part is not enough. Nothing here is written down anywhere but in the
+//! parts' words: a thread that stops in the middle leaves its permits taken, and stops nobody.
 
 use core::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::cell::Place;
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
-/// How often a request takes from several parts in vain before it is denied. Requests may stand in each
-/// other's way, and none of them must go on for ever.
+/// How often a request takes from several parts in vain before it is denied. Requests may stand in
+/// each other's way, and none of them must go on for ever.
 const ATTEMPTS: u32 = 4;
 
 /// How taking from several parts ended.
@@ -77,8 +77,8 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         }
     }
 
-    /// Takes `n` from a part that has as many: the own one, or of those that do the one that has most; of
-    /// several the first from home on. `None` if none does, or somebody else was faster.
+    /// Takes `n` from a part that has as many: the own one, or of those that do the one that has
+    /// most; of several the first from home on. `None` if none does, or somebody else was faster.
     #[inline(never)]
     fn take_from_one(&self, n: u64) -> Option<Granted> {
         let (mut most, mut there, mut distance) = (None, 0, 0);
@@ -155,8 +155,9 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         self.gather_from(0, n, None)
     }
 
-    /// Takes what is missing from the part so far from home and then from those after it: what each frame
-    /// took it puts back if the rest can't be had. Recursive, since there is nowhere to note it.
+    /// Takes what is missing from the part so far from home and then from those after it: what each
+    /// frame took it puts back if the rest can't be had. Recursive, since there is nowhere to note
+    /// it.
     fn gather_from(&self, distance: usize, missing: u64, so_far: Option<Granted>) -> Gathered {
         let Some((number, part)) = self.neighbour(distance) else {
             return Gathered::TooFew;

@@ -1,22 +1,23 @@
 //! How permits get into a log.
 //!
-//! 1. **Look.** The last claim must have been entered: whoever finds that it was not enters it. Then ticks
-//!    along the ring never fall, the place ahead holds the oldest permit, and `n` of them may be replaced if
-//!    the `n`-th oldest has expired.
-//! 2. **Claim.** The state goes on by `n` in one exchange: that is the decision, for all of them or none. It
-//!    fails if anybody has claimed since the look, and an entry changes only after its claim; so all that
-//!    was seen still holds.
-//! 3. **Enter.** The places that were claimed get the tick, in their order. The first exchange decides which
-//!    tick that is. Anybody can do it: who has claimed and stops stops nobody.
+//! 1. **Look.** The last claim must have been entered: whoever finds that it was not enters it.
+//!    Then ticks along the ring never fall, the place ahead holds the oldest permit, and `n` of
+//!    them may be replaced if the `n`-th oldest has expired.
+//! 2. **Claim.** The state goes on by `n` in one exchange: that is the decision, for all of them or
+//!    none. It fails if anybody has claimed since the look, and an entry changes only after its
+//!    claim; so all that was seen still holds.
+//! 3. **Enter.** The places that were claimed get the tick, in their order. The first exchange
+//!    decides which tick that is. Anybody can do it: who has claimed and stops stops nobody.
 //!
-//! A claim is entered at `max(now, the newest tick, the n-th oldest's expiry)`, where `now` is that of whoever
-//! enters it: of the claimer that is the tick at which it was admitted, and anybody else's is no less than
-//! the floor of the other two, which is all that the bound asks for. The claimer reports the tick that was
-//! entered, or, if its place has been claimed anew by the time it looks, that floor, which is no later.
+//! A claim is entered at `max(now, the newest tick, the n-th oldest's expiry)`, where `now` is that
+//! of whoever enters it: of the claimer that is the tick at which it was admitted, and anybody
+//! else's is no less than the floor of the other two, which is all that the bound asks for. The
+//! claimer reports the tick that was entered, or, if its place has been claimed anew by the time it
+//! looks, that floor, which is no later.
 //!
-//! **The bound.** Number all permits as they were claimed. The tick of the `i`-th is never below that of the
-//! one before it, and at least a period above that of the one a lap before. So of `n + 1` permits that follow
-//! each other the last is at least a period later than the first.
+//! **The bound.** Number all permits as they were claimed. The tick of the `i`-th is never below
+//! that of the one before it, and at least a period above that of the one a lap before. So of `n +
+//! 1` permits that follow each other the last is at least a period later than the first.
 
 use super::SlidingLog;
 use super::shape::{Place, tick_of, told};
@@ -36,9 +37,9 @@ pub(super) struct View {
 impl<C> SlidingLog<C> {
     #[inline(always)]
     pub(super) fn load(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `claim`: who sees a claim sees the entries of all
-        // claims before it. Relaxed, an entry could look as it did a lap ago, and its permit be had again.
-        // Models: log::
+        // ORDERING: Acquire. It pairs with the release in `claim`: who sees a claim sees the
+        // entries of all claims before it. Relaxed, an entry could look as it did a lap ago, and
+        // its permit be had again. Models: log::
         self.state.load(Ordering::Acquire)
     }
 
@@ -49,9 +50,9 @@ impl<C> SlidingLog<C> {
 
     #[inline(always)]
     fn read(&self, place: Place) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `enter`: an entry of a later lap shows that the
-        // state has gone on, and the state that is loaded after it does not look older. It also hands on the
-        // entries of that claim with the next one. Models: log::
+        // ORDERING: Acquire. It pairs with the release in `enter`: an entry of a later lap shows
+        // that the state has gone on, and the state that is loaded after it does not look older. It
+        // also hands on the entries of that claim with the next one. Models: log::
         self.entry(place)
             .map_or(0, |entry| entry.load(Ordering::Acquire))
     }
@@ -120,8 +121,8 @@ impl<C> SlidingLog<C> {
         self.load()
     }
 
-    /// Enters all `n` of this claim, some of which may be. `None` if the state is another one by now:
-    /// then all of them are. Else the tick at which they are.
+    /// Enters all `n` of this claim, some of which may be. `None` if the state is another one by
+    /// now: then all of them are. Else the tick at which they are.
     pub(super) fn enter_all(&self, state: u64, n: u64, tick: u64) -> Option<u64> {
         let mut tick = tick;
         for i in (1..=n).rev() {
@@ -179,16 +180,16 @@ impl<C> SlidingLog<C> {
             let place = self.shape.next(view.state);
             self.enter(place, self.read(place), view.now);
         }
-        // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the state is
-        // loaded again. Models: log::
+        // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the
+        // state is loaded again. Models: log::
         let exchanged =
             self.state
                 .compare_exchange(view.state, claimed, Ordering::Release, Ordering::Relaxed);
         exchanged.ok().map(|_| claimed)
     }
 
-    /// Claims one and enters it, in place of the oldest entry, which has expired. The tick at which it counts;
-    /// `None` if somebody has claimed since that look.
+    /// Claims one and enters it, in place of the oldest entry, which has expired. The tick at which
+    /// it counts; `None` if somebody has claimed since that look.
     #[inline(always)]
     pub(super) fn claim_one(&self, view: &View, oldest: u64) -> Option<u64> {
         let claimed = self.claim_of(view, 1)?;
@@ -199,8 +200,8 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// Claims `n` and enters them. `last` is the `n`-th oldest entry, and has expired. The tick at which they
-    /// count; `None` if somebody has claimed since that look.
+    /// Claims `n` and enters them. `last` is the `n`-th oldest entry, and has expired. The tick at
+    /// which they count; `None` if somebody has claimed since that look.
     pub(super) fn claim(&self, view: &View, n: u64, last: u64) -> Option<u64> {
         let claimed = self.claim_of(view, n)?;
         Some(self.entered(view, claimed, n, last))
@@ -212,7 +213,8 @@ impl<C> SlidingLog<C> {
         if let Some(tick) = self.enter_all(claimed, n, view.now) {
             return tick;
         }
-        // Somebody else has entered it. Its first place is not claimed anew before the log has gone round.
+        // Somebody else has entered it. Its first place is not claimed anew before the log has gone
+        // round.
         let entry = self.read(self.shape.behind(claimed, n));
         if self.shape.between(claimed, self.load()) <= self.shape.limit - n {
             return tick_of(entry);

@@ -1,4 +1,5 @@
-//! Bad input gets an error that names the field, or an answer; never a panic, nor more than the bound.
+//! Bad input gets an error that names the field, or an answer; never a panic, nor more than the
+//! bound.
 
 use std::time::Duration;
 
@@ -118,7 +119,8 @@ fn ticks() -> impl Iterator<Item = Tick> {
     around.into_iter().flatten().map(tick)
 }
 
-/// Every verb of every algorithm, with every count, at ticks that go forwards and back, on new keys and old ones.
+/// Every verb of every algorithm, with every count, at ticks that go forwards and back, on new keys
+/// and old ones.
 #[test]
 fn any_count_at_any_tick_is_answered() {
     for algorithm in every() {

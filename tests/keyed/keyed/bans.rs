@@ -1,5 +1,5 @@
-//! A banned key gets nothing until the tick that was said, whatever comes back or changes meanwhile, and then what it
-//! would get after a burst.
+//! A banned key gets nothing until the tick that was said, whatever comes back or changes
+//! meanwhile, and then what it would get after a burst.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! After many changes of the quota a word is carried over once: not by each denial, nor by each new key that looks at it.
+//! After many changes of the quota a word is carried over once: not by each denial, nor by each new
+//! key that looks at it.
 
 use std::cell::Cell;
 use std::rc::Rc;

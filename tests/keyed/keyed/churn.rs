@@ -1,5 +1,6 @@
-//! A table ten times too small: each key has what a limiter of its own gives, but for those that the policy evicts,
-//! denies or admits; it does so only when it must, to the key it says, and counts it.
+//! A table ten times too small: each key has what a limiter of its own gives, but for those that
+//! the policy evicts, denies or admits; it does so only when it must, to the key it says, and
+//! counts it.
 
 use std::time::Duration;
 
@@ -67,8 +68,8 @@ impl Churn {
         }
     }
 
-    /// Exactly one, and none is idle sooner. Where a bucket holds a part of a permit more than its burst, that is about
-    /// so: the part is not looked at.
+    /// Exactly one, and none is idle sooner. Where a bucket holds a part of a permit more than its
+    /// burst, that is about so: the part is not looked at.
     fn find_the_evicted(&mut self, busy: &[u64]) {
         let (now, of) = (self.now, &self.model.plans[0]);
         let gone = |key: &&u64| self.table.key(*key).at(now).is_idle();

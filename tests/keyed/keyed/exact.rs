@@ -1,5 +1,6 @@
-//! Where nothing overflows, every verb says of each key what its own word says, for every algorithm: also to callers that
-//! come late, through changes of quotas, in other plans, and when idle keys have left and come back.
+//! Where nothing overflows, every verb says of each key what its own word says, for every
+//! algorithm: also to callers that come late, through changes of quotas, in other plans, and when
+//! idle keys have left and come back.
 
 use tollgate::{
     AnyAlgorithm, Debt, Denied, FixedWindow, Gcra, GiveBack, Granted, Intervals, Keep, Keyed,
@@ -63,7 +64,8 @@ impl Run {
         };
     }
 
-    /// A caller's tick. Where few keys come, and so none leaves, some callers are up to two periods late.
+    /// A caller's tick. Where few keys come, and so none leaves, some callers are up to two periods
+    /// late.
     fn tick(&mut self) -> Tick {
         let behind = match self.keys == FEW && self.random.one_in(6) {
             true => self.random.below(2 * self.period),

@@ -1,5 +1,6 @@
-//! A flood of new keys, each of which comes once, gives no burst to a key that has spent all, nor to a banned one,
-//! whatever becomes of the new keys that find no room; and each key that leaves is counted.
+//! A flood of new keys, each of which comes once, gives no burst to a key that has spent all, nor
+//! to a banned one, whatever becomes of the new keys that find no room; and each key that leaves is
+//! counted.
 
 use std::time::Duration;
 
@@ -12,8 +13,9 @@ const SPENT: u64 = 50;
 const BURST: u64 = 100;
 const FLOOD: u64 = often(5_000);
 
-/// New keys come at ticks that are so far apart, while the spent ones ask now and then. Each of those gets what the
-/// bucket makes, and not one permit more. Returns how many new keys were granted one.
+/// New keys come at ticks that are so far apart, while the spent ones ask now and then. Each of
+/// those gets what the bucket makes, and not one permit more. Returns how many new keys were
+/// granted one.
 fn flood(gate: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
     for key in 0..SPENT {
         assert!(gate.try_acquire_n(&key, BURST).is_ok());
@@ -40,8 +42,8 @@ fn flood(gate: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64
     allowed
 }
 
-/// In a slow one, keys that asked once are idle long before their place is needed. Of windows all are idle at the same time,
-/// whatever was taken: keys that spent what there was stay to the last.
+/// In a slow one, keys that asked once are idle long before their place is needed. Of windows all
+/// are idle at the same time, whatever was taken: keys that spent what there was stay to the last.
 #[test]
 fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
     let (interval, never) = (600_000_000, u64::MAX);

@@ -1,5 +1,6 @@
-//! A decision that is interrupted, without threads: it has read and computed, and before it writes others decide on its
-//! key, take its place or change the quota; or it stops, and its claim holds a place until that is needed.
+//! A decision that is interrupted, without threads: it has read and computed, and before it writes
+//! others decide on its key, take its place or change the quota; or it stops, and its claim holds a
+//! place until that is needed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -31,8 +32,8 @@ fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
     }
 }
 
-/// One of two permits is taken; the decision on another has computed when this happens. Whether it is then granted, and
-/// what is left.
+/// One of two permits is taken; the decision on another has computed when this happens. Whether it
+/// is then granted, and what is left.
 #[test]
 fn a_decision_counts_with_those_that_came_between() {
     for (meanwhile, is_granted, left) in [
@@ -82,8 +83,8 @@ fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
     assert_eq!((key.refund(1), key.available()), (0, 0));
 }
 
-/// Where a new key's place is looked for, another place becomes free, and another caller brings the same key there: the
-/// key is in one slot only, and has one burst.
+/// Where a new key's place is looked for, another place becomes free, and another caller brings the
+/// same key there: the key is in one slot only, and has one burst.
 #[test]
 fn a_key_that_is_brought_in_meanwhile_is_there_once() {
     let (there, new) = in_sixteen_slots(17).split_at(16);

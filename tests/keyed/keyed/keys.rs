@@ -1,4 +1,5 @@
-//! Any key will do: those with odd hashes, those that are in each other's way, and those that panic.
+//! Any key will do: those with odd hashes, those that are in each other's way, and those that
+//! panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

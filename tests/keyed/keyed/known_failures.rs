@@ -28,7 +28,8 @@ fn a_request_above_the_burst_deletes_no_key() {
     }
 }
 
-/// governor: a key that came once stays until it is cleaned up, so that keys without end are memory without end.
+/// governor: a key that came once stays until it is cleaned up, so that keys without end are memory
+/// without end.
 #[test]
 fn keys_without_end_need_no_memory_and_no_cleaning_up() {
     let gate = table(bucket("10/s burst 2"));
@@ -42,8 +43,9 @@ fn keys_without_end_need_no_memory_and_no_cleaning_up() {
     assert_eq!((gate.slots(), gate.len() <= 2048), (2048, true));
 }
 
-/// limitador: check, then add: 1001 of 1000. Of keys that all threads know, and of keys that are new to all; by the
-/// shortest way, and by that which all take when the quota has been changed once.
+/// limitador: check, then add: 1001 of 1000. Of keys that all threads know, and of keys that are
+/// new to all; by the shortest way, and by that which all take when the quota has been changed
+/// once.
 #[test]
 fn threads_get_the_limit_of_each_key_and_not_one_more() {
     deadline("threads that ask for one key", || {
@@ -63,8 +65,8 @@ fn threads_get_the_limit_of_each_key_and_not_one_more() {
     });
 }
 
-/// Spring Cloud Gateway: a key's time to live was rounded down to 0 s, nothing was written, and so nothing was ever
-/// limited.
+/// Spring Cloud Gateway: a key's time to live was rounded down to 0 s, nothing was written, and so
+/// nothing was ever limited.
 #[test]
 fn keys_that_live_for_less_than_a_second_are_limited() {
     for (text, right) in [("gcra 1000/s burst 3", 3), ("fixed-window 7/10ms", 7)] {
@@ -78,7 +80,8 @@ fn keys_that_live_for_less_than_a_second_are_limited() {
     }
 }
 
-/// axum_gcra: N at first, N + 1 after idling; throttlecrab: 17 of 10 after it. Here the key may have left meanwhile.
+/// axum_gcra: N at first, N + 1 after idling; throttlecrab: 17 of 10 after it. Here the key may
+/// have left meanwhile.
 #[test]
 fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
     let gate = table(algorithm("gcra 10/s burst 10"));
@@ -98,8 +101,8 @@ fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
     assert!(stats.taken_over > 5_000 && stats.evicted == 0, "{stats:?}");
 }
 
-/// x/time/rate: an older caller moves the time back: 1000 grants where 110 are right. Here the key has left in between,
-/// and the older caller would find it fresh.
+/// x/time/rate: an older caller moves the time back: 1000 grants where 110 are right. Here the key
+/// has left in between, and the older caller would find it fresh.
 #[test]
 fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
     let gate = table(bucket("10/s burst 100"));
@@ -122,8 +125,8 @@ fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
     assert!(all(second(100)) + all(came) <= 10 * (1 + others / 1000));
 }
 
-/// ShenYu: a script that fails fails open, and everything is admitted. Here what can't be recorded is denied if so
-/// told, and counted.
+/// ShenYu: a script that fails fails open, and everything is admitted. Here what can't be recorded
+/// is denied if so told, and counted.
 #[test]
 fn what_can_not_be_recorded_is_not_admitted_unawares() {
     const KEYS: u64 = 3_000;

@@ -1,5 +1,5 @@
-//! A late caller that is refused at the tick at which others have been there leaves nothing in the table that would be
-//! granted to it at its own.
+//! A late caller that is refused at the tick at which others have been there leaves nothing in the
+//! table that would be granted to it at its own.
 
 use tollgate::Tick;
 
@@ -24,14 +24,15 @@ fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
         assert!(other.reserve_until(1, second(100)).is_ok());
     }
     assert_eq!(gate.stats_at(second(20)).taken_over, 1);
-    // Five wait until 12 already, and it has been idle since 15: from then on five more have to wait until 17.
+    // Five wait until 12 already, and it has been idle since 15: from then on five more have to
+    // wait until 17.
     assert!(at(10).reserve_until(5, second(16)).is_err());
     let again = at(10).reserve_until(5, second(30)).expect("a place");
     assert_eq!((again.at(), again.due()), (second(15), second(17)));
 }
 
-/// A caller that is far ahead finds keys idle; but since when they are is their own. Else all that come later are counted
-/// at its tick, and have nothing until then.
+/// A caller that is far ahead finds keys idle; but since when they are is their own. Else all that
+/// come later are counted at its tick, and have nothing until then.
 #[test]
 fn a_caller_that_is_ahead_takes_no_other_with_it() {
     for text in [

@@ -1,5 +1,6 @@
-//! The keyed table: each key is held to its limit as by a limiter of its own, whatever other keys and threads do, and
-//! whether it is in the table or has left it; what is allowed besides is caused by the policy alone, and counted.
+//! The keyed table: each key is held to its limit as by a limiter of its own, whatever other keys
+//! and threads do, and whether it is in the table or has left it; what is allowed besides is caused
+//! by the policy alone, and counted.
 
 mod bad_input;
 mod bans;

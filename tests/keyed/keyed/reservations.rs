@@ -83,8 +83,8 @@ fn reservations_of_a_key_are_those_of_a_limiter_for_it_alone() {
     }
 }
 
-/// Of a banned key nothing comes back, and no caller may wait for it: a ban that callers wait for would end later for each
-/// that does, also if it gives up.
+/// Of a banned key nothing comes back, and no caller may wait for it: a ban that callers wait for
+/// would end later for each that does, also if it gives up.
 #[test]
 fn no_caller_waits_for_the_end_of_a_ban() {
     deadline("a banned key that may not be waited for", || {

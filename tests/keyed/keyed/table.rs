@@ -31,8 +31,9 @@ fn fill(gate: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     all - keys.len()
 }
 
-/// New keys, which are numbers so far apart, until there are as many as there should be room for, none of them idle; and
-/// then others for half of them. How many in ten thousand of both find no room.
+/// New keys, which are numbers so far apart, until there are as many as there should be room for,
+/// none of them idle; and then others for half of them. How many in ten thousand of both find no
+/// room.
 fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
     let gate = seeded(capacity, seed);
     let mut there = (0..capacity as u64).map(|key| key * apart).collect();
@@ -69,8 +70,8 @@ fn fewer_than_one_new_key_in_two_hundred_finds_no_room() {
     }
 }
 
-/// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first pair of lines, or in
-/// both.
+/// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first
+/// pair of lines, or in both.
 #[test]
 fn keys_that_share_lines_under_one_seed_spread_under_another() {
     let places = |key: &u64| pairs(Seeded::new([3, 4]).hash_key(key));

@@ -1,5 +1,5 @@
-//! Threads on one table: whatever they do to hot keys and cold ones, what each key got is within its bound, and one burst
-//! more for each time that it was evicted, forgotten or reset.
+//! Threads on one table: whatever they do to hot keys and cold ones, what each key got is within
+//! its bound, and one burst more for each time that it was evicted, forgotten or reset.
 
 use std::sync::RwLock;
 use std::thread;
@@ -26,8 +26,8 @@ enum Mix {
 
 type Table = Keyed<AnyAlgorithm, ManualClock, Chosen>;
 
-/// One thread's turns: time goes on by a few nanoseconds in each, and this thread's idea of it is up to `skew` behind or
-/// ahead.
+/// One thread's turns: time goes on by a few nanoseconds in each, and this thread's idea of it is
+/// up to `skew` behind or ahead.
 fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) -> Vec<Log> {
     let mut logs = vec![Log::new(); keys.len()];
     let mut random = Random(seed);
@@ -91,8 +91,8 @@ const KINDS: [&str; 5] = [
     "intervals 9/500ns burst 20",
 ];
 
-/// Few keys, all of them hot, that are always there, and whatever is done to them; and many for a few slots, which are
-/// another key's all the time.
+/// Few keys, all of them hot, that are always there, and whatever is done to them; and many for a
+/// few slots, which are another key's all the time.
 #[test]
 fn keys_that_all_threads_ask_for_keep_their_bounds() {
     deadline("keys that are forgotten or leave as idle", || {
@@ -133,8 +133,8 @@ fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time()
     });
 }
 
-/// Single decisions, batches and views, by the shortest way and by the one that all take when the quota has been changed:
-/// each key gets exactly its burst, or all that was asked for.
+/// Single decisions, batches and views, by the shortest way and by the one that all take when the
+/// quota has been changed: each key gets exactly its burst, or all that was asked for.
 #[test]
 fn all_ways_together_give_each_key_its_burst_exactly() {
     // So few that all find room, in whatever order they come.
@@ -190,9 +190,10 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
     });
 }
 
-/// Threads take permits of these keys while the quota changes time and again: each interval has at most the largest burst
-/// and what the highest rate makes. Changes come between decisions, so that no tick is older than a change before it: else
-/// what the larger rate makes in the difference comes to that, as `Adjustable` says. (That they may cross is modelled.)
+/// Threads take permits of these keys while the quota changes time and again: each interval has at
+/// most the largest burst and what the highest rate makes. Changes come between decisions, so that
+/// no tick is older than a change before it: else what the larger rate makes in the difference
+/// comes to that, as `Adjustable` says. (That they may cross is modelled.)
 fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
     let quotas =
         quotas.map(|(interval, burst)| Quota::per(1, Duration::from_nanos(interval)).burst(burst));
@@ -229,7 +230,8 @@ fn keys_keep_their_bounds_while_quotas_change() {
     deadline("quotas that change", || {
         let keys: Vec<u64> = (0..4).map(mix).collect();
         while_quotas_change(&keys, [(10, 7), (25, 3), (10, 20), (70, 9)]);
-        // A key that is idle by a small burst, leaves and comes back has all of a larger one: so these are alike.
+        // A key that is idle by a small burst, leaves and comes back has all of a larger one: so
+        // these are alike.
         let alike = [(15, 20), (25, 20), (10, 20), (70, 20)];
         while_quotas_change(in_sixteen_slots(40), alike);
     });

@@ -1,6 +1,6 @@
-//! Keys as they come, ten times as many as there are slots, from callers some of which are late: what each key got, on the
-//! ticks at which it was counted, is within its bound, and one burst more for each time that it was evicted or admitted
-//! without room.
+//! Keys as they come, ten times as many as there are slots, from callers some of which are late:
+//! what each key got, on the ticks at which it was counted, is within its bound, and one burst more
+//! for each time that it was evicted or admitted without room.
 
 use tollgate::history::{History, Log};
 use tollgate::{KeyedStats, Overflow};

@@ -1,5 +1,5 @@
-//! Keys with algorithms of their own: what there was is carried over; they stay; and whatever threads do meanwhile, no
-//! permit comes from nowhere.
+//! Keys with algorithms of their own: what there was is carried over; they stay; and whatever
+//! threads do meanwhile, no permit comes from nowhere.
 
 use tollgate::{AnyAlgorithm, Denied, KeyedMap, NoClock, Overflow, TokenBucket};
 
@@ -54,8 +54,8 @@ fn they_stay_idle_or_not() {
     assert_eq!(map.key(&1).at(tick(1_000)).available(), 2);
 }
 
-/// A thread changes the algorithm again and again while others take, and looks for idle keys. At one tick there is
-/// what there was.
+/// A thread changes the algorithm again and again while others take, and looks for idle keys. At
+/// one tick there is what there was.
 #[test]
 fn no_permit_comes_from_nowhere() {
     const PERMITS: u64 = often(5_000);

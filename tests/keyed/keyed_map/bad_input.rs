@@ -1,4 +1,5 @@
-//! What can't be made is refused with the field's name, and what can't be granted is refused as a limiter does.
+//! What can't be made is refused with the field's name, and what can't be granted is refused as a
+//! limiter does.
 
 use tollgate::{ConfigError, Denied, KeyedMap, NoClock, Overflow, Tick};
 
@@ -50,8 +51,8 @@ fn ticks_at_both_ends_of_time() {
         let granted = map.try_acquire_n_at(&key, 2, tick(5)).expect("fresh");
         assert!(granted.at() < tick(1_000), "{granted:?}");
     }
-    // A caller at the end of time finds all idle; the others then count at the ticks at which they were, and
-    // not at the end of time.
+    // A caller at the end of time finds all idle; the others then count at the ticks at which they
+    // were, and not at the end of time.
     let _ = map.try_acquire_at(&30, Tick::MAX);
     assert!(map.stats().left > 0, "{map:?}");
     let granted = map.try_acquire_n_at(&40, 2, tick(6)).expect("fresh");

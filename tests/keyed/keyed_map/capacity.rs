@@ -1,11 +1,13 @@
-//! Never more keys than the capacity, whatever threads do; and what goes for a new key is what is nearest to idle.
+//! Never more keys than the capacity, whatever threads do; and what goes for a new key is what is
+//! nearest to idle.
 
 use tollgate::{KeyedMap, NoClock, Overflow, TokenBucket};
 
 use super::{bucket_of, map, of};
 use crate::support::{Random, deadline, often, on_threads, tick};
 
-/// Threads bring, remove, purge and look through keys, under each policy; one counts what is there all the time.
+/// Threads bring, remove, purge and look through keys, under each policy; one counts what is there
+/// all the time.
 #[test]
 fn never_more_under_threads() {
     const CAPACITY: usize = 40;

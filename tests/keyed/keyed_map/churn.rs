@@ -1,5 +1,6 @@
-//! The bound of each key while keys come and go all the time, on ticks that go forwards and back: exactly that of its
-//! algorithm, but for those that were evicted, each of which allows a burst more.
+//! The bound of each key while keys come and go all the time, on ticks that go forwards and back:
+//! exactly that of its algorithm, but for those that were evicted, each of which allows a burst
+//! more.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +21,8 @@ fn busy(map: &Map) -> BTreeSet<u64> {
     busy.map(|tracked| *tracked.key()).collect()
 }
 
-/// Ten times as many keys as there is room for, until those that were there have been replaced many times; a late tick
-/// now and then. What each key got.
+/// Ten times as many keys as there is room for, until those that were there have been replaced many
+/// times; a late tick now and then. What each key got.
 fn churned(map: &Map, seed: u64) -> Vec<Log> {
     let mut logs = vec![Log::new(); 10 * CAPACITY as usize];
     let (mut random, mut now) = (Random(seed), 1_000);

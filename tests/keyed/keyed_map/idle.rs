@@ -1,4 +1,5 @@
-//! Idle keys leave: a few with each key that comes, and when they are asked to. A late caller has no second burst.
+//! Idle keys leave: a few with each key that comes, and when they are asked to. A late caller has
+//! no second burst.
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use tollgate::{Denied, KeyedMap, NoClock, Quota, TokenBucket};
 use super::{map, of};
 use crate::support::{often, tick};
 
-/// As long as new keys come, those that are idle don't pile up; and one that is busy is looked at again and again, and
-/// stays.
+/// As long as new keys come, those that are idle don't pile up; and one that is busy is looked at
+/// again and again, and stays.
 #[test]
 fn the_map_stays_small() {
     let (map, clock) = map(1_000_000);
@@ -42,8 +43,8 @@ fn purging_makes_so_many_steps() {
     assert_eq!((map.purge_idle(100), map.len()), (25, 0));
 }
 
-/// Two permits at 100, and the key leaves at 120. A caller that then comes with an older tick is counted at 120: at
-/// 110 there was but one.
+/// Two permits at 100, and the key leaves at 120. A caller that then comes with an older tick is
+/// counted at 120: at 110 there was but one.
 #[test]
 fn a_late_tick_gets_no_second_burst() {
     let (map, _) = map(10);
@@ -74,7 +75,8 @@ fn new_keys_count_where_others_have_left() {
     assert_eq!(map.key(&3).at(tick(7)).available(), 2);
 }
 
-/// What begins with less begins when its key comes, and fills from then on, however often it is only refused.
+/// What begins with less begins when its key comes, and fills from then on, however often it is
+/// only refused.
 #[test]
 fn what_begins_with_less_begins() {
     let quota = Quota::per(1, Duration::from_nanos(10)).burst(3).initial(0);

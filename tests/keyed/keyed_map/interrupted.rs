@@ -1,5 +1,6 @@
-//! The late owner, without threads: a decision has read its key's word and computed, and before it writes others have
-//! the key leave, bring it in afresh and take all there is. It must then count with them.
+//! The late owner, without threads: a decision has read its key's word and computed, and before it
+//! writes others have the key leave, bring it in afresh and take all there is. It must then count
+//! with them.
 
 use std::rc::Rc;
 
@@ -9,8 +10,9 @@ use super::{bucket_of, of};
 use crate::support::hooks::{Call, Hooked, HookedKey, at_call, unhook};
 use crate::support::tick;
 
-/// Key 1 has taken one permit of two at 0; the decision on another has computed when this happens. Whether it is then
-/// granted; what is left, then and at 1000; and how often keys left, were removed and evicted.
+/// Key 1 has taken one permit of two at 0; the decision on another has computed when this happens.
+/// Whether it is then granted; what is left, then and at 1000; and how often keys left, were
+/// removed and evicted.
 #[test]
 fn a_decision_counts_with_those_that_came_between() {
     for (meanwhile, at, is_granted, left, gone) in [
@@ -69,8 +71,8 @@ fn a_key_that_is_used_meanwhile_is_asked_about_again() {
     assert_eq!((removed, asked, map.len()), (0, 2, 1));
 }
 
-/// Room is taken before the key is there, and not merely looked for: a key that comes in between, when the first one is
-/// cloned, finds none.
+/// Room is taken before the key is there, and not merely looked for: a key that comes in between,
+/// when the first one is cloned, finds none.
 #[test]
 fn the_last_room_is_taken_before_the_key_comes_in() {
     let map: KeyedMap<HookedKey, TokenBucket, NoClock> = of(bucket_of(2), 1);

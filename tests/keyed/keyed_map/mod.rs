@@ -1,5 +1,6 @@
-//! The map of keys: never more than its capacity, idle keys leave and get no second burst for it, however late a caller
-//! decides or whatever its tick is; and what a key's own code does wrong leaves the map whole.
+//! The map of keys: never more than its capacity, idle keys leave and get no second burst for it,
+//! however late a caller decides or whatever its tick is; and what a key's own code does wrong
+//! leaves the map whole.
 
 mod algorithms;
 mod bad_input;

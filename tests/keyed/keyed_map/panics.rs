@@ -1,5 +1,5 @@
-//! A key whose `Hash`, `Eq` or `clone` panics, an algorithm that does, a predicate that does: nothing is lost, no room
-//! leaks, and the map goes on.
+//! A key whose `Hash`, `Eq` or `clone` panics, an algorithm that does, a predicate that does:
+//! nothing is lost, no room leaks, and the map goes on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -82,7 +82,8 @@ fn the_map_stays_whole() {
                     panicked.push((call, name));
                 }
                 if call == Call::CarryOver && done.is_err() {
-                    // The word of a key whose change was broken off is what it was. And it can be made then.
+                    // The word of a key whose change was broken off is what it was. And it can be
+                    // made then.
                     assert_eq!(map.key(&Key(3)).at(tick(0)).available(), 1);
                     assert!(deed(&map));
                 }

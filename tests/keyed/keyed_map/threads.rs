@@ -1,5 +1,6 @@
-//! The late owner, on real threads: keys leave, are removed and evicted while others decide on them, and stop in the
-//! middle of it. What each key got keeps its bound; each removal allows a burst more.
+//! The late owner, on real threads: keys leave, are removed and evicted while others decide on
+//! them, and stop in the middle of it. What each key got keeps its bound; each removal allows a
+//! burst more.
 
 use std::thread;
 
@@ -19,7 +20,8 @@ type Map = KeyedMap<u64, Hooked, NoClock>;
 /// What a thread does beside deciding; whether it gave this key one burst more.
 type Aside = fn(&Map, u64, Tick) -> bool;
 
-/// Threads whose ticks are some ten apart decide, and do something else now and then, until each kind of event was seen.
+/// Threads whose ticks are some ten apart decide, and do something else now and then, until each
+/// kind of event was seen.
 fn keeps_the_bound(map: &Map, aside: Aside, enough: impl Fn() -> bool) {
     let ticks = AtomicU64::new(1_000);
     let mut all = Vec::new();
@@ -60,7 +62,8 @@ fn work(map: &Map, aside: Aside, ticks: &AtomicU64, seed: u64) -> Vec<Log> {
     logs
 }
 
-/// Nothing but idleness makes a key leave, and there is not room for all: the bound is the algorithm's own.
+/// Nothing but idleness makes a key leave, and there is not room for all: the bound is the
+/// algorithm's own.
 #[test]
 fn keys_that_leave_as_idle_keep_their_bounds() {
     deadline("keys that leave as idle", || {

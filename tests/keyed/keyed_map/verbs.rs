@@ -59,7 +59,8 @@ fn they_answer_as_a_limiter_does() {
     }
 }
 
-/// A grant of a key that has left, been removed or evicted is not given back to the one that came after it.
+/// A grant of a key that has left, been removed or evicted is not given back to the one that came
+/// after it.
 #[test]
 fn nothing_is_undone_that_was_granted_before() {
     let (map, _) = map(1);

@@ -12,7 +12,8 @@ pub(crate) fn of_each(logs: &[Vec<Log>]) -> Vec<History> {
     keys.map(of_key).collect()
 }
 
-/// Asserts that the keys got so many bursts more than their bounds at most, in all. Returns how many it were.
+/// Asserts that the keys got so many bursts more than their bounds at most, in all. Returns how
+/// many it were.
 pub(crate) fn bursts_more(histories: &[History], text: &str, at_most: u64) -> u64 {
     let (of, quota) = (algorithm(text), algorithm(text).quota());
     let bound = |bursts| match bursts {

@@ -1,4 +1,5 @@
-//! What a table should answer: each key has a word, and the algorithm changes it, one verb after the other.
+//! What a table should answer: each key has a word, and the algorithm changes it, one verb after
+//! the other.
 
 use std::collections::HashMap;
 use std::time::Duration;

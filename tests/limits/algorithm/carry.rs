@@ -163,8 +163,8 @@ fn a_rebased_word_stands_as_it_stood() {
                 is_same,
                 "{was:?} owes {owed}, {is:?} owes {owes}: {algorithm}"
             );
-            // Whatever is due is due: of a bucket a nanosecond later at most, else within the length
-            // of a window.
+            // Whatever is due is due: of a bucket a nanosecond later at most, else within the
+            // length of a window.
             let wait = |word, now: Tick| {
                 let due = algorithm.due(word, now, 1).expect("in time");
                 due.saturating_since(now)

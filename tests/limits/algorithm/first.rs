@@ -1,6 +1,6 @@
 //! A period that begins with the first permit taken: the fixed window that the first hit opens, and
-//! the greedy intervals. The period is divided into parts, and begins at one: what is counted in parts
-//! here is exact, and a part is `period / parts` nanoseconds, whole or not.
+//! the greedy intervals. The period is divided into parts, and begins at one: what is counted in
+//! parts here is exact, and a part is `period / parts` nanoseconds, whole or not.
 
 use crate::algorithm::grid;
 use crate::support::model::{Answers, Fraction, Model};
@@ -15,8 +15,8 @@ pub(crate) struct FirstHit {
     horizon: u64,
     /// How many come back at each end; all, if `None`.
     back: Option<u64>,
-    /// The end of the period that was current when something was last taken, in parts since tick 0, and
-    /// what was taken in it.
+    /// The end of the period that was current when something was last taken, in parts since tick 0,
+    /// and what was taken in it.
     end: u128,
     taken: u64,
     /// How often a period began with a first permit.
@@ -109,9 +109,9 @@ impl FirstHit {
     /// When a caller counts: now, unless the period in which something was last taken began later.
     fn counted_at(&self, time: u128) -> u128 {
         let begin = self.end.saturating_sub(self.parts);
-        // Whoever began it did so after the part before that: at its beginning, if that is a tick and
-        // the period before may have ended there, or any time before. Where some come back at a time, it
-        // may have begun by itself, when the one before ended.
+        // Whoever began it did so after the part before that: at its beginning, if that is a tick
+        // and the period before may have ended there, or any time before. Where some come back at a
+        // time, it may have begun by itself, when the one before ended.
         let is_tick = (begin * self.period).is_multiple_of(self.parts);
         let is_later = self.begin(time) < begin;
         if is_tick || is_later || self.back.is_some() {
@@ -175,8 +175,9 @@ impl Model for FirstHit {
         let ends = since.unwrap_or(0) / self.parts;
         let left = self.left(mark.taken, ends);
         if mark.begun != self.begun {
-            // All of it came back before a new period began. Where some was given back, the new one may
-            // have begun a whole number of periods later: the limiter takes it for the same then.
+            // All of it came back before a new period began. Where some was given back, the new one
+            // may have begun a whole number of periods later: the limiter takes it for the same
+            // then.
             let is_same = since.is_some_and(|since| since.is_multiple_of(self.parts));
             let is_told = !is_same || left == 0 || mark.mended == self.mended;
             return is_told.then_some(0);

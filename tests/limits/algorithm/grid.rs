@@ -39,8 +39,8 @@ impl Windows {
         index * self.period - self.since
     }
 
-    /// The last tick of the last window that is told, or of the last one that begins before the end of
-    /// time is near.
+    /// The last tick of the last window that is told, or of the last one that begins before the end
+    /// of time is near.
     pub(crate) fn horizon(&self) -> u64 {
         let last = self.start(self.first() + self.told) - 1;
         let most = i128::from(u64::MAX - 1) + self.start(self.first());
@@ -58,8 +58,8 @@ pub(crate) fn needed(period: u64) -> u128 {
     u128::from(FIFTY_YEARS / period) + 2
 }
 
-/// For windows with so many counts each: how wide a count is, and how many windows can be told. It is
-/// the widest that leaves 50 years of windows, where the last number is no window.
+/// For windows with so many counts each: how wide a count is, and how many windows can be told. It
+/// is the widest that leaves 50 years of windows, where the last number is no window.
 pub(crate) fn counts(period: u64, counts: u32) -> (u32, u128) {
     let told = |bits: u32| (1_u128 << (64 - counts * bits)) - 1;
     let bits = (1..=62 / counts)

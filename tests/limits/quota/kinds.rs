@@ -50,8 +50,8 @@ impl Kind {
         }
     }
 
-    /// The quota of which all permits are there at once, if that is what this is about; else one is,
-    /// so that it is not the burst which is too large.
+    /// The quota of which all permits are there at once, if that is what this is about; else one
+    /// is, so that it is not the burst which is too large.
     pub(super) fn plain(self, n: u64, period: Duration) -> Quota {
         let quota = Quota::per(n, period);
         if self.is_window() {

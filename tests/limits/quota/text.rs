@@ -77,8 +77,8 @@ pub(crate) fn is_read_back<T: Text>(value: &T) {
     assert_eq!(text.parse().as_ref(), Ok(value), "{text}");
 }
 
-/// Any text, words of the language in any order, a value that is read back, and one with a character
-/// too many, so many times.
+/// Any text, words of the language in any order, a value that is read back, and one with a
+/// character too many, so many times.
 pub(crate) fn check_any<T: Text>(
     times: u64,
     random: &mut Random,

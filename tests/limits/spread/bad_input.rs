@@ -145,8 +145,8 @@ fn a_small_limit_is_split_in_fewer_parts() {
     assert_eq!(gate.try_acquire_n(3).map(|granted| granted.n()), Ok(3));
 }
 
-/// A part that is not there is none, and neither is one of none or of too many. The only part of one
-/// is the whole.
+/// A part that is not there is none, and neither is one of none or of too many. The only part of
+/// one is the whole.
 #[test]
 fn a_part_that_is_not_there_is_none() {
     for algorithm in algorithms() {

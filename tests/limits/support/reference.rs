@@ -93,7 +93,8 @@ pub(crate) trait Reference: Debug {
     /// The next moment at which something ends.
     fn edge(&self, now: u64) -> u64;
 
-    /// The last tick that is told from later ones, where ticks beyond 50 years are answered exactly.
+    /// The last tick that is told from later ones, where ticks beyond 50 years are answered
+    /// exactly.
     fn horizon(&self) -> Option<u64>;
 
     /// Whether the limiter is to begin anew because the clock has gone back so far.
@@ -139,8 +140,8 @@ pub(crate) trait Reference: Debug {
     /// Where the grant stands that was just made.
     fn mark(&self, now: u64) -> Self::Mark;
 
-    /// Gives back what is still to be had of `n` permits granted there, and says how many; `None` if
-    /// that can't be known, and nothing was done.
+    /// Gives back what is still to be had of `n` permits granted there, and says how many; `None`
+    /// if that can't be known, and nothing was done.
     fn undo(&mut self, now: u64, n: u64, mark: Self::Mark) -> Option<Span>;
 
     fn refund(&mut self, now: u64, n: u64) -> Span;

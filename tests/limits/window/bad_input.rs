@@ -59,8 +59,8 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
     false
 }
 
-/// As many as it says fit a window of this length and one more does not, and these fit a window of the
-/// length that it says and none that is shorter.
+/// As many as it says fit a window of this length and one more does not, and these fit a window of
+/// the length that it says and none that is shorter.
 fn limit_too_large(quota: Quota, slots: usize, error: ConfigError) {
     let ConfigError::LimitTooLarge {
         n,

@@ -1,5 +1,5 @@
-//! What went wrong in the slots, logs and shards of other rate limiters, each as a test that it does
-//! not go wrong here.
+//! What went wrong in the slots, logs and shards of other rate limiters, each as a test that it
+//! does not go wrong here.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -49,11 +49,11 @@ fn count(gate: &AnyGate, tries: u64, now: Tick) -> u64 {
     granted.count() as u64
 }
 
-/// Sentinel: a slot of the LeapArray is checked and added to separately, so that threads together get
-/// more than the limit; and made new by whichever comes first, so that counts of the old window were
-/// lost or were counted in the new one. Here every window of ten slots has its limit and no more, by
-/// the ticks at which permits were counted, while threads whose times differ go from one slot to the
-/// next.
+/// Sentinel: a slot of the LeapArray is checked and added to separately, so that threads together
+/// get more than the limit; and made new by whichever comes first, so that counts of the old window
+/// were lost or were counted in the new one. Here every window of ten slots has its limit and no
+/// more, by the ticks at which permits were counted, while threads whose times differ go from one
+/// slot to the next.
 #[test]
 fn every_window_of_slots_has_its_limit_while_threads_roll_over() {
     let slot = SECOND / 10;
@@ -121,8 +121,8 @@ fn what_is_there_can_be_had() {
     }
 }
 
-/// pyrate-limiter: an interval of its log is closed at both ends, so that a limit of one a second lets
-/// one pass every 1001 milliseconds; and a caller that is told to wait 1000 is refused then.
+/// pyrate-limiter: an interval of its log is closed at both ends, so that a limit of one a second
+/// lets one pass every 1001 milliseconds; and a caller that is told to wait 1000 is refused then.
 #[test]
 fn one_a_second_is_one_a_second() {
     for gate in sliding(Quota::per_second(1)) {
@@ -135,8 +135,8 @@ fn one_a_second_is_one_a_second() {
     }
 }
 
-/// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count what they refuse, so
-/// that a caller that goes on asking is never let in again.
+/// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count what they refuse,
+/// so that a caller that goes on asking is never let in again.
 #[test]
 fn what_is_refused_does_not_count() {
     let mut gates = Vec::from(sliding(Quota::per_second(10)));

@@ -1,6 +1,6 @@
 //! Windows that need more memory than a word, one thread at a time: they answer exactly what their
-//! definitions say. Random verbs at random ticks, and every returned value, are compared with models
-//! that remember what was taken when.
+//! definitions say. Random verbs at random ticks, and every returned value, are compared with
+//! models that remember what was taken when.
 
 mod bad_input;
 mod known_failures;

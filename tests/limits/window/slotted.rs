@@ -26,8 +26,8 @@ struct Slotted {
     taken: BTreeMap<u128, u64>,
 }
 
-/// How wide a count is and how many slots can be told: the widest that leaves the slots of 50 years, of
-/// which the first and the last are cut, and those of two windows.
+/// How wide a count is and how many slots can be told: the widest that leaves the slots of 50
+/// years, of which the first and the last are cut, and those of two windows.
 fn budget(slot: u64, slots: u64) -> (u32, u128) {
     let needed = u128::from(FIFTY_YEARS / slot) + 2;
     let told = |bits: u32| (1_u128 << (63 - bits)) - 1 - 2 * u128::from(slots);
@@ -54,7 +54,8 @@ impl Slotted {
         self.most - self.limit
     }
 
-    /// The slot in which a caller is counted: the caller's own, or a later one that another caller began.
+    /// The slot in which a caller is counted: the caller's own, or a later one that another caller
+    /// began.
     fn slot_at(&self, time: u128) -> u128 {
         let own = time / u128::from(self.slot);
         self.taken

@@ -8,8 +8,8 @@ use crate::comparison::TIE;
 use crate::format::{Fields, Malformed};
 use crate::gate::{Answer, Gate};
 
-/// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double is
-/// the simplest fraction that rounds to it; [`Malformed`] if it is no simple fraction.
+/// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double
+/// is the simplest fraction that rounds to it; [`Malformed`] if it is no simple fraction.
 pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
     let (rate, capacity) = (config.f64("rate")?, config.u64("capacity")?);
     for seconds in 1..=1000_u32 {

@@ -1,8 +1,8 @@
 //! Replays recorded calls, compares every answer, and lets no difference pass that has no name.
 //!
-//! A difference without a class, or in a direction that its class does not have, is a failure. So are
-//! a line that can't be read, a result that was not compared, and a trace with fewer or more ops than
-//! its header says.
+//! A difference without a class, or in a direction that its class does not have, is a failure. So
+//! are a line that can't be read, a result that was not compared, and a trace with fewer or more
+//! ops than its header says.
 
 use std::fs;
 use std::io;
@@ -17,14 +17,15 @@ pub trait Source {
     /// Whether this is the source of the trace.
     fn knows(&self, header: &Header) -> bool;
 
-    /// Our limiter, fresh, configured as the header says; [`Malformed`] if there is no such limiter.
+    /// Our limiter, fresh, configured as the header says; [`Malformed`] if there is no such
+    /// limiter.
     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed>;
 }
 
 /// One trace on our limiter.
 pub trait Replay {
-    /// Makes the recorded call, and pairs all of its recorded results with our answers. [`Malformed`]
-    /// if there is no such call.
+    /// Makes the recorded call, and pairs all of its recorded results with our answers.
+    /// [`Malformed`] if there is no such call.
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed>;
 
     /// The class to which a field's difference belongs, if we differ on purpose: it must be told
@@ -42,8 +43,8 @@ pub trait Replay {
     }
 }
 
-/// Runs every trace file in a folder (not in folders below it), in the order of their names. A folder
-/// that can't be read, or has no trace file, is an error.
+/// Runs every trace file in a folder (not in folders below it), in the order of their names. A
+/// folder that can't be read, or has no trace file, is an error.
 pub fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -71,8 +71,8 @@ fn exactly_what_is_there_is_granted_by_each_algorithm() {
     });
 }
 
-/// Half of the threads are before the edge of a window, half after it; the window before is full. No
-/// matter which comes first: those before it are counted in the new one, or denied.
+/// Half of the threads are before the edge of a window, half after it; the window before is full.
+/// No matter which comes first: those before it are counted in the new one, or denied.
 #[test]
 fn a_new_window_is_entered_once() {
     deadline("threads that enter a window", || {

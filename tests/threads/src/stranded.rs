@@ -142,8 +142,8 @@ fn of_requests_for_several_by_many_threads() {
     });
 }
 
-/// Half of the threads by leases, half without: what they draw at a tick is all but what is lent; and
-/// what full leases held when the tick came is there besides.
+/// Half of the threads by leases, half without: what they draw at a tick is all but what is lent;
+/// and what full leases held when the tick came is there besides.
 fn with_leases(gate: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u64 {
     let wanted = gate.total().div_ceil(2);
     let mut leases: Vec<_> = (0..THREADS)

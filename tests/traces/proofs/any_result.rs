@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::Cut;
 use crate::OWN_COPY;
 
-/// Every result of some ops of every trace, one by one. Either the run fails, or the change shows in
-/// the differences on purpose; and of every file each kind of result, either way, fails somewhere
-/// at the op that was changed.
+/// Every result of some ops of every trace, one by one. Either the run fails, or the change shows
+/// in the differences on purpose; and of every file each kind of result, either way, fails
+/// somewhere at the op that was changed.
 #[test]
 fn no_changed_result_goes_unseen() {
     let (mut changed, mut failed) = (0, 0);

@@ -1,5 +1,5 @@
-//! Every difference on purpose: its name, and the directions in which it may show. docs/TRACES.md has
-//! the conditions.
+//! Every difference on purpose: its name, and the directions in which it may show. docs/TRACES.md
+//! has the conditions.
 
 use tollgate_replay::{Class, Direction};
 

@@ -1,5 +1,5 @@
-//! What the windows that are opened by their first hit have in common: a [`FixedWindow`] that counts
-//! what it refuses, as they do.
+//! What the windows that are opened by their first hit have in common: a [`FixedWindow`] that
+//! counts what it refuses, as they do.
 //!
 //! Theirs count refused hits too: that is a charge of ours. What a charge says that it could not
 //! record is kept here, so that their count can be told from ours exactly.

@@ -1,5 +1,5 @@
-//! What rate-limiter-flexible has counted, from what it was asked: the condition under which one of its
-//! answers may differ from ours is that it is the answer of this.
+//! What rate-limiter-flexible has counted, from what it was asked: the condition under which one of
+//! its answers may differ from ours is that it is the answer of this.
 
 use std::time::Duration;
 
@@ -114,8 +114,9 @@ impl Theirs {
             && theirs.flag("first")? == first)
     }
 
-    /// What is left of the window by what is left of the hits and two, or so many shares of the window
-    /// as hits were taken if that would be less than one share; even if that is less than nothing.
+    /// What is left of the window by what is left of the hits and two, or so many shares of the
+    /// window as hits were taken if that would be less than one share; even if that is less than
+    /// nothing.
     fn share(&self, left_ms: i64, remaining: i64, consumed: i64) -> i64 {
         let share = (self.duration.as_millis() as u64).div_ceil(self.points) as i64;
         let delay = (left_ms as u64).div_ceil(remaining as u64 + 2) as i64;

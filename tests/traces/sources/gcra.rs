@@ -2,8 +2,8 @@
 //! which is our argument.
 //!
 //! Of governor nothing else is translated, and nothing differs. throttled's capacity is one above
-//! `max_burst`. It says -1 where there is no wait. Its TAT is null before the first admission; one in
-//! the past means a full limiter, and so is compared as the time to full.
+//! `max_burst`. It says -1 where there is no wait. Its TAT is null before the first admission; one
+//! in the past means a full limiter, and so is compared as the time to full.
 
 use std::time::Duration;
 

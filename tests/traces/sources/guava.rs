@@ -1,8 +1,8 @@
-//! Guava's `SmoothBursty` and `SmoothWarmingUp`, microseconds and doubles: ours in whole microseconds, which cut
-//! off each part of a cost as they do.
+//! Guava's `SmoothBursty` and `SmoothWarmingUp`, microseconds and doubles: ours in whole
+//! microseconds, which cut off each part of a cost as they do.
 //!
-//! Every value is compared as it is, the next turn to the microsecond and the stored permits as doubles: there is
-//! no tie, and nothing is ever taken over but for the one defect that is a class.
+//! Every value is compared as it is, the next turn to the microsecond and the stored permits as
+//! doubles: there is no tie, and nothing is ever taken over but for the one defect that is a class.
 
 use std::time::Duration;
 
@@ -164,8 +164,8 @@ impl Replay for Trace {
         (fits && !["get_rate", "max"].contains(&field)).then_some(&FREE_FOR_EVER)
     }
 
-    /// Where the rate is set what is stored is a number again, and they limit until they next are idle: so we go
-    /// on from the same turn. Until then we go on from ours.
+    /// Where the rate is set what is stored is a number again, and they limit until they next are
+    /// idle: so we go on from the same turn. Until then we go on from ours.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         if op.name != "set_rate" {
             return Ok(false);

@@ -1,9 +1,9 @@
-//! The fixed window of limits (PyPI), microseconds: a [`FixedWindow`](tollgate::FixedWindow) that is
-//! opened by the first hit.
+//! The fixed window of limits (PyPI), microseconds: a [`FixedWindow`](tollgate::FixedWindow) that
+//! is opened by the first hit.
 //!
 //! A hit that it refuses it counts all the same. `reset` is the window's end, or now if there is
-//! none, cut off to microseconds here; its time is a double, a quarter of a microsecond at most beside
-//! it.
+//! none, cut off to microseconds here; its time is a double, a quarter of a microsecond at most
+//! beside it.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! The moving window of limits (PyPI), microseconds: a [`SlidingLog`](tollgate::SlidingLog).
 //!
 //! It has two windows: a hit is refused for what is a window old or younger, and all that it prints
-//! (`in_window`, `remaining`, `reset`, and the answer to a test) is of what is younger. Ours is the second.
-//! What is in the window and what remains is compared as it was before the call, so that both can be seen to
-//! have been in one state when they decide differently.
+//! (`in_window`, `remaining`, `reset`, and the answer to a test) is of what is younger. Ours is the
+//! second. What is in the window and what remains is compared as it was before the call, so that
+//! both can be seen to have been in one state when they decide differently.
 
 use std::time::Duration;
 

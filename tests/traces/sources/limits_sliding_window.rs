@@ -2,13 +2,13 @@
 //! [`SlidingWindow`] that is rounded down.
 //!
 //! What it counts it prints as it was before the call: the window before, the current one, and the
-//! estimate, of which it compares the whole permits. We say the same by the level: at the beginning of
-//! the window both counts weigh fully, and at the beginning of the next one the current count alone.
-//! So that the first window has a beginning, our ticks start a window before the recorded times.
-//! `reset` is when the estimate falls to the next whole permit, to the nearest microsecond.
+//! estimate, of which it compares the whole permits. We say the same by the level: at the beginning
+//! of the window both counts weigh fully, and at the beginning of the next one the current count
+//! alone. So that the first window has a beginning, our ticks start a window before the recorded
+//! times. `reset` is when the estimate falls to the next whole permit, to the nearest microsecond.
 //!
-//! Its time is a double, of a quarter of a microsecond. Where that decides, it was recorded what exact
-//! arithmetic would: that is our decision.
+//! Its time is a double, of a quarter of a microsecond. Where that decides, it was recorded what
+//! exact arithmetic would: that is our decision.
 
 use std::time::Duration;
 

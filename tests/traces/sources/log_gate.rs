@@ -1,7 +1,7 @@
 //! Our [`SlidingLog`] as the adapters use it.
 //!
-//! Nothing can be given back to a log. What another rate refused, or what the recorded limiter decided
-//! otherwise, is taken out by making the log anew from what was granted.
+//! Nothing can be given back to a log. What another rate refused, or what the recorded limiter
+//! decided otherwise, is taken out by making the log anew from what was granted.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -93,8 +93,8 @@ impl LogGate {
         self.hold(entries)
     }
 
-    /// Makes it a log in which these were granted, one after the other; [`Malformed`] if that would be
-    /// more than it grants.
+    /// Makes it a log in which these were granted, one after the other; [`Malformed`] if that would
+    /// be more than it grants.
     pub(super) fn hold(&self, entries: Entries) -> Result<(), Malformed> {
         let (now, quota) = (self.log.borrow().now(), self.log.borrow().quota());
         let log = made(quota)?;

@@ -1,14 +1,14 @@
 //! nginx's limit_req, milliseconds and thousandths of a request: a [`LeakyBucket::queue`].
 //!
-//! `rate` requests, cut off to thousandths a second, are our quota. It counts what waits besides the
-//! request that is served, so our burst is one more, and its excess is what was in our bucket before
-//! the call. It prints the excess in thousandths, a part of one counted whole, and the delay in
-//! milliseconds, cut off. Several limits are several queues: a request is admitted if all admit it,
-//! else what the first ones granted is given back; the greatest delay counts.
+//! `rate` requests, cut off to thousandths a second, are our quota. It counts what waits besides
+//! the request that is served, so our burst is one more, and its excess is what was in our bucket
+//! before the call. It prints the excess in thousandths, a part of one counted whole, and the delay
+//! in milliseconds, cut off. Several limits are several queues: a request is admitted if all admit
+//! it, else what the first ones granted is given back; the greatest delay counts.
 //!
-//! In real time the limiter's own clock is `t_lim`. What else was recorded there are times that others
-//! measured, which must fit: the log's arrival is a millisecond from the limiter's at most, the client
-//! sent before that, and nobody who was told to wait was done earlier.
+//! In real time the limiter's own clock is `t_lim`. What else was recorded there are times that
+//! others measured, which must fit: the log's arrival is a millisecond from the limiter's at most,
+//! the client sent before that, and nobody who was told to wait was done earlier.
 
 use std::time::Duration;
 

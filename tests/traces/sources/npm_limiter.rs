@@ -1,8 +1,8 @@
 //! The token bucket of limiter (npm), microseconds and doubles: it starts empty.
 //!
-//! A call for more than it holds is refused before the bucket is filled up to the time of the call, and prints
-//! the content of the call before; so the content is compared at the time at which it was filled up last. A
-//! wait is rounded up to milliseconds.
+//! A call for more than it holds is refused before the bucket is filled up to the time of the call,
+//! and prints the content of the call before; so the content is compared at the time at which it
+//! was filled up last. A wait is rounded up to milliseconds.
 
 use std::time::Duration;
 

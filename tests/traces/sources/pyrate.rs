@@ -2,15 +2,17 @@
 //! [`FixedWindow`]) and its sliding log (a [`SlidingLog`](tollgate::SlidingLog)).
 //!
 //! Several rates are several limiters: a call is admitted if all admit it, else what the first ones
-//! granted is given back; `failing` is the first that refused. Waits are rounded up to milliseconds.
+//! granted is given back; `failing` is the first that refused. Waits are rounded up to
+//! milliseconds.
 //!
-//! The GCRA's interval is rounded up to whole microseconds, which is our argument. A TAT that is null
-//! or in the past means a full limiter, and so is compared as the time to full.
+//! The GCRA's interval is rounded up to whole microseconds, which is our argument. A TAT that is
+//! null or in the past means a full limiter, and so is compared as the time to full.
 //!
-//! The others keep a log of what they admitted, of which `stored` is the length, and from which a leak
-//! removes what no window counts any more: all but what the longest counts. The log here is what we
-//! granted. Of the sliding log an interval is closed at both its ends: what is a second old still counts
-//! in a second. In its whole milliseconds that is a window of 1001 of them, which is our argument.
+//! The others keep a log of what they admitted, of which `stored` is the length, and from which a
+//! leak removes what no window counts any more: all but what the longest counts. The log here is
+//! what we granted. Of the sliding log an interval is closed at both its ends: what is a second old
+//! still counts in a second. In its whole milliseconds that is a window of 1001 of them, which is
+//! our argument.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Two token bucket scripts on redis, whole seconds and doubles: Spring Cloud Gateway's and ShenYu's.
+//! Two token bucket scripts on redis, whole seconds and doubles: Spring Cloud Gateway's and
+//! ShenYu's.
 //!
 //! Their variants say where the time comes from, which is the same time; only `backwards` matters.
 

@@ -1,7 +1,7 @@
 //! ShenYu's concurrent limit on redis, a set of ids: a [`Concurrency`], and a guard for each id.
 //!
-//! `count` is how many there are with this one, or without it if it is refused; `zcard_after` is what is in the
-//! set at the end. There is no time in it.
+//! `count` is how many there are with this one, or without it if it is refused; `zcard_after` is
+//! what is in the set at the end. There is no time in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! ShenYu's leaky bucket script on redis, whole seconds and doubles: a [`LeakyBucket::meter`].
 //!
-//! It answers with the level that there would be with the request, cut off to whole permits, whether
-//! it was admitted or not. What it stores is what the last admitted call left, and at which second;
-//! nothing, if that has run out and its key has expired. Of the variants only `backwards` matters.
+//! It answers with the level that there would be with the request, cut off to whole permits,
+//! whether it was admitted or not. What it stores is what the last admitted call left, and at which
+//! second; nothing, if that has run out and its key has expired. Of the variants only `backwards`
+//! matters.
 
 use tollgate::LeakyBucket;
 use tollgate_replay::{Class, Comparison, Gate, Header, Malformed, Op, Replay, TIE as NEAR, quota};

@@ -1,9 +1,10 @@
 //! ShenYu's sliding window script on redis, whole seconds: a [`SlidingLog`](tollgate::SlidingLog).
 //!
-//! It counts what is in its set before it removes what has left the window, so `remain_before` is of the
-//! last call's window; `zcard_after` is what is in the set at the end. What was kept is compared as it was
-//! before the call, so that both can be seen to have been in one state when they decide differently. In the
-//! variant `virtual` the set is gone when no call came for a window, in `frozen` it stays.
+//! It counts what is in its set before it removes what has left the window, so `remain_before` is
+//! of the last call's window; `zcard_after` is what is in the set at the end. What was kept is
+//! compared as it was before the call, so that both can be seen to have been in one state when they
+//! decide differently. In the variant `virtual` the set is gone when no call came for a window, in
+//! `frozen` it stays.
 
 use std::time::Duration;
 

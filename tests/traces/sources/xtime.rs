@@ -1,11 +1,12 @@
 //! golang.org/x/time/rate: the token bucket of which tokens can be reserved, nanoseconds.
 //!
-//! `allow_n` is `try_acquire_n`, `reserve_n` and `reserve_within` are `reserve_until`, `cancel` is `cancel` of all
-//! that was reserved. A new limit or burst is a new quota to which the word is carried over. The level is compared
-//! as it was before the call. A wait without an end is "Inf" there, and so is that of a call which is refused.
+//! `allow_n` is `try_acquire_n`, `reserve_n` and `reserve_within` are `reserve_until`, `cancel` is
+//! `cancel` of all that was reserved. A new limit or burst is a new quota to which the word is
+//! carried over. The level is compared as it was before the call. A wait without an end is "Inf"
+//! there, and so is that of a call which is refused.
 //!
-//! What it gets wrong is in [`xtime_theirs`](super::xtime_theirs), which only the conditions of classes ask: of
-//! every call that differs, all that was recorded must be what it says.
+//! What it gets wrong is in [`xtime_theirs`](super::xtime_theirs), which only the conditions of
+//! classes ask: of every call that differs, all that was recorded must be what it says.
 
 use tollgate::{Denied, Granted, Tick};
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay, TIE, before, in_nanos};
@@ -137,7 +138,8 @@ impl Replay for XTrace {
         }
     }
 
-    /// Where the levels after the call differ by more than roundings, or we refused what they admitted.
+    /// Where the levels after the call differ by more than roundings, or we refused what they
+    /// admitted.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let Some(last) = self.last.take() else {
             return Ok(false);

@@ -1,4 +1,5 @@
-//! Our token bucket as the adapter of x/time/rate uses it: on a word of its own, so that the quota can change.
+//! Our token bucket as the adapter of x/time/rate uses it: on a word of its own, so that the quota
+//! can change.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +18,8 @@ pub(super) struct Bucket {
     held: BTreeMap<u64, Held>,
 }
 
-/// A reservation. Where it stands in the word is known as long as the quota is the one with which it was made.
+/// A reservation. Where it stands in the word is known as long as the quota is the one with which
+/// it was made.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     pub(super) granted: Granted,
@@ -87,14 +89,15 @@ impl Bucket {
         self.rate / 1e9
     }
 
-    /// How long it takes to make so many permits, in tenths of a millisecond: of these a millionth, the least
-    /// difference that counts, is a tenth of a nanosecond.
+    /// How long it takes to make so many permits, in tenths of a millisecond: of these a millionth,
+    /// the least difference that counts, is a tenth of a nanosecond.
     pub(super) fn as_time(&self, tokens: f64) -> f64 {
         tokens / self.rate * 1e4
     }
 
-    /// Whether levels are rounded, by a nanosecond's worth at most: where the rate is not one of at most 11 permits in
-    /// a whole number of nanoseconds, and where it took over a level that lies between its units.
+    /// Whether levels are rounded, by a nanosecond's worth at most: where the rate is not one of at
+    /// most 11 permits in a whole number of nanoseconds, and where it took over a level that lies
+    /// between its units.
     pub(super) fn rounds(&self) -> bool {
         let quota = self.algorithm.quota();
         let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
@@ -181,8 +184,8 @@ impl Bucket {
         }
     }
 
-    /// Makes it hold so many tokens, or by less than a unit fewer. The marks of the reservations that stand above
-    /// `above` move with the word.
+    /// Makes it hold so many tokens, or by less than a unit fewer. The marks of the reservations
+    /// that stand above `above` move with the word.
     pub(super) fn hold(&mut self, t: Tick, tokens: f64, above: u64) {
         let (mut low, mut high) = (0, u64::MAX - 1);
         while low < high {
@@ -205,8 +208,8 @@ impl Bucket {
     }
 }
 
-/// The quota of a rate in tokens a second: the first fraction, of those that come ever nearer, that is the double.
-/// What a `Quota` can't hold is the largest that it can.
+/// The quota of a rate in tokens a second: the first fraction, of those that come ever nearer, that
+/// is the double. What a `Quota` can't hold is the largest that it can.
 fn quota(limit: f64, burst: u64) -> Quota {
     let (n, period_ns) = fraction(limit);
     Quota::per(n, Duration::from_nanos(period_ns)).burst(burst)

@@ -1,7 +1,9 @@
-//! What x/time/rate itself answers, from its documents and its source, in its own doubles and whole nanoseconds.
+//! What x/time/rate itself answers, from its documents and its source, in its own doubles and whole
+//! nanoseconds.
 //!
-//! Only conditions of classes ask it: a difference is a class where what was recorded is this, the last bit of a
-//! double aside, and a failure elsewhere. Our answers come from no other place than our limiter.
+//! Only conditions of classes ask it: a difference is a class where what was recorded is this, the
+//! last bit of a double aside, and a failure elsewhere. Our answers come from no other place than
+//! our limiter.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,8 @@ const LONG_AGO: i128 = -(1 << 80);
 pub(super) struct Said {
     /// Whether it admits the call.
     pub(super) ok: bool,
-    /// How long the caller must wait; nothing where it refuses, [`Said::NEVER`] where that never ends.
+    /// How long the caller must wait; nothing where it refuses, [`Said::NEVER`] where that never
+    /// ends.
     pub(super) delay: Option<i128>,
     /// The tokens after the call.
     pub(super) tokens: f64,
@@ -103,8 +106,8 @@ impl Theirs {
         }
     }
 
-    /// How long it takes to make so many tokens: cut to whole nanoseconds. What does not fit is the longest
-    /// time, or, in 0.3.0, far in the past.
+    /// How long it takes to make so many tokens: cut to whole nanoseconds. What does not fit is the
+    /// longest time, or, in 0.3.0, far in the past.
     fn time_of(&self, tokens: f64, limit: f64) -> i128 {
         let ns = (tokens / limit) * 1e9;
         if limit <= 0.0 {
@@ -143,8 +146,8 @@ impl Theirs {
         (ok, wait, n as f64)
     }
 
-    /// Gives back what was not reserved after it, if it is not past its time: how much that is, were there room
-    /// for it.
+    /// Gives back what was not reserved after it, if it is not past its time: how much that is,
+    /// were there room for it.
     pub(super) fn cancel(&mut self, t: i128, id: u64) -> f64 {
         let reserved = self
             .reserved

@@ -1,5 +1,6 @@
-//! The limits of x/time/rate of which there is no bucket here: nothing a second, one in centuries, without an
-//! end, and a burst of nothing. Our constructor says so, and what was recorded is what they say.
+//! The limits of x/time/rate of which there is no bucket here: nothing a second, one in centuries,
+//! without an end, and a burst of nothing. Our constructor says so, and what was recorded is what
+//! they say.
 
 use tollgate::ConfigError;
 use tollgate_replay::{Class, Comparison, Malformed, Op, Replay, Value};

@@ -1,5 +1,6 @@
 //! Quotas that change in use: after a change there is what its [`Keep`] says. A refused quota
-//! changes nothing. No decision mixes two quotas, and each quota keeps its bound, whatever threads do.
+//! changes nothing. No decision mixes two quotas, and each quota keeps its bound, whatever threads
+//! do.
 
 mod kept;
 mod model;

@@ -1,6 +1,6 @@
-//! `tollgate bench --report` writes a page that is well-formed, has every contestant and percentile in
-//! its pictures and tables, says what it was measured on, needs nothing but itself, and can be read by
-//! everybody.
+//! `tollgate bench --report` writes a page that is well-formed, has every contestant and percentile
+//! in its pictures and tables, says what it was measured on, needs nothing but itself, and can be
+//! read by everybody.
 
 mod pictures;
 mod readable;

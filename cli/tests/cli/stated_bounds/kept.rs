@@ -33,8 +33,8 @@ const STATED: [(&str, &str, &str, Promise); 14] = [
     ("leaky-queue", BUCKETS, "free 5", Departures(5)),
 ];
 
-/// Runs each with each quota, with ticks that are equal and that differ, and looks at every interval.
-/// Nor would the check overlook a single permit more.
+/// Runs each with each quota, with ticks that are equal and that differ, and looks at every
+/// interval. Nor would the check overlook a single permit more.
 #[test]
 fn no_interval_holds_more_than_is_stated() {
     for (name, quotas, options, promise) in STATED {

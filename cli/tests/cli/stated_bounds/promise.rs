@@ -9,8 +9,8 @@ pub(super) enum Promise {
     Steady,
     /// `n * (1 + ceil(length / period))`
     Windows,
-    /// `n * (2 + floor(length / period)) - 1`, where clocks that differ make the interval longer by a
-    /// quantum.
+    /// `n * (2 + floor(length / period)) - 1`, where clocks that differ make the interval longer by
+    /// a quantum.
     FirstHit,
     /// `n + rate * length`
     Sliding,
@@ -46,8 +46,8 @@ impl Promise {
         }
     }
 
-    /// The first interval with more in it than is promised, or than so many less: from, to, how many,
-    /// and how many may be.
+    /// The first interval with more in it than is promised, or than so many less: from, to, how
+    /// many, and how many may be.
     pub(super) fn broken(self, driven: &Driven, less: u128) -> Option<[u128; 4]> {
         let mut taken = match self {
             Self::Departures(_) => driven.left.clone(),

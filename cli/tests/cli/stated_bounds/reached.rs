@@ -75,8 +75,8 @@ fn windows_give_what_they_have_around_an_edge() {
     }
 }
 
-/// A caller that asks all the time gets one permit less in a window, since a window that is not over
-/// keeps a part of each permit of the one before; of a limit of one, every second window.
+/// A caller that asks all the time gets one permit less in a window, since a window that is not
+/// over keeps a part of each permit of the one before; of a limit of one, every second window.
 #[test]
 fn under_constant_demand_the_sliding_window_gives_one_less() {
     for (text, in_eight_more) in [
@@ -100,8 +100,8 @@ fn under_constant_demand_the_sliding_window_gives_one_less() {
     }
 }
 
-/// What leaves a queue, when it is full: the free ones and one, or the largest request, at once, and
-/// then as the rate says.
+/// What leaves a queue, when it is full: the free ones and one, or the largest request, at once,
+/// and then as the rate says.
 #[test]
 fn what_leaves_a_queue_leaves_as_fast_as_it_may() {
     for (text, largest, free) in [
@@ -120,8 +120,8 @@ fn what_leaves_a_queue_leaves_as_fast_as_it_may() {
     }
 }
 
-/// Moments are whole nanoseconds, and a delay is rounded up: so two that leave may be nearer to each
-/// other than their interval, by less than one.
+/// Moments are whole nanoseconds, and a delay is rounded up: so two that leave may be nearer to
+/// each other than their interval, by less than one.
 #[test]
 fn a_part_of_a_nanosecond_makes_two_leave_too_near_each_other() {
     let mut driven = Driven::new("leaky-queue 3/s");

@@ -1,5 +1,5 @@
-//! No key gets more than its bound over its whole history, however often the process is restarted. (A bucket's; where
-//! periods lie on the clock the clock says when they begin.)
+//! No key gets more than its bound over its whole history, however often the process is restarted.
+//! (A bucket's; where periods lie on the clock the clock says when they begin.)
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use tollgate::history::{Bound, History, Log};
 use super::{restarted, table};
 use crate::support::{Random, algorithm, tick};
 
-/// On a time that all processes share. Where a permit takes whole nanoseconds, each answer is that of a table which was
-/// never restarted.
+/// On a time that all processes share. Where a permit takes whole nanoseconds, each answer is that
+/// of a table which was never restarted.
 #[test]
 fn no_restart_hands_out_a_burst() {
     for (text, is_exact) in [

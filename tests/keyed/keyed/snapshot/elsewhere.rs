@@ -23,7 +23,8 @@ fn filled(capacity: usize, keys: u64) -> Keyed<TokenBucket, ManualClock> {
     gate
 }
 
-/// They come in another order than that in which they were put into the table, and find room all the same.
+/// They come in another order than that in which they were put into the table, and find room all
+/// the same.
 #[test]
 fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
     for (old, new, keys) in [
@@ -81,7 +82,8 @@ fn where_there_is_no_room_those_nearest_to_idle_give_way() {
         spent += u64::from(available == was && was < 10);
         others += u64::from(available == was && was >= 50);
     }
-    // A fifth of all finds room: nearly all of those that have spent the most, and hardly one of the others.
+    // A fifth of all finds room: nearly all of those that have spent the most, and hardly one of
+    // the others.
     assert!(spent > keys / 10 * 95 / 100, "{spent}");
     assert!(others < keys / 2 / 100, "{others}");
 }

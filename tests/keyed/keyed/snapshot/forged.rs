@@ -1,4 +1,5 @@
-//! Files that no table wrote, with the right checksum: what is absurd in them has a name, and nothing panics.
+//! Files that no table wrote, with the right checksum: what is absurd in them has a name, and
+//! nothing panics.
 
 use std::time::Duration;
 
@@ -149,8 +150,8 @@ fn parameters_that_no_algorithm_has_are_refused() {
     assert!(is_other(error_of(&with(&longer))));
 }
 
-/// Each number of a whole snapshot of each algorithm is replaced by others: there may be an error or not, but no panic,
-/// and what is restored can be asked anything.
+/// Each number of a whole snapshot of each algorithm is replaced by others: there may be an error
+/// or not, but no panic, and what is restored can be asked anything.
 #[test]
 fn whatever_the_numbers_are_nothing_panics() {
     let (mut restored, mut refused, mut random) = (0, 0, Random(5));
@@ -206,7 +207,8 @@ fn of_a_key_that_is_there_twice_the_second_one_counts_also_if_it_is_idle() {
         let _ = gate.try_acquire_n(&key, 10).expect("fresh");
     }
     let bytes = written(&gate);
-    // Before it: what begins the block, and before that the plans. After it the end, in four numbers.
+    // Before it: what begins the block, and before that the plans. After it the end, in four
+    // numbers.
     let body = bytes[HEAD..].chunks_exact(8);
     let body = body.map(|number| u64::from_le_bytes(number.try_into().expect("eight")));
     let body: Vec<u64> = body.collect();

@@ -1,6 +1,6 @@
-//! What is restored from a snapshot stands as it stood, for each algorithm: no key can get more than its bound over the
-//! time before and after; a ban ends when it would have ended; and whatever is damaged or made up, nothing is changed
-//! and nothing panics.
+//! What is restored from a snapshot stands as it stood, for each algorithm: no key can get more
+//! than its bound over the time before and after; a ban ends when it would have ended; and whatever
+//! is damaged or made up, nothing is changed and nothing panics.
 
 mod bound;
 mod carried;

@@ -9,7 +9,8 @@ use crate::support::{Random, all, bucket};
 
 const KEYS: u64 = 60;
 
-/// The same table without a restart, and with one; what is `from` on the first one's clock is `to` on the other one's.
+/// The same table without a restart, and with one; what is `from` on the first one's clock is `to`
+/// on the other one's.
 struct Pair {
     stays: Keyed<AnyAlgorithm, ManualClock>,
     next: Keyed<AnyAlgorithm, ManualClock>,
@@ -18,8 +19,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Of some keys, each of which was granted and charged something, and one that was not. The next one's clock stands
-    /// at `to`, or so far from this one's.
+    /// Of some keys, each of which was granted and charged something, and one that was not. The
+    /// next one's clock stands at `to`, or so far from this one's.
     fn new(algorithm: AnyAlgorithm, to: impl Fn(Tick) -> Tick, elapsed: Duration) -> Self {
         let stays = table(algorithm, ticks(60.0));
         let mut random = Random(KEYS);
@@ -81,7 +82,8 @@ impl Pair {
 #[test]
 fn each_algorithm_goes_on_as_if_nothing_had_been() {
     for algorithm in all() {
-        // A clock that is not exact rounds, against the caller, and so does the quantum of what opens by itself.
+        // A clock that is not exact rounds, against the caller, and so does the quantum of what
+        // opens by itself.
         let text = algorithm.to_string();
         let rounds = ["13/s", "first-hit", "greedy", "7/min"];
         if rounds.iter().any(|rounds| text.contains(rounds)) {
@@ -109,8 +111,8 @@ fn on_a_clock_of_another_phase_no_key_has_more() {
     }
 }
 
-/// A restart in the same process, by the time of day, which goes on or is the same. One that went back counts as none:
-/// when it was written is the fourth number.
+/// A restart in the same process, by the time of day, which goes on or is the same. One that went
+/// back counts as none: when it was written is the fourth number.
 #[test]
 fn the_time_of_day_counts_what_has_passed_and_no_more() {
     let gate = table(bucket("1/365d burst 100"), ticks(5.0));

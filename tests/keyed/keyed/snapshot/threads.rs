@@ -59,7 +59,8 @@ fn the_quota_may_change_meanwhile() {
         }
         let work = |random: &mut Random, turn| {
             if turn % 8 == 0 {
-                // 900 are left by each quota, of which one has a hundred times as many units a permit.
+                // 900 are left by each quota, of which one has a hundred times as many units a
+                // permit.
                 let hours = if turn % 16 == 0 { 100 } else { 1 };
                 let quota = Quota::per(1, Duration::from_secs(3600 * hours)).burst(1000);
                 gate.set_quota(quota, Keep::AsIs).expect("a quota");

@@ -1,7 +1,8 @@
 //! What went wrong in other rate limiters, each as a test that it does not go wrong here. Every
 //! test runs on both the token bucket and GCRA, or on all that it concerns, unless it says
-//! otherwise. What went wrong in slots, logs and shards is in tests/limits/window/known_failures.rs,
-//! and what with reservations in tests/waiting/wait/reservations/known_failures.rs.
+//! otherwise. What went wrong in slots, logs and shards is in
+//! tests/limits/window/known_failures.rs, and what with reservations in
+//! tests/waiting/wait/reservations/known_failures.rs.
 
 mod threads;
 mod windows;

@@ -1,6 +1,6 @@
 //! Leases beside their rule: a limiter with so much less, a number of permits that each holds, and
-//! what is left of the total. And beside one word with the whole limit, which is told of each permit
-//! when it is used.
+//! what is left of the total. And beside one word with the whole limit, which is told of each
+//! permit when it is used.
 
 mod model;
 mod run;

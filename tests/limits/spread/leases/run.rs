@@ -38,8 +38,8 @@ impl Run<'_> {
         self.right("lent in the end", self.gate.lent(), 0);
     }
 
-    /// The same moment, one when something is there or one beside it, or a later one; an earlier one
-    /// where that does not matter.
+    /// The same moment, one when something is there or one beside it, or a later one; an earlier
+    /// one where that does not matter.
     fn moment(&mut self) -> Tick {
         let (still, random, period) = (self.now.as_nanos(), &mut self.random, self.period);
         let later = |by: u64| still.saturating_add(by);

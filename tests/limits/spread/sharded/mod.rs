@@ -143,8 +143,8 @@ fn sharded_intervals_are_their_parts() {
     runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e507, &[]);
 }
 
-/// Tolerances that are no multiple of the interval, a queue in one part, limits as large as fit, and any
-/// others.
+/// Tolerances that are no multiple of the interval, a queue in one part, limits as large as fit,
+/// and any others.
 #[test]
 fn any_sharded_algorithm_is_its_parts() {
     let mut random = Random(0x0070_11a7_e510);

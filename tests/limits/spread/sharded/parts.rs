@@ -183,8 +183,8 @@ impl Parts {
         }
     }
 
-    /// As many as there are from each part in turn, all at one tick; or the tick at which one of them
-    /// counts.
+    /// As many as there are from each part in turn, all at one tick; or the tick at which one of
+    /// them counts.
     fn gather(&mut self, home: usize, n: u64, now: Tick) -> Result<Said, Tick> {
         let before = self.parts.clone();
         let mut sum: Option<Said> = None;
@@ -209,8 +209,8 @@ impl Parts {
         Ok(sum.expect("there were enough"))
     }
 
-    /// From each part in turn, the own one first, what counts at the tick at which the first of them
-    /// does.
+    /// From each part in turn, the own one first, what counts at the tick at which the first of
+    /// them does.
     pub(super) fn take_up_to(&mut self, home: usize, n: u64, now: Tick) -> From {
         let (mut from, mut left): (Option<From>, _) = (None, n);
         for part in self.from(home) {
@@ -241,8 +241,8 @@ impl Parts {
         (due, Reverse(algorithm.available(*word, now)))
     }
 
-    /// What there is, and the rest as equal debts, what is left over to the richest, permit by permit.
-    /// How many were charged, when they count, and what all parts owe then.
+    /// What there is, and the rest as equal debts, what is left over to the richest, permit by
+    /// permit. How many were charged, when they count, and what all parts owe then.
     pub(super) fn charge(&mut self, home: usize, n: u64, now: Tick) -> (u64, Tick, u64) {
         let taken = self.take_up_to(home, n, now).said();
         let (mut charged, mut at) = (taken.n, taken.at);
@@ -279,8 +279,8 @@ impl Parts {
         }
     }
 
-    /// Permit by permit: to all in turn while there is one for each of them, then to the poorest; to none
-    /// that is full.
+    /// Permit by permit: to all in turn while there is one for each of them, then to the poorest;
+    /// to none that is full.
     pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
         let mut open: Vec<usize> = (0..self.parts.len()).collect();
         let mut left = n;

@@ -34,8 +34,8 @@ impl Run<'_> {
         }
     }
 
-    /// The same moment, one when something is there or one beside it, a later one, an earlier one; and
-    /// seldom one from the far end of time.
+    /// The same moment, one when something is there or one beside it, a later one, an earlier one;
+    /// and seldom one from the far end of time.
     fn moment(&mut self) -> Tick {
         let period = self.gate.quota().period().as_nanos() as u64;
         let (still, random) = (self.now.as_nanos(), &mut self.random);

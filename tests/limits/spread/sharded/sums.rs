@@ -66,8 +66,8 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
             let fresh = parts.iter().map(|part| part.available(0, now));
             assert_eq!(fresh.clone().sum::<u64>(), whole.available(0, now));
             assert!(fresh.min() > Some(0));
-            // So is what there is at first. (Where a rate is not exact the last permit of each part is
-            // there a nanosecond later.)
+            // So is what there is at first. (Where a rate is not exact the last permit of each part
+            // is there a nanosecond later.)
             let first = parts
                 .iter()
                 .map(|part| part.available(part.initial_word(now), now));
@@ -78,8 +78,8 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
     splits.len()
 }
 
-/// When `k` permits are there after a fresh one was drained at `start` and charged so much that none
-/// of them was there before.
+/// When `k` permits are there after a fresh one was drained at `start` and charged so much that
+/// none of them was there before.
 fn due(algorithm: &AnyAlgorithm, start: Tick, k: u64) -> Option<u64> {
     let all = algorithm.available(0, start) + k - 1;
     let (word, charged) = algorithm.charge(0, start, all);
@@ -87,10 +87,10 @@ fn due(algorithm: &AnyAlgorithm, start: Tick, k: u64) -> Option<u64> {
     Some(algorithm.due(word, start, 1)?.as_nanos() - start.as_nanos())
 }
 
-/// A part's permits come at exactly the `of`-th part of the rate: `k` of them need `k * of * period /
-/// n`, to the nanosecond at which the whole's own rate is kept, for decades. That it is a rational is
-/// what makes the sum of the parts' rates the rate. `beyond` is what the whole has beyond its whole
-/// permits, which is with the first part.
+/// A part's permits come at exactly the `of`-th part of the rate: `k` of them need `k * of * period
+/// / n`, to the nanosecond at which the whole's own rate is kept, for decades. That it is a
+/// rational is what makes the sum of the parts' rates the rate. `beyond` is what the whole has
+/// beyond its whole permits, which is with the first part.
 fn rates_add_up(whole: &AnyAlgorithm, beyond: u64) -> u32 {
     let quota = whole.quota();
     let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
@@ -188,8 +188,8 @@ fn the_parts_of_windows_add_up() {
     assert!(splits > 60, "{splits}");
 }
 
-/// All parts are as good as new when the whole is, and not before. A period that begins with a permit
-/// begins at a multiple of the part's own quantum.
+/// All parts are as good as new when the whole is, and not before. A period that begins with a
+/// permit begins at a multiple of the part's own quantum.
 fn ends_are_the_same(whole: &AnyAlgorithm, parts: &[AnyAlgorithm]) {
     let period = whole.quota().period().as_nanos() as u64;
     for start in [0, 1, period - 1, period, 5 * period / 2].map(Tick::from_nanos) {
@@ -207,9 +207,9 @@ fn ends_are_the_same(whole: &AnyAlgorithm, parts: &[AnyAlgorithm]) {
     }
 }
 
-/// Intervals share out each refill as well, also where that is no whole number of permits. After any
-/// number of refills the parts, drained at the beginning, have together what the whole has, but for
-/// the permits that are not whole in a part yet.
+/// Intervals share out each refill as well, also where that is no whole number of permits. After
+/// any number of refills the parts, drained at the beginning, have together what the whole has, but
+/// for the permits that are not whole in a part yet.
 #[test]
 fn the_parts_of_intervals_add_up() {
     let mut splits = 0;

@@ -28,8 +28,8 @@ fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
     .map(|text| read(&text))
 }
 
-/// At a standing tick all permits can be had from any shard, one by one, in any sizes and all at once;
-/// and not one more.
+/// At a standing tick all permits can be had from any shard, one by one, in any sizes and all at
+/// once; and not one more.
 #[test]
 fn every_permit_can_be_had_at_one_tick_from_any_shard() {
     let step = if cfg!(debug_assertions) { 99 } else { 1 };
@@ -72,7 +72,8 @@ fn every_permit_can_be_had_at_one_tick_from_any_shard() {
 }
 
 /// What comes back to the shards at the tick at which it was taken is what comes back to one word.
-/// Where the whole burst was taken, it is short of that by less than a permit a shard at a later tick.
+/// Where the whole burst was taken, it is short of that by less than a permit a shard at a later
+/// tick.
 #[test]
 fn what_comes_back_is_what_comes_back_to_one_word() {
     let step = if cfg!(debug_assertions) { 5 } else { 1 };
@@ -119,8 +120,8 @@ fn drain(gate: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
         .count()
 }
 
-/// Where they are not, the last permit of each part is there a nanosecond later, as that of one word
-/// is.
+/// Where they are not, the last permit of each part is there a nanosecond later, as that of one
+/// word is.
 #[test]
 fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
     for (text, limit) in [
@@ -164,8 +165,8 @@ fn but_for_fractions_the_parts_have_what_one_word_has() {
     }
 }
 
-/// While time does not go back, the parts never have a permit more than one word that counts the same
-/// grants; and after idling nothing tells them from fresh ones.
+/// While time does not go back, the parts never have a permit more than one word that counts the
+/// same grants; and after idling nothing tells them from fresh ones.
 #[test]
 fn the_parts_never_have_more_than_one_word_would() {
     deadline("parts beside one word", || {

@@ -21,8 +21,8 @@ const TURNS: u64 = scaled(2000, 10_000, 40_000);
 const WINDOWS: usize = (TURNS * 4 / PERIOD) as usize;
 
 /// In a window there are 2300 requests or more, whichever thread stands still: each moves the clock
-/// by at most 3 ns, and all that read it later than `SKEW` after the window's beginning, and earlier
-/// than `SKEW` before its end, ask in it.
+/// by at most 3 ns, and all that read it later than `SKEW` after the window's beginning, and
+/// earlier than `SKEW` before its end, ask in it.
 fn greedily(gate: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
     let grants = on_threads(0..4, |id| {
         let mut random = Random(id);

@@ -1,5 +1,5 @@
-//! A request that takes from two parts is interrupted between them, and others do the worst they can:
-//! it must neither lose what nobody touched nor put back what they have had already.
+//! A request that takes from two parts is interrupted between them, and others do the worst they
+//! can: it must neither lose what nobody touched nor put back what they have had already.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -103,8 +103,9 @@ fn what_nobody_touched_is_there_again() {
     }
 }
 
-/// Another caller gives back what it has no more, and so what this request had taken; or resets. And
-/// another one takes that. The part stands as this request left it, but is no more what it took.
+/// Another caller gives back what it has no more, and so what this request had taken; or resets.
+/// And another one takes that. The part stands as this request left it, but is no more what it
+/// took.
 #[test]
 fn what_was_given_back_for_it_is_not_put_back() {
     for algorithm in each() {
@@ -142,7 +143,8 @@ fn what_the_clock_refilled_is_not_put_back() {
     }
 }
 
-/// Others have gone on to the next window in one part: what is taken together counts in one of them.
+/// Others have gone on to the next window in one part: what is taken together counts in one of
+/// them.
 #[test]
 fn what_counts_in_different_windows_is_not_granted_together() {
     for asked in [1, 2, 3, 4] {

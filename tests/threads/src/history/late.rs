@@ -6,10 +6,10 @@ use tollgate::{Limiter, NoClock, Tick};
 
 use crate::support::algorithm;
 
-/// Twenty come at once. They come at 1000 and 2000, or, where the first tick is rounded up to 15.625,
-/// at 1016 and 2016; and a caller whose clock is 14 ns behind gets of those that have come. Or three
-/// windows are open one after the other as soon as can be, from a multiple of the quantum on or from
-/// another tick; and the late caller gets of the last one.
+/// Twenty come at once. They come at 1000 and 2000, or, where the first tick is rounded up to
+/// 15.625, at 1016 and 2016; and a caller whose clock is 14 ns behind gets of those that have come.
+/// Or three windows are open one after the other as soon as can be, from a multiple of the quantum
+/// on or from another tick; and the late caller gets of the last one.
 #[test]
 fn who_is_late_by_less_than_a_quantum_is_counted_where_the_bound_is_kept() {
     let greedy = "intervals 20/1us burst 60 greedy";

@@ -21,9 +21,9 @@ type Gate = Leases<Stopping, ManualClock>;
 type Shelf<'g> = Mutex<Vec<Lease<&'g Gate>>>;
 
 /// Takes `n` by a lease, and says when. What it held may count at any tick at which it was held:
-/// before it was taken or, since all that a lease draws is held first, afterwards. What is more than
-/// it can hold comes from the limiter at a tick that is not told, and is known only if the clock
-/// stands.
+/// before it was taken or, since all that a lease draws is held first, afterwards. What is more
+/// than it can hold comes from the limiter at a tick that is not told, and is known only if the
+/// clock stands.
 fn take(gate: &Gate, lease: &mut Lease<&Gate>, n: u64) -> Option<Tick> {
     let (held, before) = (lease.held(), gate.now());
     lease.try_acquire_n(n).ok()?;
@@ -36,9 +36,9 @@ fn take(gate: &Gate, lease: &mut Lease<&Gate>, n: u64) -> Option<Tick> {
     }
 }
 
-/// What a thread does: it takes permits by its lease or without one, makes leases, drops them, leaves
-/// them on the shelf and finds others there. Without a lease its ticks are up to so many nanoseconds
-/// behind or ahead of the clock.
+/// What a thread does: it takes permits by its lease or without one, makes leases, drops them,
+/// leaves them on the shelf and finds others there. Without a lease its ticks are up to so many
+/// nanoseconds behind or ahead of the clock.
 fn work<'g>(
     gate: &'g Gate,
     shelf: &Shelf<'g>,
@@ -78,7 +78,8 @@ fn work<'g>(
 }
 
 /// Buckets also where some threads are ahead of the clock. Windows where none is ahead of the clock
-/// that leases draw by: what they draw of a window that others are in already would be used before it.
+/// that leases draw by: what they draw of a window that others are in already would be used before
+/// it.
 #[test]
 fn leases_keep_the_bound_of_the_whole() {
     /// How many threads, and how much of ten parts is lent.

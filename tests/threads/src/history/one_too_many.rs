@@ -14,8 +14,8 @@ use crate::support::{algorithm, scaled};
 
 const TICKS: u64 = scaled(200, 2000, 100_000);
 
-/// All that is there is taken, one permit after the other, at each of the ticks `from`, `from + step`
-/// and so on; and at the tick `slip` one more is said to be had than was.
+/// All that is there is taken, one permit after the other, at each of the ticks `from`, `from +
+/// step` and so on; and at the tick `slip` one more is said to be had than was.
 fn history(
     (from, step): (u64, u64),
     slip: Option<u64>,
@@ -57,13 +57,13 @@ fn of(gate: impl Gate) -> impl FnMut(Tick) -> Option<Tick> {
 
 const MIDDLE: u64 = TICKS / 2;
 
-/// Nanoseconds from the last tick of a sliding window of 100 us to one at which each of eight parts has
-/// whole permits, which come every 800 ns.
+/// Nanoseconds from the last tick of a sliding window of 100 us to one at which each of eight parts
+/// has whole permits, which come every 800 ns.
 const WHOLE: u64 = 1 + MIDDLE / 800 * 800;
 
-/// Each in one word, and in as many parts. The slip is at a tick at which no part has a fraction of a
-/// permit. A sliding window is full at a window's end, and is asked for the next one's permits from the
-/// beginning.
+/// Each in one word, and in as many parts. The slip is at a tick at which no part has a fraction of
+/// a permit. A sliding window is full at a window's end, and is asked for the next one's permits
+/// from the beginning.
 #[test]
 fn of_each_algorithm_in_parts() {
     deadline("a limiter that denies", || {

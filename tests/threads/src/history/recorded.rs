@@ -116,8 +116,8 @@ fn per(n: u64, period: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period))
 }
 
-/// Slots that are as long as a step of the clock, much longer, and longer than the threads' skew; one
-/// slot, and more slots than permits.
+/// Slots that are as long as a step of the clock, much longer, and longer than the threads' skew;
+/// one slot, and more slots than permits.
 #[test]
 fn slots_keep_their_bound() {
     const SLOTTED: [(u64, u64, usize); 6] = [

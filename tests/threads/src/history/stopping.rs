@@ -1,5 +1,5 @@
-//! An algorithm in whose steps threads stop, so that others come between what they read and what they
-//! write, and between one word and the next.
+//! An algorithm in whose steps threads stop, so that others come between what they read and what
+//! they write, and between one word and the next.
 
 use std::cell::{Cell, RefCell};
 use std::thread;

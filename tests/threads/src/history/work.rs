@@ -49,8 +49,8 @@ pub(super) const EVERYTHING: Mix = Mix {
 };
 
 impl Verbs<'_> {
-    /// One thread's work: time moves on by a few nanoseconds a turn, and this thread's idea of it is
-    /// up to `skew` behind or ahead. A thread without skew lets the limiter read the clock.
+    /// One thread's work: time moves on by a few nanoseconds a turn, and this thread's idea of it
+    /// is up to `skew` behind or ahead. A thread without skew lets the limiter read the clock.
     fn work(self, turns: u64, skew: u64, mix: Mix, random: &mut Random) -> Log {
         let (gate, clock) = (self.gate, self.gate.clock());
         let mut log = Log::with_capacity(turns as usize);
