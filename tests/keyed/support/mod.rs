@@ -1,5 +1,7 @@
 //! What these tests share: algorithms, tables with fixed seeds, threads, and a random stream.
 
+#[path = "../../support/random.rs"]
+mod random;
 #[path = "../../support/deadline.rs"]
 mod waits;
 
@@ -18,6 +20,7 @@ use tollgate::{
     TokenBucket,
 };
 
+pub(crate) use random::{Random, mix};
 pub(crate) use waits::deadline;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -166,35 +169,4 @@ pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) 
         made.map(|made| made.unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     })
-}
-
-/// splitmix64: a repeatable stream.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-
-    /// From 0 to `end - 1`; 0 if there is none.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    pub(crate) fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    /// Below `end`; the first about as often as the second and third, and so on.
-    pub(crate) fn skewed(&mut self, end: u64) -> u64 {
-        let bits = self.below(u64::from(u64::BITS - end.leading_zeros()) + 1);
-        self.below(1 << bits).min(end - 1)
-    }
-}
-
-pub(crate) const fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -6,6 +6,7 @@ pub(crate) mod driver;
 pub(crate) mod edges;
 pub(crate) mod model;
 pub(crate) mod moment;
+#[path = "../../support/random.rs"]
 pub(crate) mod random;
 pub(crate) mod reference;
 pub(crate) mod seen;

@@ -51,18 +51,3 @@ pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
     text.parse()
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
-
-/// splitmix64, so that each thread has its own repeatable stream.
-#[cfg(feature = "history")]
-pub(crate) struct Random(pub(crate) u64);
-
-#[cfg(feature = "history")]
-impl Random {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-}

@@ -6,6 +6,9 @@ mod deadline;
 #[cfg(feature = "history")]
 mod history;
 mod limiter;
+#[cfg(feature = "history")]
+#[path = "../../support/random.rs"]
+mod random;
 mod stranded;
 mod support;
 #[cfg(feature = "keyed")]

@@ -7,7 +7,8 @@ use tollgate::history::{Bound, History, Log};
 use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, Tick};
 
 use crate::deadline::deadline;
-use crate::support::{Random, algorithm, on_threads, scaled};
+use crate::random::Random;
+use crate::support::{algorithm, on_threads, scaled};
 
 const PERIOD: u64 = 8192;
 const N: u64 = 300;

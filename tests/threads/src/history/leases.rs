@@ -13,7 +13,8 @@ use super::stopping::Stopping;
 use super::work::{START, kept};
 use super::{BUCKETS, TOLERANCES, WINDOWS, all};
 use crate::deadline::deadline;
-use crate::support::{Random, algorithm, on_threads, scaled};
+use crate::random::Random;
+use crate::support::{algorithm, on_threads, scaled};
 
 type Gate = Leases<Stopping, ManualClock>;
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tollgate::history::{Bound, History, Log, Summary};
 use tollgate::{Clock, DebtGate, Gate, GiveBackGate, ManualClock, Tick};
 
-use crate::support::{Random, on_threads};
+use crate::random::Random;
+use crate::support::on_threads;
 
 /// When the clocks begin.
 pub(super) const START: Tick = Tick::from_nanos(1_000_000);
