@@ -85,7 +85,20 @@ where
         })
     }
 
-    /// All keys that are there, in no order. Those that come and go meanwhile may be among them.
+    /// The keys, in no order.
+    ///
+    /// Alone on the map, this yields each key once. It is no snapshot: other threads go on deciding,
+    /// and while they bring in and take out keys
+    ///
+    /// - a key that is there from beginning to end is yielded once, unless its algorithm is changed
+    ///   meanwhile: then it may be missed;
+    /// - a key that comes or goes meanwhile may be yielded or not, and one that leaves and comes
+    ///   back may be yielded twice;
+    /// - so there may be more items than keys, and more than the map's capacity.
+    ///
+    /// Each [`Tracked`] says how its key stood when the iterator came to it, at the one tick at which
+    /// the iteration was begun. An iteration always ends: it walks through the map's table as it was
+    /// at the beginning. [`len`](KeyedMap::len) counts the keys without walking through them.
     pub fn iter(&self) -> impl Iterator<Item = Tracked<'_, K, A>>
     where
         C: Clock,
@@ -151,6 +164,9 @@ where
     /// Removes a key, idle or not. It is fresh when it comes back: that allows it one burst more. Whether it was
     /// there.
     ///
+    /// A removal now and then clears up after the removals before it (see the [memory](Self#memory)
+    /// of a map), which takes time in proportion to their number.
+    ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
     ///
@@ -171,8 +187,10 @@ where
         let guard = self.store.guard();
         while let Some(found) = self.store.get(&asked, &guard) {
             match self.forget(&found, &guard) {
-                Forgotten::Now(_) => {
+                Forgotten::Now(room) => {
                     self.counts.removed();
+                    drop(room);
+                    self.clear_up(&guard);
                     return true;
                 }
                 Forgotten::Already => self.get_over(&found, &guard),
@@ -199,6 +217,9 @@ where
                     break;
                 }
             }
+        }
+        if removed > 0 {
+            self.clear_up(&guard);
         }
         removed
     }
@@ -240,8 +261,8 @@ where
     S: BuildHasher,
 {
     /// Removes the keys for which `keep` says no, and says how many. Those that were idle count as having left; others
-    /// are fresh when they come back, and have one burst more. It looks at all keys, and may ask for one several
-    /// times; others may use the map meanwhile.
+    /// are fresh when they come back, and have one burst more. It looks at the keys that
+    /// [`PinnedMap::iter`] would yield, and may ask for one several times; other threads may use the map meanwhile.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};

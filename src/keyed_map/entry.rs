@@ -98,12 +98,12 @@ const fn swapped(word: u64, first: u64) -> u64 {
 
 impl<A> Entry<A> {
     /// Of a key that nobody has decided on.
-    pub(super) fn pending(number: u64, own: Option<Box<A>>) -> Self {
+    pub(super) fn pending(number: u64) -> Self {
         Self {
             cell: Cell::new(0),
             since: AtomicU64::new(PENDING),
             number,
-            own,
+            own: None,
         }
     }
 

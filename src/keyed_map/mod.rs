@@ -67,8 +67,21 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// # How many
 ///
 /// There are never more than `capacity` keys. Where there is no room for a new one, sixteen are looked at; if none of
-/// these is idle, the [`Overflow`] decides. Memory is taken as keys come: by 24 bytes each for the limit, 16 for finding
-/// it, the key, and what the map and the allocator take; that of keys that left is freed soon after.
+/// these is idle, the [`Overflow`] decides.
+///
+/// # Memory
+///
+/// Memory is taken as keys come: for each key 24 bytes of the limit, 16 for finding it, the key
+/// itself, 24 in the line of keys whose turn it is to be looked at, and what the map's table and
+/// the allocator take. An entry is freed soon after its key has gone, however it went. Two things
+/// may stay:
+///
+/// - The line keeps the places of removed keys until their turn comes, but never many: after each
+///   [`remove`](Self::remove) and [`retain`](Self::retain) there are at most as many of them as
+///   there are keys, and 64 more. A map that was emptied has next to none.
+/// - The table does not shrink when keys go. It has 9 bytes for each slot, and at most four slots
+///   for each of the most keys that were ever there. When new keys come, and few are there, it is
+///   halved now and then.
 ///
 /// # Many threads
 ///
@@ -97,6 +110,8 @@ pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     /// How many change a key's algorithm, and hold the lock for it.
     moves: AtomicU64,
     moving: Mutex<()>,
+    /// 1 while a thread tears up the tickets of keys that were removed.
+    clearing: AtomicU64,
     counts: Counts,
 }
 
@@ -149,6 +164,7 @@ impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
             horizon: Horizon::default(),
             moves: AtomicU64::new(0),
             moving: Mutex::new(()),
+            clearing: AtomicU64::new(0),
             counts: Counts::default(),
         })
     }
@@ -183,6 +199,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
             horizon: self.horizon,
             moves: self.moves,
             moving: self.moving,
+            clearing: self.clearing,
             counts: self.counts,
         }
     }

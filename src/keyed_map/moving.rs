@@ -169,18 +169,16 @@ where
             ticket: found.ticket(),
         };
         let entry = found.entry();
+        // A key on which nobody has decided is fresh from here on, and goes on as any other: so it is
+        // all the same whether an idle key is there or has left.
+        let _ = entry.since(now, &self.horizon);
         let was = entry.state(&self.algorithm);
-        let moving = Moving::begin(&self.moves);
-        let retired = match &was {
-            State::Retired => {
-                drop(moving);
-                self.get_over(found, guard);
-                return Err(own);
-            }
-            State::Pending => entry.retire_pending(),
-            State::Live(live) => mistake!(CarriesUnretired) || entry.retire(live),
+        let State::Live(live) = was else {
+            self.get_over(found, guard);
+            return Err(own);
         };
-        if !retired {
+        let _moving = Moving::begin(&self.moves);
+        if !mistake!(CarriesUnretired) && !entry.retire(&live) {
             return Err(own);
         }
         let mut reinstating = Reinstating {
@@ -188,15 +186,10 @@ where
             was: Some(was),
         };
         let number = self.next_number();
-        let next = match was {
-            State::Live(live) => {
-                let at = now.max(live.since);
-                let next = own.as_deref().unwrap_or(&self.algorithm);
-                let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
-                Entry::going_on(number, own, &self.algorithm, word, at)
-            }
-            _ => Entry::pending(number, own),
-        };
+        let at = now.max(live.since);
+        let next = own.as_deref().unwrap_or(&self.algorithm);
+        let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
+        let next = Entry::going_on(number, own, &self.algorithm, word, at);
         self.store.replace(stored, next, guard);
         reinstating.was = None;
         Ok(())
@@ -212,6 +205,13 @@ where
 {
     /// Gives a key an algorithm of its own, which goes on with the permits that there are
     /// ([`Requota::carry_over`]). Grants from before can't be undone then.
+    ///
+    /// A key that is not in the map is a fresh one, whether it was never there or has left as idle:
+    /// it has the permits with which [`algorithm`](Self::algorithm) begins, and goes on with those.
+    /// So its [`available`](super::MapKey::available) says the same before and after, or less: what the
+    /// new algorithm can't hold is lost, and a part of a permit is rounded to the limiter's favour.
+    /// Changing a key's algorithm again and again wins it nothing. To hand a key the whole burst of
+    /// its new algorithm use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
     /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): else it would
@@ -229,7 +229,11 @@ where
     /// map.try_acquire_n("alice", 2)?;
     /// map.set_algorithm("alice", TokenBucket::new(Quota::per_hour(100).burst(10))?)?;
     /// assert_eq!(map.key("alice").available(), 3); // of 10
+    ///
+    /// // Bob is not there: he has the 5 permits of a fresh key.
     /// assert_eq!(map.key("bob").available(), 5);
+    /// map.set_algorithm("bob", TokenBucket::new(Quota::per_hour(100).burst(10))?)?;
+    /// assert_eq!(map.key("bob").available(), 5); // of 10
     /// # Ok(())
     /// # }
     /// ```
@@ -242,8 +246,8 @@ where
         self.set_algorithm_at(key, algorithm, self.clock.now())
     }
 
-    /// The same, but the key starts afresh, which allows it one burst more. Any algorithm can do
-    /// this.
+    /// The same, but the key starts afresh with all that the new algorithm begins with, whether it was
+    /// there or not. That allows it one burst more. Any algorithm can do this.
     ///
     /// # Errors
     ///
@@ -276,7 +280,7 @@ where
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let map: KeyedMap<u64, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
-    /// map.set_algorithm(&7, TokenBucket::new(Quota::per_hour(100))?)?;
+    /// map.set_algorithm_afresh(&7, TokenBucket::new(Quota::per_hour(100))?)?;
     /// map.try_acquire_n(&7, 98)?;
     /// assert!(map.unset_algorithm(&7));
     /// assert_eq!(map.key(&7).available(), 2); // of 5

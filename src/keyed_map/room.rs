@@ -41,6 +41,10 @@ mod far {
 }
 use far::{ATTEMPTS, REACH, ROUNDS, STEPS};
 
+/// As many tickets of keys that have gone may be there as there are keys, and this many more: a
+/// small map need not clear up all the time.
+const SPARE_TICKETS: usize = 64;
+
 /// Room for one key: of an entry that is in the map, or of one that will be. Given back when it is
 /// dropped.
 #[must_use]
@@ -93,6 +97,25 @@ impl Drop for Room<'_> {
         }
         // ORDERING: Relaxed, as in `reserve`.
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A thread clears up, and no other need.
+struct ClearingUp<'m>(&'m AtomicU64);
+
+impl<'m> ClearingUp<'m> {
+    /// `None` if another thread is about it.
+    fn begin(clearing: &'m AtomicU64) -> Option<Self> {
+        // ORDERING: Relaxed. It keeps threads from doing the same work twice, and publishes nothing:
+        // tickets are safe with any number of threads.
+        (clearing.swap(1, Ordering::Relaxed) == 0).then_some(Self(clearing))
+    }
+}
+
+impl Drop for ClearingUp<'_> {
+    fn drop(&mut self) {
+        // ORDERING: Relaxed, as above.
+        self.0.store(0, Ordering::Relaxed);
     }
 }
 
@@ -240,6 +263,39 @@ where
         }
         self.consider(found, &live, now, &mut seen.nearest);
         None
+    }
+
+    /// Tears up the tickets of keys that were removed, if they outnumber the keys that are there.
+    ///
+    /// A removed key's ticket lies somewhere in the queue, and only its turn finds it. New keys bring
+    /// that turn nearer; removals alone do not, so without this the tickets of a map that was emptied
+    /// would stay. More than half of the tickets go, so each removal pays for a few looks at most.
+    ///
+    /// Each ticket is looked at once, and those that stay keep their order: whose turn it is to be
+    /// looked at for being idle does not change.
+    pub(super) fn clear_up(&self, guard: &Guard<'_>) {
+        let tickets = self.store.tickets();
+        // In a model there are never so many: it does not get past this.
+        if tickets <= SPARE_TICKETS {
+            return;
+        }
+        let most = self.len().saturating_mul(2).saturating_add(SPARE_TICKETS);
+        if tickets <= most {
+            return;
+        }
+        let Some(clearing) = ClearingUp::begin(&self.clearing) else {
+            return;
+        };
+        for _ in 0..tickets {
+            let Some(ticket) = self.store.pop_ticket() else {
+                break;
+            };
+            let drawn = Drawn { map: self, ticket };
+            if self.store.get(&ticket, guard).is_none() {
+                drawn.tear_up();
+            }
+        }
+        drop(clearing);
     }
 
     /// Retires an entry on which nobody has decided since somebody else came across it.

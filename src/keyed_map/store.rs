@@ -103,6 +103,11 @@ impl<K: Hash + Eq, A> Store<K, A> {
     pub(super) fn pop_ticket(&self) -> Option<Ticket> {
         self.tickets.pop()
     }
+
+    /// How many tickets there are, without those that threads have in their hands.
+    pub(super) fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
 }
 
 /// What is asked for, as the map wants it.

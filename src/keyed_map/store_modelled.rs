@@ -171,4 +171,8 @@ impl<K: Hash + Eq, A> Store<K, A> {
     pub(super) fn pop_ticket(&self) -> Option<Ticket> {
         lock(&self.tickets).pop_front()
     }
+
+    pub(super) fn tickets(&self) -> usize {
+        lock(&self.tickets).len()
+    }
 }

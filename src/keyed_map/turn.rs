@@ -152,7 +152,7 @@ where
             key: asked.key.to_owned(),
             ticket,
         };
-        let entry = Entry::pending(number, None);
+        let entry = Entry::pending(number);
         if mistake!(ReadsTheHorizonFirst) {
             let _ = entry.since(now, &self.horizon);
         }

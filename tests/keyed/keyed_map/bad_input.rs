@@ -1,10 +1,12 @@
 //! What can't be made is refused with the field's name, and what can't be granted is refused as a
 //! limiter does.
 
-use tollgate::{ConfigError, Denied, KeyedMap, NoClock, Overflow, Tick};
+use std::time::Duration;
 
-use super::{bucket_of, map};
-use crate::support::tick;
+use tollgate::{AnyAlgorithm, ConfigError, Denied, KeyedMap, Limiter, NoClock, Overflow, Tick};
+
+use super::{bucket_of, map, of};
+use crate::support::{self, algorithm, every, tick};
 
 #[test]
 fn capacities_that_there_can_not_be_are_errors() {
@@ -58,6 +60,63 @@ fn ticks_at_both_ends_of_time() {
     let granted = map.try_acquire_n_at(&40, 2, tick(6)).expect("fresh");
     assert!(granted.at() < tick(1_000), "{granted:?}");
     assert!(map.len() <= 4);
+}
+
+/// At these a limiter stands still: a fresh one has what it begins with, and nothing comes after.
+#[test]
+fn the_last_ticks_are_past_every_horizon() {
+    let others = [
+        "token-bucket 1/1ns",
+        "intervals 1/1ns",
+        "fixed-window 1/1us",
+        "fixed-window 10/365d",
+        "fixed-window 10/365d first-hit",
+        "sliding-window 10/365d",
+        "intervals 10/365d",
+    ];
+    let last = [0, 1, 2].map(|before| tick(u64::MAX - before));
+    let pairs = last.iter().flat_map(|now| last.map(|then| (*now, then)));
+    for (now, then) in pairs {
+        for algorithm in every().into_iter().chain(others.map(algorithm)) {
+            let limiter = Limiter::unstarted(algorithm, NoClock);
+            let map: KeyedMap<u64, AnyAlgorithm, NoClock> = of(algorithm, 1);
+            let table = support::table(algorithm);
+            let (of_map, of_table) = (map.key(&1), table.key(&1));
+            let has = limiter.at(now).available();
+            let granted = [
+                limiter.at(now).take_up_to(u64::MAX).n(),
+                of_map.at(now).take_up_to(u64::MAX).n(),
+                of_table.at(now).take_up_to(u64::MAX).n(),
+            ];
+            assert_eq!(granted, [has; 3], "{algorithm}");
+            for denied in [
+                limiter.at(then).try_acquire(),
+                of_map.at(then).try_acquire(),
+                of_table.at(then).try_acquire(),
+            ] {
+                let is_stuck = matches!(denied, Err(Denied::Stuck { .. }));
+                assert!(is_stuck, "{denied:?} at {now:?}, {then:?}: {algorithm}");
+            }
+            assert_eq!(limiter.at(then).time_until(1), None, "{algorithm}");
+        }
+    }
+}
+
+/// Permits may come at the tick before the last one, where a horizon is at the latest.
+#[test]
+fn the_last_tick_of_all_counts_as_the_one_before() {
+    // Permits come at 2^64 - 2, and never again.
+    let intervals = algorithm("intervals 10/28394589873902ns");
+    let [last, before, edge] = [0, 1, 2].map(|before| tick(u64::MAX - before));
+    let map: KeyedMap<u64, AnyAlgorithm, NoClock> = of(intervals, 1);
+    assert!(map.try_acquire_n_at(&1, 10, edge).is_ok());
+    let denied = map.try_acquire_at(&1, edge).unwrap_err();
+    assert_eq!(denied.retry_after(), Some(Duration::from_nanos(1)));
+    assert!(map.try_acquire_n_at(&1, 10, before).is_ok());
+    for now in [edge, before, last] {
+        let denied = map.try_acquire_at(&1, now);
+        assert!(matches!(denied, Err(Denied::Stuck { .. })), "{denied:?}");
+    }
 }
 
 #[test]

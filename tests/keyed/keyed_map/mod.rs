@@ -8,6 +8,8 @@ mod capacity;
 mod churn;
 mod idle;
 mod interrupted;
+mod looking;
+mod memory;
 mod panics;
 mod threads;
 mod verbs;

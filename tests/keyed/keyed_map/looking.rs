@@ -1,0 +1,50 @@
+//! Looking at all keys while keys come and go: what is there all along is seen once, and nothing
+//! more is promised.
+
+use std::collections::BTreeMap;
+
+use tollgate::{KeyedMap, NoClock, Overflow, TokenBucket};
+
+use super::{bucket_of, map};
+use crate::support::{Chosen, tick};
+
+/// Alone on the map.
+#[test]
+fn each_key_is_seen_once() {
+    let (map, _) = map(1_000);
+    for key in 0..500 {
+        map.key(&key).at(tick(0)).charge(10);
+    }
+    let mut keys: Vec<u64> = map.pin().iter_at(tick(0)).map(|at| *at.key()).collect();
+    keys.sort_unstable();
+    assert!(keys.into_iter().eq(0..500));
+}
+
+const STAYS: u64 = 100;
+
+/// Half of the keys stay. Each of the others is removed when it is seen, and brought in again: it may
+/// be seen again, so that more are seen than there is room for. Those that stay are seen once.
+#[test]
+fn a_key_that_comes_back_may_be_seen_twice_and_one_that_stays_is_seen_once() {
+    const CAPACITY: u64 = 200;
+    let map = KeyedMap::<u64, TokenBucket, _>::with_clock(bucket_of(2), CAPACITY as usize, NoClock);
+    let map = map.expect("a map").with_overflow(Overflow::Deny);
+    // In the same places in each run.
+    let map = map.with_hasher(Chosen::default());
+    let brings = |key: u64| assert!(map.try_acquire_n_at(&key, 2, tick(0)).is_ok());
+    (0..CAPACITY).for_each(brings);
+    let mut seen = BTreeMap::new();
+    for tracked in map.pin().iter_at(tick(0)) {
+        let key = *tracked.key();
+        *seen.entry(key).or_insert(0) += 1;
+        if key >= STAYS {
+            assert!(map.remove(&key));
+            brings(key);
+        }
+        assert!(map.len() as u64 <= CAPACITY);
+    }
+    assert!((0..STAYS).all(|key| seen[&key] == 1), "{seen:?}");
+    let all: u64 = seen.values().sum();
+    assert!(all > CAPACITY, "{all} seen: {seen:?}");
+    assert_eq!(map.len() as u64, CAPACITY);
+}
