@@ -9,6 +9,28 @@ A, B, C = z3.Ints("a b c")
 WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n made units up")
 
 
+# Two clocks, in 2^-60 units: where each stood, and so much later. The word was so far ahead of the one.
+AT, TO, LATER, SLACK = z3.Ints("at to later slack")
+MADE_AT, MADE_TO, MADE_THEN, MADE_LATER = z3.Ints("made_at made_to made_then made_later")
+REBASED = [
+    is_u64(WORD), WORD > MADE_AT, AT >= 0, TO >= 0, LATER >= 0, SLACK >= 0,
+    is_floor(MADE_AT, AT, ONE), is_floor(MADE_TO, TO, ONE),
+    is_floor(MADE_THEN, AT + LATER, ONE), is_floor(MADE_LATER, TO + LATER, ONE),
+]
+
+
+def rebased(p, round_up=None):
+    """Of a busy word. That units are made alike on both clocks is that LATER is the same."""
+    round_up = p.round if round_up is None else round_up
+    after = smaller(MADE_TO + round_up + WORD - MADE_AT, MAX_WORD)
+    whole = z3.Implies(p.round == 0, z3.And(*(x % ONE == 0 for x in (AT, TO, LATER))))
+    # The horizon comes first: see `made`.
+    here = z3.And(whole, MADE_LATER <= p.top, SLACK <= p.reach + p.round)
+    was_due, is_due = WORD <= MADE_THEN + SLACK, after <= MADE_LATER + SLACK
+    yield "what is due was due: nothing is sooner", z3.Implies(z3.And(here, is_due), was_due)
+    yield "what was due is due two units later", z3.Implies(z3.And(here, was_due), after <= MADE_LATER + 2 + SLACK)
+
+
 class Products:
     """What the theorems need to know about products, for all integers."""
 
@@ -282,6 +304,8 @@ def verbs(facts):
     by = [*clock, *q.fits(earlier, p.speed), facts.made_at(NOW, made_to), facts.made_at(reference, made)]
     prover.theorem("rebase: nothing wraps, never all ones", [*given, is_u64(reference), *m.facts],
                    z3.And(m.nothing_wraps(), after <= MAX_WORD, after >= 0), by)
+    for name, goal in rebased(p):
+        prover.theorem(f"rebase: {name}", [*p.established(), *REBASED], goal)
 
     m, other = Machine(), Pace("next_")
     after, have, owe = p.carry_over(m, WORD, NOW, other)

@@ -5,6 +5,7 @@ import z3
 from exact import bit_step, bits_given, specification
 from machine import Machine
 from pace import MAX_WORD, MIN_HORIZON, ONE, SPEED_BITS, U64, Pace, is_floor, is_u64
+from theorems import AT, LATER, REBASED, SLACK, TO, WORD, rebased
 
 
 def from_quota(n, period, burst, round_up=1):
@@ -53,6 +54,7 @@ def mistakes(prover):
     no_rounding(prover)
     no_horizon(prover)
     refund_below_the_clock(prover)
+    unrounded_rebase(prover)
 
 
 def missing_correction(prover):
@@ -88,3 +90,9 @@ def refund_below_the_clock(prover):
     after = z3.If(word >= n * pace.unit, word - n * pace.unit, 0)
     prover.refuted("mistake: a refund that goes below the clock", [is_u64(word, made, n), made <= word], after >= made,
                    show={"word": word, "made": made, "n": n, "next": after})
+
+
+def unrounded_rebase(prover):
+    sooner, _ = rebased(from_quota(13, 1000, 5), round_up=0)
+    prover.refuted("mistake: a rebased word is not rounded", REBASED, sooner[1],
+                   show={"at": AT, "to": TO, "later": LATER, "word": WORD, "slack": SLACK})

@@ -5,6 +5,10 @@ use core::time::Duration;
 ///
 /// 64 bits last 584 years. Arithmetic saturates or is checked; nothing wraps.
 ///
+/// A limiter counts up to a horizon of its own, at least 50 years on and at the latest 1 ns before
+/// [`Tick::MAX`], and takes every later tick for that: what it holds can still be had, nothing is
+/// refilled, and the rest is denied as [`Stuck`](crate::Denied::Stuck).
+///
 /// ```
 /// use std::time::Duration;
 /// use tollgate::Tick;
@@ -14,6 +18,22 @@ use core::time::Duration;
 /// assert_eq!(later.as_nanos(), 1_500);
 /// assert_eq!(later.saturating_since(start), Duration::from_micros(1));
 /// assert_eq!(start.saturating_since(later), Duration::ZERO);
+/// ```
+///
+/// At the end of time, past the horizon of any bucket:
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Denied, Limiter, Quota, Tick};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let gate = Limiter::token_bucket(Quota::per_second(5))?;
+/// let far = gate.at(Tick::MAX.saturating_sub(Duration::from_nanos(2)));
+/// assert!(far.try_acquire_n(5).is_ok());
+/// assert!(matches!(far.try_acquire(), Err(Denied::Stuck { .. })));
+/// assert_eq!(gate.at(Tick::MAX).available(), 0);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tick(u64);

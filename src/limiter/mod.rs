@@ -136,6 +136,9 @@ impl<A, C> Limiter<A, C> {
 impl<A: Algorithm, C> Limiter<A, C> {
     /// A view on which every verb runs at this tick, without reading a clock.
     ///
+    /// A tick past the limiter's horizon, as [`Tick::MAX`] is and those 1 or 2 ns before it are for any
+    /// bucket, counts as the horizon: nothing is refilled there (see [`Tick`]).
+    ///
     /// ```
     /// use tollgate::{Limiter, Quota, Tick};
     ///

@@ -95,6 +95,13 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same hashes.
     /// - Of a key that was written twice, because it left and came again meanwhile, the second one counts.
     ///
+    /// **Never early.** Where a permit takes no whole number of nanoseconds (13 a second, say), the
+    /// word is rounded against the caller: permits of a bucket are due as they were, or one
+    /// nanosecond later with each restore, and never sooner. That holds until the key is idle. Then
+    /// it starts as a fresh key does, at the tick of its next request: no permit is early by its
+    /// rate, but it may be due a nanosecond sooner or later than it would have been without a
+    /// restart.
+    ///
     /// A grant from before must not be given back: nothing knows it here. Where the quota's periods lie on the clock, see [`Rebase`]: on a
     /// clock whose periods begin at other times than the old one's went on to, one more of them may begin.
     ///

@@ -9,6 +9,7 @@ mod elsewhere;
 mod files;
 mod forged;
 mod round_trip;
+mod rounding;
 mod threads;
 
 use std::time::Duration;

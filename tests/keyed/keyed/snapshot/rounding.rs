@@ -1,0 +1,168 @@
+//! Rates whose permits take no whole number of nanoseconds. Such a limiter's clock makes units of a
+//! quarter of a nanosecond or less, and a part of one may be lost where a word comes to another
+//! clock: it is rounded against the caller.
+
+use std::time::Duration;
+
+use tollgate::{Algorithm, AnyAlgorithm, Debt, Forecast, Rebase, Requota, Tick};
+
+use super::{SECOND, restarted, table};
+use crate::support::{Random, algorithm, often, tick};
+
+const KINDS: [&str; 5] = [
+    "token-bucket {quota}",
+    "gcra {quota}",
+    "leaky-meter {quota}",
+    "leaky-queue {quota}",
+    "leaky-queue {quota} free 1",
+];
+
+/// One of this kind whose rate is not exact: more than 11 permits, and an odd number of them.
+fn inexact(kind: &str, random: &mut Random) -> AnyAlgorithm {
+    let odd = [13, 17, 97, 1_009, 999_983, 2 * random.below(500) + 13];
+    let n = odd[random.below(6) as usize];
+    let period = ["s", "min", "h"][random.below(3) as usize];
+    let quota = format!("{n}/{period} burst {}", 2 + random.below(40));
+    algorithm(&kind.replace("{quota}", &quota))
+}
+
+/// A tick of any size, up to eighteen years.
+fn any_tick(random: &mut Random) -> Tick {
+    let bits = 1 + random.below(59);
+    tick(random.below(1 << bits))
+}
+
+fn after(from: Tick, nanos: u64) -> Tick {
+    from.saturating_add(Duration::from_nanos(nanos))
+}
+
+/// A word that stands anywhere between idle and in debt.
+fn any_word(algorithm: &AnyAlgorithm, now: Tick, random: &mut Random) -> u64 {
+    let earlier = now.saturating_sub(Duration::from_nanos(random.below(2_000_000_000)));
+    let most = algorithm.quota().burst_size() + 2;
+    (0..3).fold(0, |word, _| {
+        algorithm.charge(word, earlier, random.below(most)).0
+    })
+}
+
+/// The same key on the clock on which it was, and on the one to which it was moved.
+struct Moved {
+    algorithm: AnyAlgorithm,
+    words: [u64; 2],
+    starts: [Tick; 2],
+}
+
+impl Moved {
+    fn new(algorithm: AnyAlgorithm, random: &mut Random) -> Self {
+        let starts = [any_tick(random), any_tick(random)];
+        let word = any_word(&algorithm, starts[0], random);
+        let moved = algorithm.rebase(word, starts[0], starts[1]);
+        Self {
+            algorithm,
+            words: [word, moved],
+            starts,
+        }
+    }
+
+    fn is_idle(&self, nanos: u64) -> [bool; 2] {
+        [0, 1].map(|of| {
+            let now = after(self.starts[of], nanos);
+            self.algorithm.is_idle(self.words[of], now)
+        })
+    }
+
+    /// By how much later `n` permits are due on the other clock, this long after the move.
+    fn later(&self, n: u64, nanos: u64) -> i64 {
+        let [old, new] = [0, 1].map(|of| {
+            let now = after(self.starts[of], nanos);
+            let due = self.algorithm.due(self.words[of], now, n);
+            let wait = due.expect("in time").saturating_since(now);
+            wait.as_nanos() as i64
+        });
+        new - old
+    }
+
+    /// Takes `n` permits of both, if both have them.
+    fn take(&mut self, n: u64, nanos: u64) {
+        let taken = [0, 1].map(|of| {
+            let now = after(self.starts[of], nanos);
+            self.algorithm.step(self.words[of], now, n)
+        });
+        if let [Ok((old, _)), Ok((new, _))] = taken {
+            self.words = [old, new];
+        }
+    }
+}
+
+/// By how much later permits are due on the other clock, at least and at most: as long as the key
+/// has not been idle since it was moved, and afterwards.
+fn least_and_most(kind: &str) -> [(i64, i64); 2] {
+    let mut random = Random(kind.len() as u64);
+    let mut seen = [(0, 0); 2];
+    for _ in 0..often(3_000) {
+        let algorithm = inexact(kind, &mut random);
+        let quota = algorithm.quota();
+        let permit = quota.period().as_nanos() as u64 / quota.permits();
+        let mut key = Moved::new(algorithm, &mut random);
+        let (mut nanos, mut has_idled) = (0, key.is_idle(0)[0]);
+        assert_eq!(key.is_idle(0), [has_idled; 2], "{algorithm}");
+        for _ in 0..12 {
+            let n = random.below(quota.burst_size() + 1);
+            let later = key.later(n, nanos);
+            let (least, most) = &mut seen[usize::from(has_idled)];
+            (*least, *most) = ((*least).min(later), (*most).max(later));
+            has_idled |= key.is_idle(nanos)[0];
+            key.take(1 + random.below(3), nanos);
+            nanos += random.below(3 * permit + 2);
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_word_that_is_moved_is_due_no_sooner_and_at_most_a_nanosecond_later() {
+    for kind in KINDS {
+        let [busy, idled] = least_and_most(kind);
+        // The nanosecond is there: else nothing was tested.
+        assert_eq!(busy, (0, 1), "{kind}");
+        // An idle key starts as a fresh one does at that tick: it has no memory of the other clock,
+        // by which it would have been rounded otherwise.
+        assert_eq!(idled, (-1, 1), "{kind}");
+    }
+}
+
+/// The same of a table and a snapshot: what is denied on the old clock is denied on the new one.
+#[test]
+fn a_restored_key_is_granted_nothing_sooner() {
+    let mut random = Random(97);
+    let mut later = 0;
+    for turn in 0..often(400) {
+        let algorithm = inexact(KINDS[turn as usize % KINDS.len()], &mut random);
+        let burst = algorithm.quota().burst_size();
+        let (from, to) = (any_tick(&mut random), any_tick(&mut random));
+        let stays = table(algorithm, from);
+        for key in 0..4 {
+            stays.key(&key).charge(1 + random.below(2 * burst));
+        }
+        // Less than the time of half a permit: no key is idle when it is restored.
+        let permit = algorithm.quota().period().as_nanos() as u64 / algorithm.quota().permits();
+        let elapsed = random.below(permit / 2).min(SECOND.as_nanos() as u64);
+        let next = restarted(&stays, algorithm, to, Duration::from_nanos(elapsed));
+        let from = after(from, elapsed);
+        for key in 0..4 {
+            for n in 1..=burst {
+                let old = stays.key(&key).at(from).time_until(n).expect("in time");
+                let new = next.key(&key).at(to).time_until(n).expect("in time");
+                let nanos = old.as_nanos() as u64;
+                assert!((nanos..=nanos + 1).contains(&(new.as_nanos() as u64)));
+                later += u64::from(new > old);
+                if nanos > 0 {
+                    let early = after(to, nanos - 1);
+                    let denied = next.try_acquire_n_at(&key, n, early);
+                    assert!(denied.is_err(), "{n} of {key}, {algorithm}");
+                }
+            }
+        }
+    }
+    assert!(later > 0, "nothing was rounded");
+}
