@@ -1,7 +1,9 @@
 //! Threads on one table: whatever they do to hot keys and cold ones, what each key got is within
 //! its bound, and one burst more for each time that it was evicted, forgotten or reset.
 
-use std::sync::RwLock;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Barrier, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use tollgate::{
 };
 
 use crate::support::histories::{bursts_more, of_each};
+use crate::support::hooks::{Call, Hooked, on_calls, unhook};
 use crate::support::{
     Chosen, Random, algorithm, bucket, crowded, deadline, in_sixteen_slots, mix, often, on_threads,
     table, tick,
@@ -234,5 +237,65 @@ fn keys_keep_their_bounds_while_quotas_change() {
         // these are alike.
         let alike = [(15, 20), (25, 20), (10, 20), (70, 20)];
         while_quotas_change(in_sixteen_slots(40), alike);
+    });
+}
+
+/// Asks for a key, and waits for the other thread this many times at the first step of the
+/// decision, when the key was not found, and at the second one, when a place is claimed and the key
+/// was looked for again. If there is no such step, it waits after the decision.
+fn ask_and_wait(
+    gate: &Keyed<Hooked, ManualClock, Chosen>,
+    key: &u64,
+    other: &Arc<Barrier>,
+    first_step: u64,
+    second_step: u64,
+) -> bool {
+    let waits = Rc::new(RefCell::new(vec![second_step, first_step]));
+    let (left, barrier) = (Rc::clone(&waits), Arc::clone(other));
+    on_calls(move |call| {
+        if call == Call::Step {
+            for _ in 0..left.borrow_mut().pop().unwrap_or(0) {
+                barrier.wait();
+            }
+        }
+        true
+    });
+    let is_granted = gate.try_acquire(key).is_ok();
+    unhook();
+    for _ in 0..waits.take().iter().sum() {
+        other.wait();
+    }
+    is_granted
+}
+
+/// All slots of a key are taken. One is given up, and a thread finds it free; another one is given
+/// up, and a second thread, which finds both free, may prefer that one for the same key. Neither
+/// claims a slot before both have looked, and neither establishes its claim before both have looked
+/// again: only then can each see the other's claim. The key gets one slot and one burst.
+#[test]
+fn a_key_that_two_threads_bring_at_once_is_there_once() {
+    deadline("two threads that bring the same key", || {
+        let (there, new) = in_sixteen_slots(17).split_at(16);
+        for one in there {
+            for another in there.iter().filter(|key| *key != one) {
+                let gate = crowded(Hooked(bucket("1/h"))).with_overflow(Overflow::Deny);
+                for key in there {
+                    assert!(gate.try_acquire(key).is_ok());
+                }
+                let both = Arc::new(Barrier::new(2));
+                let granted = on_threads(2, |id| {
+                    if id == 0 {
+                        gate.forget(one);
+                        return ask_and_wait(&gate, &new[0], &both, 2, 1);
+                    }
+                    both.wait();
+                    gate.forget(another);
+                    ask_and_wait(&gate, &new[0], &both, 1, 1)
+                });
+                assert_ne!(granted[0], granted[1], "{one} {another}");
+                assert_eq!(gate.len(), 15, "{one} {another}");
+                assert!(gate.forget(&new[0]) && !gate.forget(&new[0]));
+            }
+        }
     });
 }

@@ -13,3 +13,4 @@ mod stranded;
 mod support;
 #[cfg(feature = "keyed")]
 mod table;
+mod windows;

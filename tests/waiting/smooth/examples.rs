@@ -150,6 +150,39 @@ fn in_whole_microseconds_a_turn_is_not_before_its_tick_and_what_came_is_a_double
     assert_eq!(turn.due(), tick(SECOND + 1));
 }
 
+/// Ten microseconds a permit and no store, asked at ticks between whole microseconds: the next turn
+/// is in whole ones, and no answer is before the call.
+#[test]
+fn in_whole_microseconds_no_answer_is_before_its_call() {
+    const US: u64 = 1_000;
+    let gate = bursty(100_000.0).in_whole_micros();
+    let gate = gate.max_burst(Duration::ZERO).expect("no store");
+    let (mut next, mut denied) = (0, 0);
+    for call in 0..3_000 {
+        let now = call * 7_777;
+        let due = tick((next * US).max(now));
+        assert_eq!(gate.next_free_at(tick(now)), due, "{now}");
+        let (longest, turn) = match call % 3 {
+            0 => (u64::MAX, gate.reserve_at(1, tick(now))),
+            1 => (0, gate.try_acquire_at(tick(now))),
+            _ => {
+                let longest = Duration::from_nanos(5 * US + 999);
+                (5, gate.try_acquire_timeout_at(1, longest, tick(now)))
+            }
+        };
+        if next > (now / US).saturating_add(longest) {
+            denied += 1;
+            let retry = Duration::from_nanos((next - longest) * US - now);
+            assert_eq!(turn.unwrap_err().retry_after(), Some(retry), "{now}");
+        } else {
+            let turn = turn.map(|turn| (turn.at(), turn.due()));
+            assert_eq!(turn, Ok((tick(now), due)));
+            next = next.max(now / US) + 10;
+        }
+    }
+    assert!((500..2_000).contains(&denied), "{denied}");
+}
+
 #[test]
 fn a_thread_or_future_that_waits_wakes_up_in_time_and_not_before() {
     let clock = Leaping::default();
