@@ -185,12 +185,9 @@ pub(crate) static KEYED: &[Row] = &[
     // As full as it was made for.
     ("keyed-new-full", |count| {
         let (table, keys) = holding(KEYS, KEYS, Overflow::Evict);
-        // As many leave as come.
-        assert!(
-            keys.iter()
-                .take(count as usize)
-                .all(|key| table.forget(key))
-        );
+        // As many leave as come. Some keys may have been evicted while it was filled.
+        let left = keys.iter().filter(|key| table.forget(key));
+        assert_eq!(left.take(count as usize).count() as u64, count);
         new(&table, Tick::ZERO, true, count)
     }),
     // All slots are in use, by keys that are idle.
