@@ -158,16 +158,23 @@ pub(crate) fn update<P: Place, S: Step>(
     go_round(place, word, starter, step)
 }
 
-/// The first turn alone: the answer if the step is short, does not refuse and was not disturbed.
-/// For those who know what else to do.
+/// The first turn alone: the answer if the step is short, does not refuse, was not disturbed and
+/// answers as the caller wants.
 #[cfg(feature = "std")]
 #[inline(always)]
-pub(crate) fn try_once<P: Place, S: Step>(place: &P, mut step: S) -> Option<S::Answer> {
+pub(crate) fn try_once<P: Place, S: Step>(
+    place: &P,
+    mut step: S,
+    is_wanted: impl FnOnce(&S::Answer) -> bool,
+) -> Option<S::Answer> {
     let word = place.load();
     if word == UNSTARTED {
         return None;
     }
     let (next, answer) = step.run_short(word)?.ok()?;
+    if !is_wanted(&answer) {
+        return None;
+    }
     if !step.leaves(word, next) {
         place.exchange(word, next).ok()?;
     }

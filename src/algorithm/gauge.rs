@@ -1,5 +1,5 @@
 use core::fmt;
-use core::num::NonZeroU64;
+use core::num::{NonZeroU64, NonZeroU128};
 
 use super::Algorithm;
 use crate::clock::Tick;
@@ -34,7 +34,7 @@ pub trait Gauge: Algorithm {
 #[must_use]
 pub struct Level {
     units: u128,
-    unit: NonZeroU64,
+    unit: NonZeroU128,
 }
 
 impl Level {
@@ -47,24 +47,29 @@ impl Level {
     /// So many units, of which a permit takes `unit`.
     #[inline]
     pub const fn of_units(units: u128, unit: NonZeroU64) -> Self {
+        let unit = match NonZeroU128::new(unit.get() as u128) {
+            Some(unit) => unit,
+            None => NonZeroU128::MIN,
+        };
         Self { units, unit }
     }
 
-    /// The sum of two levels. Where their units differ, a part of a unit is rounded up.
+    /// The sum of two levels that count the same units.
     #[cfg(feature = "std")]
     pub(crate) fn plus(self, other: Self) -> Self {
-        let (to, from) = (u128::from(self.unit.get()), u128::from(other.unit.get()));
-        let units = if to == from {
-            other.units
-        } else {
-            let (whole, part) = (other.units / from, other.units % from);
-            whole
-                .saturating_mul(to)
-                .saturating_add((part * to).div_ceil(from))
-        };
-        Self {
-            units: self.units.saturating_add(units),
-            ..self
+        let units = self.units.saturating_add(other.units);
+        Self { units, ..self }
+    }
+
+    /// The same, where what was taken for a permit is one of so many fractions of it.
+    #[cfg(feature = "std")]
+    pub(crate) fn of_fractions(self, permit: u64) -> Self {
+        match NonZeroU128::new(permit.into()) {
+            Some(permit) => Self {
+                unit: self.unit.saturating_mul(permit),
+                ..self
+            },
+            None => self,
         }
     }
 
@@ -72,21 +77,21 @@ impl Level {
     #[inline]
     #[must_use]
     pub fn floor(&self) -> u64 {
-        u64::try_from(self.units / u128::from(self.unit.get())).unwrap_or(u64::MAX)
+        u64::try_from(self.units / self.unit.get()).unwrap_or(u64::MAX)
     }
 
     /// The whole permits in it, a part of one counted whole.
     #[inline]
     #[must_use]
     pub fn ceil(&self) -> u64 {
-        u64::try_from(self.units.div_ceil(u128::from(self.unit.get()))).unwrap_or(u64::MAX)
+        u64::try_from(self.units.div_ceil(self.unit.get())).unwrap_or(u64::MAX)
     }
 
     /// The permits as a double, as near as it gets.
     #[inline]
     #[must_use]
     pub fn as_f64(&self) -> f64 {
-        let unit = u128::from(self.unit.get());
+        let unit = self.unit.get();
         let part = (self.units % unit) as f64 / unit as f64;
         (self.units / unit) as f64 + part
     }

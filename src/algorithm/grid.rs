@@ -96,18 +96,6 @@ impl Grid {
         Self::new(self.period.period(), self.windows, alignment)
     }
 
-    /// With so many windows at most.
-    fn until(self, windows: u64) -> Self {
-        let windows = windows.min(self.windows);
-        let length = u128::from(windows) * u128::from(self.period().get());
-        let last = length - 1 - u128::from(self.lead);
-        Self {
-            last: u64::try_from(last).map_or(self.last, |last| last.min(self.last)),
-            windows,
-            ..self
-        }
-    }
-
     #[inline(always)]
     pub(crate) const fn period(&self) -> NonZeroU64 {
         self.period.period()
@@ -268,15 +256,6 @@ pub(super) struct Stairs {
 impl Stairs {
     pub(super) const fn windows(&self) -> u64 {
         self.grid.windows
-    }
-
-    /// The same with so many windows at most; `None` if that is too few for 50 years.
-    pub(super) fn until(self, windows: u64) -> Option<Self> {
-        if windows < needed(self.grid.period().get()) {
-            return None;
-        }
-        let grid = self.grid.until(windows);
-        Some(Self { grid, ..self })
     }
 }
 

@@ -29,7 +29,6 @@ use super::grid::{Grid, Stairs, needed, period_of, shortest_period};
 use super::hourglass::Hourglass;
 use super::pace::{MAX_WORD, Pace};
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
-use super::split::share;
 use super::{Level, Requota, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -226,48 +225,12 @@ impl Intervals {
         }
     }
 
-    pub(super) fn most_parts(&self) -> u64 {
-        let (n, burst) = (self.quota.permits(), self.quota.burst_size());
+    /// The pace of those that are aligned.
+    pub(super) const fn pace(&self) -> Option<&Pace<Stairs>> {
         match &self.refill {
-            Refill::Aligned(_) => burst,
-            Refill::Greedy(_) => n.min(burst),
+            Refill::Aligned(pace) => Some(pace),
+            Refill::Greedy(_) => None,
         }
-    }
-
-    /// Part `index` of `of`.
-    pub(super) fn part(&self, index: u64, of: u64) -> Option<Self> {
-        let refill = match &self.refill {
-            Refill::Aligned(pace) => Refill::Aligned(pace.part(index, of)?),
-            Refill::Greedy(_) => Refill::Greedy(self.greedy_part(index, of)?),
-        };
-        Some(Self { refill, ..*self })
-    }
-
-    /// Shares of burst and refill that go together, so that no part is full long before the others.
-    fn greedy_part(&self, index: u64, of: u64) -> Option<Hourglass> {
-        let (n, burst) = (self.quota.permits(), self.quota.burst_size());
-        let initial = self.quota.initial_permits();
-        if index >= of {
-            return None;
-        }
-        let (step, limit, initial) = if burst <= n {
-            // Each refill fills each part.
-            let share = |total| share(total, index, of);
-            (share(n), share(burst), share(initial))
-        } else {
-            let part = |total: u64, (before, after): (u128, u128), of: u64| {
-                let upto = |part| u128::from(total) * part / u128::from(of);
-                (upto(before), upto(after))
-            };
-            let steps = part(n, (index.into(), u128::from(index) + 1), of);
-            let limits = part(burst, steps, n);
-            let initials = part(initial, limits, burst);
-            let length = |(from, to): (u128, u128)| (to - from) as u64;
-            (length(steps), length(limits), length(initials))
-        };
-        let (step, limit) = (NonZeroU64::new(step)?, NonZeroU64::new(limit)?);
-        let period = period_of(self.quota).ok()?;
-        Hourglass::new(period, limit, step, initial).ok()
     }
 
     pub(super) const fn is_greedy(&self) -> bool {

@@ -1,27 +1,46 @@
 //! Limits in parts.
 
-use super::{
-    AnyAlgorithm, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket, SlidingWindow,
-    TokenBucket,
-};
+mod search;
 
-/// An algorithm whose limit can be kept in parts, each with a word of its own, as `Sharded` does.
+use super::{
+    Algorithm, AnyAlgorithm, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket,
+    Requota, SlidingWindow, TokenBucket,
+};
+use crate::clock::Tick;
+
+/// An algorithm whose limit can be kept in several words, as `Sharded` does: in parts of equal size, a
+/// fraction of a permit and all.
 ///
 /// What the parts promise adds up to what the whole promises, neither more nor less.
-pub trait Split: Forecast + GiveBack + Sized {
+pub trait Split: Forecast + GiveBack + Clone {
     /// In how many parts it can be split; 1 if it can't be.
     fn most_parts(&self) -> u64;
 
-    /// Part `index` of `of`, where `of` is at most [`most_parts`](Self::most_parts). `None` if there
-    /// is no such part, or it can't be represented. What such a part says of its quota means nothing.
-    fn part(&self, index: u64, of: u64) -> Option<Self>;
-}
+    /// The algorithm that each of `parts` words runs, and how many of its permits make one permit of the
+    /// whole; a multiple of `parts`. `None` if that can't be represented.
+    ///
+    /// Provided: each word runs the whole algorithm, for which a permit is `parts` permits. An algorithm
+    /// that can count smaller fractions has fewer left over.
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        let burst = self.available(0, Tick::ZERO);
+        (parts > 0 && burst.checked_mul(parts).is_some()).then(|| (self.clone(), parts))
+    }
 
-/// What one of `of` gets of a total; those who come first get what can't be shared equally.
-pub(super) const fn share(total: u64, index: u64, of: u64) -> u64 {
-    match (total.checked_div(of), total.checked_rem(of)) {
-        (Some(each), Some(rest)) if index < of => each + (index < rest) as u64,
-        _ => 0,
+    /// Whether permits come steadily, or to all words at the same ticks. If not, small requests empty
+    /// one word after the other instead of keeping them level: when one that fails puts back what it
+    /// took, an empty word is one that nobody has changed.
+    ///
+    /// Provided: they do.
+    fn is_steady(&self) -> bool {
+        true
+    }
+
+    /// The first tick from `now` on at which these words have `n` permits together, if nobody takes
+    /// any; `None` if they never will.
+    ///
+    /// Provided: it looks for that tick, which takes longer than to compute it.
+    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+        search::due_together(self, words, now, n)
     }
 }
 
@@ -30,8 +49,13 @@ impl Split for TokenBucket {
         self.pace().burst()
     }
 
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        Some(self.at_pace(self.pace().part(index, of)?))
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        let (pace, permit) = self.pace().per_part(parts)?;
+        Some((self.at_pace(pace), permit))
+    }
+
+    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+        self.pace().due_together(words, now, n)
     }
 }
 
@@ -40,8 +64,13 @@ impl Split for Gcra {
         self.pace().burst()
     }
 
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        Some(self.at_pace(self.pace().part(index, of)?))
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        let (pace, permit) = self.pace().per_part(parts)?;
+        Some((self.at_pace(pace), permit))
+    }
+
+    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+        self.pace().due_together(words, now, n)
     }
 }
 
@@ -54,48 +83,55 @@ impl Split for LeakyBucket {
         }
     }
 
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        if of > self.most_parts() {
-            return None;
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        if self.free_permits().is_some() {
+            return (parts == 1).then_some((*self, 1));
         }
-        Some(self.at_pace(self.pace().part(index, of)?))
+        let (pace, permit) = self.pace().per_part(parts)?;
+        Some((self.at_pace(pace), permit))
+    }
+
+    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+        match self.free_permits() {
+            None => self.pace().due_together(words, now, n),
+            Some(_) => search::due_together(self, words, now, n),
+        }
     }
 }
 
 impl Split for FixedWindow {
     fn most_parts(&self) -> u64 {
-        self.limit() / self.least()
-    }
-
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        self.of_limit(share(self.limit(), index, of)).ok()
+        self.limit()
     }
 }
 
-/// Of those that round down only the first does: it is that which may admit a permit more.
 impl Split for SlidingWindow {
     fn most_parts(&self) -> u64 {
-        self.limit() / self.least()
+        self.limit()
     }
 
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        let part = self.of_limit(share(self.limit(), index, of)).ok()?;
-        Some(match index {
-            0 => part,
-            _ => part.rounding(super::Rounding::Exact),
-        })
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        let (window, fraction) = self.in_fractions(parts);
+        window.available(0, Tick::ZERO).checked_mul(parts)?;
+        let permit = parts.checked_mul(fraction)?;
+        (parts > 0).then_some((window, permit))
     }
 }
 
-/// On the clock, each part gets its part of a refill, fractions of a permit and all; greedy, whole
-/// permits, so there can be no more parts than permits in a refill.
 impl Split for Intervals {
     fn most_parts(&self) -> u64 {
-        self.most_parts()
+        self.quota().burst_size()
     }
 
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        self.part(index, of)
+    fn is_steady(&self) -> bool {
+        self.quantum().is_none()
+    }
+
+    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+        match self.pace() {
+            Some(pace) => pace.due_together(words, now, n),
+            None => search::due_together(self, words, now, n),
+        }
     }
 }
 
@@ -115,10 +151,21 @@ pub(super) use each;
 
 impl Split for AnyAlgorithm {
     fn most_parts(&self) -> u64 {
-        each!(self, algorithm => Split::most_parts(algorithm))
+        each!(self, algorithm => algorithm.most_parts())
     }
 
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        each!(self, algorithm => Split::part(algorithm, index, of).map(Self::from))
+    fn is_steady(&self) -> bool {
+        each!(self, algorithm => algorithm.is_steady())
+    }
+
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        each!(self, algorithm => {
+            let (algorithm, permit) = algorithm.per_part(parts)?;
+            Some((algorithm.into(), permit))
+        })
+    }
+
+    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+        each!(self, algorithm => algorithm.due_together(words, now, n))
     }
 }

@@ -76,12 +76,14 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
         self.update(Acquire { algorithm, now, n })
     }
 
-    /// The same in one turn: `None` may mean anything but that it was granted.
+    /// The same in one turn, if at least so much room remains: `None` may mean anything but that it was
+    /// granted.
     #[cfg(feature = "std")]
     #[inline(always)]
-    pub(crate) fn try_once(&self, n: u64) -> Option<Granted> {
+    pub(crate) fn try_once(&self, n: u64, keep: u64) -> Option<Granted> {
         let (algorithm, now) = (self.algorithm, self.now);
-        cell::try_once(self.place, Acquire { algorithm, now, n })
+        let step = Acquire { algorithm, now, n };
+        cell::try_once(self.place, step, |granted| granted.room() >= keep)
     }
 
     /// [`Limiter::take_up_to`](crate::Limiter::take_up_to) at this tick.
@@ -271,15 +273,13 @@ impl<A: Reserve, P: Place> At<'_, A, P> {
     #[inline(always)]
     pub(crate) fn reserve_once(&self, n: u64) -> Option<Granted> {
         let (algorithm, now, latest) = (self.algorithm, self.now, self.now);
-        cell::try_once(
-            self.place,
-            Ahead {
-                algorithm,
-                now,
-                n,
-                latest,
-            },
-        )
+        let step = Ahead {
+            algorithm,
+            now,
+            n,
+            latest,
+        };
+        cell::try_once(self.place, step, |_| true)
     }
 
     /// How many permits were taken that are not due yet, a started one counted whole. Those of cancelled

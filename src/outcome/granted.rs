@@ -77,6 +77,24 @@ impl Granted {
         Self { n, ..self }
     }
 
+    /// The same of `n` permits, each of which is so many of those that the algorithm counted.
+    #[inline(always)]
+    #[cfg(feature = "std")]
+    pub(crate) const fn of_permits(self, n: u64, permit: u64) -> Self {
+        let unit = match NonZeroU64::new(permit) {
+            Some(permit) => self.unit.saturating_mul(permit),
+            None => self.unit,
+        };
+        Self { n, unit, ..self }
+    }
+
+    /// What remains, in the algorithm's own unit.
+    #[inline]
+    #[cfg(feature = "std")]
+    pub(crate) const fn room(&self) -> u64 {
+        self.room
+    }
+
     /// Which word granted it.
     #[inline]
     #[cfg(feature = "std")]

@@ -20,8 +20,7 @@ const NOW: u64 = 100;
 /// A part's permit comes again.
 const NEXT: u64 = NOW + 4;
 
-/// Three permits, one each 2 ns. Of two parts the first has two and the other one, and each gets
-/// one in 4 ns.
+/// Three permits, one each 2 ns. Each of two parts has one and a half, and gets one in 4 ns.
 fn bucket() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(3);
     TokenBucket::new(quota).expect("a quota").into()
@@ -157,26 +156,29 @@ fn balance(played: &Played) -> (u64, u64) {
     (taken, back)
 }
 
-/// Takes from the own part, and then from the sibling.
+/// Takes from the own part, from the sibling, and halves of both.
 fn siblings(run: &mut Run) {
     let one = standing().actor(&[take(1, 0), take(1, 0)]);
-    one.actor(&[take(1, 1), take(1, 1)]).explore(run);
+    one.actor(&[take(1, 1), take(1, 1)]).explore_openly(run);
     let one = standing().actor_after(&[take(1, 0)], &[take(1, 1)]);
-    one.actor(&[take(1, 1)]).explore(run);
+    one.actor(&[take(1, 1)]).explore_openly(run);
     let all = standing().actor(&[take_up_to_at(3, 0, NOW)]);
     all.actor(&[take_up_to_at(3, 1, NOW)]).explore_openly(run);
 }
 
 /// Takes from both parts, of which each has one.
 fn several(run: &mut Run) {
-    let both: [&[&str]; 2] = [
-        &["2 at 100, 0 left", "not for 4"],
-        &["not for 4", "1 at 100, 0 left"],
+    // Who takes one takes half of it from each part, and it may be seen to have taken the first half.
+    let told: [&[&str]; 4] = [
+        &["2 at 100, 0 left", "not for 2"],
+        &["not for 2", "1 at 100, 0 left"],
+        &["not for 2", "1 at 100, 1 left"],
+        &["not for 1", "1 at 100, 1 left"],
     ];
-    let play = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
-    play.actor(&[take(1, 1)]).explore_to(run, &both);
-    let play = standing().actor_after(&[take(1, 0)], &[take(2, 1)]);
-    play.actor(&[take(1, 1)]).explore_to(run, &both);
+    for home in [0, 1] {
+        let play = standing().actor_after(&[take(1, 0)], &[take(2, home)]);
+        play.actor(&[take(1, 1)]).explore_to(run, &told);
+    }
 }
 
 /// Two that take from both parts, from different ends and from the same.
@@ -265,33 +267,43 @@ fn resets_and_charges(run: &mut Run) {
     }
 }
 
-/// Nothing granted is counted from this tick on that the limit does not allow, though permits came
-/// back before.
-fn from_then_on(play: Play) -> Play {
-    play.rule(|played| {
-        let later = played.all().map(|answer| match answer {
-            Answer::Granted(granted) if granted.at().as_nanos() == NEXT => granted.n(),
+/// No more than `limit` is granted at this tick, though permits came back before.
+fn at_most(limit: u64, tick: u64, play: Play) -> Play {
+    play.rule(move |played| {
+        let then = played.all().map(|answer| match answer {
+            Answer::Granted(granted) if granted.at().as_nanos() == tick => granted.n(),
             _ => 0,
         });
-        let later = later.sum::<u64>();
-        assert!(later <= 3, "{later} were granted at one tick");
+        let then = then.sum::<u64>();
+        assert!(then <= limit, "{then} were granted at one tick");
     })
 }
 
-/// One can't have all it asks for. Meanwhile permits come back, and at the next tick others are
-/// taken: so many that it finds the very word that it left.
-fn the_same_word_again(run: &mut Run) {
-    let robs = [rob(), undo(), take_at(1, 0, NEXT)];
-    let play = from_then_on(play_until(bucket, NEXT)).actor(&[take(2, 0)]);
-    play.actor_after(&[take(1, 0)], &robs).explore_rules(run);
+/// Eight permits, one each 2 ns: parts of four, which single permits are taken from.
+fn large() -> AnyAlgorithm {
+    let quota = Quota::per(1, Duration::from_nanos(2)).burst(8);
+    TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// The same, where the word is another one.
+/// One can't have the two that it asks for, of which each part has one. Meanwhile permits come back, and
+/// when the parts are full, another is taken: the first part's word is then the very one that it left.
+fn the_same_word_again(run: &mut Run) {
+    let full = NOW + 12;
+    let before = [take(8, 0), refund(2)];
+    let robs = [rob(), refund(2), take_at(1, 0, full)];
+    let play = at_most(8, full, play_until(large, full));
+    let play = play.actor_after(&before, &[take(2, 0)]);
+    play.actor(&robs).explore_rules(run);
+}
+
+/// The same, where the word is another one: later, each part has two permits more than was left.
 fn another_word(run: &mut Run) {
-    let robs = [take(1, 1), take_at(1, 0, NEXT)];
-    let play = from_then_on(play_until(bucket, NEXT)).actor(&[take(3, 0)]);
+    let later = NOW + 8;
+    let robs = [take(1, 1), take_at(1, 0, later)];
+    let play = at_most(5, later, play_until(large, later));
+    let play = play.actor_after(&[take(6, 0)], &[take(2, 0)]);
     play.actor(&robs)
-        .rule(|played| played.check_bound(&bucket().bound()))
+        .rule(|played| played.check_bound(&large().bound()))
         .explore_rules(run);
 }
 
@@ -316,11 +328,20 @@ fn at_different_ticks(run: &mut Run) {
     }
 }
 
-/// Three threads.
+/// Three threads. Of four permits that three ask for there are three; and one that took a half, and finds
+/// that others took the rest, can't put it back where they took as well.
 fn three_threads(run: &mut Run) {
     let play = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
     play.actor(&[take(1, 0)]).explore_rules(run);
-    let play = standing().actor(&[take(1, 0)]).actor(&[take(1, 1)]);
+    let play = play_until(bucket, NOW).rule(|played| {
+        let (taken, back) = balance(played);
+        let whole = 2 + back..=3 + back;
+        assert!(
+            whole.contains(&taken),
+            "{taken} were taken, and {back} came back"
+        );
+    });
+    let play = play.actor(&[take(1, 0)]).actor(&[take(1, 1)]);
     play.actor(&[take_up_to_at(2, 0, NOW)]).explore_openly(run);
 }
 
@@ -355,8 +376,8 @@ fn one_stops(run: &mut Run) {
 #[test]
 fn takes_from_siblings() {
     let name = "shards::takes_from_siblings";
-    model(name, None, siblings);
-    stored(name, "were taken | no order", None, siblings);
+    model(name, Some(3), siblings);
+    stored(name, "were taken | no order", Some(3), siblings);
 }
 
 #[test]

@@ -1,80 +1,67 @@
 //! One of the equal parts that a pace is split into.
 //!
-//! The clock makes as many units for a part as for the whole, and a permit takes `of` times as many:
-//! so the parts' rates are the same, and add up to exactly the whole's, whatever the quota. Bursts are
-//! shared out; what a tolerance has beyond whole permits goes to the first part.
+//! A part is the whole pace, counted in units: the clock makes as many for it, and its bucket is as
+//! large, but a permit takes `parts` times as many. So rates and bursts of the parts are equal, and
+//! add up to exactly the whole's, whatever the quota.
 
 use core::num::NonZeroU64;
 
-use super::super::grid::Stairs;
-use super::super::split::share;
-use super::{MAX_WORD, Meter, Pace, SPEED_BITS, Steady};
+use super::{Meter, Pace};
 use crate::clock::Tick;
-use crate::quota::MIN_HORIZON_NS;
 
-/// What of a pace does not depend on its meter.
-struct Share {
-    unit: NonZeroU64,
-    reach: u64,
-    burst: NonZeroU64,
-    missing: u64,
-}
-
-impl<M> Pace<M> {
-    /// `None` if there is nothing for this part, or its numbers don't fit.
-    fn share(&self, index: u64, of: u64) -> Option<Share> {
-        let whole = self.burst.get();
-        let burst = NonZeroU64::new(share(whole, index, of))?;
-        let unit = self.unit.checked_mul(NonZeroU64::new(of)?)?;
-        let beyond = match index {
-            0 => (self.reach - whole * self.unit.get()).checked_mul(of)?,
-            _ => 0,
+impl<M: Meter + Copy> Pace<M> {
+    /// The pace of each of so many parts, for which a permit is a unit, and how many of them are a permit
+    /// of the whole. `None` if what all parts have does not fit 64 bits.
+    pub(in crate::algorithm) fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        self.reach.checked_mul(parts)?;
+        let permit = self.unit.get().checked_mul(parts)?;
+        let part = Self {
+            unit: NonZeroU64::MIN,
+            burst: NonZeroU64::new(self.reach)?,
+            missing: self.missing * self.unit.get(),
+            ..*self
         };
-        Some(Share {
-            reach: burst.get().checked_mul(unit.get())?.checked_add(beyond)?,
-            unit,
-            burst,
-            missing: burst.get() - share(whole - self.missing, index, of),
-        })
+        (parts > 0).then_some((part, permit))
     }
 
-    fn with(&self, share: Share, meter: M) -> Self {
-        Self {
-            meter,
-            unit: share.unit,
-            reach: share.reach,
-            round: self.round,
-            burst: share.burst,
-            missing: share.missing,
+    /// The first tick at which words of a part's pace have `n` units together.
+    pub(in crate::algorithm) fn due_together(
+        &self,
+        words: &[u64],
+        now: Tick,
+        n: u64,
+    ) -> Option<Tick> {
+        let now_made = self.meter.made(now);
+        let mut made = now_made;
+        loop {
+            // What they have then, how many of them are filling, and when one in debt will be.
+            let (mut have, mut filling, mut in_debt_for) = (0_u64, 0_u64, u64::MAX);
+            for word in words {
+                let lack = word.saturating_sub(made);
+                have = have.saturating_add(self.reach.saturating_sub(lack));
+                match lack.checked_sub(self.reach) {
+                    Some(debt) if debt > 0 => in_debt_for = in_debt_for.min(debt),
+                    _ => filling += u64::from(lack > 0),
+                }
+            }
+            let missing = n.saturating_sub(have);
+            if missing == 0 {
+                break;
+            }
+            // If one is full before, the others have to make up for it.
+            let until = match filling {
+                0 => in_debt_for,
+                filling => missing.div_ceil(filling).min(in_debt_for),
+            };
+            match made.checked_add(until) {
+                Some(then) => made = then,
+                None => return None,
+            }
         }
-    }
-}
-
-impl Pace<Steady> {
-    /// Part `index` of `of`.
-    pub(in crate::algorithm) fn part(&self, index: u64, of: u64) -> Option<Self> {
-        let share = self.share(index, of)?;
-        let twice = share.reach.checked_mul(2)?;
-        let room = (MAX_WORD - self.round).checked_sub(twice)?;
-        let horizon = (u128::from(room) << SPEED_BITS) / u128::from(self.meter.speed.get());
-        let horizon = u64::try_from(horizon).unwrap_or(u64::MAX);
-        let meter = Steady {
-            horizon,
-            ..self.meter
-        };
-        (horizon >= MIN_HORIZON_NS).then(|| self.with(share, meter))
-    }
-}
-
-impl Pace<Stairs> {
-    /// Part `index` of `of`.
-    pub(in crate::algorithm) fn part(&self, index: u64, of: u64) -> Option<Self> {
-        let share = self.share(index, of)?;
-        let twice = share.reach.checked_mul(2)?;
-        // With the next stair, which a bucket may look forward to.
-        let room = MAX_WORD.checked_sub(twice)?;
-        let meter = self.meter.until(room / self.meter.step.get())?;
-        let last = meter.made(Tick::from_nanos(meter.horizon()));
-        (last <= room).then(|| self.with(share, meter))
+        let due = self.meter.tick_of(made);
+        if made == now_made {
+            return Some(now);
+        }
+        (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 }

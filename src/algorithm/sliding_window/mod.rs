@@ -40,6 +40,9 @@ use super::{Requota, carry};
 use crate::clock::Tick;
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
+/// A permit in parts is counted in at most so many fractions of each part.
+const MOST_FRACTIONS: u64 = 32;
+
 /// The sliding window: at most so many permits in the last period, estimated from the counts of the
 /// current window and the one before.
 ///
@@ -219,6 +222,27 @@ impl SlidingWindow {
 
     pub(super) const fn alignment(&self) -> Alignment {
         self.alignment
+    }
+
+    /// The same limit, counted in so many fractions of a permit, as many as there is room for and 1 at
+    /// least: no more than make `parts` parts lose nothing to speak of. It can count a debt of twice the
+    /// limit, or what the whole can.
+    pub(super) fn in_fractions(&self, parts: u64) -> (Self, u64) {
+        let room = self.most / 4 / self.limit.get();
+        let most = if parts > 1 { MOST_FRACTIONS } else { 1 };
+        let fraction = NonZeroU64::new(room.min(most)).unwrap_or(NonZeroU64::MIN);
+        let (lower, upper) = self.allowed;
+        let allowed = u128::from(upper) << 64 | u128::from(lower);
+        let allowed = allowed.saturating_mul(fraction.get().into());
+        // What is allowed beyond the limit is less than a permit in all parts together, so that they
+        // grant no permit above it.
+        let limit = u64::try_from(allowed / u128::from(self.grid.period().get()));
+        let window = Self {
+            allowed: (allowed as u64, (allowed >> 64) as u64),
+            limit: limit.ok().and_then(NonZeroU64::new).unwrap_or(self.limit),
+            ..*self
+        };
+        (window, fraction.get())
     }
 
     /// How many permits above the limit a window can count: what is charged beyond that is not

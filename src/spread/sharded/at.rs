@@ -69,10 +69,10 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     /// use tollgate::{NoClock, Quota, Sharded, Tick, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let bucket = TokenBucket::new(Quota::per_second(10))?;
+    /// let bucket = TokenBucket::new(Quota::per_second(100))?;
     /// let gate = Sharded::starting_at(bucket, 2, NoClock, Tick::ZERO)?;
     /// let granted = gate.at(Tick::ZERO).from_shard(1).try_acquire_n(2)?;
-    /// assert_eq!(granted.remaining(), 3); // in this part
+    /// assert_eq!(granted.remaining(), 48); // in this part
     /// # Ok(())
     /// # }
     /// ```
@@ -128,39 +128,40 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     /// The own part, in one turn.
     #[inline(always)]
     pub(super) fn try_once(&self, n: u64) -> Option<Granted> {
-        let granted = self.parts.get(self.home)?.at(self.now).try_once(n)?;
+        let granted = self.parts.get(self.home)?.try_once(self.now, n)?;
         Some(granted.of_part(self.home as u32))
+    }
+
+    /// How many fractions a permit is.
+    #[inline]
+    pub(super) fn permit(&self) -> u64 {
+        self.parts.first().map_or(1, |part| part.permit())
     }
 
     /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.
     #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
-        let mut taken: Option<Granted> = None;
-        for (number, part) in self.nearest_first() {
-            let missing = n - taken.map_or(0, |taken| taken.n());
-            let this = part.take(self.now, missing);
-            let granted = this.granted.of_part(number);
-            taken = match taken {
-                Some(taken) if granted.n() == 0 => Some(taken),
-                Some(taken) if taken.n() > 0 && taken.at() != granted.at() => {
-                    // Of a window that is ahead of the others. A grant has one tick.
-                    part.put_back(&this);
-                    Some(taken)
-                }
-                Some(taken) if taken.n() > 0 => Some(taken.and(granted)),
-                _ => Some(granted),
-            };
-            if taken.is_some_and(|taken| taken.n() == n) {
-                break;
-            }
-        }
-        taken.unwrap_or(Granted::new(0, self.now))
+        self.take_some(n).unwrap_or_else(|| self.take_of_own(n))
+    }
+
+    /// As many as the own part has.
+    fn take_of_own(&self, n: u64) -> Granted {
+        let Some(part) = self.parts.get(self.home) else {
+            return Granted::new(0, self.now);
+        };
+        let (permit, algorithm) = (self.permit(), part.algorithm());
+        part.at(self.now).change(|word| {
+            let n = n.min(algorithm.available(word, self.now) / permit.max(1));
+            let (next, granted) = algorithm.take_up_to(word, self.now, n * permit);
+            let granted = granted.of_permits(n, permit);
+            (next, granted.of_part(self.home as u32))
+        })
     }
 
     /// [`Sharded::available`](crate::Sharded::available) at this tick.
     pub fn available(&self) -> u64 {
         let each = self.parts.iter().map(|part| part.at(self.now).available());
-        each.fold(0, u64::saturating_add)
+        each.fold(0, u64::saturating_add) / self.permit().max(1)
     }
 
     /// Whether the limiter can no longer be told from a fresh one at this tick.
@@ -188,7 +189,9 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         };
         match own {
             Some(part) => {
-                part.give_back(|algorithm, word| algorithm.undo(word, self.now, &granted))
+                let fractions = granted.with_n(granted.n().saturating_mul(self.permit()));
+                let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fractions);
+                part.give_back(undo).div_ceil(self.permit())
             }
             None => {
                 // As many as would come back of it to one word that nobody else has used.
@@ -201,41 +204,29 @@ impl<'a, A: Split> ShardedAt<'a, A> {
 
     /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
     pub fn refund(&self, n: u64) -> u64 {
-        let refund = |part: &Part<A>, n: u64| {
-            let refund = |algorithm: &A, word| algorithm.refund(word, self.now, n);
-            part.give_back(refund).min(n)
-        };
-        let (mut left, mut full) = (n, Full::default());
-        // To all alike, as what is owed is owed by all alike, and what is left over to those that
-        // have least. A part that takes less than that is full: the others get the rest.
-        while let Some(each) = left.checked_div(self.parts.len() as u64 - full.count()) {
-            let open = || {
-                let numbered = (0..).zip(self.parts);
-                numbered.filter(|(number, _)| !full.has(*number))
-            };
-            if left == 0 {
+        let all = n.saturating_mul(self.permit());
+        let (mut left, mut full) = (all, Full::default());
+        // To all alike; what a part does not take, since it is full, the others get.
+        loop {
+            let mut open = self.parts.len() as u64 - full.count();
+            if left == 0 || open == 0 {
                 break;
             }
-            if each == 0 {
-                let poorest = open().max_by_key(|(_, part)| part.due_of_one(self.now));
-                let Some((number, part)) = poorest else { break };
-                match refund(part, 1) {
-                    0 => full.add(number),
-                    n => left -= n,
+            let before = full;
+            for (number, part) in self.parts.iter().enumerate() {
+                if before.has(number) {
+                    continue;
                 }
-                continue;
-            }
-            let mut those = full;
-            for (number, part) in open() {
-                let n = refund(part, each);
-                left -= n;
-                if n < each {
-                    those.add(number);
+                let share = left.div_ceil(open);
+                let refund = |algorithm: &A, word| algorithm.refund(word, self.now, share);
+                let n = part.give_back(refund).min(share);
+                (left, open) = (left - n, open - 1);
+                if n < share {
+                    full.add(number);
                 }
             }
-            full = those;
         }
-        n - left
+        (all - left).div_ceil(self.permit()).min(n)
     }
 }
 
@@ -243,32 +234,23 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
     /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
-        let (owed, parts) = (n - taken.n(), self.parts.len() as u64);
-        let (mut charged, mut at) = (taken.n(), taken.at());
-        let mut charge = |part: &Part<A>, n| {
-            let one = part.at(self.now).charge(n);
-            if one.n() > 0 {
-                (charged, at) = (charged + one.n(), at.max(one.at()));
-            }
-        };
-        let each = owed.checked_div(parts).unwrap_or(0);
-        for part in self.parts.iter().filter(|_| each > 0) {
-            charge(part, each);
-        }
-        // The rest to those that would have a permit first, so that all parts owe alike.
-        for _ in 0..owed - each * parts {
-            let first = |part: &&CachePadded<Part<A>>| part.due_of_one(self.now);
-            if let Some(part) = self.parts.iter().min_by_key(first) {
-                charge(part, 1);
-            }
-        }
-        let (mut debt, mut clear) = (0_u64, Duration::ZERO);
+        let (permit, parts) = (self.permit(), self.parts.len() as u64);
+        let (owed, mut at) = (n - taken.n(), taken.at());
+        // A permit is as many fractions of each part.
+        let each = owed.saturating_mul(permit.checked_div(parts).unwrap_or(0));
+        let (mut charged, mut debt, mut clear) = (0_u128, 0_u128, Duration::ZERO);
         for part in self.parts {
-            let one = part.at(self.now).charge(0);
-            debt = debt.saturating_add(one.debt());
+            let one = part.at(self.now).charge(each);
+            if one.n() > 0 {
+                (charged, at) = (charged + u128::from(one.n()), at.max(one.at()));
+            }
+            debt += u128::from(one.debt());
             clear = clear.max(one.clear_after());
         }
-        Charged::new(charged, at).with_debt(debt, clear)
+        let permit = u128::from(permit.max(1));
+        let charged = u64::try_from(charged / permit).unwrap_or(owed).min(owed);
+        let debt = u64::try_from(debt.div_ceil(permit)).unwrap_or(u64::MAX);
+        Charged::new(taken.n() + charged, at).with_debt(debt, clear)
     }
 }
 
@@ -276,7 +258,8 @@ impl<A: Split + Gauge> ShardedAt<'_, A> {
     /// [`Sharded::level`](crate::Sharded::level) at this tick.
     pub fn level(&self) -> Level {
         let each = self.parts.iter().map(|part| part.at(self.now).level());
-        each.reduce(Level::plus).unwrap_or(Level::of_permits(0))
+        let all = each.reduce(Level::plus).unwrap_or(Level::of_permits(0));
+        all.of_fractions(self.permit())
     }
 }
 

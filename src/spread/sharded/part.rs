@@ -36,8 +36,6 @@
 //! back, and one that stops while it gives back keeps others from putting back, which loses permits
 //! and grants none.
 
-use core::cmp::Reverse;
-
 use crate::algorithm::Split;
 use crate::cell::{Cell, Place};
 use crate::clock::Tick;
@@ -68,6 +66,10 @@ const fn changes(state: u64) -> u64 {
 pub(super) struct Part<A> {
     /// The word first, and next to it the parameters that every decision reads.
     cell: Cell,
+    /// How many fractions a permit is: what the algorithm counts.
+    permit: u64,
+    /// How much room is kept here by those who look at no other part, as the algorithm tells it.
+    keep: u64,
     algorithm: A,
     backs: AtomicU64,
 }
@@ -82,9 +84,17 @@ pub(super) struct Taken {
 }
 
 impl<A: Split> Part<A> {
-    pub(super) fn new(algorithm: A, tick: Tick) -> Self {
+    /// A part of so many.
+    pub(super) fn new(algorithm: A, permit: u64, parts: u64, tick: Tick) -> Self {
+        // Seven eighths of what a fresh part has.
+        let keep = match algorithm.step(0, tick, 0) {
+            Ok((_, fresh)) if parts > 1 => fresh.room() - fresh.room() / 8,
+            _ => 0,
+        };
         Self {
             cell: Cell::new(algorithm.initial_word(tick)),
+            permit,
+            keep,
             algorithm,
             backs: AtomicU64::new(0),
         }
@@ -100,26 +110,57 @@ impl<A: Split> Part<A> {
         &self.cell
     }
 
-    /// The verbs that don't lower the word.
+    /// How many fractions a permit is.
+    #[inline(always)]
+    pub(super) const fn permit(&self) -> u64 {
+        self.permit
+    }
+
+    /// What a full part has.
+    pub(super) fn full(&self) -> u64 {
+        self.algorithm.available(0, Tick::ZERO)
+    }
+
+    /// The verbs that don't lower the word, in fractions of a permit.
     #[inline(always)]
     pub(super) fn at(&self, now: Tick) -> At<'_, A> {
         At::new(&self.algorithm, &self.cell, now)
     }
 
-    /// When it has a permit: [`Tick::MAX`] if it never will. Of parts that have some, the one with
-    /// most is first.
-    pub(super) fn due_of_one(&self, now: Tick) -> (Tick, Reverse<u64>) {
-        let word = self.cell.load();
-        let due = self.algorithm.due(word, now, 1).unwrap_or(Tick::MAX);
-        (due, Reverse(self.algorithm.available(word, now)))
+    /// The same as [`try_keeping`](Self::try_keeping) in one turn: `None` may mean that it was disturbed.
+    #[inline(always)]
+    pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
+        let fractions = n.checked_mul(self.permit)?;
+        let granted = self.at(now).try_once(fractions, self.keep)?;
+        Some(granted.of_permits(n, self.permit))
     }
 
-    /// Takes as many of `n` as there are, so that they can be put back.
-    pub(super) fn take(&self, now: Tick, n: u64) -> Taken {
+    /// Takes `n` permits, if it keeps enough.
+    ///
+    /// # Errors
+    ///
+    /// The word in which there is not enough.
+    pub(super) fn try_keeping(&self, now: Tick, n: u64) -> Result<Granted, u64> {
+        let fractions = n.saturating_mul(self.permit);
+        let granted = self
+            .at(now)
+            .change(|word| match self.algorithm.step(word, now, fractions) {
+                Ok((next, granted)) if granted.room() >= self.keep => (next, Ok(granted)),
+                _ => (word, Err(word)),
+            });
+        Ok(granted?.of_permits(n, self.permit))
+    }
+
+    /// Takes up to `n` fractions so that they can be put back, if there are `at_least` so many; `None` if
+    /// there are none.
+    pub(super) fn take(&self, now: Tick, at_least: u64, n: u64) -> Option<Taken> {
         // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one
         // knows has exchanged the word before we take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
         self.at(now).change(|before| {
+            if self.algorithm.available(before, now) < at_least.max(1) {
+                return (before, None);
+            }
             let (after, granted) = self.algorithm.take_up_to(before, now, n);
             let taken = Taken {
                 granted,
@@ -127,7 +168,7 @@ impl<A: Split> Part<A> {
                 after,
                 changes,
             };
-            (after, taken)
+            (after, Some(taken))
         })
     }
 

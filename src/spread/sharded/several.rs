@@ -1,187 +1,363 @@
-//! What happens where the own part is not enough. Nothing here is written down anywhere but in the
-//! parts' words: a thread that stops in the middle leaves its permits taken, and stops nobody.
+//! What happens where the own part alone does not decide. Nothing here is written down anywhere but in
+//! the parts' words: a thread that stops in the middle leaves its permits taken, and stops nobody.
+//!
+//! # Why parts are kept level
+//!
+//! A part that is full takes in nothing, so permits are lost while one part is full and another is
+//! not. Hence a request that would leave its own part less than seven eighths full looks at all. It takes
+//! from one part alone if that leaves this part about as full as the others, and else from all that
+//! are above the level that remains.
 
 use core::time::Duration;
 
+use super::MAX_SHARDS;
 use super::at::ShardedAt;
-use super::part::Part;
 use crate::algorithm::Split;
 use crate::cell::Place;
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 
+/// When to ask again, if permits came or came back meanwhile.
+const SOON: Duration = Duration::from_nanos(1);
+
 /// How often a request takes from several parts in vain before it is denied. Requests may stand in
 /// each other's way, and none of them must go on for ever.
 const ATTEMPTS: u32 = 4;
 
-/// How taking from several parts ended.
-enum Gathered {
-    All(Granted),
+/// Where no more than such a part of all is left, parts are not kept level but emptied one after the
+/// other: while nothing is in a part nobody changes it, so it can be put back.
+const SCARCE: u64 = 8;
+
+/// Parts of fewer permits than that are kept level to a fraction of a permit.
+const SMALL: u64 = 4;
+
+/// How taking permits ended.
+enum Taking {
+    Done(Granted),
+    /// Another thread took what was seen, before anything was taken here.
+    Lost,
+    /// There was less than was seen, and what was taken is put back.
     TooFew,
-    /// A part counted at a later tick than others did.
+    /// A part counts at a later tick than others do.
     From(Tick),
 }
 
-impl<'a, A: Split> ShardedAt<'a, A> {
+/// Of no more parts than that, what they have fits two cache lines.
+const FEW: usize = 16;
+
+/// What was seen of all parts, each looked at once; in fractions of a permit.
+struct Look<const N: usize> {
+    /// The words, from the first part on.
+    words: [u64; N],
+    total: u64,
+    /// What the own part has.
+    own: u64,
+    /// What the part has that has most, and how far that is from home; the nearest of several.
+    most: u64,
+    fullest: usize,
+}
+
+/// How to take from several parts.
+struct Plan<const N: usize> {
+    /// What each part has, from the first part on.
+    have: [u64; N],
+    /// What is to be left in each.
+    leave: u64,
+}
+
+impl<A: Split> ShardedAt<'_, A> {
     /// A decision that was not made in one turn.
     #[cold]
     #[inline(never)]
     pub(super) fn acquire(self, n: u64) -> Result<Granted, Denied> {
-        match n {
-            0 => self.acquire_of_one(0),
-            1 => self.acquire_of_one(1),
-            n => self.acquire_of_several(n),
+        if n == 0 {
+            return self.acquire_none();
+        }
+        if self.parts.len() <= FEW {
+            self.acquire_of::<FEW>(n)
+        } else {
+            self.acquire_of::<MAX_SHARDS>(n)
         }
     }
 
-    /// What one part has or none. A denial is short: it looks at each part once.
-    #[inline(always)]
-    fn acquire_of_one(self, n: u64) -> Result<Granted, Denied> {
-        loop {
-            let dues = self.parts.iter().filter_map(|part| {
-                let word = part.cell().load();
-                part.algorithm().due(word, self.now, n)
-            });
-            match dues.min() {
-                None => return Err(Denied::stuck(n)),
-                Some(due) if due > self.now => {
-                    return Err(Denied::later(n, due.saturating_since(self.now)));
-                }
-                Some(_) => {}
-            }
-            // Whoever fails here lost the permits to somebody, who goes on.
-            if let Some(granted) = self.take_from_one(n) {
-                return Ok(granted);
-            }
-        }
-    }
-
-    fn acquire_of_several(self, n: u64) -> Result<Granted, Denied> {
+    fn acquire_of<const N: usize>(self, n: u64) -> Result<Granted, Denied> {
         // More than there can be at once.
         let _ = self.whole.step(0, self.now, n)?;
-        let (mut then, mut left) = (self, ATTEMPTS);
-        loop {
-            if let Some(granted) = then.take_from_one(n) {
-                return Ok(granted);
+        let (number, part) = self.neighbour(0).ok_or(Denied::stuck(n))?;
+        let own = match part.try_keeping(self.now, n) {
+            Ok(granted) => return Ok(granted.of_part(number)),
+            Err(word) => word,
+        };
+        let wanted = |there| if there < n { 0 } else { n };
+        let denied = |look: Option<&Look<N>>| match look.map(|look| self.due_of(&look.words, n)) {
+            Some(None) => Denied::stuck(n),
+            Some(Some(due)) if due > self.now => Denied::later(n, due.saturating_since(self.now)),
+            // Others are at it, or of a later tick there was less than at this one.
+            _ => Denied::later(n, SOON),
+        };
+        self.take::<N, _>(Some(own), wanted, denied)
+    }
+
+    /// No permit, of a part that owes none.
+    fn acquire_none(self) -> Result<Granted, Denied> {
+        for (number, part) in self.nearest_first() {
+            if let Ok(granted) = part.at(self.now).try_acquire_n(0) {
+                return Ok(granted.of_permits(0, self.permit()).of_part(number));
             }
-            // What no part has now, all together may have.
-            if left == 0 || then.available() < n {
-                return Err(self.denied(n, self.due(n)));
-            }
-            match then.gather(n) {
-                Gathered::All(granted) => return Ok(granted),
-                // Later each time, until it is that of the part that is ahead of all.
-                Gathered::From(tick) => then.now = tick,
-                Gathered::TooFew => left -= 1,
-            }
+        }
+        Err(match self.due(0) {
+            Some(due) if due <= self.now => Denied::later(0, SOON),
+            Some(due) => Denied::later(0, due.saturating_since(self.now)),
+            None => Denied::stuck(0),
+        })
+    }
+
+    /// As many permits as there are, up to `n`; `None` if there are none.
+    pub(super) fn take_some(self, n: u64) -> Option<Granted> {
+        let wanted = |there: u64| there.min(n);
+        if self.parts.len() <= FEW {
+            self.take::<FEW, _>(None, wanted, |_| ()).ok()
+        } else {
+            self.take::<MAX_SHARDS, _>(None, wanted, |_| ()).ok()
         }
     }
 
-    /// Takes `n` from a part that has as many: the own one, or of those that do the one that has
-    /// most; of several the first from home on. `None` if none does, or somebody else was faster.
-    #[inline(never)]
-    fn take_from_one(&self, n: u64) -> Option<Granted> {
-        let (mut most, mut there, mut distance) = (None, 0, 0);
+    /// Takes as many permits as `wanted` says of those that are there, in one part or in several. The
+    /// word of the own part may be known.
+    ///
+    /// # Errors
+    ///
+    /// What is said of what was seen, if it wants none of so many; and of nothing, if others were faster
+    /// too often.
+    #[inline(always)]
+    fn take<const N: usize, E>(
+        self,
+        mut own: Option<u64>,
+        wanted: impl Fn(u64) -> u64,
+        denied: impl Fn(Option<&Look<N>>) -> E,
+    ) -> Result<Granted, E> {
+        let (mut then, mut left) = (self, ATTEMPTS);
+        while left > 0 {
+            let look = then.look(own.take());
+            let n = wanted(look.total / self.permit());
+            if n == 0 {
+                return Err(denied(Some(&look)));
+            }
+            match then.take_of(n, &look) {
+                Taking::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
+                Taking::Lost => {}
+                // Later each time, until it is that of the part that is ahead of all.
+                Taking::From(tick) => then.now = tick,
+                Taking::TooFew => left -= 1,
+            }
+        }
+        Err(denied(None))
+    }
+
+    #[inline(always)]
+    fn look<const N: usize>(&self, own: Option<u64>) -> Look<N> {
+        let mut look = Look {
+            words: [0; N],
+            total: 0,
+            own: 0,
+            most: 0,
+            fullest: 0,
+        };
+        let mut distance = 0;
         while let Some((number, part)) = self.neighbour(distance) {
-            let word = part.cell().load();
-            let due = part.algorithm().due(word, self.now, n);
-            if due.is_some_and(|due| due <= self.now) {
-                let available = part.algorithm().available(word, self.now);
-                if most.is_none() || available > there {
-                    (most, there) = (Some((number, part)), available);
-                }
-                if distance == 0 {
-                    break;
-                }
+            let word = match own {
+                Some(own) if distance == 0 => own,
+                _ => part.cell().load(),
+            };
+            let have = part.algorithm().available(word, self.now);
+            if let Some(place) = look.words.get_mut(number as usize) {
+                *place = word;
+            }
+            look.total = look.total.saturating_add(have);
+            if distance == 0 {
+                look.own = have;
+            }
+            if have > look.most {
+                (look.most, look.fullest) = (have, distance);
             }
             distance += 1;
         }
-        let (number, part) = most?;
-        Some(part.at(self.now).try_acquire_n(n).ok()?.of_part(number))
+        look
     }
 
-    fn denied(&self, n: u64, due: Option<Tick>) -> Denied {
-        match due {
-            // They came, or came back, only now.
-            Some(due) if due <= self.now => Denied::later(n, Duration::from_nanos(1)),
-            Some(due) => Denied::later(n, due.saturating_since(self.now)),
-            None => Denied::stuck(n),
+    /// Takes from the own part, or from the fullest, if that keeps them level; else from several.
+    #[inline(never)]
+    fn take_of<const N: usize>(&self, n: u64, look: &Look<N>) -> Taking {
+        let (permit, parts) = (self.permit(), self.parts.len() as u64);
+        let wanted = n.saturating_mul(permit);
+        let uneven = self.may_be_uneven(n);
+        let mean = look.total.saturating_sub(wanted) / parts.max(1);
+        let is_level = |have: u64| match have.checked_sub(wanted) {
+            Some(left) => left.saturating_add(uneven) >= mean,
+            None => false,
+        };
+        let distance = match (is_level(look.own), is_level(look.most)) {
+            (true, _) => 0,
+            (_, true) => look.fullest,
+            _ => {
+                let Some(plan) = self.plan(look, wanted, uneven) else {
+                    return Taking::Lost;
+                };
+                return match self.latest_of(look, &plan, wanted) {
+                    Some(tick) => Taking::From(tick),
+                    None => self.gather_from(0, &plan, wanted, None),
+                };
+            }
+        };
+        let one = self.neighbour(distance);
+        match one.map(|(number, part)| (number, part.at(self.now).try_acquire_n(wanted))) {
+            Some((number, Ok(granted))) => Taking::Done(granted.of_part(number)),
+            _ => Taking::Lost,
         }
+    }
+
+    /// How much less than the others a part may have after it gave, in fractions of a permit. The
+    /// smaller this is, the more parts a request takes from; the larger, the more often one is full
+    /// when another is not.
+    fn may_be_uneven(&self, n: u64) -> u64 {
+        let (permit, parts) = (self.permit(), self.parts.len() as u64);
+        let share = permit / n.max(1);
+        let share = match self.full() < SMALL * permit {
+            true => share.saturating_sub(4 * (permit / parts.max(1))),
+            false => share,
+        };
+        share + self.full() / 64
+    }
+
+    /// What a full part has.
+    fn full(&self) -> u64 {
+        self.parts.first().map_or(0, |part| part.full())
     }
 
     /// The first tick at which all parts together have `n`.
     pub(super) fn due(&self, n: u64) -> Option<Tick> {
         let _ = self.whole.step(0, self.now, n).ok()?;
-        let due = |part: &Part<A>, n| part.algorithm().due(part.cell().load(), self.now, n);
-        if n <= 1 {
-            return self.parts.iter().filter_map(|part| due(part, n)).min();
+        if self.parts.len() <= FEW {
+            self.due_of(&self.look::<FEW>(None).words, n)
+        } else {
+            self.due_of(&self.look::<MAX_SHARDS>(None).words, n)
         }
-        let there = |tick| {
-            let each = self.parts.iter();
-            let each = each.map(|part| part.algorithm().available(part.cell().load(), tick));
-            each.fold(0, u64::saturating_add) >= n
-        };
-        if there(self.now) {
-            return Some(self.now);
-        }
-        // At the latest when each has its share, unless one of them never will.
-        let fresh = |part: &Part<A>| part.algorithm().available(0, self.now);
-        let all: u128 = self.parts.iter().map(|part| u128::from(fresh(part))).sum();
-        let share = |part: &Part<A>| {
-            let share = (u128::from(n) * u128::from(fresh(part))).div_ceil(all.max(1));
-            due(part, u64::try_from(share).unwrap_or(n))
-        };
-        let shares = self.parts.iter().try_fold(self.now, |latest, part| {
-            share(part).map(|due| due.max(latest))
-        });
-        let latest = shares.unwrap_or(Tick::MAX);
-        if !there(latest) {
-            // Others have taken since the shares were looked at: that is when all were to be there.
-            return shares;
-        }
-        let (mut before, mut from) = (self.now.as_nanos(), latest.as_nanos());
-        while from - before > 1 {
-            let middle = before + (from - before) / 2;
-            match there(Tick::from_nanos(middle)) {
-                true => from = middle,
-                false => before = middle,
-            }
-        }
-        Some(Tick::from_nanos(from))
     }
 
-    /// Takes `n` from several parts, or nothing.
-    fn gather(&self, n: u64) -> Gathered {
-        self.gather_from(0, n, None)
+    /// The same of a request that fits.
+    fn due_of(&self, words: &[u64], n: u64) -> Option<Tick> {
+        let words = words.get(..self.parts.len())?;
+        let algorithm = self.parts.first()?.algorithm();
+        if n == 0 {
+            let due = |word: &u64| algorithm.due(*word, self.now, 0);
+            return words.iter().filter_map(due).min();
+        }
+        algorithm.due_together(words, self.now, n.saturating_mul(self.permit()))
     }
 
-    /// Takes what is missing from the part so far from home and then from those after it: what each
-    /// frame took it puts back if the rest can't be had. Recursive, since there is nowhere to note
-    /// it.
-    fn gather_from(&self, distance: usize, missing: u64, so_far: Option<Granted>) -> Gathered {
-        let Some((number, part)) = self.neighbour(distance) else {
-            return Gathered::TooFew;
-        };
-        let taken = part.take(self.now, missing);
-        let granted = taken.granted.of_part(number);
-        if granted.n() == 0 {
-            return self.gather_from(distance + 1, missing, so_far);
+    /// Takes from those parts that have most, so that all have about the same then.
+    fn plan<const N: usize>(&self, look: &Look<N>, wanted: u64, uneven: u64) -> Option<Plan<N>> {
+        let mut have = [0; N];
+        for ((have, word), part) in have.iter_mut().zip(&look.words).zip(self.parts) {
+            *have = part.algorithm().available(*word, self.now);
         }
-        let outcome = match so_far {
-            Some(so_far) if so_far.at() != granted.at() => {
-                Gathered::From(so_far.at().max(granted.at()))
+        let parts = (self.parts.len() as u64).max(1);
+        let is_scarce = look.total / parts <= self.full() / SCARCE;
+        let is_steady = self.parts.first()?.algorithm().is_steady();
+        let is_small = wanted / parts <= self.full() / 4;
+        if is_scarce || !is_steady && is_small {
+            return Some(Plan { have, leave: 0 });
+        }
+        let of_those_above = |level: u64| {
+            let above = have.iter().filter(|have| **have > level);
+            above.fold((0, 0_u64), |(parts, all), have| {
+                (parts + 1, all.saturating_add(*have))
+            })
+        };
+        let (mut parts, mut all) = of_those_above(0);
+        loop {
+            let level = all.checked_sub(wanted)?.checked_div(parts)?;
+            let above = of_those_above(level);
+            if above.0 == parts {
+                let leave = level.saturating_sub(uneven);
+                return Some(Plan { have, leave });
             }
-            so_far => {
-                let sum = so_far.map_or(granted, |so_far| so_far.and(granted));
-                match missing - granted.n() {
-                    0 => Gathered::All(sum),
-                    missing => self.gather_from(distance + 1, missing, Some(sum)),
+            (parts, all) = above;
+        }
+    }
+
+    /// The latest tick at which one of these parts counts, if they count at different ones.
+    fn latest_of<const N: usize>(
+        &self,
+        look: &Look<N>,
+        plan: &Plan<N>,
+        wanted: u64,
+    ) -> Option<Tick> {
+        let (mut missing, mut first, mut last) = (wanted, Tick::MAX, Tick::ZERO);
+        for ((have, word), part) in plan.have.iter().zip(&look.words).zip(self.parts) {
+            let n = have.saturating_sub(plan.leave).min(missing);
+            if n > 0 {
+                let (_, granted) = part.algorithm().take_up_to(*word, self.now, n);
+                (first, last) = (first.min(granted.at()), last.max(granted.at()));
+                missing -= n;
+            }
+        }
+        (first < last).then_some(last)
+    }
+
+    /// Takes what is missing from this part and those after it, twice round: what each frame took it puts
+    /// back if the rest can't be had. Recursive, since there is nowhere to note it.
+    ///
+    /// All requests go over the parts in the same order. Of two that look at the same moment, the
+    /// second finds the first part changed, and has taken nothing yet.
+    fn gather_from<const N: usize>(
+        &self,
+        mut turn: usize,
+        plan: &Plan<N>,
+        missing: u64,
+        so_far: Option<Granted>,
+    ) -> Taking {
+        let parts = self.parts.len();
+        while turn < 2 * parts {
+            // Where others took in between, the second time round takes what all parts still have.
+            let (number, leave) = match turn.checked_sub(parts) {
+                None => (turn, plan.leave),
+                Some(number) => (number, 0),
+            };
+            turn += 1;
+            let (Some(part), Some(have)) = (self.parts.get(number), plan.have.get(number)) else {
+                break;
+            };
+            let n = have.saturating_sub(leave).min(missing);
+            let at_least = if so_far.is_none() { *have } else { 0 };
+            let taken = match n {
+                0 => None,
+                n => part.take(self.now, at_least, n),
+            };
+            let Some(taken) = taken else {
+                if n > 0 && so_far.is_none() {
+                    return Taking::Lost;
                 }
+                continue;
+            };
+            let granted = taken.granted.of_part(number as u32);
+            let taking = match so_far {
+                Some(so_far) if so_far.at() != granted.at() => {
+                    Taking::From(so_far.at().max(granted.at()))
+                }
+                so_far => {
+                    let sum = so_far.map_or(granted, |so_far| so_far.and(granted));
+                    match missing - granted.n() {
+                        0 => Taking::Done(sum),
+                        missing => self.gather_from(turn, plan, missing, Some(sum)),
+                    }
+                }
+            };
+            if !matches!(taking, Taking::Done(_)) {
+                part.put_back(&taken);
             }
-        };
-        if !matches!(outcome, Gathered::All(_)) {
-            part.put_back(&taken);
+            return taking;
         }
-        outcome
+        Taking::TooFew
     }
 }

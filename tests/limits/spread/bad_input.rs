@@ -116,8 +116,7 @@ fn so_many_shards_fit_as_is_documented() {
         // Two queues would not keep the distance of one.
         ("leaky-queue 10/s burst 20", 1),
         ("intervals 10/s burst 25", 25),
-        // Each part needs a permit of each refill.
-        ("intervals 10/s burst 25 greedy", 10),
+        ("intervals 10/s burst 25 greedy", 25),
         // The debt of a burst of 2^40 is shared out too.
         ("token-bucket 10/1ns burst 1099511627776", MAX_SHARDS),
     ] {
@@ -126,7 +125,8 @@ fn so_many_shards_fit_as_is_documented() {
     }
 }
 
-/// As many as there are cores, but no more than the limit bears: which can be read back.
+/// As many as there are cores, but no more than serve nearly all that one word would: which can be read
+/// back.
 #[test]
 fn a_small_limit_is_split_in_fewer_parts() {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -140,28 +140,31 @@ fn a_small_limit_is_split_in_fewer_parts() {
         assert!((1..=cores.min(MAX_SHARDS)).contains(&gate.shards()));
         assert!(is_sharded(algorithm, gate.shards()));
     }
-    let gate = Sharded::new(read("token-bucket 3/s")).expect("a limit of 3");
-    assert_eq!(gate.shards(), cores.min(3));
-    assert_eq!(gate.try_acquire_n(3).map(|granted| granted.n()), Ok(3));
+    for (burst, cores, shards) in [(3, 8, 1), (4, 8, 2), (11, 8, 2), (12, 8, 3), (100, 8, 8)] {
+        let bucket = read(&format!("token-bucket 3/s burst {burst}"));
+        let gate = Sharded::for_cores(bucket, cores, ManualClock::new()).expect("a limit");
+        assert_eq!(gate.shards(), shards, "{burst}");
+        assert_eq!(
+            gate.try_acquire_n(burst).map(|granted| granted.n()),
+            Ok(burst)
+        );
+    }
 }
 
-/// A part that is not there is none, and neither is one of none or of too many. The only part of
-/// one is the whole.
+/// There is no part of none, nor of so many that what they count does not fit. The only part of one is
+/// the whole.
 #[test]
 fn a_part_that_is_not_there_is_none() {
     for algorithm in algorithms() {
-        let part = |index, of| algorithm.part(index, of).is_some();
-        for of in [0, 1, 2, 3, 1 << 40, u64::MAX] {
-            for index in [of, of.saturating_add(1), u64::MAX] {
-                assert!(!part(index, of), "{algorithm} {index} of {of}");
-            }
-            if of > algorithm.most_parts() && of < 1000 {
-                assert!((0..of).any(|index| !part(index, of)), "{algorithm} of {of}");
-            }
-        }
-        let whole = algorithm.part(0, 1).expect("the whole");
+        assert!(algorithm.per_part(0).is_none(), "{algorithm}");
+        let is_too_many = algorithm.available(0, Tick::ZERO) > 1;
+        assert!(
+            !is_too_many || algorithm.per_part(u64::MAX).is_none(),
+            "{algorithm}"
+        );
+        let (part, permit) = algorithm.per_part(1).expect("the whole");
         let fresh = |algorithm: AnyAlgorithm| algorithm.available(0, Tick::ZERO);
-        assert_eq!(fresh(whole), fresh(algorithm), "{algorithm}");
+        assert_eq!(fresh(part) / permit, fresh(algorithm), "{algorithm}");
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod leases;
+mod service;
 mod sharded;
 
 use tollgate::AnyAlgorithm;

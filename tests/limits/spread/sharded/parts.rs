@@ -1,11 +1,7 @@
-//! A limit in parts by its documented rule: a word for each part, and one step after the other on
-//! them.
+//! A limit in parts by its documented rule: a word for each part that counts fractions of a permit, and
+//! one step after the other on them.
 
-use std::cmp::Reverse;
-
-use tollgate::{
-    Algorithm, AnyAlgorithm, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Split, Tick,
-};
+use tollgate::{Algorithm, AnyAlgorithm, Debt, Denied, Gauge, GiveBack, Granted, Split, Tick};
 
 /// What a grant says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +26,15 @@ impl Said {
         }
     }
 
+    /// The same in permits, of so many fractions each.
+    fn in_permits(self, permit: u64) -> Self {
+        Self {
+            n: self.n / permit,
+            remaining: self.remaining / permit,
+            ..self
+        }
+    }
+
     /// One grant of both.
     fn and(self, other: Self) -> Self {
         Self {
@@ -45,15 +50,15 @@ impl Said {
 /// Where a grant came from.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum From {
-    One(usize, Granted),
+    /// A part, what it said of fractions, and what that is in permits.
+    One(usize, Granted, Said),
     Several(Said),
 }
 
 impl From {
     pub(super) fn said(&self) -> Said {
         match self {
-            Self::One(_, granted) => Said::of(granted),
-            Self::Several(said) => *said,
+            Self::One(_, _, said) | Self::Several(said) => *said,
         }
     }
 }
@@ -61,60 +66,68 @@ impl From {
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
     whole: AnyAlgorithm,
-    parts: Vec<(AnyAlgorithm, u64)>,
+    part: AnyAlgorithm,
+    /// How many fractions a permit is.
+    permit: u64,
+    words: Vec<u64>,
 }
 
 impl Parts {
     /// Fresh ones that start at this tick.
     pub(super) fn new(whole: AnyAlgorithm, of: usize, tick: Tick) -> Self {
-        let part = |index| {
-            let part = whole.part(index, of as u64).expect("a part");
-            (part, part.initial_word(tick))
-        };
+        let (part, permit) = whole.per_part(of as u64).expect("it splits");
+        assert_eq!(permit % of as u64, 0, "{whole} in {of}");
         Self {
             whole,
-            parts: (0..of as u64).map(part).collect(),
+            part,
+            permit,
+            words: vec![part.initial_word(tick); of],
         }
     }
 
     pub(super) fn limit(&self) -> u64 {
-        let each = self.parts.iter();
-        each.map(|(part, _)| part.available(0, Tick::ZERO)).sum()
+        self.whole.available(0, Tick::ZERO)
+    }
+
+    /// What each part has, in fractions.
+    fn have(&self, now: Tick) -> Vec<u64> {
+        let each = self.words.iter();
+        each.map(|word| self.part.available(*word, now)).collect()
     }
 
     pub(super) fn available(&self, now: Tick) -> u64 {
-        let each = self.parts.iter();
-        each.map(|(part, word)| part.available(*word, now)).sum()
+        self.have(now).iter().sum::<u64>() / self.permit
     }
 
     pub(super) fn is_idle(&self, now: Tick) -> bool {
-        let mut each = self.parts.iter();
-        each.all(|(part, word)| part.is_idle(*word, now))
+        let mut each = self.words.iter();
+        each.all(|word| self.part.is_idle(*word, now))
+    }
+
+    fn owes_nothing(&self, part: usize, now: Tick) -> bool {
+        self.part.step(self.words[part], now, 0).is_ok()
     }
 
     /// Whether any part owes.
     pub(super) fn owes(&self, now: Tick) -> bool {
-        let mut each = self.parts.iter();
-        each.any(|(part, word)| part.step(*word, now, 0).is_err())
+        (0..self.words.len()).any(|part| !self.owes_nothing(part, now))
     }
 
     /// The sums of what the parts have counted, rounded down, up, and not.
-    pub(super) fn level(&self, now: Tick) -> (u64, u64, f64) {
-        let levels = self.parts.iter().map(|(part, word)| part.level(*word, now));
-        levels.fold((0, 0, 0.0), |(floor, ceil, sum), level| {
-            let rounded = (floor + level.floor(), ceil + level.ceil());
-            (rounded.0, rounded.1, sum + level.as_f64())
-        })
+    pub(super) fn level(&self, now: Tick) -> (u128, u128, f64) {
+        let levels = self.words.iter().map(|word| self.part.level(*word, now));
+        let (floor, ceil, sum) = levels.fold((0, 0, 0.0), |(floor, ceil, sum), level| {
+            let rounded = [level.floor(), level.ceil()].map(u128::from);
+            (floor + rounded[0], ceil + rounded[1], sum + level.as_f64())
+        });
+        let permit = u128::from(self.permit);
+        (floor / permit, ceil.div_ceil(permit), sum / permit as f64)
     }
 
     /// The first tick from now on at which there are `n`, looked for tick by tick in halves.
     pub(super) fn due(&self, now: Tick, n: u64) -> Option<Tick> {
-        let is_free = |tick| {
-            let mut each = self.parts.iter();
-            each.any(|(part, word)| part.step(*word, tick, 0).is_ok())
-        };
         let there = |tick| match n {
-            0 => is_free(tick),
+            0 => (0..self.words.len()).any(|part| self.owes_nothing(part, tick)),
             _ => self.available(tick) >= n,
         };
         if there(now) {
@@ -136,140 +149,188 @@ impl Parts {
 
     /// The parts from home on.
     fn from(&self, home: usize) -> impl Iterator<Item = usize> + use<> {
-        let parts = self.parts.len();
+        let parts = self.words.len();
         (0..parts).map(move |i| (home + i) % parts)
     }
 
     /// Makes a step of this part's word.
     fn change<T>(&mut self, part: usize, step: impl FnOnce(&AnyAlgorithm, u64) -> (u64, T)) -> T {
-        let (algorithm, word) = &mut self.parts[part];
-        let (next, said) = step(algorithm, *word);
-        *word = next;
+        let (next, said) = step(&self.part, self.words[part]);
+        self.words[part] = next;
         said
     }
 
-    /// The own part; then the one that has most, the first of several; then several together, which
-    /// are counted at one tick: the latest that any of them has seen.
+    fn one(&self, part: usize, granted: Granted) -> From {
+        From::One(part, granted, Said::of(&granted).in_permits(self.permit))
+    }
+
+    /// A grant that no limiter gave, of the first part.
+    pub(super) fn forged(&self, granted: &Granted) -> From {
+        let n = granted.n().saturating_mul(self.permit);
+        let fractions = Granted::new(n, granted.at()).with_mark(granted.mark());
+        From::One(0, fractions, Said::of(granted))
+    }
+
+    /// Takes from this part, which has as many.
+    fn take_from(&mut self, part: usize, n: u64, now: Tick) -> From {
+        let n = n * self.permit;
+        let granted = self.change(part, |part, word| part.step(word, now, n).expect("enough"));
+        self.one(part, granted)
+    }
+
+    /// From the own part, if it keeps seven eighths; else from where it leaves the parts level.
     pub(super) fn acquire(&mut self, home: usize, n: u64, now: Tick) -> Result<From, Denied> {
+        if let Some(fractions) = n.checked_mul(self.permit) {
+            let fresh = self.part.available(0, Tick::ZERO);
+            let keep = match self.words.len() {
+                1 => 0,
+                _ => fresh - fresh / 8,
+            };
+            match self.part.step(self.words[home], now, fractions) {
+                Ok((_, granted)) if granted.remaining() >= keep => {
+                    return Ok(self.take_from(home, n, now));
+                }
+                _ => {}
+            }
+        }
+        let denied = |this: &Self| match this.due(now, n) {
+            Some(due) => Denied::later(n, due.saturating_since(now)),
+            None => Denied::stuck(n),
+        };
+        if n == 0 {
+            let free = self.from(home).find(|part| self.owes_nothing(*part, now));
+            let free = free.ok_or_else(|| denied(self))?;
+            return Ok(self.take_from(free, 0, now));
+        }
         let _ = self.whole.step(0, now, n)?;
+        let from = self.take(home, now, |there| if there < n { 0 } else { n });
+        from.ok_or_else(|| denied(self))
+    }
+
+    /// As many as are wanted of those that are there, at the latest tick that any part counts at.
+    fn take(&mut self, home: usize, now: Tick, wanted: impl Fn(u64) -> u64) -> Option<From> {
         let mut then = now;
         loop {
-            let step = |part: usize| {
-                let (algorithm, word) = &self.parts[part];
-                Some((
-                    algorithm.available(*word, then),
-                    part,
-                    algorithm.step(*word, then, n).ok()?,
-                ))
-            };
-            let most = self.from(home).filter_map(step).reduce(|best, next| {
-                let is_better = best.1 != home && next.0 > best.0;
-                if is_better { next } else { best }
-            });
-            if let Some((_, part, (next, granted))) = most {
-                self.parts[part].1 = next;
-                return Ok(From::One(part, granted));
-            }
-            if n <= 1 || self.available(then) < n {
-                return Err(match self.due(now, n) {
-                    Some(due) => Denied::later(n, due.saturating_since(now)),
-                    None => Denied::stuck(n),
-                });
-            }
-            match self.gather(home, n, then) {
-                Ok(said) => return Ok(From::Several(said)),
-                Err(later) => then = later,
+            match wanted(self.available(then)) {
+                0 => return None,
+                n => match self.take_level(home, n, then) {
+                    Ok(from) => return Some(from),
+                    Err(later) => then = later,
+                },
             }
         }
     }
 
-    /// As many as there are from each part in turn, all at one tick; or the tick at which one of
-    /// them counts.
-    fn gather(&mut self, home: usize, n: u64, now: Tick) -> Result<Said, Tick> {
-        let before = self.parts.clone();
-        let mut sum: Option<Said> = None;
-        for part in self.from(home) {
-            let left = n - sum.map_or(0, |sum| sum.n);
-            let granted = self.change(part, |part, word| part.take_up_to(word, now, left));
-            if granted.n() == 0 {
+    /// From the own part or from the fullest, if it has then about as much as all have in the mean; else
+    /// from all that have more than is to be left, the first part first.
+    fn take_level(&mut self, home: usize, n: u64, now: Tick) -> Result<From, Tick> {
+        let (have, of) = (self.have(now), self.words.len() as u64);
+        let wanted = n * self.permit;
+        let full = self.part.available(0, Tick::ZERO);
+        let mut uneven = self.permit / n;
+        if full < 4 * self.permit {
+            uneven = uneven.saturating_sub(4 * (self.permit / of));
+        }
+        uneven += full / 64;
+        let mean = (have.iter().sum::<u64>() - wanted) / of;
+        let stays = |part: usize| have[part] >= wanted && have[part] - wanted + uneven >= mean;
+        let most = have.iter().max();
+        let fullest = self.from(home).find(|part| Some(&have[*part]) == most);
+        for part in [home, fullest.expect("a part")] {
+            if stays(part) {
+                return Ok(self.take_from(part, n, now));
+            }
+        }
+        // The highest level to which they can be lowered.
+        let above = |level: u64| {
+            let each = have.iter().map(|have| have.saturating_sub(level));
+            each.sum::<u64>() >= wanted
+        };
+        let (mut level, mut too_high) = (0, u64::MAX);
+        while too_high - level > 1 {
+            let middle = level + (too_high - level) / 2;
+            match above(middle) {
+                true => level = middle,
+                false => too_high = middle,
+            }
+        }
+        let empties = !self.part.is_steady() && wanted / of <= full / 4;
+        let is_scarce = empties || have.iter().sum::<u64>() / of <= full / 8;
+        let leave = if is_scarce {
+            0
+        } else {
+            level.saturating_sub(uneven)
+        };
+        // All are counted at one tick.
+        let (mut ticks, mut left) = (Vec::new(), wanted);
+        for (part, have) in have.iter().enumerate() {
+            let n = have.saturating_sub(leave).min(left);
+            if n > 0 {
+                ticks.push(self.part.take_up_to(self.words[part], now, n).1.at());
+            }
+            left -= n;
+        }
+        if ticks.iter().min() < ticks.iter().max() {
+            return Err(*ticks.iter().max().expect("some"));
+        }
+        left = wanted;
+        let mut sum: Option<From> = None;
+        for (part, have) in have.iter().enumerate() {
+            let n = have.saturating_sub(leave).min(left);
+            if n == 0 {
                 continue;
             }
+            let granted = self.change(part, |part, word| part.take_up_to(word, now, n));
             let said = Said::of(&granted);
-            sum = match sum {
-                Some(sum) if sum.at != said.at => {
-                    self.parts = before;
-                    return Err(sum.at.max(said.at));
-                }
-                sum => Some(sum.map_or(said, |sum| sum.and(said))),
-            };
-            if left == said.n {
-                break;
-            }
+            sum = Some(match sum {
+                None => From::One(part, granted, said),
+                Some(sum) => From::Several(sum.said().and(said)),
+            });
+            left -= n;
         }
-        Ok(sum.expect("there were enough"))
+        assert_eq!(left, 0, "there were enough");
+        Ok(match sum.expect("some") {
+            From::One(part, granted, _) => self.one(part, granted),
+            From::Several(said) => From::Several(said.in_permits(self.permit)),
+        })
     }
 
-    /// From each part in turn, the own one first, what counts at the tick at which the first of
-    /// them does.
+    /// As many as there are.
     pub(super) fn take_up_to(&mut self, home: usize, n: u64, now: Tick) -> From {
-        let (mut from, mut left): (Option<From>, _) = (None, n);
-        for part in self.from(home) {
-            let (algorithm, word) = &mut self.parts[part];
-            let (next, granted) = algorithm.take_up_to(*word, now, left);
-            let said = Said::of(&granted);
-            let so_far = from.map(|from| from.said());
-            from = match so_far {
-                None => Some(From::One(part, granted)),
-                Some(_) if said.n == 0 => from,
-                Some(so_far) if so_far.n == 0 => Some(From::One(part, granted)),
-                Some(so_far) if so_far.at != said.at => continue,
-                Some(so_far) => Some(From::Several(so_far.and(said))),
-            };
-            *word = next;
-            left -= said.n;
-            if left == 0 {
-                break;
-            }
-        }
-        from.expect("a part")
+        let from = self.take(home, now, |there| there.min(n));
+        from.unwrap_or_else(|| {
+            let none = |part: &AnyAlgorithm, word| part.take_up_to(word, now, 0);
+            let none = self.change(home, none);
+            self.one(home, none)
+        })
     }
 
-    /// When each part has a permit, and how many it has, so that the last one is the poorest.
-    fn poverty(&self, part: usize, now: Tick) -> (Tick, Reverse<u64>) {
-        let (algorithm, word) = &self.parts[part];
-        let due = algorithm.due(*word, now, 1).unwrap_or(Tick::MAX);
-        (due, Reverse(algorithm.available(*word, now)))
-    }
-
-    /// What there is, and the rest as equal debts, what is left over to the richest, permit by
-    /// permit. How many were charged, when they count, and what all parts owe then.
+    /// What there is, and the rest as equal debts. How many were charged, when they count, and what all
+    /// parts owe then.
     pub(super) fn charge(&mut self, home: usize, n: u64, now: Tick) -> (u64, Tick, u64) {
         let taken = self.take_up_to(home, n, now).said();
-        let (mut charged, mut at) = (taken.n, taken.at);
-        let (owed, of) = (n - taken.n, self.parts.len());
-        let each = owed / of as u64;
-        for turn in 0..of + (owed % of as u64) as usize {
-            let richest = (0..of).min_by_key(|part| self.poverty(*part, now));
-            let (part, share) = match turn < of {
-                true => (turn, each),
-                false => (richest.expect("a part"), 1),
-            };
+        let (owed, of) = (n - taken.n, self.words.len() as u64);
+        let share = owed.saturating_mul(self.permit / of);
+        let (mut charged, mut debt, mut at) = (0_u128, 0_u128, taken.at);
+        for part in 0..self.words.len() {
             let one = self.change(part, |part, word| part.charge(word, now, share));
-            charged += one.n();
+            charged += u128::from(one.n());
+            debt += u128::from(one.debt());
             if one.n() > 0 {
                 at = at.max(one.at());
             }
         }
-        let each = self.parts.iter();
-        let debts = each.map(|(part, word)| part.charge(*word, now, 0).1.debt());
-        (charged, at, debts.fold(0, u64::saturating_add))
+        let permit = u128::from(self.permit);
+        let charged = (charged / permit).min(owed.into()) as u64;
+        (taken.n + charged, at, debt.div_ceil(permit) as u64)
     }
 
     /// To the part it came from. Of several, as many as would come back to one word, to all alike.
     pub(super) fn undo(&mut self, from: &From, now: Tick) -> u64 {
         match from {
-            From::One(part, granted) => {
-                self.change(*part, |part, word| part.undo(word, now, granted))
+            From::One(part, granted, _) => {
+                let back = self.change(*part, |part, word| part.undo(word, now, granted));
+                back.div_ceil(self.permit)
             }
             From::Several(said) => {
                 let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
@@ -279,34 +340,24 @@ impl Parts {
         }
     }
 
-    /// Permit by permit: to all in turn while there is one for each of them, then to the poorest;
-    /// to none that is full.
+    /// To all that are not full alike, round after round; what is left over to the last.
     pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
-        let mut open: Vec<usize> = (0..self.parts.len()).collect();
-        let mut left = n;
-        let refund =
-            |this: &mut Self, part, n| this.change(part, |part, word| part.refund(word, now, n));
+        let mut open: Vec<usize> = (0..self.words.len()).collect();
+        let all = n.saturating_mul(self.permit);
+        let mut left = all;
         while left > 0 && !open.is_empty() {
-            let each = left / open.len() as u64;
-            if each > 0 {
-                open.retain(|part| {
-                    let came = refund(self, *part, each);
-                    left -= came;
-                    came == each
-                });
-                continue;
-            }
-            let poorest = open.iter().max_by_key(|part| self.poverty(**part, now));
-            let poorest = *poorest.expect("a part");
-            match refund(self, poorest, 1) {
-                0 => open.retain(|part| *part != poorest),
-                _ => left -= 1,
-            }
+            let mut turns = open.len() as u64;
+            open.retain(|part| {
+                let share = left.div_ceil(turns);
+                let back = self.change(*part, |part, word| part.refund(word, now, share));
+                (left, turns) = (left - back, turns - 1);
+                back == share
+            });
         }
-        n - left
+        (all - left).div_ceil(self.permit)
     }
 
     pub(super) fn reset(&mut self) {
-        self.parts.iter_mut().for_each(|(_, word)| *word = 0);
+        self.words.fill(0);
     }
 }

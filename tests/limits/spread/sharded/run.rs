@@ -133,7 +133,7 @@ impl Run<'_> {
         let denied = match self.take(home, n, self.now) {
             Ok((granted, from)) => {
                 self.seen.note(match from {
-                    From::One(part, _) if part == home => "from the own part",
+                    From::One(part, ..) if part == home => "from the own part",
                     From::One(..) => "from a sibling",
                     From::Several(said) if said.at > self.now => "from several, ahead",
                     From::Several(_) => "from several",
@@ -221,7 +221,7 @@ impl Run<'_> {
                 // One that no limiter gave, which says that it is of the first part.
                 let forged = Granted::new(self.any_count(), self.now);
                 let forged = forged.with_mark(any_edge(&mut self.random));
-                (forged, From::One(0, forged))
+                (forged, self.model.forged(&forged))
             }
         };
         let right = self.model.undo(&from, self.now);
@@ -240,7 +240,7 @@ impl Run<'_> {
         let right = self.model.refund(n, self.now);
         let back = view.refund(n);
         self.done("refund");
-        self.right("refunded", back, right);
+        self.right("refunded", back, right.min(n));
         self.seen.note(if back == 0 {
             "none refunded"
         } else {
@@ -274,8 +274,8 @@ impl Run<'_> {
         let (level, (floor, ceil, sum)) = (view.level(), self.model.level(self.now));
         self.done("level");
         let whole = floor..=ceil;
-        self.right("the level", whole.contains(&level.floor()), true);
-        self.right("the level", whole.contains(&level.ceil()), true);
+        self.right("the level", whole.contains(&level.floor().into()), true);
+        self.right("the level", whole.contains(&level.ceil().into()), true);
         let off = (level.as_f64() - sum).abs();
         self.right("the level as a double", off <= 1e-12 * sum, true);
         self.right("no level", level.is_zero(), sum == 0.0);

@@ -34,9 +34,10 @@ thread_local! {
     static INTERRUPTION: RefCell<Option<Interruption>> = const { RefCell::new(None) };
 }
 
-/// Interrupts this thread before the second time that it takes what there is.
+/// Interrupts this thread before it takes from the second of two parts. First it computes what both would
+/// give, and takes from the first.
 pub(super) fn interrupt(by: impl FnOnce() + 'static) {
-    INTERRUPTION.set(Some((1, Box::new(by))));
+    INTERRUPTION.set(Some((3, Box::new(by))));
 }
 
 pub(super) fn was_interrupted() -> bool {
@@ -100,8 +101,9 @@ impl Split for Stopping {
     fn most_parts(&self) -> u64 {
         self.0.most_parts()
     }
-    fn part(&self, index: u64, of: u64) -> Option<Self> {
-        self.0.part(index, of).map(Self)
+    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+        let (part, permit) = self.0.per_part(parts)?;
+        Some((Self(part), permit))
     }
 }
 
