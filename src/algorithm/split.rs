@@ -36,7 +36,7 @@ pub trait Split: Forecast + GiveBack + Clone {
     }
 
     /// The first tick from `now` on at which these words have `n` permits together, if nobody takes
-    /// any; `None` if they never will.
+    /// any; `None` if they never will. Fractions of a permit may be added to each other or not.
     ///
     /// Provided: it looks for that tick, which takes longer than to compute it.
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {

@@ -24,13 +24,14 @@ impl<M: Meter + Copy> Pace<M> {
         (parts > 0).then_some((part, permit))
     }
 
-    /// The first tick at which words of a part's pace have `n` units together.
+    /// The first tick at which words have `n` permits together, units added.
     pub(in crate::algorithm) fn due_together(
         &self,
         words: &[u64],
         now: Tick,
         n: u64,
     ) -> Option<Tick> {
+        let n = n.saturating_mul(self.unit.get());
         let now_made = self.meter.made(now);
         let mut made = now_made;
         loop {

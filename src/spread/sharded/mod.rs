@@ -245,7 +245,7 @@ fn split<A: Split>(
     if shards > MAX_SHARDS || of > algorithm.most_parts() {
         return None;
     }
-    let (part, permit) = algorithm.per_part(of)?;
+    let (part, permit) = algorithm.per_part(of).filter(|(_, permit)| *permit > 0)?;
     let part = |_| CachePadded::new(Part::new(part.clone(), permit, of, tick));
     Some((0..of).map(part).collect())
 }

@@ -222,11 +222,11 @@ impl<A: Split> ShardedAt<'_, A> {
     fn may_be_uneven(&self, n: u64) -> u64 {
         let (permit, parts) = (self.permit(), self.parts.len() as u64);
         let share = permit / n.max(1);
-        let share = match self.full() < SMALL * permit {
-            true => share.saturating_sub(4 * (permit / parts.max(1))),
+        let share = match self.full() < permit.saturating_mul(SMALL) {
+            true => share.saturating_sub((permit / parts.max(1)).saturating_mul(4)),
             false => share,
         };
-        share + self.full() / 64
+        share.saturating_add(self.full() / 64)
     }
 
     /// What a full part has.
@@ -347,7 +347,7 @@ impl<A: Split> ShardedAt<'_, A> {
                 }
                 so_far => {
                     let sum = so_far.map_or(granted, |so_far| so_far.and(granted));
-                    match missing - granted.n() {
+                    match missing.saturating_sub(granted.n()) {
                         0 => Taking::Done(sum),
                         missing => self.gather_from(turn, plan, missing, Some(sum)),
                     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Limiter, ManualClock, NoClock, Requota, Sharded, Tick};
+use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, NoClock, Requota, Sharded, Tick};
 
 use super::read;
 use crate::deadline::deadline;
@@ -154,6 +154,49 @@ fn more_shards_than_the_constructor_chooses_serve_less() {
                         100.0 * half
                     );
                     assert!(one > 0.9 && half > 0.8, "{algorithm} in {shards}");
+                }
+            }
+        }
+    });
+}
+
+/// One request after the other, each of which asks again exactly when it was told: the time that many of
+/// them take.
+fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
+    let mut now = Tick::ZERO;
+    for _ in 0..300 {
+        let mut asked = 0;
+        while let Err(denied) = ask(now) {
+            let wait = denied.retry_after().expect("it fits");
+            assert!(!wait.is_zero());
+            now = now.saturating_add(wait);
+            asked += 1;
+            assert!(asked < 3, "told too early, at {now:?}");
+        }
+    }
+    now.as_nanos()
+}
+
+/// No longer than one word lets them take, but for the nanosecond by which a permit of each part may be late.
+#[test]
+fn whoever_asks_again_when_told_is_served_as_by_one_word() {
+    deadline("requests that ask again", || {
+        for burst in [2, 3, 16, 31, 100] {
+            for algorithm in of_burst(burst) {
+                for shards in [1, 2, 3, 15, 16] {
+                    for n in [1, 2, burst / 2, burst].into_iter().filter(|n| *n > 0) {
+                        let gate = Sharded::with_shards(algorithm, shards, ManualClock::new());
+                        let Ok(gate) = gate else { continue };
+                        let whole = Limiter::unstarted(algorithm, NoClock);
+                        let mut turn = 0;
+                        let parts = time_of(|now| {
+                            turn += 1;
+                            gate.at(now).from_shard(turn).try_acquire_n(n).map(|_| ())
+                        });
+                        let one = time_of(|now| whole.try_acquire_n_at(n, now).map(|_| ()));
+                        let label = format!("{n} each of {algorithm} in {shards}: {parts}, {one}");
+                        assert!(parts as f64 <= one as f64 * 1.01 + 1e3, "{label}");
+                    }
                 }
             }
         }
