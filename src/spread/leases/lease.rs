@@ -59,7 +59,8 @@ impl<G: Deref<Target: Lender>> Lease<G> {
     /// # Errors
     ///
     /// [`Denied`] if lease and limiter together have not so many. What there was then is held by the lease,
-    /// up to its size.
+    /// up to its size. It is [`Denied::Never`] if `n` is more than the limiter can have at once and what the
+    /// lease holds: a lease that holds more later may be granted more.
     #[inline(always)]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         match self.held.checked_sub(n) {
@@ -82,7 +83,7 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         self.gate
             .draw(&mut self.held, wanted, n)
             .map_err(|denied| match denied {
-                Denied::Never { limit, .. } => Denied::never(n, limit.saturating_add(self.size)),
+                Denied::Never { limit, .. } => Denied::never(n, limit),
                 Denied::Later { retry_after, .. } => Denied::later(n, retry_after),
                 _ => Denied::stuck(n),
             })
@@ -163,25 +164,14 @@ mod lender {
     /// Permits of a window that is ahead of the clock, since somebody brought a later tick. What a lease holds can
     /// be used at once, which would be before they count.
     #[cold]
-    fn too_early<A: Lend>(
-        limiter: &At<'_, A>,
-        granted: Granted,
-        n: u64,
-        held: u64,
-        wanted: u64,
-    ) -> Denied {
+    fn too_early<A: Lend>(limiter: &At<'_, A>, granted: Granted, n: u64, held: u64) -> Denied {
         let wait = granted.at().saturating_since(limiter.now());
         limiter.undo(granted);
         let missing = n - held;
         match limiter.time_until(missing) {
             Some(due) => Denied::later(n, wait.max(due)),
             None => match limiter.try_acquire_n(missing) {
-                Err(Denied::Never { limit, .. }) if missing - limit <= wanted => {
-                    match limiter.time_until((missing - limit).min(limit)) {
-                        Some(due) => Denied::later(n, wait.max(due)),
-                        None => Denied::stuck(n),
-                    }
-                }
+                Err(Denied::Never { limit, .. }) => Denied::never(n, limit.saturating_add(held)),
                 Err(denied) => denied,
                 Ok(_) => Denied::stuck(n),
             },
@@ -201,7 +191,7 @@ mod lender {
             let limiter = self.limiter.at(self.limiter.now());
             let drawn = limiter.take_up_to(wanted);
             if n > 0 && drawn.at() > limiter.now() {
-                return Err(too_early(&limiter, drawn, n, *held, wanted));
+                return Err(too_early(&limiter, drawn, n, *held));
             }
             let drawn = drawn.n();
             *held += drawn;
@@ -211,16 +201,12 @@ mod lender {
                     let missing = n - *held;
                     match limiter.try_acquire_n(missing) {
                         Ok(granted) if n > 0 && granted.at() > limiter.now() => {
-                            return Err(too_early(&limiter, granted, n, *held, wanted));
+                            return Err(too_early(&limiter, granted, n, *held));
                         }
                         Ok(_) => *held = 0,
-                        // What the lease has drawn it holds, and there is room for what is missing then.
-                        Err(Denied::Never { limit, .. }) if missing - limit <= wanted - drawn => {
-                            let first = (missing - limit).min(limit);
-                            return Err(match limiter.time_until(first) {
-                                Some(wait) => Denied::later(n, wait),
-                                None => Denied::stuck(n),
-                            });
+                        // The lease can't hold more than it does now and have the limiter full as well.
+                        Err(Denied::Never { limit, .. }) => {
+                            return Err(Denied::never(n, limit.saturating_add(*held)));
                         }
                         Err(denied) => return Err(denied),
                     }

@@ -141,10 +141,37 @@ fn leases_answer_where_a_period_begins_with_a_permit() {
                 Ok(()) => assert!(n <= there, "{lease:?}"),
                 Err(denied) => {
                     assert_eq!(denied.requested(), n);
-                    assert_eq!(denied == Denied::never(n, limit + 2), n > limit + 2);
+                    let most = limit + lease.held();
+                    assert_eq!(denied == Denied::never(n, most), n > most);
                 }
             }
             assert!(lease.held() <= lease.size());
         }
+    }
+}
+
+/// What is told is true: then it is granted, and not before. A request for more than the limiter can have at
+/// once and the lease holds is told that.
+#[test]
+fn a_lease_is_told_when_what_it_asks_for_is_there() {
+    for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {
+        let clock = ManualClock::new();
+        let gate = Leases::with_clock(read(text), total, clock.clone()).expect("leases");
+        assert_eq!(gate.limiter().take_up_to(u64::MAX).n(), limit);
+        let mut lease = gate.lease(2);
+        let more = lease.try_acquire_n(limit + 1);
+        assert_eq!(more, Err(Denied::never(limit + 1, limit)), "{text}");
+        let denied = lease.try_acquire_n(limit).unwrap_err();
+        let wait = denied.retry_after().expect("they will be there");
+        clock.advance(wait - std::time::Duration::from_nanos(1));
+        assert!(lease.try_acquire_n(limit).is_err(), "{text}");
+        clock.advance(std::time::Duration::from_nanos(1));
+        assert_eq!(lease.try_acquire_n(limit), Ok(()), "{text}");
+        // A lease that holds two is granted two more.
+        clock.advance(std::time::Duration::from_secs(10));
+        assert_eq!(lease.try_acquire_n(1), Ok(()));
+        assert_eq!(lease.held(), 1);
+        clock.advance(std::time::Duration::from_secs(10));
+        assert_eq!(lease.try_acquire_n(limit + 1), Ok(()), "{text}");
     }
 }

@@ -57,14 +57,14 @@ impl Model {
         if begins == now && lease.held < n {
             lease.held += view.take_up_to(lease.size - lease.held).n();
         }
-        if n > limit.saturating_add(lease.size) {
-            return Err(Denied::never(n, limit + lease.size));
-        }
         if n <= lease.held && lease.held > 0 {
             lease.held -= n;
             return Ok(());
         }
         let missing = n - lease.held;
+        if missing > limit {
+            return Err(Denied::never(n, limit + lease.held));
+        }
         if n == 0 || begins == now && view.time_until(missing) == Some(Duration::ZERO) {
             let _ = view.try_acquire_n(missing)?;
             lease.held = 0;

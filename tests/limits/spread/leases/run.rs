@@ -161,15 +161,10 @@ impl Run<'_> {
             });
             return self.used(n);
         };
-        if n > self.model.limit() && n <= self.model.limit() + self.leases[of].size() {
-            // It is there when the lease is full and the limiter has the rest.
-            let never = matches!(denied, Denied::Never { .. });
-            self.right("a denial", (right.is_err(), never), (true, false));
-            return self.seen.note("later, with what is held");
-        }
         self.right("the answer", got, right);
         self.seen.note(match denied {
             Denied::Never { .. } => "never",
+            Denied::Later { .. } if n > self.model.limit() => "later, with what is held",
             Denied::Later { .. } if n == 0 => "in debt",
             Denied::Later { .. } => "later",
             _ => "stuck",
