@@ -76,7 +76,8 @@ impl Grid {
             && *self == Self::leading(period, self.windows, self.lead)
     }
 
-    /// Whether its windows' numbers leave so many bits of a word, of less than 64, and the last number.
+    /// Whether its windows' numbers leave so many bits of a word, of less than 64, and the last
+    /// number.
     pub(super) const fn fits_beside(&self, bits: u32) -> bool {
         self.windows <= u64::MAX >> bits
     }
@@ -112,8 +113,8 @@ impl Grid {
     /// does not divide.
     #[inline(always)]
     pub(crate) fn elapsed_in(&self, index: u64, now: Tick) -> Option<u64> {
-        // Up to the last tick nothing wraps, for a window that there is. For another one it may, and
-        // a word that is not ours is then as good as any.
+        // Up to the last tick nothing wraps, for a window that there is. For another one it may,
+        // and a word that is not ours is then as good as any.
         let (start, now) = (index.wrapping_mul(self.period().get()), now.as_nanos());
         let elapsed = now.wrapping_add(self.lead).wrapping_sub(start);
         if elapsed < self.period().get() && now <= self.last {

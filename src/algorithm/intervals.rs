@@ -2,8 +2,8 @@
 //!
 //! # The word
 //!
-//! On the clock's grid it is that of a [`Pace`] whose units are permits and come at the beginning of
-//! each window:
+//! On the clock's grid it is that of a [`Pace`] whose units are permits and come at the beginning
+//! of each window:
 //!
 //! ```text
 //!  63                                                              0
@@ -39,18 +39,18 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// - As it is made, the periods lie on the clock, from its tick 0 or where the methods say, as with
 ///   Bucket4j's `refillIntervally` (whose grid begins when the bucket is made) and
 ///   `refillIntervallyAligned`.
-/// - [`greedy`](Self::greedy), a period begins with the first permit that is taken from a full bucket:
-///   each refill comes as soon as a whole period allows.
+/// - [`greedy`](Self::greedy), a period begins with the first permit that is taken from a full
+///   bucket: each refill comes as soon as a whole period allows.
 ///
 /// A bucket that is refilled as soon as possible, permit by permit, is the
 /// [`TokenBucket`](crate::TokenBucket).
 ///
-/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`. Around a
-/// refill that is a burst and a refill at once: choose small steps, or a
+/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`.
+/// Around a refill that is a burst and a refill at once: choose small steps, or a
 /// [`TokenBucket`](crate::TokenBucket), where that matters.
 ///
-/// Unlike a [`FixedWindow`](crate::FixedWindow) it keeps what was not taken, up to the burst, and does
-/// not forget what was [charged](crate::Limiter::charge): debt is paid from the next refills.
+/// Unlike a [`FixedWindow`](crate::FixedWindow) it keeps what was not taken, up to the burst, and
+/// does not forget what was [charged](crate::Limiter::charge): debt is paid from the next refills.
 ///
 /// ```
 /// use std::time::Duration;
@@ -171,11 +171,11 @@ impl Intervals {
         }
     }
 
-    /// A period begins with the first permit that is taken from a full bucket, and others follow until
-    /// it is full again. When periods would else begin has no meaning then.
+    /// A period begins with the first permit that is taken from a full bucket, and others follow
+    /// until it is full again. When periods would else begin has no meaning then.
     ///
-    /// The word keeps the beginning as a multiple of a [`quantum`](Self::quantum), rounded up: a refill
-    /// is never early, and at most a quantum late, also after many periods.
+    /// The word keeps the beginning as a multiple of a [`quantum`](Self::quantum), rounded up: a
+    /// refill is never early, and at most a quantum late, also after many periods.
     ///
     /// # Errors
     ///

@@ -8,27 +8,27 @@ use super::{
 };
 use crate::clock::Tick;
 
-/// An algorithm whose limit can be kept in several words, as `Sharded` does: in parts of equal size, a
-/// fraction of a permit and all.
+/// An algorithm whose limit can be kept in several words, as `Sharded` does: in parts of equal
+/// size, a fraction of a permit and all.
 ///
 /// What the parts promise adds up to what the whole promises, neither more nor less.
 pub trait Split: Forecast + GiveBack + Clone {
     /// In how many parts it can be split; 1 if it can't be.
     fn most_parts(&self) -> u64;
 
-    /// The algorithm that each of `parts` words runs, and how many of its permits make one permit of the
-    /// whole; a multiple of `parts`. `None` if that can't be represented.
+    /// The algorithm that each of `parts` words runs, and how many of its permits make one permit
+    /// of the whole; a multiple of `parts`. `None` if that can't be represented.
     ///
-    /// Provided: each word runs the whole algorithm, for which a permit is `parts` permits. An algorithm
-    /// that can count smaller fractions has fewer left over.
+    /// Provided: each word runs the whole algorithm, for which a permit is `parts` permits. An
+    /// algorithm that can count smaller fractions has fewer left over.
     fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
         let burst = self.available(0, Tick::ZERO);
         (parts > 0 && burst.checked_mul(parts).is_some()).then(|| (self.clone(), parts))
     }
 
-    /// Whether permits come steadily, or to all words at the same ticks. If not, small requests empty
-    /// one word after the other instead of keeping them level: when one that fails puts back what it
-    /// took, an empty word is one that nobody has changed.
+    /// Whether permits come steadily, or to all words at the same ticks. If not, small requests
+    /// empty one word after the other instead of keeping them level: when one that fails puts back
+    /// what it took, an empty word is one that nobody has changed.
     ///
     /// Provided: they do.
     fn is_steady(&self) -> bool {

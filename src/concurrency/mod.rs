@@ -45,12 +45,13 @@ pub use self::word::MAX_CONCURRENCY;
 ///
 /// # Waiting
 ///
-/// [`enter`](Self::enter) waits: `gate.enter().await` on any runtime, `gate.enter().wait()` in a thread, and both
-/// stand in one line. Waiters come in **in the order in which they began to wait**, whatever they
-/// weigh: one that needs much is not passed by those behind it that need little, and `try_enter`
-/// passes nobody. (To pass them all, say so: [`try_enter_ahead`](Self::try_enter_ahead).) Room is
-/// handed to the first in line in the moment in which it is made, before he wakes. A waiter that
-/// gives up leaves the line, and what was handed to him an instant before goes to the next.
+/// [`enter`](Self::enter) waits: `gate.enter().await` on any runtime, `gate.enter().wait()` in a
+/// thread, and both stand in one line. Waiters come in **in the order in which they began to
+/// wait**, whatever they weigh: one that needs much is not passed by those behind it that need
+/// little, and `try_enter` passes nobody. (To pass them all, say so:
+/// [`try_enter_ahead`](Self::try_enter_ahead).) Room is handed to the first in line in the moment
+/// in which it is made, before he wakes. A waiter that gives up leaves the line, and what was
+/// handed to him an instant before goes to the next.
 ///
 /// As long as nobody waits there is no lock and no allocation: entering is one exchange of one
 /// word, which says that there is room and that nobody waits, and leaving is one more. Where
@@ -131,8 +132,8 @@ impl Concurrency {
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is not as much room, or somebody waits; [`Denied::Never`] if `n` is above the
-    /// limit.
+    /// [`Denied::Busy`] if there is not as much room, or somebody waits; [`Denied::Never`] if `n`
+    /// is above the limit.
     ///
     /// ```
     /// use tollgate::{Concurrency, Denied};

@@ -57,8 +57,8 @@ impl<K: fmt::Debug, A> fmt::Debug for Tracked<'_, K, A> {
     }
 }
 
-/// A map whose keys can be looked at: [`KeyedMap::pin`] makes one. While it lives, the memory of keys that go is
-/// not given back.
+/// A map whose keys can be looked at: [`KeyedMap::pin`] makes one. While it lives, the memory of
+/// keys that go is not given back.
 pub struct PinnedMap<'m, K, A, C, S> {
     map: &'m KeyedMap<K, A, C, S>,
     guard: Guard<'m>,
@@ -87,8 +87,8 @@ where
 
     /// The keys, in no order.
     ///
-    /// Alone on the map, this yields each key once. It is no snapshot: other threads go on deciding,
-    /// and while they bring in and take out keys
+    /// Alone on the map, this yields each key once. It is no snapshot: other threads go on
+    /// deciding, and while they bring in and take out keys
     ///
     /// - a key that is there from beginning to end is yielded once, unless its algorithm is changed
     ///   meanwhile: then it may be missed;
@@ -96,9 +96,10 @@ where
     ///   back may be yielded twice;
     /// - so there may be more items than keys, and more than the map's capacity.
     ///
-    /// Each [`Tracked`] says how its key stood when the iterator came to it, at the one tick at which
-    /// the iteration was begun. An iteration always ends: it walks through the map's table as it was
-    /// at the beginning. [`len`](KeyedMap::len) counts the keys without walking through them.
+    /// Each [`Tracked`] says how its key stood when the iterator came to it, at the one tick at
+    /// which the iteration was begun. An iteration always ends: it walks through the map's table as
+    /// it was at the beginning. [`len`](KeyedMap::len) counts the keys without walking through
+    /// them.
     pub fn iter(&self) -> impl Iterator<Item = Tracked<'_, K, A>>
     where
         C: Clock,
@@ -161,8 +162,8 @@ where
         })
     }
 
-    /// Removes a key, idle or not. It is fresh when it comes back: that allows it one burst more. Whether it was
-    /// there.
+    /// Removes a key, idle or not. It is fresh when it comes back: that allows it one burst more.
+    /// Whether it was there.
     ///
     /// A removal now and then clears up after the removals before it (see the [memory](Self#memory)
     /// of a map), which takes time in proportion to their number.
@@ -260,9 +261,10 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Removes the keys for which `keep` says no, and says how many. Those that were idle count as having left; others
-    /// are fresh when they come back, and have one burst more. It looks at the keys that
-    /// [`PinnedMap::iter`] would yield, and may ask for one several times; other threads may use the map meanwhile.
+    /// Removes the keys for which `keep` says no, and says how many. Those that were idle count as
+    /// having left; others are fresh when they come back, and have one burst more. It looks at the
+    /// keys that [`PinnedMap::iter`] would yield, and may ask for one several times; other threads
+    /// may use the map meanwhile.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -280,8 +282,8 @@ where
         self.retain_at(self.clock.now(), keep)
     }
 
-    /// Looks at this many keys, whose turn it is, and has those leave that are idle, as each new key does with a few. How
-    /// many have left. For a map to which no new keys come.
+    /// Looks at this many keys, whose turn it is, and has those leave that are idle, as each new
+    /// key does with a few. How many have left. For a map to which no new keys come.
     ///
     /// ```
     /// use std::time::Duration;

@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Anybody who finds a retired entry takes it out, and goes on: nobody waits for who retired it.
-//! (But for one whose
-//! [algorithm is changed](super::KeyedMap::set_algorithm): what its word was, only the one who changes it knows.)
+//! (But for one whose [algorithm is changed](super::KeyedMap::set_algorithm): what its word was,
+//! only the one who changes it knows.)
 //!
 //! # The ticks
 //!

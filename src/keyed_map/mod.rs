@@ -1,4 +1,5 @@
-//! Limits for each key that give the keys back. How keys leave is in [`entry`], where they are in [`store`].
+//! Limits for each key that give the keys back. How keys leave is in [`entry`], where they are in
+//! [`store`].
 
 mod all;
 mod entry;
@@ -37,8 +38,8 @@ use store::Store;
 /// The most keys: more would not fit in the processor's addresses.
 const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 
-/// A limit for each key, in a map that gives the keys back: they can be looked at, removed by what they are, and have
-/// algorithms of their own.
+/// A limit for each key, in a map that gives the keys back: they can be looked at, removed by what
+/// they are, and have algorithms of their own.
 ///
 /// ```
 /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -58,16 +59,17 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Keys
 ///
-/// A key is cloned when it comes in, and not otherwise: a `&str` will do where keys are `String`. It is there until it
-/// is idle, that is, until it can't be told from a fresh one: then it may leave, and comes back as a fresh one, which
-/// is the same (only a quota with [`initial`](crate::Quota::initial) permits begins anew with those). Idle keys
-/// leave in small steps: with each key that comes, the next four in turn are looked at. There is no sweep, and no thread
-/// that makes it; [`purge_idle`](Self::purge_idle) makes steps without a new key.
+/// A key is cloned when it comes in, and not otherwise: a `&str` will do where keys are `String`.
+/// It is there until it is idle, that is, until it can't be told from a fresh one: then it may
+/// leave, and comes back as a fresh one, which is the same (only a quota with
+/// [`initial`](crate::Quota::initial) permits begins anew with those). Idle keys leave in small
+/// steps: with each key that comes, the next four in turn are looked at. There is no sweep, and no
+/// thread that makes it; [`purge_idle`](Self::purge_idle) makes steps without a new key.
 ///
 /// # How many
 ///
-/// There are never more than `capacity` keys. Where there is no room for a new one, sixteen are looked at; if none of
-/// these is idle, the [`Overflow`] decides.
+/// There are never more than `capacity` keys. Where there is no room for a new one, sixteen are
+/// looked at; if none of these is idle, the [`Overflow`] decides.
 ///
 /// # Memory
 ///
@@ -85,17 +87,19 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Many threads
 ///
-/// Who decides on a key that is there waits for nobody: the map is read without a lock, and the word is exchanged as a
-/// [`Limiter`](crate::Limiter)'s is. (But while [`set_algorithm`](Self::set_algorithm) changes this very key.) Who
-/// brings a key in, or takes one out, allocates or frees memory, and may wait for others who do, while the map grows.
+/// Who decides on a key that is there waits for nobody: the map is read without a lock, and the
+/// word is exchanged as a [`Limiter`](crate::Limiter)'s is. (But while
+/// [`set_algorithm`](Self::set_algorithm) changes this very key.) Who brings a key in, or takes one
+/// out, allocates or frees memory, and may wait for others who do, while the map grows.
 ///
 /// **Bound.** For each key that of its algorithm, on the ticks at which its permits were counted
-/// ([`Granted::at`]), whoever comes late, and however often the key leaves as idle and comes
-/// back. Each time that it is removed, evicted or starts afresh with another algorithm it may have one burst more. What is
-/// admitted for want of room is not counted at all.
+/// ([`Granted::at`]), whoever comes late, and however often the key leaves as idle and comes back.
+/// Each time that it is removed, evicted or starts afresh with another algorithm it may have one
+/// burst more. What is admitted for want of room is not counted at all.
 ///
-/// Ticks of a map are those of one clock. One from far in the future makes keys leave that others, at their ticks, would
-/// have denied; when these come back they are counted at the ticks at which they were idle.
+/// Ticks of a map are those of one clock. One from far in the future makes keys leave that others,
+/// at their ticks, would have denied; when these come back they are counted at the ticks at which
+/// they were idle.
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     store: Store<K, A>,
     hasher: S,
@@ -171,8 +175,8 @@ impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
 }
 
 impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
-    /// The same with another hasher: before any key is there, so by value. The standard library's is safe with keys that
-    /// strangers choose; others are quicker.
+    /// The same with another hasher: before any key is there, so by value. The standard library's
+    /// is safe with keys that strangers choose; others are quicker.
     ///
     /// ```
     /// use std::hash::{BuildHasherDefault, DefaultHasher};

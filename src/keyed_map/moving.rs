@@ -169,8 +169,8 @@ where
             ticket: found.ticket(),
         };
         let entry = found.entry();
-        // A key on which nobody has decided is fresh from here on, and goes on as any other: so it is
-        // all the same whether an idle key is there or has left.
+        // A key on which nobody has decided is fresh from here on, and goes on as any other: so it
+        // is all the same whether an idle key is there or has left.
         let _ = entry.since(now, &self.horizon);
         let was = entry.state(&self.algorithm);
         let State::Live(live) = was else {
@@ -208,10 +208,10 @@ where
     ///
     /// A key that is not in the map is a fresh one, whether it was never there or has left as idle:
     /// it has the permits with which [`algorithm`](Self::algorithm) begins, and goes on with those.
-    /// So its [`available`](super::MapKey::available) says the same before and after, or less: what the
-    /// new algorithm can't hold is lost, and a part of a permit is rounded to the limiter's favour.
-    /// Changing a key's algorithm again and again wins it nothing. To hand a key the whole burst of
-    /// its new algorithm use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
+    /// So its [`available`](super::MapKey::available) says the same before and after, or less: what
+    /// the new algorithm can't hold is lost, and a part of a permit is rounded to the limiter's
+    /// favour. Changing a key's algorithm again and again wins it nothing. To hand a key the whole
+    /// burst of its new algorithm use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
     /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): else it would
@@ -246,8 +246,8 @@ where
         self.set_algorithm_at(key, algorithm, self.clock.now())
     }
 
-    /// The same, but the key starts afresh with all that the new algorithm begins with, whether it was
-    /// there or not. That allows it one burst more. Any algorithm can do this.
+    /// The same, but the key starts afresh with all that the new algorithm begins with, whether it
+    /// was there or not. That allows it one burst more. Any algorithm can do this.
     ///
     /// # Errors
     ///

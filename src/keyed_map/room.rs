@@ -106,8 +106,8 @@ struct ClearingUp<'m>(&'m AtomicU64);
 impl<'m> ClearingUp<'m> {
     /// `None` if another thread is about it.
     fn begin(clearing: &'m AtomicU64) -> Option<Self> {
-        // ORDERING: Relaxed. It keeps threads from doing the same work twice, and publishes nothing:
-        // tickets are safe with any number of threads.
+        // ORDERING: Relaxed. It keeps threads from doing the same work twice, and publishes
+        // nothing: tickets are safe with any number of threads.
         (clearing.swap(1, Ordering::Relaxed) == 0).then_some(Self(clearing))
     }
 }
@@ -267,9 +267,10 @@ where
 
     /// Tears up the tickets of keys that were removed, if they outnumber the keys that are there.
     ///
-    /// A removed key's ticket lies somewhere in the queue, and only its turn finds it. New keys bring
-    /// that turn nearer; removals alone do not, so without this the tickets of a map that was emptied
-    /// would stay. More than half of the tickets go, so each removal pays for a few looks at most.
+    /// A removed key's ticket lies somewhere in the queue, and only its turn finds it. New keys
+    /// bring that turn nearer; removals alone do not, so without this the tickets of a map that was
+    /// emptied would stay. More than half of the tickets go, so each removal pays for a few looks
+    /// at most.
     ///
     /// Each ticket is looked at once, and those that stay keep their order: whose turn it is to be
     /// looked at for being idle does not change.

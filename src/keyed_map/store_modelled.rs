@@ -1,6 +1,7 @@
-//! What stands in for papaya's map in a model, and promises no more than is relied on: an entry is published by a
-//! Release when it is inserted, to who finds it; that it has gone tells nothing. So each entry of a key has another
-//! place, one after the other: in the same one, an exchange would hand on what the one before it has published.
+//! What stands in for papaya's map in a model, and promises no more than is relied on: an entry is
+//! published by a Release when it is inserted, to who finds it; that it has gone tells nothing. So
+//! each entry of a key has another place, one after the other: in the same one, an exchange would
+//! hand on what the one before it has published.
 //!
 //! The queue of tickets is not seen by loom: whatever its order, the protocol must hold.
 

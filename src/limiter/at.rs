@@ -76,8 +76,8 @@ impl<'a, A: Algorithm, P: Place> At<'a, A, P> {
         self.update(Acquire { algorithm, now, n })
     }
 
-    /// The same in one turn, if at least so much room remains: `None` may mean anything but that it was
-    /// granted.
+    /// The same in one turn, if at least so much room remains: `None` may mean anything but that it
+    /// was granted.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn try_once(&self, n: u64, keep: u64) -> Option<Granted> {
@@ -237,8 +237,8 @@ impl<A: Reserve> Step for Ahead<'_, A> {
 }
 
 impl<A: Reserve, P: Place> At<'_, A, P> {
-    /// Takes `n` permits if they are there, or will be at `latest` or sooner: [`Granted::due`] says when.
-    /// `Limiter::reserve` and all waiting verbs are built on it.
+    /// Takes `n` permits if they are there, or will be at `latest` or sooner: [`Granted::due`] says
+    /// when. `Limiter::reserve` and all waiting verbs are built on it.
     ///
     /// # Errors
     ///
@@ -268,7 +268,8 @@ impl<A: Reserve, P: Place> At<'_, A, P> {
         })
     }
 
-    /// Takes `n` permits that are there, in one turn: `None` may mean anything but that they were taken.
+    /// Takes `n` permits that are there, in one turn: `None` may mean anything but that they were
+    /// taken.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn reserve_once(&self, n: u64) -> Option<Granted> {
@@ -282,15 +283,15 @@ impl<A: Reserve, P: Place> At<'_, A, P> {
         cell::try_once(self.place, step, |_| true)
     }
 
-    /// How many permits were taken that are not due yet, a started one counted whole. Those of cancelled
-    /// reservations that were lost are among them.
+    /// How many permits were taken that are not due yet, a started one counted whole. Those of
+    /// cancelled reservations that were lost are among them.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.algorithm.waiting(self.word(), self.now)
     }
 
-    /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it, which may
-    /// be due sooner now, and how many came back.
+    /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it,
+    /// which may be due sooner now, and how many came back.
     #[inline]
     pub fn cancel(&self, granted: Granted, n: u64) -> (Granted, u64) {
         let (algorithm, now) = (self.algorithm, self.now);

@@ -56,8 +56,8 @@ use core::time::Duration;
 ///
 /// Every verb takes `&self` and is one atomic step; none blocks, and a thread that is stopped in
 /// the middle of one stops nobody else. A verb that is refused writes nothing, but that the very
-/// first verb on a limiter from a `const` constructor starts it. (The very first reading of the system
-/// clock in a process calibrates it, and may make others wait: see [`SystemClock`].)
+/// first verb on a limiter from a `const` constructor starts it. (The very first reading of the
+/// system clock in a process calibrates it, and may make others wait: see [`SystemClock`].)
 #[repr(C)]
 pub struct Limiter<A, C = SystemClock> {
     // The word first, and next to it the parameters that every decision reads.
@@ -136,8 +136,8 @@ impl<A, C> Limiter<A, C> {
 impl<A: Algorithm, C> Limiter<A, C> {
     /// A view on which every verb runs at this tick, without reading a clock.
     ///
-    /// A tick past the limiter's horizon, as [`Tick::MAX`] is and those 1 or 2 ns before it are for any
-    /// bucket, counts as the horizon: nothing is refilled there (see [`Tick`]).
+    /// A tick past the limiter's horizon, as [`Tick::MAX`] is and those 1 or 2 ns before it are for
+    /// any bucket, counts as the horizon: nothing is refilled there (see [`Tick`]).
     ///
     /// ```
     /// use tollgate::{Limiter, Quota, Tick};
@@ -175,8 +175,8 @@ impl<A: Algorithm, C> Limiter<A, C> {
         self.at(now).try_acquire_n(n)
     }
 
-    /// Forgets everything: the limiter is fresh and full again. This allows one burst more, and callers
-    /// that wait for reserved permits still go when they were told.
+    /// Forgets everything: the limiter is fresh and full again. This allows one burst more, and
+    /// callers that wait for reserved permits still go when they were told.
     ///
     /// ```
     /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -310,13 +310,13 @@ impl<A: Gauge, C: Clock> Limiter<A, C> {
 }
 
 impl<A: GiveBack, C: Clock> Limiter<A, C> {
-    /// Gives back exactly this grant, or as much of it as can be given without admitting more
-    /// than was promised: what the clock has refilled of it already does not come back a second
-    /// time. Returns how many permits came back, a part of one counted whole.
+    /// Gives back exactly this grant, or as much of it as can be given without admitting more than
+    /// was promised: what the clock has refilled of it already does not come back a second time.
+    /// Returns how many permits came back, a part of one counted whole.
     ///
     /// The bound holds net of what came back, counted when it came back: a bucket is never more
-    /// than full, whatever is undone in whatever order. Give a grant back once, and to the limiter that made it. A reset has given back
-    /// everything that was granted before it.
+    /// than full, whatever is undone in whatever order. Give a grant back once, and to the limiter
+    /// that made it. A reset has given back everything that was granted before it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

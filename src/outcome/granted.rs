@@ -102,7 +102,8 @@ impl Granted {
         self.part
     }
 
-    /// One grant of both, from different words. There is no mark by which one of them would know it.
+    /// One grant of both, from different words. There is no mark by which one of them would know
+    /// it.
     #[cfg(feature = "std")]
     pub(crate) fn and(self, other: Self) -> Self {
         let tick = |grant: &Self, units| grant.tick_of(units);
@@ -175,9 +176,9 @@ impl Granted {
         self.n
     }
 
-    /// The tick at which the limiter counted them: the caller's own, or a later one if the
-    /// limiter has seen a later one and its algorithm counts by it. (Where a period begins with the
-    /// first permit, its beginning is rounded up to a quantum, and who comes within that is counted at
+    /// The tick at which the limiter counted them: the caller's own, or a later one if the limiter
+    /// has seen a later one and its algorithm counts by it. (Where a period begins with the first
+    /// permit, its beginning is rounded up to a quantum, and who comes within that is counted at
     /// the beginning.)
     #[inline]
     pub const fn at(&self) -> Tick {
@@ -197,7 +198,8 @@ impl Granted {
     }
 
     /// How long the caller must wait before it uses them: nothing, unless the algorithm shapes as a
-    /// [`LeakyBucket::queue`](crate::LeakyBucket::queue) does. A rate is kept only by those who wait.
+    /// [`LeakyBucket::queue`](crate::LeakyBucket::queue) does. A rate is kept only by those who
+    /// wait.
     ///
     /// ```
     /// use std::time::Duration;
@@ -224,7 +226,8 @@ impl Granted {
         self.ready == 0
     }
 
-    /// When the caller may go: [`delay`](Self::delay) after the tick at which the permits were counted.
+    /// When the caller may go: [`delay`](Self::delay) after the tick at which the permits were
+    /// counted.
     #[inline]
     pub const fn due(&self) -> Tick {
         let ready = self.tick_of(self.ready);
@@ -235,7 +238,8 @@ impl Granted {
         }
     }
 
-    /// The same grant when its permits are there, or were: it counts then, and there is nothing to wait for.
+    /// The same grant when its permits are there, or were: it counts then, and there is nothing to
+    /// wait for.
     #[inline]
     pub const fn when_due(self) -> Self {
         Self {

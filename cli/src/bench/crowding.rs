@@ -60,8 +60,9 @@ impl Crowding {
     }
 }
 
-/// How many times one thread's decisions so many make on words of their own: the less of allowed
-/// and denied, since what disturbs the one thread's measurement makes it more.
+/// How many decisions this many threads make on words of their own, as a multiple of one thread's.
+/// It is the smaller of the figures for allowed and for denied: a disturbance of the one thread's
+/// run makes a figure larger.
 pub(crate) fn on_private_words(threads: usize, measured: &[Measured<'_>]) -> Option<f64> {
     let times = Kind::BOTH.map(|kind| times_one_thread("private", kind, threads, measured));
     times.into_iter().flatten().reduce(f64::min)

@@ -1,7 +1,7 @@
 //! A table of keys: threads that bring the same key, decide on it, forget it, ban it, and need its
 //! place for another; each key has one slot at most, and is granted what it has and not one permit
-//! more, but for one burst each time that it is evicted or forgotten; who stops stops nobody. And
-//! mistakes in that are found.
+//! more, but for one burst each time that it is evicted or forgotten; a thread that stops does not
+//! hold up the others. And mistakes in that are found.
 
 use tollgate::Overflow;
 use tollgate::primitive::modelled::Mistake;
@@ -211,8 +211,8 @@ fn one_stops(run: &mut Run) {
     crowded.explore_stopping(run, 0);
 }
 
-/// The same where there is no room: who has claimed the last slot, or that of an evicted key, and
-/// stops there, keeps it from nobody.
+/// The same in a full table: a thread that claims the last slot, or an evicted key's slot, and
+/// stops there does not keep others from using it.
 fn one_stops_in_the_last_slot(run: &mut Run) {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let table = move || two_slots().with_overflow(overflow);

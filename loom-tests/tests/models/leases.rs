@@ -1,6 +1,6 @@
-//! Leases: threads draw, drop and take what others have dropped, beside one that takes without a lease. Never
-//! more than the total is held, and never more used than the limiter has; nothing is lost when all are
-//! dropped; who stops stops nobody.
+//! Leases: threads draw, drop and take what others have dropped, beside one that takes without a
+//! lease. Never more than the total is held, and never more used than the limiter has; nothing is
+//! lost when all are dropped; a thread that stops does not hold up the others.
 
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,9 +17,9 @@ const TOTAL: u64 = 3;
 /// What the limiter has.
 const THERE: u64 = 6;
 
-/// A limiter of six permits, and three that it may lend, at a standing tick; and a note of what its leases hold, which
-/// loom does not see. Loom changes threads before an operation on an atomic: so what is noted right after a
-/// call is noted in the moment of its last operation.
+/// A limiter of six permits, and three that it may lend, at a standing tick; and a note of what its
+/// leases hold, which loom does not see. Loom changes threads before an operation on an atomic: so
+/// what is noted right after a call is noted in the moment of its last operation.
 struct Gate {
     leases: Arc<Leases<TokenBucket, ManualClock>>,
     held: Mutex<u64>,
@@ -120,8 +120,8 @@ fn play(actors: &[[&[Deed]; 2]]) -> Play {
     play
 }
 
-/// When all have come to their end, what leases hold is known; then all are dropped, and what was not used is
-/// there again.
+/// When all have come to their end, what leases hold is known; then all are dropped, and what was
+/// not used is there again.
 fn all_end(actors: &[[&[Deed]; 2]]) -> Play {
     let play = play(actors).after(|gate, hands| {
         let leases = || hands.iter().filter_map(|hand| hand.lease.as_ref());
@@ -180,8 +180,8 @@ fn draws(run: &mut Run) {
     all_end(both).explore_to(run, &told);
 }
 
-/// One drops its lease, and another gets a lease and uses it, where the limiter has nothing else: who gets the
-/// size has the permits.
+/// One drops its lease, and another gets a lease and uses it, where the limiter has nothing else:
+/// who gets the size has the permits.
 fn drops(run: &mut Run) {
     let nothing_left: &[Deed] = &[acquire(3), lease(3), take()];
     let told: [&[&str]; 3] = [
@@ -277,7 +277,8 @@ fn one_stops(run: &mut Run) {
             };
             let (used, most) = (used(played), THERE - left);
             assert!(used <= most, "{used} were used, and {left} are left");
-            // The last deed of who stopped may have used one; and a lease that was being dropped is lost.
+            // The last deed of who stopped may have used one; and a lease that was being dropped is
+            // lost.
             assert!(
                 most - used <= TOTAL,
                 "{used} were used, and only {left} are left"

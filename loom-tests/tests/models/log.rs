@@ -1,6 +1,6 @@
-//! The exact log: threads claim at once and help each other to enter what was claimed, one permit and several,
-//! round the ring and again; never more than the limit is counted in a period; who stops stops nobody. And
-//! mistakes in that are found.
+//! The exact log: threads claim at once and help each other to enter what was claimed, one permit
+//! and several, round the ring and again; never more than the limit is counted in a period; a
+//! thread that stops does not hold up the others. And mistakes in that are found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ type Play = AnyPlay<Gate, ()>;
 
 const PERIOD: u64 = 10;
 
-/// Asked when all have come to their end: it tells the ticks of all that is kept and has not expired.
+/// Asked when all have come to their end: it tells the ticks of all that is kept and has not
+/// expired.
 fn then(limit: u64) -> Vec<Call> {
     (1..=limit).map(|n| TimeUntil(n, 0)).collect()
 }
@@ -277,7 +278,8 @@ fn who_stops_stops_nobody() {
     model(name, Some(1), one_stops_on_its_way);
 }
 
-/// What is said where more is granted than the limit; or less, or at another tick, than in any order.
+/// What is said where more is granted than the limit; or less, or at another tick, than in any
+/// order.
 const TOO_MANY: &str = " permits in | no order";
 
 #[test]

@@ -1,6 +1,7 @@
 //! Shards: threads take from each other's parts, and from several at once, and put back what they
-//! can't use, while others take, give back, charge and reset. Never is one granted too many; at a
-//! standing tick nothing is stranded; who stops stops nobody. And mistakes in that are found.
+//! can't use, while others take, give back, charge and reset. No permit is granted too many; at a
+//! fixed tick every permit can be taken; a thread that stops does not hold up the others. The
+//! models also fail on seeded mistakes.
 
 use std::time::Duration;
 
@@ -168,7 +169,8 @@ fn siblings(run: &mut Run) {
 
 /// Takes from both parts, of which each has one.
 fn several(run: &mut Run) {
-    // Who takes one takes half of it from each part, and it may be seen to have taken the first half.
+    // A request for one permit takes half of it from each part, and another thread may see the
+    // first half taken.
     let told: [&[&str]; 4] = [
         &["2 at 100, 0 left", "not for 2"],
         &["not for 2", "1 at 100, 0 left"],
@@ -285,8 +287,9 @@ fn large() -> AnyAlgorithm {
     TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// One can't have the two that it asks for, of which each part has one. Meanwhile permits come back, and
-/// when the parts are full, another is taken: the first part's word is then the very one that it left.
+/// One thread asks for two permits, one in each part, and another takes the second. Then permits
+/// come back and, once the parts are full, one more is taken: the first part's word equals what the
+/// first thread left.
 fn the_same_word_again(run: &mut Run) {
     let full = NOW + 12;
     let before = [take(8, 0), refund(2)];
@@ -328,8 +331,8 @@ fn at_different_ticks(run: &mut Run) {
     }
 }
 
-/// Three threads. Of four permits that three ask for there are three; and one that took a half, and finds
-/// that others took the rest, can't put it back where they took as well.
+/// Three threads ask for four permits, and there are three. A thread that took half a permit and
+/// finds the rest taken can't put its half back into a part that another thread has changed.
 fn three_threads(run: &mut Run) {
     let play = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
     play.actor(&[take(1, 0)]).explore_rules(run);

@@ -1,5 +1,6 @@
-//! The window of slots: threads go on to the next slot at once, late ones and ones far ahead among them, and
-//! the sum over any window stays within the limit; who stops stops nobody. And mistakes in that are found.
+//! The window of slots: threads go on to the next slot at once, late ones and ones far ahead among
+//! them, and the sum over any window stays within the limit; a thread that stops does not hold up
+//! the others. And mistakes in that are found.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,8 +81,8 @@ fn time_until(n: u64, at: u64) -> Deed {
     })
 }
 
-/// A play at a window of so many slots, after which the words are asked what they hold: what is counted from
-/// slot to slot.
+/// A play at a window of so many slots, after which the words are asked what they hold: what is
+/// counted from slot to slot.
 fn play(slots: u64) -> Play {
     let after = |gate: &Arc<Gate>, _: &mut [Option<Granted>]| {
         let ticks = [0, 2, 3, 4, 5, 8]
@@ -122,8 +123,8 @@ fn at_an_edge(run: &mut Run) {
     let both = bounded(3).actor_after(&[take(2, 5)], &[take(1, 15)]);
     both.actor(&[take(1, 16)]).explore_to(run, &two_go_on);
 
-    // The late one comes first, or last, or while the other is going on to the next slot: then it is
-    // counted there.
+    // The late one comes first, or last, or while the other is going on to the next slot: then it
+    // is counted there.
     let late: [&[&str]; 3] = [
         &["1 at 5, 1 left", "not for 15"],
         &["not for 25", "2 at 15, 0 left"],
@@ -190,7 +191,8 @@ fn each_verb_against_each_other(run: &mut Run) {
     }
 }
 
-/// Threads that go on from slot to slot, each with a clock of its own, in windows of two slots and of three.
+/// Threads that go on from slot to slot, each with a clock of its own, in windows of two slots and
+/// of three.
 fn slot_to_slot(run: &mut Run) {
     for slots in [2, 3] {
         // One goes on by one slot, and the other by two.

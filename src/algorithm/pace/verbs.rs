@@ -214,10 +214,10 @@ impl<M: Meter + PartialEq> Pace<M> {
         if ahead == 0 {
             return 0;
         }
-        // Either clock may be a part of a unit further than it has `made`. Where there are such parts
-        // `round` is a unit, which is more than the new clock's: so nothing is due sooner than it was.
-        // It is due less than two units later, that is, less than half a nanosecond: at most one
-        // tick. An idle word, above, remembers nothing of the old clock.
+        // Either clock may be a part of a unit further than it has `made`. Where there are such
+        // parts `round` is a unit, which is more than the new clock's: so nothing is due sooner
+        // than it was. It is due less than two units later, that is, less than half a nanosecond:
+        // at most one tick. An idle word, above, remembers nothing of the old clock.
         let base = self.made(to) + self.round;
         base.saturating_add(ahead).min(MAX_WORD)
     }

@@ -14,20 +14,21 @@
 //! admitted iff  before * left / period + count + n <= limit
 //! ```
 //!
-//! where `left` is what is left of the window, from a whole period at its beginning to a nanosecond at
-//! its end. Both sides are multiplied by the period and compared in 128 bits: nothing is rounded. With
-//! [`Rounding::Down`] the window before counts as whole permits, which is to allow `period - 1` more
-//! in that comparison.
+//! where `left` is what is left of the window, from a whole period at its beginning to a nanosecond
+//! at its end. Both sides are multiplied by the period and compared in 128 bits: nothing is
+//! rounded. With [`Rounding::Down`] the window before counts as whole permits, which is to allow
+//! `period - 1` more in that comparison.
 //!
 //! When the clock goes to the next window, `count` becomes `before`; two windows on, both are
-//! forgotten. Windows are numbered from the clock's start and not modulo anything, so old counts can't
-//! come back to life. A word of a later window than the caller's was written by somebody with a later
-//! tick: the caller is counted at the beginning of that window, where the window before weighs most.
+//! forgotten. Windows are numbered from the clock's start and not modulo anything, so old counts
+//! can't come back to life. A word of a later window than the caller's was written by somebody with
+//! a later tick: the caller is counted at the beginning of that window, where the window before
+//! weighs most.
 //!
-//! **Budget.** Two counts share the word with the window's number, so it is
-//! `(limit + largest debt)^2 * (windows in 50 years) < 2^64`: `bits` is the largest width for which
-//! `2^(64 - 2 * bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies between is
-//! the largest debt.
+//! **Budget.** Two counts share the word with the window's number, so it is `(limit + largest
+//! debt)^2 * (windows in 50 years) < 2^64`: `bits` is the largest width for which `2^(64 - 2 *
+//! bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies between is the
+//! largest debt.
 
 mod verbs;
 
@@ -40,34 +41,34 @@ use super::{Requota, carry};
 use crate::clock::Tick;
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
-/// A permit in parts is counted in at most so many fractions of each part.
+/// The most fractions into which a part divides its share of a permit.
 const MOST_FRACTIONS: u64 = 32;
 
 /// The sliding window: at most so many permits in the last period, estimated from the counts of the
 /// current window and the one before.
 ///
 /// The window before is taken to have been filled evenly: of its count as much is held against the
-/// caller as of it is still within a period. `before * left / period + count + n` must not exceed the
-/// limit, and is compared exactly.
+/// caller as of it is still within a period. `before * left / period + count + n` must not exceed
+/// the limit, and is compared exactly.
 ///
 /// **Bound.** In every interval `[a, b]` at most `n + rate * (b - a)` permits: what a
-/// [`TokenBucket`](crate::TokenBucket) with a burst of `n` promises. With [`Rounding::Down`] less than
-/// one permit more. An interval of one period may so hold up to `2 * n`; but the double burst of the
-/// [`FixedWindow`](crate::FixedWindow), all at once at the edge, is impossible.
+/// [`TokenBucket`](crate::TokenBucket) with a burst of `n` promises. With [`Rounding::Down`] less
+/// than one permit more. An interval of one period may so hold up to `2 * n`; but the double burst
+/// of the [`FixedWindow`](crate::FixedWindow), all at once at the edge, is impossible.
 ///
 /// **Below it.** The window before weighs to its last nanosecond: after one in which anything was
 /// counted, a window admits at most `n - 1`. So under constant demand there are `n - 1` permits a
 /// period, and with `n` = 1 one every two periods. [`Rounding::Down`] admits `n`.
 ///
 /// A caller with an older tick than the window that the word is in is counted at that window's
-/// beginning ([`Granted::at`](crate::Granted::at)); so clocks that differ never admit more. A permit that is
-/// [undone](crate::Limiter::undo) after its window is over gives nothing back. A
+/// beginning ([`Granted::at`](crate::Granted::at)); so clocks that differ never admit more. A
+/// permit that is [undone](crate::Limiter::undo) after its window is over gives nothing back. A
 /// [charge](crate::Limiter::charge) counts in the current window, and weighs in the next one as all
 /// that was counted does.
 ///
-/// A window has no burst and no permits of its own to start with: a quota in which these differ from
-/// `n` is refused. How large `n` may be depends on the window: up to 65 535 a second, 524 287 a minute,
-/// 4 194 303 an hour.
+/// A window has no burst and no permits of its own to start with: a quota in which these differ
+/// from `n` is refused. How large `n` may be depends on the window: up to 65 535 a second, 524 287
+/// a minute, 4 194 303 an hour.
 ///
 /// ```
 /// use std::time::Duration;
@@ -224,9 +225,9 @@ impl SlidingWindow {
         self.alignment
     }
 
-    /// The same limit, counted in so many fractions of a permit, as many as there is room for and 1 at
-    /// least: no more than make `parts` parts lose nothing to speak of. It can count a debt of twice the
-    /// limit, or what the whole can.
+    /// The same limit, counted in fractions of a permit, and how many fractions a permit is. There
+    /// are as many as the counts have room for, up to [`MOST_FRACTIONS`], and 1 for a single part.
+    /// With several fractions a window can count a debt of three times the limit.
     pub(super) fn in_fractions(&self, parts: u64) -> (Self, u64) {
         let room = self.most / 4 / self.limit.get();
         let most = if parts > 1 { MOST_FRACTIONS } else { 1 };
@@ -234,8 +235,8 @@ impl SlidingWindow {
         let (lower, upper) = self.allowed;
         let allowed = u128::from(upper) << 64 | u128::from(lower);
         let allowed = allowed.saturating_mul(fraction.get().into());
-        // What is allowed beyond the limit is less than a permit in all parts together, so that they
-        // grant no permit above it.
+        // What is allowed beyond the limit is less than a permit in all parts together, so that
+        // they grant no permit above it.
         let limit = u64::try_from(allowed / u128::from(self.grid.period().get()));
         let window = Self {
             allowed: (allowed as u64, (allowed >> 64) as u64),

@@ -15,14 +15,15 @@ use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
-    /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart, which then hands nobody
-    /// a fresh burst. Says how many keys were written: 16 bytes each.
+    /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart,
+    /// which then hands nobody a fresh burst. Says how many keys were written: 16 bytes each.
     ///
-    /// Others may decide meanwhile. Each key is written as it is when its turn comes, and what it is granted after that
-    /// is not in the snapshot. Keys that can't be told from fresh ones are left out.
+    /// Others may decide meanwhile. Each key is written as it is when its turn comes, and what it
+    /// is granted after that is not in the snapshot. Keys that can't be told from fresh ones are
+    /// left out.
     ///
-    /// Who can read the snapshot can find out the hasher's seed, and with it choose keys that are in each other's way:
-    /// keep it as you would keep a secret.
+    /// Who can read the snapshot can find out the hasher's seed, and with it choose keys that are
+    /// in each other's way: keep it as you would keep a secret.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -49,8 +50,9 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.snapshot_at(writer, self.clock().now())
     }
 
-    /// [`snapshot`](Self::snapshot) to a file. It is written beside it and takes its place when it is complete, so that
-    /// there is always a whole one. On Unix it can be read by the process's user only.
+    /// [`snapshot`](Self::snapshot) to a file. It is written beside it and takes its place when it
+    /// is complete, so that there is always a whole one. On Unix it can be read by the process's
+    /// user only.
     ///
     /// # Errors
     ///
@@ -82,18 +84,22 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
-    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the table, and makes it stand on this
-    /// table's clock as it stood on the other one. The time between counts, by the time of day; none, if that went
-    /// back. All of it is read and checked before anything is changed, and nothing is read that comes after it.
+    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the table, and makes
+    /// it stand on this table's clock as it stood on the other one. The time between counts, by the
+    /// time of day; none, if that went back. All of it is read and checked before anything is
+    /// changed, and nothing is read that comes after it.
     ///
-    /// - The table may have **another capacity**. If there is no room for all keys, those that are nearest to idle give
-    ///   way.
-    /// - A plan may have **another quota**, or another algorithm of those in an [`AnyAlgorithm`](crate::AnyAlgorithm):
-    ///   its keys are carried over ([`Requota::carry_over`]). Those of a plan that this table does not have go on in
-    ///   the first one.
+    /// - The table may have **another capacity**. If there is no room for all keys, those that are
+    ///   nearest to idle give way.
+    /// - A plan may have **another quota**, or another algorithm of those in an
+    ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
+    ///   ([`Requota::carry_over`]). Those of a plan that this table does not have go on in the
+    ///   first one.
     /// - A key that was **banned** stays banned until it would have been.
-    /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same hashes.
-    /// - Of a key that was written twice, because it left and came again meanwhile, the second one counts.
+    /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
+    ///   hashes.
+    /// - Of a key that was written twice, because it left and came again meanwhile, the second one
+    ///   counts.
     ///
     /// **Never early.** Where a permit takes no whole number of nanoseconds (13 a second, say), the
     /// word is rounded against the caller: permits of a bucket are due as they were, or one
@@ -102,8 +108,9 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// rate, but it may be due a nanosecond sooner or later than it would have been without a
     /// restart.
     ///
-    /// A grant from before must not be given back: nothing knows it here. Where the quota's periods lie on the clock, see [`Rebase`]: on a
-    /// clock whose periods begin at other times than the old one's went on to, one more of them may begin.
+    /// A grant from before must not be given back: nothing knows it here. Where the quota's periods
+    /// lie on the clock, see [`Rebase`]: on a clock whose periods begin at other times than the old
+    /// one's went on to, one more of them may begin.
     ///
     /// ```
     /// use std::time::Duration;
@@ -145,8 +152,8 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.restore_by(&mut file, Elapsed::until_now(), true)
     }
 
-    /// [`restore`](Self::restore), where so much time has passed since the snapshot: for clocks that don't go with the
-    /// time of day, and where that can't be relied on.
+    /// [`restore`](Self::restore), where so much time has passed since the snapshot: for clocks
+    /// that don't go with the time of day, and where that can't be relied on.
     ///
     /// # Errors
     ///

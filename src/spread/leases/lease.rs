@@ -10,8 +10,8 @@ use lender::Sealed as _;
 
 /// Permits that one thread holds, and decides by: nearly every decision is a subtraction.
 ///
-/// [`Leases::lease`] makes one. It draws as many permits as its [`size`](Self::size) when it is empty, and
-/// gives back what it holds when it is dropped.
+/// [`Leases::lease`] makes one. It draws as many permits as its [`size`](Self::size) when it is
+/// empty, and gives back what it holds when it is dropped.
 ///
 /// ```
 /// use tollgate::{Leases, ManualClock, Quota, TokenBucket};
@@ -53,14 +53,14 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits, or none. `n` = 0 succeeds if the lease holds a permit, or the limiter is not in
-    /// debt.
+    /// Takes `n` permits, or none. `n` = 0 succeeds if the lease holds a permit, or the limiter is
+    /// not in debt.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if lease and limiter together have not so many. What there was then is held by the lease,
-    /// up to its size. It is [`Denied::Never`] if `n` is more than the limiter can have at once and what the
-    /// lease holds: a lease that holds more later may be granted more.
+    /// [`Denied`] if lease and limiter together have not so many. What there was then is held by
+    /// the lease, up to its size. It is [`Denied::Never`] if `n` is more than the limiter can have
+    /// at once and what the lease holds: a lease that holds more later may be granted more.
     #[inline(always)]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         match self.held.checked_sub(n) {
@@ -103,8 +103,8 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         self.size
     }
 
-    /// Gives back what it holds, and returns how many permits came back: of those that the limiter would
-    /// have refilled anyhow, none. The lease can draw again.
+    /// Gives back what it holds, and returns how many permits came back: of those that the limiter
+    /// would have refilled anyhow, none. The lease can draw again.
     pub fn give_back(&mut self) -> u64 {
         let held = core::mem::take(&mut self.held);
         match held {
@@ -153,16 +153,16 @@ mod lender {
         /// Gives a size back, after the permits.
         fn release(&self, size: u64);
 
-        /// Draws as many as are wanted and takes `n` from what is held then, or from the limiter what is
-        /// missing.
+        /// Draws as many as are wanted and takes `n` from what is held then, or from the limiter
+        /// what is missing.
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied>;
 
         /// Takes permits back; how many came back.
         fn take_back(&self, held: u64) -> u64;
     }
 
-    /// Permits of a window that is ahead of the clock, since somebody brought a later tick. What a lease holds can
-    /// be used at once, which would be before they count.
+    /// Permits of a window that is ahead of the clock, since somebody brought a later tick. What a
+    /// lease holds can be used at once, which would be before they count.
     #[cold]
     fn too_early<A: Lend>(limiter: &At<'_, A>, granted: Granted, n: u64, held: u64) -> Denied {
         let wait = granted.at().saturating_since(limiter.now());
@@ -204,7 +204,8 @@ mod lender {
                             return Err(too_early(&limiter, granted, n, *held));
                         }
                         Ok(_) => *held = 0,
-                        // The lease can't hold more than it does now and have the limiter full as well.
+                        // The lease can't hold more than it does now and have the limiter full as
+                        // well.
                         Err(Denied::Never { limit, .. }) => {
                             return Err(Denied::never(n, limit.saturating_add(*held)));
                         }

@@ -9,11 +9,11 @@
 //! └───────────────────────────────────────┴───────────────────────────────────────┴──
 //! ```
 //!
-//! Each word runs the algorithm on fractions of a permit, so that all parts are equal. There is no word
-//! that all share: the parts' bounds add up to the whole's, whatever the threads do.
+//! Each word runs the algorithm on fractions of a permit, so that all parts are equal. There is no
+//! word that all share: the parts' bounds add up to the whole's, whatever the threads do.
 //!
-//! A decision takes from the thread's own part if that stays half full; else it looks at all parts and
-//! takes from one or from several, so that they stay level ([`several`]).
+//! A decision takes from the thread's own part if that stays half full; else it looks at all parts
+//! and takes from one or from several, so that they stay level ([`several`]).
 
 mod at;
 mod part;
@@ -40,8 +40,8 @@ use part::Part;
 /// The most shards that a [`Sharded`] limiter can have.
 pub const MAX_SHARDS: usize = 256;
 
-/// A rate limiter for many cores: the limit is kept in parts, each in a cache line of its own, and each
-/// thread uses its own part first. Its verbs are those of a [`Limiter`](crate::Limiter).
+/// A rate limiter for many cores: the limit is kept in parts, each in a cache line of its own, and
+/// each thread uses its own part first. Its verbs are those of a [`Limiter`](crate::Limiter).
 ///
 /// ```
 /// use tollgate::{Quota, Sharded, TokenBucket};
@@ -61,50 +61,53 @@ pub const MAX_SHARDS: usize = 256;
 ///
 /// # What is promised
 ///
-/// **The bound is the algorithm's own**, exactly, under any number of threads: the parts' bounds add up
-/// to it. Each part is exact in the same way as the whole would be.
+/// **The bound is the algorithm's own**, exactly, under any number of threads: the parts' bounds
+/// add up to it. Each part is exact in the same way as the whole would be.
 ///
-/// **Nothing is stranded.** Each part has an equal share of burst and rate, a fraction of a permit and
-/// all. A request takes fractions of several parts together where no part has enough, so at one tick any
-/// thread can take every permit. (At rates that are not exact the last permit may come a nanosecond later
-/// for each part.) The parts have less than one word would have only in two ways:
+/// **Nothing is stranded.** Each part has an equal share of burst and rate, a fraction of a permit
+/// and all. A request takes fractions of several parts together where no part has enough, so at one
+/// tick any thread can take every permit. (At rates that are not exact the last permit may come a
+/// nanosecond later for each part.) The parts have less than one word would have only in two ways:
 ///
-/// - A part that is full takes in nothing while another is not full. So parts are kept level: a request
-///   that would leave its own part less than seven eighths full looks at all parts, and takes from one or
-///   from several of those that have most.
-/// - What does not make a whole fraction waits for the rest: of a sliding window less than a 32nd of a
-///   permit in all parts together, or less than a permit if its limit takes more than an eighth of what
-///   its word can count; elsewhere nothing to speak of.
+/// - A part that is full takes in nothing while another is not full. So parts are kept level: a
+///   request that would leave its own part less than seven eighths full looks at all parts, and
+///   takes from one or from several of those that have most.
+/// - What does not make a whole fraction waits for the rest: of a sliding window less than a 32nd
+///   of a permit in all parts together, or less than a permit if its limit takes more than an
+///   eighth of what its word can count; elsewhere nothing to speak of.
 ///
-/// With the number of shards that [`new`](Self::new) chooses, 99 % of what one word serves is served where
-/// each request takes one permit (97 % of greedy intervals of less than 8), and 95 % where it takes half the
-/// burst: at loads from 0.5 to 1.5, from all shards in turn and from one. `cargo test -p tollgate --test limits
-/// service` shows it, and docs/PAST_ONE_WORD.md what other numbers of shards cost.
+/// With the number of shards that [`new`](Self::new) chooses, 99 % of what one word serves is
+/// served where each request takes one permit (97 % of greedy intervals of less than 8), and 95 %
+/// where it takes half the burst: at loads from 0.5 to 1.5, from all shards in turn and from one.
+/// `cargo test -p tollgate --test limits service` shows it, and docs/PAST_ONE_WORD.md what other
+/// numbers of shards cost.
 ///
 /// # Requests that take from several parts
 ///
-/// A request that needs several parts takes from one after the other, all requests in the same order. If
-/// others are faster, so that it can't have all, it puts back what it took, and while it is under way others
-/// may be denied for that.
+/// A request that needs several parts takes from one after the other, all requests in the same
+/// order. If others are faster, so that it can't have all, it puts back what it took, and while it
+/// is under way others may be denied for that.
 ///
-/// It puts back what it took from a part if nobody else has changed that part meanwhile. Else it can't be known
-/// what would be had twice, and it is left: what such a request had taken there in vain, which is less than it
-/// asked for, comes again with time as what was granted does. In turn, a part takes nothing back while somebody is
-/// putting back there: an `undo` or a `refund` at that very moment returns 0 for it.
+/// It puts back what it took from a part if nobody else has changed that part meanwhile. Else it
+/// can't be known what would be had twice, and it is left: what such a request had taken there in
+/// vain, which is less than it asked for, comes again with time as what was granted does. In turn,
+/// a part takes nothing back while somebody is putting back there: an `undo` or a `refund` at that
+/// very moment returns 0 for it.
 ///
 /// # What differs from a `Limiter`
 ///
-/// - [`Granted::remaining`](crate::Granted::remaining) and [`reset_after`](crate::Granted::reset_after)
-///   tell of the parts that the permits came from. [`available`](Self::available) looks at all parts, one
-///   after the other.
-/// - `charge` takes what there is, and spreads the debt over all parts alike, as `refund` spreads what it gives
-///   back. Its debt is the sum of what the parts owe. A part grants when it owes nothing itself. (An `undo`
-///   gives back to the part that granted: in debt that part is then the first that grants again.) A sliding
-///   window of fractions counts debts of up to three times its limit.
-/// - `undo` of a grant that came from several parts gives back, to all parts, as many permits as would come
-///   back to one word that nobody else has used.
-/// - `reset` reaches one part after the other, and leaves out one to which somebody is putting back at that very
-///   moment.
+/// - [`Granted::remaining`](crate::Granted::remaining) and
+///   [`reset_after`](crate::Granted::reset_after) tell of the parts that the permits came from.
+///   [`available`](Self::available) looks at all parts, one after the other.
+/// - `charge` takes what there is, and spreads the debt over all parts alike, as `refund` spreads
+///   what it gives back. Its debt is the sum of what the parts owe. A part grants when it owes
+///   nothing itself. (An `undo` gives back to the part that granted: in debt that part is then the
+///   first that grants again.) A sliding window of fractions counts debts of up to three times its
+///   limit.
+/// - `undo` of a grant that came from several parts gives back, to all parts, as many permits as
+///   would come back to one word that nobody else has used.
+/// - `reset` reaches one part after the other, and leaves out one to which somebody is putting back
+///   at that very moment.
 pub struct Sharded<A, C = SystemClock> {
     parts: Box<[CachePadded<Part<A>>]>,
     homes: Homes,
@@ -113,25 +116,27 @@ pub struct Sharded<A, C = SystemClock> {
 }
 
 impl<A: Split> Sharded<A> {
-    /// A limiter on the system's clock with as many shards as the machine has cores, but at most one for
-    /// each four permits of the burst or limit, and two for less than eight: see [`shards`](Self::shards).
+    /// A limiter on the system's clock with as many shards as the machine has cores, but at most
+    /// one for each four permits of the burst or limit, and two for less than eight: see
+    /// [`shards`](Self::shards).
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own algorithms.
+    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own
+    /// algorithms.
     pub fn new(algorithm: A) -> Result<Self, ConfigError> {
         Self::with_clock(algorithm, SystemClock)
     }
 }
 
 impl<A: Split, C> Sharded<A, C> {
-    /// A limiter with so many shards that starts at this tick, on a clock that need not be one that can
-    /// be read.
+    /// A limiter with so many shards that starts at this tick, on a clock that need not be one that
+    /// can be read.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split in so
-    /// many.
+    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split
+    /// in so many.
     ///
     /// ```
     /// use tollgate::{ConfigError, NoClock, Quota, Sharded, Tick, TokenBucket};
@@ -214,8 +219,8 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    /// The own part, in one turn. Nearly every decision is done then; all else is one call out of line, in
-    /// tail position.
+    /// The own part, in one turn. Nearly every decision is done then; all else is one call out of
+    /// line, in tail position.
     #[inline(always)]
     fn try_once(&self, n: u64, now: Tick) -> Option<Granted> {
         let home = self.homes.known()?;
@@ -228,8 +233,8 @@ impl<A: Split, C> Sharded<A, C> {
         self.at(now).acquire(n)
     }
 
-    /// Forgets everything, one part after the other: they are fresh and full again. It allows one burst
-    /// more.
+    /// Forgets everything, one part after the other: they are fresh and full again. It allows one
+    /// burst more.
     pub fn reset(&self) {
         self.at(Tick::ZERO).reset();
     }
@@ -255,7 +260,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own algorithms.
+    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own
+    /// algorithms.
     pub fn with_clock(algorithm: A, clock: C) -> Result<Self, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Self::for_cores(algorithm, cores, clock)
@@ -265,7 +271,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own algorithms.
+    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own
+    /// algorithms.
     ///
     /// ```
     /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
@@ -294,8 +301,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split in so
-    /// many.
+    /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split
+    /// in so many.
     ///
     /// ```
     /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
@@ -329,13 +336,14 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits, or none, from one part or from several. `n` = 0 succeeds exactly when not all
-    /// parts are in debt, and changes nothing.
+    /// Takes `n` permits, or none, from one part or from several. `n` = 0 succeeds exactly when not
+    /// all parts are in debt, and changes nothing.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there. If others came between while it took from several parts, it
-    /// may be denied although there would have been enough without them, and be told to come back at once.
+    /// [`Denied`] if they were not all there. If others came between while it took from several
+    /// parts, it may be denied although there would have been enough without them, and be told to
+    /// come back at once.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         let now = self.now();
@@ -357,20 +365,21 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         self.at(self.now()).available()
     }
 
-    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never will be.
+    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never
+    /// will be.
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         self.at(self.now()).time_until(n)
     }
 
-    /// Gives back this grant, or as much of it as can be given without admitting more than was promised:
-    /// see [`Limiter::undo`](crate::Limiter::undo).
+    /// Gives back this grant, or as much of it as can be given without admitting more than was
+    /// promised: see [`Limiter::undo`](crate::Limiter::undo).
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
         self.at(self.now()).undo(granted)
     }
 
-    /// Gives back `n` permits to all parts alike, never above a full one. Returns how many came back, a
-    /// fraction of one counted whole.
+    /// Gives back `n` permits to all parts alike, never above a full one. Returns how many came
+    /// back, a fraction of one counted whole.
     #[inline]
     pub fn refund(&self, n: u64) -> u64 {
         self.at(self.now()).refund(n)
@@ -378,8 +387,8 @@ impl<A: Split, C: Clock> Sharded<A, C> {
 }
 
 impl<A: Split + Debt, C: Clock> Sharded<A, C> {
-    /// Takes `n` permits whether they are there or not: what there is, and the rest as a debt of all
-    /// parts.
+    /// Takes `n` permits whether they are there or not: what there is, and the rest as a debt of
+    /// all parts.
     #[inline]
     pub fn charge(&self, n: u64) -> Charged {
         self.at(self.now()).charge(n)

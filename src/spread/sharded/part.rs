@@ -127,7 +127,8 @@ impl<A: Split> Part<A> {
         At::new(&self.algorithm, &self.cell, now)
     }
 
-    /// The same as [`try_keeping`](Self::try_keeping) in one turn: `None` may mean that it was disturbed.
+    /// The same as [`try_keeping`](Self::try_keeping) in one turn: `None` may mean that it was
+    /// disturbed.
     #[inline(always)]
     pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
         let fractions = n.checked_mul(self.permit)?;
@@ -151,8 +152,8 @@ impl<A: Split> Part<A> {
         Ok(granted?.of_permits(n, self.permit))
     }
 
-    /// Takes up to `n` fractions so that they can be put back, if there are `at_least` so many; `None` if
-    /// there are none.
+    /// Takes up to `n` fractions in a way that can be put back. `None` if the part has fewer than
+    /// `at_least`, or none.
     pub(super) fn take(&self, now: Tick, at_least: u64, n: u64) -> Option<Taken> {
         // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one
         // knows has exchanged the word before we take. Models: shards::

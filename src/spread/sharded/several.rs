@@ -1,12 +1,12 @@
-//! What happens where the own part alone does not decide. Nothing here is written down anywhere but in
-//! the parts' words: a thread that stops in the middle leaves its permits taken, and stops nobody.
+//! Decisions that need more than the thread's own part. The parts' words are the only state: a
+//! thread that stops in the middle leaves its permits taken, and holds up no other thread.
 //!
 //! # Why parts are kept level
 //!
 //! A part that is full takes in nothing, so permits are lost while one part is full and another is
-//! not. Hence a request that would leave its own part less than seven eighths full looks at all. It takes
-//! from one part alone if that leaves this part about as full as the others, and else from all that
-//! are above the level that remains.
+//! not. Hence a request that would leave its own part less than seven eighths full looks at all. It
+//! takes from one part alone if that leaves this part about as full as the others, and else from
+//! all that are above the level that remains.
 
 use core::time::Duration;
 
@@ -24,11 +24,12 @@ const SOON: Duration = Duration::from_nanos(1);
 /// each other's way, and none of them must go on for ever.
 const ATTEMPTS: u32 = 4;
 
-/// Where no more than such a part of all is left, parts are not kept level but emptied one after the
-/// other: while nothing is in a part nobody changes it, so it can be put back.
+/// When at most this fraction of the burst is left (one eighth), parts are emptied one after the
+/// other instead of kept level. No thread changes an empty part, so a failed request can put
+/// everything back.
 const SCARCE: u64 = 8;
 
-/// Parts of fewer permits than that are kept level to a fraction of a permit.
+/// Parts of fewer permits than this are kept level to a fraction of a permit.
 const SMALL: u64 = 4;
 
 /// How taking permits ended.
@@ -42,7 +43,7 @@ enum Taking {
     From(Tick),
 }
 
-/// Of no more parts than that, what they have fits two cache lines.
+/// The words of up to this many parts fit two cache lines.
 const FEW: usize = 16;
 
 /// What was seen of all parts, each looked at once; in fractions of a permit.
@@ -122,13 +123,13 @@ impl<A: Split> ShardedAt<'_, A> {
         }
     }
 
-    /// Takes as many permits as `wanted` says of those that are there, in one part or in several. The
-    /// word of the own part may be known.
+    /// Looks at all parts, asks `wanted` how many of the permits there to take, and takes them from
+    /// one part or from several. `own` is the own part's word, if the caller has just read it.
     ///
     /// # Errors
     ///
-    /// What is said of what was seen, if it wants none of so many; and of nothing, if others were faster
-    /// too often.
+    /// What `denied` says: of the look, if `wanted` is 0; of `None`, if other threads were faster
+    /// in every attempt.
     #[inline(always)]
     fn take<const N: usize, E>(
         self,
@@ -305,8 +306,9 @@ impl<A: Split> ShardedAt<'_, A> {
         (first < last).then_some(last)
     }
 
-    /// Takes what is missing from this part and those after it, twice round: what each frame took it puts
-    /// back if the rest can't be had. Recursive, since there is nowhere to note it.
+    /// Takes what is missing from this part and the parts after it, going round twice. If the rest
+    /// can't be taken, each frame puts back what it took. It is recursive because the frames hold
+    /// what to put back.
     ///
     /// All requests go over the parts in the same order. Of two that look at the same moment, the
     /// second finds the first part changed, and has taken nothing yet.

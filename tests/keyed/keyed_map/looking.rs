@@ -22,8 +22,8 @@ fn each_key_is_seen_once() {
 
 const STAYS: u64 = 100;
 
-/// Half of the keys stay. Each of the others is removed when it is seen, and brought in again: it may
-/// be seen again, so that more are seen than there is room for. Those that stay are seen once.
+/// Half of the keys stay. Each of the others is removed when it is seen, and brought in again: it
+/// may be seen again, so that more are seen than there is room for. Those that stay are seen once.
 #[test]
 fn a_key_that_comes_back_may_be_seen_twice_and_one_that_stays_is_seen_once() {
     const CAPACITY: u64 = 200;

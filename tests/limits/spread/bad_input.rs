@@ -125,8 +125,8 @@ fn so_many_shards_fit_as_is_documented() {
     }
 }
 
-/// As many as there are cores, but no more than serve nearly all that one word would: which can be read
-/// back.
+/// As many as there are cores, but no more than serve nearly all that one word would: which can be
+/// read back.
 #[test]
 fn a_small_limit_is_split_in_fewer_parts() {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -151,8 +151,8 @@ fn a_small_limit_is_split_in_fewer_parts() {
     }
 }
 
-/// There is no part of none, nor of so many that what they count does not fit. The only part of one is
-/// the whole.
+/// There is no part of none, nor of so many that what they count does not fit. The only part of one
+/// is the whole.
 #[test]
 fn a_part_that_is_not_there_is_none() {
     for algorithm in algorithms() {

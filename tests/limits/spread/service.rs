@@ -1,5 +1,5 @@
-//! How much of what one word serves a sharded limiter serves: of requests that come at random times, are
-//! served or denied, and don't come back.
+//! How much of what one word serves a sharded limiter serves: of requests that come at random
+//! times, are served or denied, and don't come back.
 
 use std::time::Duration;
 
@@ -160,8 +160,8 @@ fn more_shards_than_the_constructor_chooses_serve_less() {
     });
 }
 
-/// One request after the other, each of which asks again exactly when it was told: the time that many of
-/// them take.
+/// One request after the other, each of which asks again exactly when it was told: the time that
+/// many of them take.
 fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
     let mut now = Tick::ZERO;
     for _ in 0..300 {
@@ -177,7 +177,8 @@ fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
     now.as_nanos()
 }
 
-/// No longer than one word lets them take, but for the nanosecond by which a permit of each part may be late.
+/// No longer than one word lets them take, but for the nanosecond by which a permit of each part
+/// may be late.
 #[test]
 fn whoever_asks_again_when_told_is_served_as_by_one_word() {
     deadline("requests that ask again", || {

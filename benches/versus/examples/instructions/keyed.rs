@@ -1,4 +1,5 @@
-//! The rows of a limit for each key: many keys in turn, in a table that has as many as it was made for.
+//! The rows of a limit for each key: many keys in turn, in a table that has as many as it was made
+//! for.
 
 use std::hash::{BuildHasher, RandomState};
 use std::hint::black_box;

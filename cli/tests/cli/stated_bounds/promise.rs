@@ -2,7 +2,7 @@
 
 use super::drive::Driven;
 
-/// At most so many permits in every interval of a length.
+/// An upper bound on the permits granted in any interval of a given length.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Promise {
     /// `burst + rate * length`
@@ -20,7 +20,7 @@ pub(super) enum Promise {
     Refills,
     /// `burst - 1 + min(n, burst) * (1 + floor(length / period))`, and the same.
     Greedy,
-    /// `max(free + 1, largest) + rate * (length + 1 ns)`, of a queue with so many free.
+    /// `max(free + 1, largest) + rate * (length + 1 ns)`, of a queue with this many free permits.
     Departures(u64),
 }
 
@@ -46,8 +46,8 @@ impl Promise {
         }
     }
 
-    /// The first interval with more in it than is promised, or than so many less: from, to, how
-    /// many, and how many may be.
+    /// The first interval in which more permits were granted than the promise, minus `less`,
+    /// allows: its start, its end, the permits granted and the permits allowed.
     pub(super) fn broken(self, driven: &Driven, less: u128) -> Option<[u128; 4]> {
         let mut taken = match self {
             Self::Departures(_) => driven.left.clone(),

@@ -150,8 +150,8 @@ fn leases_answer_where_a_period_begins_with_a_permit() {
     }
 }
 
-/// What is told is true: then it is granted, and not before. A request for more than the limiter can have at
-/// once and the lease holds is told that.
+/// What is told is true: then it is granted, and not before. A request for more than the limiter
+/// can have at once and the lease holds is told that.
 #[test]
 fn a_lease_is_told_when_what_it_asks_for_is_there() {
     for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {

@@ -1,5 +1,5 @@
-//! A limit in parts by its documented rule: a word for each part that counts fractions of a permit, and
-//! one step after the other on them.
+//! A limit in parts by its documented rule: a word for each part that counts fractions of a permit,
+//! and one step after the other on them.
 
 use tollgate::{Algorithm, AnyAlgorithm, Debt, Denied, Gauge, GiveBack, Granted, Split, Tick};
 
@@ -221,8 +221,8 @@ impl Parts {
         }
     }
 
-    /// From the own part or from the fullest, if it has then about as much as all have in the mean; else
-    /// from all that have more than is to be left, the first part first.
+    /// From the own part or from the fullest, if it has then about as much as all have in the mean;
+    /// else from all that have more than is to be left, the first part first.
     fn take_level(&mut self, home: usize, n: u64, now: Tick) -> Result<From, Tick> {
         let (have, of) = (self.have(now), self.words.len() as u64);
         let wanted = n * self.permit;
@@ -305,8 +305,8 @@ impl Parts {
         })
     }
 
-    /// What there is, and the rest as equal debts. How many were charged, when they count, and what all
-    /// parts owe then.
+    /// What there is, and the rest as equal debts. How many were charged, when they count, and what
+    /// all parts owe then.
     pub(super) fn charge(&mut self, home: usize, n: u64, now: Tick) -> (u64, Tick, u64) {
         let taken = self.take_up_to(home, n, now).said();
         let (owed, of) = (n - taken.n, self.words.len() as u64);

@@ -96,8 +96,8 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
     splits.len()
 }
 
-/// When a part has `k` permits after it was drained at `start` and charged so much that it had none of
-/// them before.
+/// When a part has `k` permits after it was drained at `start` and charged so much that it had none
+/// of them before.
 fn due(split: &Part, start: Tick, k: u64) -> Option<u64> {
     let (part, permit) = (&split.part, split.permit);
     let all = part.available(0, start);
@@ -217,8 +217,8 @@ fn ends_are_the_same(whole: &AnyAlgorithm, part: &AnyAlgorithm) {
     }
 }
 
-/// Intervals share out each refill as well, also where that is no whole number of permits: after any
-/// number of refills the parts, drained at the beginning, have together what the whole has.
+/// Intervals share out each refill as well, also where that is no whole number of permits: after
+/// any number of refills the parts, drained at the beginning, have together what the whole has.
 #[test]
 fn the_parts_of_intervals_add_up() {
     let mut splits = 0;

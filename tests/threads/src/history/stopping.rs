@@ -34,8 +34,8 @@ thread_local! {
     static INTERRUPTION: RefCell<Option<Interruption>> = const { RefCell::new(None) };
 }
 
-/// Interrupts this thread before it takes from the second of two parts. First it computes what both would
-/// give, and takes from the first.
+/// Interrupts this thread before it takes from the second of two parts. First it computes what both
+/// would give, and takes from the first.
 pub(super) fn interrupt(by: impl FnOnce() + 'static) {
     INTERRUPTION.set(Some((3, Box::new(by))));
 }
