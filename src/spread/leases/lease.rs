@@ -143,8 +143,6 @@ impl<A: Lend, C: Clock> Lender for Leases<A, C> {}
 
 mod lender {
     use super::{Clock, Denied, Leases, Lend};
-    use crate::limiter::At;
-    use crate::outcome::Granted;
 
     pub trait Sealed {
         /// Reserves a size, or what is left of one.
@@ -161,23 +159,6 @@ mod lender {
         fn take_back(&self, held: u64) -> u64;
     }
 
-    /// Permits of a window that is ahead of the clock, since somebody brought a later tick. What a
-    /// lease holds can be used at once, which would be before they count.
-    #[cold]
-    fn too_early<A: Lend>(limiter: &At<'_, A>, granted: Granted, n: u64, held: u64) -> Denied {
-        let wait = granted.at().saturating_since(limiter.now());
-        limiter.undo(granted);
-        let missing = n - held;
-        match limiter.time_until(missing) {
-            Some(due) => Denied::later(n, wait.max(due)),
-            None => match limiter.try_acquire_n(missing) {
-                Err(Denied::Never { limit, .. }) => Denied::never(n, limit.saturating_add(held)),
-                Err(denied) => denied,
-                Ok(_) => Denied::stuck(n),
-            },
-        }
-    }
-
     impl<A: Lend, C: Clock> Sealed for Leases<A, C> {
         fn reserve(&self, size: u64) -> u64 {
             self.reserve(size)
@@ -189,31 +170,22 @@ mod lender {
 
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied> {
             let limiter = self.limiter.at(self.limiter.now());
-            let drawn = limiter.take_up_to(wanted);
-            if n > 0 && drawn.at() > limiter.now() {
-                return Err(too_early(&limiter, drawn, n, *held));
+            *held += limiter.take_up_to(wanted).n();
+            if *held > 0 && *held >= n {
+                *held -= n;
+                return Ok(());
             }
-            let drawn = drawn.n();
-            *held += drawn;
-            match held.checked_sub(n) {
-                Some(left) if *held > 0 => *held = left,
-                _ => {
-                    let missing = n - *held;
-                    match limiter.try_acquire_n(missing) {
-                        Ok(granted) if n > 0 && granted.at() > limiter.now() => {
-                            return Err(too_early(&limiter, granted, n, *held));
-                        }
-                        Ok(_) => *held = 0,
-                        // The lease can't hold more than it does now and have the limiter full as
-                        // well.
-                        Err(Denied::Never { limit, .. }) => {
-                            return Err(Denied::never(n, limit.saturating_add(*held)));
-                        }
-                        Err(denied) => return Err(denied),
-                    }
+            match limiter.try_acquire_n(n - *held) {
+                Ok(_) => {
+                    *held = 0;
+                    Ok(())
                 }
+                // The lease can't hold more than now and have the limiter full as well.
+                Err(Denied::Never { limit, .. }) => {
+                    Err(Denied::never(n, limit.saturating_add(*held)))
+                }
+                Err(denied) => Err(denied),
             }
-            Ok(())
         }
 
         fn take_back(&self, held: u64) -> u64 {

@@ -22,6 +22,13 @@
 //! what was granted besides, is at most what a limiter with a burst of `burst - total` grants, and
 //! what came back to it: which is no more than they gave back. So all that is used is at most
 //! `total + (burst - total) + rate * (b - a)`.
+//!
+//! A limiter may count a grant later than the tick that it was asked at, in a window that is ahead.
+//! A lease uses the permits at once, and the bound still holds by when they are used, if all ticks
+//! are the clock's. Of windows on the clock, whoever began the window had read a tick in it, and the
+//! clock does not go back: the permits are used in it. Of a period that a permit opened, the
+//! beginning is rounded up to a quantum, but the tick that was read when it was opened is not before
+//! the end of the period before. The proofs of the bounds need no more than that.
 
 mod lease;
 
@@ -68,8 +75,13 @@ use std::sync::Arc;
 ///
 /// **The bound is that of the algorithm with its full burst**, exactly, counted at the ticks at
 /// which permits are used: what leases hold could be used at any moment, so it is set aside. The
-/// limiter itself works with a burst that is smaller by `total`, and never more than `total` is
-/// held by leases. (Of a window it is the limit that is smaller, in each window.)
+/// limiter itself works with a burst that is smaller by `total`, and leases never hold more than
+/// `total`. (Of a window it is the limit that is smaller, in each window.)
+///
+/// A lease grants whenever that limiter would. If somebody decides at a tick that is ahead of the
+/// clock, by [`at`](Limiter::at) of the [`limiter`](Self::limiter), and so begins the next window,
+/// then leases draw from that window too. Their permits count in it, as [`Granted::at`] says of a
+/// grant without a lease, and not at the tick at which they are used.
 ///
 /// **What it costs.** Who does not use a lease finds a burst that is smaller by `total`, and so
 /// does everybody when no lease is alive. What a lease holds only that lease can use: until it is

@@ -8,11 +8,11 @@ mod run;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Denied, Leases, Lend, ManualClock, Requota, Tick};
+use tollgate::{Denied, Leases, Lend, Limiter, ManualClock, NoClock, Requota, Tick};
 
 use self::model::Model;
 use self::run::Run;
-use super::{any_edge, read};
+use super::read;
 use crate::deadline::deadline;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
@@ -43,9 +43,8 @@ const MUST_SEE: [&str; 21] = [
     "used",
 ];
 
-/// Exact buckets, windows and intervals, whose periods do not begin with a permit; then those that
-/// round.
-const TEXTS: [&str; 14] = [
+/// Exact buckets, windows and intervals; then those that round.
+const TEXTS: [&str; 18] = [
     "token-bucket 10/s burst 30",
     "token-bucket 1000/s burst 1000 initial 7",
     "gcra 1/10ms tolerance 255ms",
@@ -56,6 +55,10 @@ const TEXTS: [&str; 14] = [
     "sliding-window 64/min offset 3s",
     "intervals 10/s burst 25",
     "intervals 7/s burst 100",
+    "fixed-window 4294967295/min first-hit",
+    "fixed-window 5/s first-hit",
+    "intervals 100000000000/h greedy",
+    "intervals 10/s burst 25 greedy",
     "token-bucket 97/s burst 64",
     "gcra 9999999999/s burst 100",
     "sliding-window 40/s rounding down",
@@ -71,7 +74,7 @@ fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
     };
     deadline("leases", move || {
         let (mut random, mut seen) = (Random(0x0070_11a7_e701), Seen::default());
-        let bounded = TEXTS[..10].iter().map(|text| (*text, true));
+        let bounded = TEXTS[..14].iter().map(|text| (*text, true));
         let cases = bounded.chain(TEXTS.map(|text| (text, false)));
         for (text, is_bounded) in cases.cycle() {
             let algorithm = read(text);
@@ -119,34 +122,45 @@ fn a_lease_that_is_owned_is_a_lease() {
     assert_eq!((lent.held(), gate.limiter().available()), (4, 4));
 }
 
+/// A lease grants what a limiter of the same size would, at each tick. A first-hit or greedy period
+/// begins up to a quantum after the tick that opened it, and a window may be ahead of the caller.
 #[test]
-fn leases_answer_where_a_period_begins_with_a_permit() {
+fn a_lease_grants_whenever_its_limiter_would() {
     let mut random = Random(0x0070_11a7_e702);
     for text in [
+        "fixed-window 4294967295/min first-hit",
+        "fixed-window 100000000000/h first-hit",
         "fixed-window 5/s first-hit",
+        "intervals 100000000000/h greedy",
         "intervals 10/s burst 25 greedy",
+        "fixed-window 100/s",
+        "sliding-window 64/min offset 3s",
     ] {
-        let gate = Leases::with_clock(read(text), 3, ManualClock::new()).expect("leases");
-        let (limit, mut lease) = (gate.limiter().available(), gate.lease(2));
-        assert!(format!("{gate:?}{lease:?}").contains("Lease"));
-        for _ in 0..5000 {
-            let tick = Tick::from_nanos(any_edge(&mut random));
-            gate.limiter().clock().set(tick);
-            let n = match random.one_in(4) {
-                true => any_edge(&mut random),
-                false => random.below(limit + 4),
+        let algorithm = read(text);
+        let total = 1 + algorithm.most_lent() / 3;
+        let gate = Leases::with_clock(algorithm, total, ManualClock::new()).expect("leases");
+        let limiter = Limiter::unstarted(*gate.limiter().algorithm(), NoClock);
+        let limit = limiter.at(Tick::ZERO).available();
+        let (mut lease, period) = (gate.lease(0), algorithm.quota().period().as_nanos() as u64);
+        let (mut now, mut ahead, mut granted) = (period, 0, 0);
+        for turn in 0..20_000 {
+            let step = random.below([period / 1000, period / 64, period, 3 * period][turn % 4]);
+            now = match random.below(4) {
+                0 => now,
+                1 => now.saturating_sub(step),
+                _ => now + step,
             };
-            let there = lease.held() + gate.limiter().available();
-            match lease.try_acquire_n(n) {
-                Ok(()) => assert!(n <= there, "{lease:?}"),
-                Err(denied) => {
-                    assert_eq!(denied.requested(), n);
-                    let most = limit + lease.held();
-                    assert_eq!(denied == Denied::never(n, most), n > most);
-                }
-            }
-            assert!(lease.held() <= lease.size());
+            let (tick, n) = (Tick::from_nanos(now), 1 + random.below(limit / 4));
+            gate.limiter().clock().set(tick);
+            let right = limiter.try_acquire_n_at(n, tick);
+            let got = lease.try_acquire_n(n);
+            let why = format!("{n} of {text} at {tick:?} in turn {turn}");
+            assert_eq!(got, right.map(drop), "{why}");
+            granted += u64::from(got.is_ok());
+            ahead += u64::from(right.is_ok_and(|right| right.at() > tick));
         }
+        assert!(granted > 1000, "{granted} of {text}");
+        assert!(ahead > 100, "{ahead} ahead of {text}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate::history::{Bounded, History, Log};
 use tollgate::{Algorithm, AnyAlgorithm, Debt, Denied, Lend, Limiter, NoClock, Tick};
 
 /// What a lease is.
@@ -16,8 +17,13 @@ pub(super) struct Model {
     pub(super) limiter: Limiter<AnyAlgorithm, NoClock>,
     pub(super) total: u64,
     pub(super) leases: Vec<Held>,
-    /// The same with all of it, which counts what is used.
+    /// A limiter with the full burst, and a word that counts what is used.
     whole: (AnyAlgorithm, u64),
+    /// Whether that word must have room for what is used. Not where a period begins with a permit:
+    /// it begins when a lease draws, and the word's own when the first permit is used.
+    is_one_word: bool,
+    /// What was used, and when.
+    log: Log,
 }
 
 impl Model {
@@ -30,6 +36,8 @@ impl Model {
             total,
             leases: Vec::new(),
             whole: (algorithm, algorithm.initial_word(start)),
+            is_one_word: !begins_with_a_permit(&algorithm),
+            log: Log::new(),
         }
     }
 
@@ -48,13 +56,12 @@ impl Model {
         size
     }
 
-    /// What it holds; else it is filled first, and the limiter must have what is missing then. Of a
-    /// window that is ahead of the clock nothing is had before it begins.
+    /// Takes what the lease holds. If that is too little, the lease is filled first, and the limiter
+    /// must have what is still missing.
     pub(super) fn acquire(&mut self, of: usize, n: u64, now: Tick) -> Result<(), Denied> {
         let (view, limit) = (self.limiter.at(now), self.limit());
         let lease = &mut self.leases[of];
-        let begins = view.take_up_to(0).at();
-        if begins == now && lease.held < n {
+        if lease.held < n {
             lease.held += view.take_up_to(lease.size - lease.held).n();
         }
         if n <= lease.held && lease.held > 0 {
@@ -65,13 +72,13 @@ impl Model {
         if missing > limit {
             return Err(Denied::never(n, limit + lease.held));
         }
-        if n == 0 || begins == now && view.time_until(missing) == Some(Duration::ZERO) {
+        if n == 0 || view.time_until(missing) == Some(Duration::ZERO) {
             let _ = view.try_acquire_n(missing)?;
             lease.held = 0;
             return Ok(());
         }
         Err(match view.time_until(missing) {
-            Some(wait) => Denied::later(n, wait.max(begins.saturating_since(now))),
+            Some(wait) => Denied::later(n, wait),
             None => Denied::stuck(n),
         })
     }
@@ -81,11 +88,23 @@ impl Model {
         self.limiter.at(now).refund(held)
     }
 
-    /// Notes what was used. Whether that is within the bound of the whole.
+    /// Notes what was used. Whether a limiter with the full burst has room for it.
     pub(super) fn uses(&mut self, n: u64, now: Tick) -> bool {
+        self.log.grant(now, n);
         let (algorithm, word) = &mut self.whole;
         let (next, charged) = algorithm.charge(*word, now, n);
         *word = next;
-        charged.n() == n && charged.debt() == 0
+        !self.is_one_word || charged.n() == n && charged.debt() == 0
     }
+
+    /// Whether all that was used is within the bound of the full burst.
+    pub(super) fn keeps_the_bound(&mut self) -> bool {
+        let history: History = [std::mem::take(&mut self.log)].into_iter().collect();
+        history.check(&self.whole.0.bound()).is_ok()
+    }
+}
+
+fn begins_with_a_permit(algorithm: &AnyAlgorithm) -> bool {
+    let text = algorithm.to_string();
+    text.ends_with("first-hit") || text.ends_with("greedy")
 }

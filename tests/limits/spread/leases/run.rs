@@ -36,6 +36,10 @@ impl Run<'_> {
         }
         self.leases.clear();
         self.right("lent in the end", self.gate.lent(), 0);
+        if self.is_bounded {
+            let keeps = self.model.keeps_the_bound();
+            self.right("whether the bound holds", keeps, true);
+        }
     }
 
     /// The same moment, one when something is there or one beside it, or a later one; an earlier
