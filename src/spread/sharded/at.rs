@@ -191,7 +191,14 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             Some(part) => {
                 let fractions = granted.with_n(granted.n().saturating_mul(self.permit()));
                 let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fractions);
-                part.give_back(undo).div_ceil(self.permit())
+                let back = part.give_back(undo);
+                if back == fractions.n() {
+                    return back.div_ceil(self.permit());
+                }
+                // Of a part to which other permits came back meanwhile, the other parts take some.
+                let (_, all) = undo(part.algorithm(), granted.mark());
+                let others = self.give_back_to_all(all.saturating_sub(back));
+                back.saturating_add(others).div_ceil(self.permit())
             }
             None => {
                 // As many as would come back of it to one word that nobody else has used.
@@ -204,9 +211,15 @@ impl<'a, A: Split> ShardedAt<'a, A> {
 
     /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
     pub fn refund(&self, n: u64) -> u64 {
-        let all = n.saturating_mul(self.permit());
-        let (mut left, mut full) = (all, Full::default());
-        // To all alike; what a part does not take, since it is full, the others get.
+        let fractions = n.saturating_mul(self.permit());
+        let back = self.give_back_to_all(fractions);
+        back.div_ceil(self.permit()).min(n)
+    }
+
+    /// Gives fractions back to all parts alike, and to the others what a part does not take since
+    /// it is full. How many came back.
+    fn give_back_to_all(&self, fractions: u64) -> u64 {
+        let (mut left, mut full) = (fractions, Full::default());
         loop {
             let mut open = self.parts.len() as u64 - full.count();
             if left == 0 || open == 0 {
@@ -226,7 +239,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                 }
             }
         }
-        (all - left).div_ceil(self.permit()).min(n)
+        fractions - left
     }
 }
 

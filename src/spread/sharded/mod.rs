@@ -101,11 +101,11 @@ pub const MAX_SHARDS: usize = 256;
 ///   [`available`](Self::available) looks at all parts, one after the other.
 /// - `charge` takes what there is, and spreads the debt over all parts alike, as `refund` spreads
 ///   what it gives back. Its debt is the sum of what the parts owe. A part grants when it owes
-///   nothing itself. (An `undo` gives back to the part that granted: in debt that part is then the
-///   first that grants again.) A sliding window of fractions counts debts of up to three times its
-///   limit.
-/// - `undo` of a grant that came from several parts gives back, to all parts, as many permits as
-///   would come back to one word that nobody else has used.
+///   nothing itself. (After an `undo` in debt the part that granted is the first that grants
+///   again.) A sliding window of fractions counts debts of up to three times its limit.
+/// - `undo` gives back to the part that granted, and to the others what that part can't take since
+///   other permits came back to it. Of a grant from several parts it gives back, to all of them, as
+///   many permits as would come back to one word that nobody else has used.
 /// - `reset` reaches one part after the other, and leaves out one to which somebody is putting back
 ///   at that very moment.
 pub struct Sharded<A, C = SystemClock> {

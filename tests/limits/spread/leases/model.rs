@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "history")]
 use tollgate::history::{Bounded, History, Log};
 use tollgate::{Algorithm, AnyAlgorithm, Debt, Denied, Lend, Limiter, NoClock, Tick};
 
@@ -23,7 +24,7 @@ pub(super) struct Model {
     /// it begins when a lease draws, and the word's own when the first permit is used.
     is_one_word: bool,
     /// What was used, and when.
-    log: Log,
+    used: Vec<(Tick, u64)>,
 }
 
 impl Model {
@@ -37,7 +38,7 @@ impl Model {
             leases: Vec::new(),
             whole: (algorithm, algorithm.initial_word(start)),
             is_one_word: !begins_with_a_permit(&algorithm),
-            log: Log::new(),
+            used: Vec::new(),
         }
     }
 
@@ -90,7 +91,7 @@ impl Model {
 
     /// Notes what was used. Whether a limiter with the full burst has room for it.
     pub(super) fn uses(&mut self, n: u64, now: Tick) -> bool {
-        self.log.grant(now, n);
+        self.used.push((now, n));
         let (algorithm, word) = &mut self.whole;
         let (next, charged) = algorithm.charge(*word, now, n);
         *word = next;
@@ -98,8 +99,13 @@ impl Model {
     }
 
     /// Whether all that was used is within the bound of the full burst.
-    pub(super) fn keeps_the_bound(&mut self) -> bool {
-        let history: History = [std::mem::take(&mut self.log)].into_iter().collect();
+    #[cfg(feature = "history")]
+    pub(super) fn keeps_the_bound(&self) -> bool {
+        let mut log = Log::new();
+        for (now, n) in &self.used {
+            log.grant(*now, *n);
+        }
+        let history: History = [log].into_iter().collect();
         history.check(&self.whole.0.bound()).is_ok()
     }
 }

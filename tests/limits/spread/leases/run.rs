@@ -36,6 +36,7 @@ impl Run<'_> {
         }
         self.leases.clear();
         self.right("lent in the end", self.gate.lent(), 0);
+        #[cfg(feature = "history")]
         if self.is_bounded {
             let keeps = self.model.keeps_the_bound();
             self.right("whether the bound holds", keeps, true);

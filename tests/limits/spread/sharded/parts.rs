@@ -325,12 +325,15 @@ impl Parts {
         (taken.n + charged, at, debt.div_ceil(permit) as u64)
     }
 
-    /// To the part it came from. Of several, as many as would come back to one word, to all alike.
+    /// To the part it came from; what that part does not take since other permits came back to it,
+    /// to all alike. Of several, as many as would come back to one word, to all alike.
     pub(super) fn undo(&mut self, from: &From, now: Tick) -> u64 {
         match from {
             From::One(part, granted, _) => {
                 let back = self.change(*part, |part, word| part.undo(word, now, granted));
-                back.div_ceil(self.permit)
+                let (_, all) = self.part.undo(granted.mark(), now, granted);
+                let others = self.refund_fractions(all.saturating_sub(back), now);
+                (back + others).div_ceil(self.permit)
             }
             From::Several(said) => {
                 let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
@@ -340,10 +343,14 @@ impl Parts {
         }
     }
 
-    /// To all that are not full alike, round after round; what is left over to the last.
     pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
+        let back = self.refund_fractions(n.saturating_mul(self.permit), now);
+        back.div_ceil(self.permit)
+    }
+
+    /// To all that are not full alike, round after round; what is left over to the last.
+    fn refund_fractions(&mut self, all: u64, now: Tick) -> u64 {
         let mut open: Vec<usize> = (0..self.words.len()).collect();
-        let all = n.saturating_mul(self.permit);
         let mut left = all;
         while left > 0 && !open.is_empty() {
             let mut turns = open.len() as u64;
@@ -354,7 +361,7 @@ impl Parts {
                 back == share
             });
         }
-        (all - left).div_ceil(self.permit)
+        all - left
     }
 
     pub(super) fn reset(&mut self) {

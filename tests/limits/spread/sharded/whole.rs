@@ -113,6 +113,77 @@ fn what_comes_back_is_what_comes_back_to_one_word() {
     });
 }
 
+/// At one tick all verbs in any order answer what one word answers.
+#[test]
+fn at_one_tick_every_verb_answers_as_one_word_does() {
+    let step = if cfg!(debug_assertions) { 3 } else { 1 };
+    deadline("verbs at one tick", move || {
+        let mut random = Random(0x0070_11a7_e607);
+        for (case, limit) in (1..=256).step_by(step).enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                let algorithm = of_limit(limit)[(case + shards) % 7];
+                let (parts, whole) = (sharded(algorithm, shards), limiter(algorithm));
+                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let one = whole.at(now);
+                let mut kept = Vec::new();
+                for turn in 0..20 {
+                    let any = parts.at(now).from_shard(random.next() as usize);
+                    let n = 1 + random.below([limit + 1, limit / 4 + 1, 2][turn % 3]);
+                    let verb = random.below(8);
+                    let label = format!("{n}, {verb} of {algorithm} in {shards}, turn {turn}");
+                    match verb {
+                        0..=2 => match (any.try_acquire_n(n), one.try_acquire_n(n)) {
+                            (Ok(few), Ok(all)) => kept.push((few, all)),
+                            (few, all) => {
+                                let (few, all) = (few.unwrap_err(), all.unwrap_err());
+                                // Fractions that are left over in the parts come later.
+                                assert_eq!(few.is_permanent(), all.is_permanent(), "{label}");
+                                assert!(few.retry_after() >= all.retry_after(), "{label}");
+                            }
+                        },
+                        3 => {
+                            let (few, all) = (any.take_up_to(n), one.take_up_to(n));
+                            assert_eq!(few.n(), all.n(), "{label}");
+                            kept.push((few, all));
+                        }
+                        4 => {
+                            let (few, all) = (any.charge(n), one.charge(n));
+                            assert_eq!((few.n(), few.debt()), (all.n(), all.debt()), "{label}");
+                            // In debt the part that granted is the first that grants again.
+                            if all.debt() > 0 {
+                                kept.clear();
+                            }
+                        }
+                        5 => {
+                            assert_eq!(any.refund(n), one.refund(n), "{label}");
+                        }
+                        6 => {
+                            let kept = kept.pop();
+                            let back = kept.map(|(few, whole)| (any.undo(few), one.undo(whole)));
+                            assert!(
+                                back.is_none_or(|(few, all)| few == all),
+                                "{label}: {back:?}"
+                            );
+                        }
+                        _ => assert!(any.time_until(n) >= one.time_until(n), "{label}"),
+                    }
+                    assert_eq!(any.available(), one.available(), "{label}");
+                    let (few, all) = (any.level(), one.level());
+                    assert_eq!(
+                        (few.floor(), few.ceil()),
+                        (all.floor(), all.ceil()),
+                        "{label}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
+    Limiter::unstarted(algorithm, NoClock)
+}
+
 /// One permit after the other, as many as there are; bounded, if it never is denied.
 fn drain(gate: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
     (0..2000)
