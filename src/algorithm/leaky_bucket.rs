@@ -78,6 +78,10 @@ impl LeakyBucket {
     /// Shapes: it holds the quota's burst, the request that is being served among it, and all
     /// leave at the quota's rate.
     ///
+    /// The permits of one request leave one by one as well, and a reservation is due when the last
+    /// of them leaves. A request for more than leave within the caller's patience is denied with
+    /// [`Denied::Never`].
+    ///
     /// # Errors
     ///
     /// [`ConfigError`] names the field of the quota that can't be represented, and what is
@@ -193,6 +197,43 @@ runs_on!(LeakyBucket, its_shaped_pace);
 settings!(LeakyBucket, 10, "leaky-bucket", if LeakyBucket::fits; pace at_once free; quota = NO_QUOTA);
 
 impl LeakyBucket {
+    /// The next word, the grant of `n` permits, and when the last of them leaves.
+    #[inline(always)]
+    fn leaving(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted, Tick), Denied> {
+        let (next, granted) = self.pace.reserve(word, now, n, Tick::MAX)?;
+        let shaped = Shaped {
+            pace: &self.pace,
+            at_once: self.at_once,
+        };
+        let leaves = match shaped.leaves(n, word, next, now) {
+            Some(units) => self.pace.tick_of(units),
+            None => Some(now),
+        };
+        let due = leaves.ok_or(Denied::stuck(n))?.max(granted.due());
+        Ok((next, granted, due))
+    }
+
+    /// The denial of `n` permits that would leave at `due`. They leave one after the other from an
+    /// empty queue as well: who can't wait that long is never served.
+    #[cold]
+    fn too_late(&self, word: u64, now: Tick, n: u64, latest: Tick, due: Tick) -> Denied {
+        let (patience, wait) = (latest.saturating_since(now), due.saturating_since(latest));
+        let then = now.saturating_add(wait);
+        match self.leaving(word, then, n) {
+            Ok((_, _, due)) if due.saturating_since(then) > patience => {
+                let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+                let served = self
+                    .pace
+                    .made(Tick::from_nanos(patience))
+                    .saturating_add(self.at_once);
+                let limit = served / self.pace.unit();
+                Denied::never(n, limit.min(n.saturating_sub(1)))
+            }
+            Ok(_) => Denied::later(n, wait),
+            Err(denied) => denied,
+        }
+    }
+
     fn fits(&self) -> bool {
         self.pace.is_sound() && self.at_once >= self.pace.unit()
     }
@@ -208,18 +249,10 @@ impl crate::algorithm::Reserve for LeakyBucket {
         n: u64,
         latest: Tick,
     ) -> Result<(u64, Granted), Denied> {
-        let (next, granted) = self.pace.reserve(word, now, n, Tick::MAX)?;
-        let shaped = Shaped {
-            pace: &self.pace,
-            at_once: self.at_once,
-        };
-        let leaves = match shaped.leaves(n, word, next, now) {
-            Some(units) => self.pace.tick_of(units),
-            None => Some(now),
-        };
-        let due = leaves.ok_or(Denied::stuck(n))?.max(granted.due());
-        if due > latest && due > now {
-            return Err(Denied::later(n, due.saturating_since(latest)));
+        let (next, granted, due) = self.leaving(word, now, n)?;
+        let latest = latest.max(now);
+        if due > latest {
+            return Err(self.too_late(word, now, n, latest, due));
         }
         Ok((next, granted.with_ready_at(due)))
     }

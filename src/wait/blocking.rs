@@ -77,7 +77,7 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they will not be there in that time.
+            /// As [`reserve_within`](Self::reserve_within).
             #[inline]
             pub fn reserve_within_at(
                 &self,
@@ -128,7 +128,8 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they are due later, or never: `retry_after` says how much later.
+            /// [`Denied`] if they are due later: `retry_after` says how much later. [`Denied::Never`] if
+            /// `n` is more than is ever due in that time: from a queue permits leave one by one.
             ///
             /// ```
             /// use std::time::Duration;

@@ -2,6 +2,7 @@
 #![cfg(feature = "std")]
 
 mod algorithm;
+mod asked_again;
 mod clock;
 mod counted;
 #[path = "../support/deadline.rs"]

@@ -1,0 +1,335 @@
+//! What a denial tells is true of every limiter: whoever asks again exactly then is granted, if
+//! nobody else came, and whoever asks a nanosecond sooner is denied.
+
+#[cfg(feature = "wide")]
+mod smooth;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(feature = "wide")]
+use tollgate::Adjustable;
+#[cfg(feature = "keyed")]
+use tollgate::Keyed;
+#[cfg(feature = "map")]
+use tollgate::KeyedMap;
+use tollgate::{
+    Algorithm, AnyAlgorithm, Counted, Denied, Gate, Gcra, LeakyBucket, Leases, Lend, Limiter,
+    ManualClock, NoClock, Quota, Requota, Reserve, Sharded, SlidingLog, SlottedWindow, Split, Tick,
+    TokenBucket, WaitingRoom,
+};
+
+use crate::spread::read;
+use crate::support::edges::EDGES;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
+/// Of every kind: of few permits and of many, with numbers that come out even and not.
+const TEXTS: [&str; 32] = [
+    "token-bucket 1/s",
+    "token-bucket 3/s",
+    "token-bucket 7/s burst 256",
+    "token-bucket 1000/s burst 40 initial 7",
+    "token-bucket 1/365d burst 17",
+    "token-bucket 10/1ns burst 1099511627776",
+    "token-bucket 9999999999/s burst 100",
+    "token-bucket 97/s burst 200 initial 0",
+    "gcra 7/s burst 300",
+    "gcra 1/1d burst 97620",
+    "gcra 1/10ms tolerance 25ms",
+    "gcra 1/7ms tolerance 1s",
+    "leaky-meter 13/min burst 256",
+    "leaky-queue 10/s burst 256",
+    "leaky-queue 10/s burst 200 free 5",
+    "fixed-window 1/d",
+    "fixed-window 256/d origin 1700000000s offset 2h",
+    "fixed-window 5/s first-hit",
+    "fixed-window 256/7ms first-hit",
+    "fixed-window 4294967295/min first-hit",
+    "fixed-window 8589934591/s",
+    "sliding-window 3/min",
+    "sliding-window 256/7ms",
+    "sliding-window 65535/s",
+    "sliding-window 300/min rounding down",
+    "intervals 1/s",
+    "intervals 10/s burst 256 initial 3",
+    "intervals 3/s burst 100",
+    "intervals 10/s burst 256 greedy",
+    "intervals 1000/s burst 3 greedy",
+    "intervals 100000000000/h greedy",
+    "intervals 3/min burst 1000 initial 999 greedy",
+];
+
+/// Asks a limiter for so many permits at a tick.
+type Ask = Box<dyn FnMut(u64, Tick) -> Result<(), Denied>>;
+
+/// A kind of limiter with a quota.
+struct Subject {
+    name: String,
+    fresh: Box<dyn Fn() -> Ask>,
+    /// The most that it grants at once. A lease grants what it holds besides.
+    limit: u64,
+    period: u64,
+    /// It has that many permits again after less than this.
+    refills: u128,
+}
+
+impl Subject {
+    fn new(name: &str, limit: u64, quota: Quota, fresh: impl Fn() -> Ask + 'static) -> Self {
+        let period = quota.period().as_nanos();
+        let interval = period.div_ceil(quota.permits().into());
+        Self {
+            name: format!("{name}, {quota}"),
+            fresh: Box::new(fresh),
+            limit,
+            period: period as u64,
+            refills: interval * u128::from(quota.burst_size()) + 2 * period,
+        }
+    }
+
+    fn of(name: &str, algorithm: AnyAlgorithm, fresh: impl Fn() -> Ask + 'static) -> Self {
+        let name = format!("{name} of {algorithm}");
+        let limit = algorithm.available(0, Tick::ZERO);
+        Self::new(&name, limit, algorithm.quota(), fresh)
+    }
+
+    /// Asks for `n`, and again when it is told; says when it was granted, if it was.
+    #[track_caller]
+    fn ask_again(&self, ask: &mut Ask, n: u64, now: Tick) -> Option<Tick> {
+        let name = format!("{n} of {} at {now:?}", self.name);
+        let denied = match ask(n, now) {
+            Ok(()) => return Some(now),
+            Err(denied) => denied,
+        };
+        assert_eq!(denied.requested(), n, "{name}");
+        match denied {
+            Denied::Later { retry_after, .. } => {
+                assert!(
+                    n <= self.limit || self.name.starts_with("a lease"),
+                    "{name}"
+                );
+                let due = now.saturating_add(retry_after);
+                let early = ask(n, due.saturating_sub(NANOSECOND));
+                assert_eq!(early, Err(Denied::later(n, NANOSECOND)), "{name}: {due:?}");
+                assert_eq!(ask(n, due), Ok(()), "{name}: {due:?}");
+                return Some(due);
+            }
+            Denied::Never { limit, .. } => {
+                assert!(n > limit && limit >= self.limit, "{name}: {denied:?}");
+            }
+            denied => {
+                let full = u128::from(now.as_nanos()) + self.refills;
+                assert_eq!(denied, Denied::stuck(n), "{name}");
+                assert!(full > FIFTY_YEARS.into(), "{name}: {denied:?}");
+            }
+        }
+        None
+    }
+
+    /// Takes all that there is, but for what shards refill meanwhile if they count it ahead.
+    fn empty(&self, ask: &mut Ask, now: Tick) {
+        for bit in (0..=self.limit.ilog2()).rev() {
+            let _ = (0..4).all(|_| ask(1 << bit, now).is_ok());
+        }
+    }
+
+    /// Asks for all numbers to 256, and for those at the edges of what there is.
+    fn ask_for_all(&self, random: &mut Random) {
+        let limit = self.limit;
+        let edges = [limit, limit / 2, limit / 3 + 1, limit - 1, limit + 1];
+        let numbers = (1..=256).chain(edges).chain(EDGES).filter(|n| *n > 0);
+        let (mut now, mut ask) = (Tick::MAX, (self.fresh)());
+        let (mut granted, mut later) = (0, 0);
+        for n in numbers {
+            if now.as_nanos() > FIFTY_YEARS / 2 {
+                (now, ask) = (
+                    Tick::from_nanos(random.upto(FIFTY_YEARS / 4)),
+                    (self.fresh)(),
+                );
+            }
+            let longest = if random.one_in(2) { self.period } else { 0 };
+            let idle = random.upto(longest);
+            let asked = now.saturating_add(Duration::from_nanos(idle));
+            if random.one_in(2) {
+                self.empty(&mut ask, asked);
+            }
+            match self.ask_again(&mut ask, n, asked) {
+                Some(due) => {
+                    granted += 1;
+                    later += u64::from(due > asked);
+                    now = due;
+                }
+                None if n > limit => {}
+                None => now = Tick::MAX,
+            }
+        }
+        let (possible, label) = (
+            limit.min(256),
+            format!("{later} of {granted}: {}", self.name),
+        );
+        assert!(granted >= possible && later >= possible / 3, "{label}");
+    }
+}
+
+fn asks<G: Gate + 'static>(gate: G) -> Ask {
+    Box::new(move |n, now| gate.try_acquire_n_at(n, now).map(drop))
+}
+
+fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
+    Limiter::unstarted(algorithm, NoClock)
+}
+
+/// All limiters that decide by an algorithm, on one thread.
+fn by_algorithm(algorithm: AnyAlgorithm) -> Vec<Subject> {
+    let mut all = vec![
+        Subject::of("a limiter", algorithm, move || asks(limiter(algorithm))),
+        Subject::of("a counted limiter", algorithm, move || {
+            asks(Counted::new(limiter(algorithm)))
+        }),
+    ];
+    let shards = [1, 2, 3, 7, 16].into_iter();
+    for shards in shards.filter(|shards| *shards as u64 <= algorithm.most_parts()) {
+        let made = move || Sharded::with_shards(algorithm, shards, ManualClock::new());
+        if made().is_err() {
+            continue;
+        }
+        all.push(Subject::of(
+            &format!("{shards} shards"),
+            algorithm,
+            move || {
+                let (gate, mut from) = (made().expect("again"), 0);
+                Box::new(move |n, now| {
+                    from += 5;
+                    gate.at(now).from_shard(from).try_acquire_n(n).map(drop)
+                })
+            },
+        ));
+    }
+    if algorithm.most_lent() > 0 {
+        all.extend(leases(algorithm));
+    }
+    all
+}
+
+/// Leases that hold nothing, some of the total, and all of it.
+fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
+    let total = 1 + (algorithm.most_lent() - 1) / 3;
+    let less = algorithm.lending(total).expect("it lends");
+    [0, 1 + total / 2, total].into_iter().map(move |size| {
+        Subject::of(&format!("a lease of {size} of {total}"), less, move || {
+            let clock = ManualClock::new();
+            let gate = Leases::with_clock(algorithm, total, clock.clone()).expect("it lends");
+            let mut lease = Arc::new(gate).lease_owned(size);
+            Box::new(move |n, now| {
+                clock.set(now);
+                lease.try_acquire_n(n)
+            })
+        })
+    })
+}
+
+/// Those that are told how long the caller can wait: reservations and a waiting room. From a queue
+/// permits leave one after the other, so that there is a most that leave in that time.
+fn with_patience<A: Reserve + Requota + Copy + 'static>(
+    algorithm: A,
+    is_queue: bool,
+) -> Vec<Subject> {
+    let quota = algorithm.quota();
+    let burst = quota.burst_size();
+    let most = |waiting: u64| {
+        if is_queue {
+            burst.min(1 + waiting)
+        } else {
+            burst
+        }
+    };
+    let interval = quota.period() / quota.permits() as u32;
+    let mut all = Vec::new();
+    for (waiting, patience) in [(0, Duration::ZERO), (3, interval * 7 / 2)] {
+        let name = format!("a reservation within {patience:?}");
+        all.push(Subject::new(&name, most(waiting), quota, move || {
+            let gate = Limiter::unstarted(algorithm, NoClock);
+            Box::new(move |n, now| gate.reserve_within_at(n, patience, now).map(drop))
+        }));
+    }
+    all.push(Subject::new("a waiting room", most(9), quota, move || {
+        let room = WaitingRoom::for_permits(Limiter::unstarted(algorithm, NoClock), 9);
+        Box::new(move |n, now| room.reserve_at(n, now).map(drop))
+    }));
+    all
+}
+
+/// Windows that are more than a word.
+fn windows(quota: Quota) -> [Subject; 3] {
+    let limit = quota.permits();
+    [
+        Subject::new("a log", limit, quota, move || {
+            asks(SlidingLog::with_clock(quota, ManualClock::new()).expect("a log"))
+        }),
+        Subject::new("five slots", limit, quota, move || {
+            asks(SlottedWindow::with_clock(quota, 5, ManualClock::new()).expect("slots"))
+        }),
+        Subject::new("a hundred slots", limit, quota, move || {
+            asks(SlottedWindow::with_clock(quota, 100, ManualClock::new()).expect("slots"))
+        }),
+    ]
+}
+
+/// Limiters that need more than `std`, and decide by an algorithm.
+fn of_features(algorithm: AnyAlgorithm) -> Vec<Subject> {
+    let mut all = Vec::new();
+    #[cfg(feature = "wide")]
+    all.push(Subject::of("an adjustable", algorithm, move || {
+        asks(Adjustable::starting_at(algorithm, NoClock, Tick::ZERO))
+    }));
+    #[cfg(feature = "keyed")]
+    all.push(Subject::of("a key", algorithm, move || {
+        let gate = Keyed::with_clock(algorithm, 16, ManualClock::new()).expect("a table");
+        Box::new(move |n, now| gate.try_acquire_n_at("key", n, now).map(drop))
+    }));
+    #[cfg(feature = "map")]
+    all.push(Subject::of("a key of a map", algorithm, move || {
+        let gate = KeyedMap::with_clock(algorithm, 16, ManualClock::new()).expect("a map");
+        Box::new(move |n, now| gate.try_acquire_n_at("key", n, now).map(drop))
+    }));
+    let _ = (algorithm, &mut all);
+    all
+}
+
+fn ask_all(subjects: impl IntoIterator<Item = Subject>) {
+    let mut random = Random(0x0070_11a7_eb01);
+    for subject in subjects {
+        subject.ask_for_all(&mut random);
+    }
+}
+
+#[test]
+fn of_every_algorithm_and_its_shards_and_leases() {
+    ask_all(TEXTS.into_iter().flat_map(|text| by_algorithm(read(text))));
+}
+
+#[test]
+fn of_every_algorithm_that_is_adjusted_or_has_keys() {
+    ask_all(TEXTS.into_iter().flat_map(|text| of_features(read(text))));
+}
+
+#[test]
+fn of_windows_of_many_words() {
+    let quotas = ["256/7ms", "1/s", "3/min", "300/d", "20000/100s"];
+    let quotas = quotas.into_iter().map(|text| text.parse().expect(text));
+    ask_all(quotas.flat_map(windows));
+}
+
+#[test]
+fn of_those_who_can_wait() {
+    let quotas = ["10/s burst 256", "97/s burst 200", "1/7ms burst 3", "1/s"];
+    let quotas = quotas.map(|text| text.parse::<Quota>().expect(text));
+    ask_all(quotas.into_iter().flat_map(|quota| {
+        let bucket = with_patience(TokenBucket::new(quota).expect("a bucket"), false);
+        let gcra = with_patience(Gcra::new(quota).expect("gcra"), false);
+        let queue = with_patience(LeakyBucket::queue(quota).expect("a queue"), true);
+        bucket.into_iter().chain(gcra).chain(queue)
+    }));
+}

@@ -1,0 +1,69 @@
+//! Of turns at a rate, which tell when the next one comes.
+
+use std::time::Duration;
+
+use tollgate::{ManualClock, SmoothBursty, SmoothWarmingUp, Tick};
+
+use super::{Ask, NANOSECOND};
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+const RATES: [f64; 5] = [1.0, 2.5, 97.0, 1e6 / 7.0, 3e-3];
+/// In parts of the time between two turns.
+const TIMEOUTS: [f64; 4] = [0.0, 1e-9, 0.7, 20.5];
+
+/// All kinds, counting nanoseconds and whole microseconds.
+fn subjects(rate: f64, timeout: Duration, start: Tick) -> [(&'static str, Ask); 4] {
+    let bursty = || SmoothBursty::started_at(rate, ManualClock::new(), start).expect("a rate");
+    let warming = || {
+        let warm_up = Duration::from_secs(3);
+        SmoothWarmingUp::started_at(rate, warm_up, ManualClock::new(), start).expect("a rate")
+    };
+    macro_rules! asks {
+        ($gate:expr) => {{
+            let gate = $gate;
+            Box::new(move |n, now| gate.try_acquire_timeout_at(n, timeout, now).map(drop))
+        }};
+    }
+    [
+        ("bursty", asks!(bursty())),
+        ("bursty, in microseconds", asks!(bursty().in_whole_micros())),
+        ("warming up", asks!(warming())),
+        (
+            "warming up, in microseconds",
+            asks!(warming().in_whole_micros()),
+        ),
+    ]
+}
+
+#[test]
+fn of_turns_at_a_rate() {
+    let mut random = Random(0x0070_11a7_eb02);
+    for (rate, timeout) in RATES
+        .into_iter()
+        .flat_map(|rate| TIMEOUTS.map(|wait| (rate, wait)))
+    {
+        let interval = Duration::from_secs_f64(1.0 / rate);
+        let timeout = interval.mul_f64(timeout);
+        let start = Tick::from_nanos(random.upto(FIFTY_YEARS / 4));
+        for (name, mut ask) in subjects(rate, timeout, start) {
+            let (mut now, mut later) = (start, 0);
+            for n in 1..=256 {
+                now = now.saturating_add(Duration::from_nanos(
+                    random.upto(interval.as_nanos() as u64),
+                ));
+                let label = format!("{n} of {name}, {rate}/s within {timeout:?} at {now:?}");
+                let Err(denied) = ask(n, now) else { continue };
+                let wait = denied.retry_after().expect(&label);
+                let due = now.saturating_add(wait);
+                assert!(ask(n, due.saturating_sub(NANOSECOND)).is_err(), "{label}");
+                assert_eq!(ask(n, due), Ok(()), "{label}: {due:?}");
+                (now, later) = (due, later + 1);
+            }
+            assert!(
+                later > 100,
+                "{later} of {name}, {rate}/s within {timeout:?}"
+            );
+        }
+    }
+}
