@@ -123,8 +123,8 @@ fn gates() -> Vec<AnyGate> {
 const WHOLE: usize = 7;
 
 /// limitador checks first and adds then, and grants 1001 of 1000. Here requests for one permit get
-/// all of them and not one more; and what those for one to seven do not get is there. (Of shards,
-/// what requests that stood in each other's way took in vain comes again with time.)
+/// all of them and not one more; and what those for one to seven do not get is there. (Of shards
+/// some of it may come again only with time, where requests for several got in each other's way.)
 #[test]
 fn a_pool_of_any_size_gets_exactly_the_limit() {
     deadline("a pool", || {
@@ -151,8 +151,10 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                     assert_eq!(gate.counts(), came, "{of_this}");
                     assert_eq!(came.granted + came.denied, 4 * LIMIT);
                     let left = gate.available();
-                    if place < WHOLE || threads == 1 {
+                    if place < WHOLE || threads == 1 || most == 1 {
                         assert_eq!(came.permits + left, LIMIT, "{of_this}");
+                    }
+                    if place < WHOLE || threads == 1 {
                         assert!(left == 0 || most > 1, "{of_this}");
                     }
                     assert!(came.permits + left <= LIMIT, "{of_this}");

@@ -88,11 +88,12 @@ pub const MAX_SHARDS: usize = 256;
 /// order. If others are faster, so that it can't have all, it puts back what it took, and while it
 /// is under way others may be denied for that.
 ///
-/// It puts back what it took from a part if nobody else has changed that part meanwhile. Else it
-/// can't be known what would be had twice, and it is left: what such a request had taken there in
-/// vain, which is less than it asked for, comes again with time as what was granted does. In turn,
-/// a part takes nothing back while somebody is putting back there: an `undo` or a `refund` at that
-/// very moment returns 0 for it.
+/// It returns what it took to a part only if no other thread has changed that part meanwhile.
+/// Otherwise returning the permits could count them twice, so they stay consumed: less than it asked
+/// for, and they come again with time, like granted ones. That happens to requests for several
+/// permits; to requests for one only where three or more threads take the last permits of shards of
+/// less than eight permits each. A part takes nothing back while another thread returns permits to
+/// it: an `undo` or a `refund` at that moment gives them to the other parts.
 ///
 /// # What differs from a `Limiter`
 ///
