@@ -1,13 +1,16 @@
-//! Where a word lives, and the only loop that changes it.
+//! Where a word lives, and the loop that changes it.
 //!
 //! ```text
-//!  word: u64 ──► step (pure, may be run again) ──► Ok((next word, answer)) | Err(denied)
+//!  word: u64 ──► operation (pure, may run again) ──► Ok((next word, answer)) | Err(denied)
 //!      ▲                                                      │
 //!      └─────────────── compare_exchange ◄────────────────────┘
 //! ```
 
 use core::fmt;
 
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::op::{Current, Op};
 use crate::primitive::{AtomicU64, Ordering, const_unless_loom};
 
 /// The word of a place that has not started: it was made where no clock could be read, and gets
@@ -16,8 +19,8 @@ pub const UNSTARTED: u64 = u64::MAX;
 
 /// A place where a word lives.
 ///
-/// [`Cell`] is the usual one. Whoever keeps words elsewhere (a mapped file, a table of their own)
-/// implements this and has all the verbs of [`At`](crate::At).
+/// [`Cell`] is the usual one. For words in other memory, such as a mapped file, implement this: a
+/// [`Word`](crate::Word) then has all verbs.
 pub trait Place {
     /// The word now.
     fn load(&self) -> u64;
@@ -92,6 +95,23 @@ impl Place for Cell {
     }
 }
 
+impl<P: Place + ?Sized> Place for &P {
+    #[inline]
+    fn load(&self) -> u64 {
+        (**self).load()
+    }
+
+    #[inline]
+    fn exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        (**self).exchange(word, next)
+    }
+
+    #[inline]
+    fn replace(&self, next: u64) -> u64 {
+        (**self).replace(next)
+    }
+}
+
 impl fmt::Debug for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.load() {
@@ -101,122 +121,94 @@ impl fmt::Debug for Cell {
     }
 }
 
-/// What a step says of a word: the next word and the answer, or why not.
-pub(crate) type Turn<S> = Result<(u64, <S as Step>::Answer), <S as Step>::Refusal>;
-
-/// What is to be done with a word. A trait and not a closure, so that the step is inlined by
-/// force and what the caller does not read of its answer is never computed.
-pub(crate) trait Step {
-    type Answer;
-    type Refusal;
-
-    /// Pure: it may be run again.
-    fn run(&mut self, word: u64) -> Turn<Self>;
-
-    /// The same, if that is short; else it is run out of line.
-    #[inline(always)]
-    fn run_short(&mut self, word: u64) -> Option<Turn<Self>> {
-        Some(self.run(word))
-    }
-
-    /// Whether it wants nothing written.
-    #[inline(always)]
-    fn leaves(&self, word: u64, next: u64) -> bool {
-        word == next
-    }
-}
-
-/// The loop: runs `step` on the word until what it answered holds, that is, until the word it
-/// returned has replaced the very word it was given. A step that refuses, or returns the word it
-/// was given, writes nothing.
+/// The retry loop: runs `op` on the word until its answer holds, that is, until the word that it
+/// returned has replaced the very word that it was given. An operation that refuses, or leaves the
+/// word as it is, writes nothing.
 ///
 /// It is lock-free: an exchange fails only if another one succeeded (or, where the processor's
-/// exchange is a weak one, without a reason), so whenever a thread goes round somebody is done.
-///
-/// `starter` says what the first word of an unstarted place is.
+/// exchange is a weak one, without a reason), so whenever a thread goes round, another one is done.
 #[inline(always)]
-pub(crate) fn update<P: Place, S: Step>(
+pub(crate) fn apply<A: Algorithm, P: Place, O: Op<A>>(
+    algorithm: &A,
     place: &P,
-    starter: impl Starter,
-    mut step: S,
-) -> Result<S::Answer, S::Refusal> {
+    now: Tick,
+    mut op: O,
+) -> Result<O::Output, O::Refusal> {
     let mut word = place.load();
-    let outcome = match word {
+    let step = match word {
         UNSTARTED => None,
-        _ => step.run_short(word),
+        _ => op.run_fast(algorithm, Current::new(word, now)),
     };
-    if let Some(outcome) = outcome {
-        let (next, answer) = outcome?;
-        if step.leaves(word, next) {
-            return Ok(answer);
+    if let Some(step) = step {
+        let (next, output) = step?;
+        if op.is_unchanged(word, next) {
+            return Ok(output);
         }
         match place.exchange(word, next) {
-            Ok(()) => return Ok(answer),
+            Ok(()) => return Ok(output),
             Err(seen) => word = seen,
         }
     }
-    go_round(place, word, starter, step)
+    retry(algorithm, place, word, now, op)
 }
 
-/// The first turn alone: the answer if the step is short, does not refuse, was not disturbed and
-/// answers as the caller wants.
-#[cfg(feature = "std")]
+/// The first attempt alone: the answer if the operation is short, does not refuse, was not disturbed
+/// and answers as the caller wants.
 #[inline(always)]
-pub(crate) fn try_once<P: Place, S: Step>(
+pub(crate) fn try_fast<A, P: Place, O: Op<A>>(
+    algorithm: &A,
     place: &P,
-    mut step: S,
-    is_wanted: impl FnOnce(&S::Answer) -> bool,
-) -> Option<S::Answer> {
+    now: Tick,
+    mut op: O,
+    is_wanted: impl FnOnce(&O::Output) -> bool,
+) -> Option<O::Output> {
     let word = place.load();
     if word == UNSTARTED {
         return None;
     }
-    let (next, answer) = step.run_short(word)?.ok()?;
-    if !is_wanted(&answer) {
+    let (next, output) = op.run_fast(algorithm, Current::new(word, now))?.ok()?;
+    if !is_wanted(&output) {
         return None;
     }
-    if !step.leaves(word, next) {
+    if !op.is_unchanged(word, next) {
         place.exchange(word, next).ok()?;
     }
-    Some(answer)
+    Some(output)
 }
 
-/// The turns after the first one, long steps, and the first verb on an unstarted place. Out of
-/// line, so that the turn that nearly every decision takes has no loop round it, and in tail
+/// The attempts after the first one, long operations, and the first verb on an unstarted place. Out
+/// of line, so that the attempt that nearly every decision takes has no loop round it, and in tail
 /// position, so that it needs no register saved.
 #[cold]
 #[inline(never)]
-fn go_round<P: Place, S: Step>(
+fn retry<A: Algorithm, P: Place, O: Op<A>>(
+    algorithm: &A,
     place: &P,
     mut word: u64,
-    starter: impl Starter,
-    mut step: S,
-) -> Result<S::Answer, S::Refusal> {
+    now: Tick,
+    mut op: O,
+) -> Result<O::Output, O::Refusal> {
     loop {
         if word == UNSTARTED {
-            word = start(place, starter);
+            word = start(algorithm, place, now);
         }
-        let (next, answer) = step.run(word)?;
-        if step.leaves(word, next) {
-            return Ok(answer);
+        let (next, output) = op.run(algorithm, Current::new(word, now))?;
+        if op.is_unchanged(word, next) {
+            return Ok(output);
         }
         match place.exchange(word, next) {
-            Ok(()) => return Ok(answer),
+            Ok(()) => return Ok(output),
             Err(seen) => word = seen,
         }
     }
 }
 
-/// Knows the first word of an unstarted place.
-pub(crate) trait Starter: Copy {
-    fn first_word(self) -> u64;
-}
-
-/// Starts a place, unless somebody has, and returns its word.
+/// Gives an unstarted place the algorithm's initial word, unless another thread has, and returns
+/// the word.
 #[cold]
 #[inline(never)]
-pub(crate) fn start<P: Place>(place: &P, starter: impl Starter) -> u64 {
-    let first = starter.first_word().min(UNSTARTED - 1);
+pub(crate) fn start<A: Algorithm, P: Place>(algorithm: &A, place: &P, now: Tick) -> u64 {
+    let first = algorithm.initial_word(now).min(UNSTARTED - 1);
     loop {
         match place.exchange(UNSTARTED, first) {
             Ok(()) => return first,

@@ -1,120 +1,389 @@
-//! What all limiters have in common.
+//! What all limiters have in common: the one list of verbs, from which each limiter's verbs on its
+//! own clock are made, and the traits.
 
+use crate::clock::{Clock, Tick};
+use crate::outcome::{Denied, Granted};
+#[cfg(feature = "std")]
 use std::boxed::Box;
+#[cfg(feature = "std")]
 use std::sync::Arc;
 
-#[cfg(feature = "wide")]
-use crate::adjustable::Adjustable;
-use crate::algorithm::Algorithm;
-use crate::algorithm::Debt;
-use crate::algorithm::GiveBack;
-use crate::algorithm::Lend;
-use crate::algorithm::Reserve;
-#[cfg(feature = "wide")]
-use crate::algorithm::Settings;
-use crate::algorithm::Split;
-use crate::clock::{Clock, Tick};
-use crate::limiter::Limiter;
-use crate::outcome::{Charged, Denied, Granted};
-use crate::spread::{Leases, Sharded};
-use crate::window::{SlidingLog, SlottedWindow};
-
-/// Something that grants permits: each of this crate's limiters, and what is wrapped around them.
-///
-/// Limiters have these verbs themselves; the trait is for code that works with any of them.
-///
-/// ```
-/// use tollgate::{Clock, Gate, Limiter, Quota, Sharded, SlidingLog, TokenBucket};
-///
-/// fn admitted(gate: &impl Gate<Clock: Clock>) -> usize {
-///     (0..100).filter(|_| gate.try_acquire().is_ok()).count()
-/// }
-///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let quota = Quota::per_hour(20);
-/// assert_eq!(admitted(&Limiter::token_bucket(quota)?), 20);
-/// assert_eq!(admitted(&Sharded::new(TokenBucket::new(quota)?)?), 20);
-/// assert_eq!(admitted(&SlidingLog::new(quota)?), 20);
-/// # Ok(())
-/// # }
-/// ```
-pub trait Gate {
-    /// The clock, which those that are always told the time need not be able to read.
-    type Clock;
-
-    /// The clock.
-    fn clock(&self) -> &Self::Clock;
-
-    /// Takes `n` permits, or none, at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if they were not all there.
-    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied>;
-
-    /// Takes as many of `n` permits as there are at this tick, which may be none.
-    #[must_use = "it says how many were there"]
-    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted;
-
-    /// How many permits there are at this tick. Takes none.
-    fn available_at(&self, now: Tick) -> u64;
-
-    /// Takes one permit at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if it was not there.
-    #[inline]
-    fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(1, now)
-    }
-
-    /// Takes `n` permits, or none.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if they were not all there.
-    #[inline]
-    fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
-    where
-        Self::Clock: Clock,
-    {
-        self.try_acquire_n_at(n, self.clock().now())
-    }
-
-    /// Takes one permit.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if it was not there.
-    #[inline]
-    fn try_acquire(&self) -> Result<Granted, Denied>
-    where
-        Self::Clock: Clock,
-    {
-        self.try_acquire_n(1)
-    }
+/// The list of verbs, in groups: what the algorithm must be able to do, the trait of limiters that has
+/// the verbs, each verb's name and its name with a tick. Invokes `$then` with each group.
+macro_rules! each_group_of_verbs {
+    ([$($then:tt)+] $context:tt) => {
+        $($then)+! { $context [Algorithm] Gate {
+            /// Takes `n` permits, or none. `n` = 0 succeeds exactly when the limiter is not in debt, and
+            /// changes nothing.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if they were not all there: then nothing was taken or written.
+            fn try_acquire_n / try_acquire_n_at(n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied>;
+            /// Takes as many of `n` permits as there are, which may be none.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// assert_eq!(gate.take_up_to(3).n(), 3);
+            /// assert_eq!(gate.take_up_to(3).n(), 2);
+            /// assert_eq!(gate.take_up_to(3).n(), 0);
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[must_use = "it says how many were there"]
+            fn take_up_to / take_up_to_at(n: u64) -> $crate::outcome::Granted;
+            /// How many permits there are. Takes none.
+            fn available / available_at() -> u64;
+        }}
+        $($then)+! { $context [Algorithm] {
+            /// Whether the limiter can no longer be told from a fresh one.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// assert!(gate.is_idle());
+            /// gate.charge(1);
+            /// assert!(!gate.is_idle());
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn is_idle() -> bool;
+        }}
+        $($then)+! { $context [Forecast] {
+            /// How long until `n` permits are there, if nobody takes any; `None` if never. Takes none.
+            ///
+            /// ```
+            /// use std::time::Duration;
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// assert_eq!(gate.time_until(5), Some(Duration::ZERO));
+            /// assert_eq!(gate.time_until(6), None);
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn time_until(n: u64) -> Option<core::time::Duration>;
+        }}
+        $($then)+! { $context [Gauge] {
+            /// How many permits are counted: what is in the bucket, or in the window. Takes none.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let window = tollgate::FixedWindow::new(tollgate::Quota::per_day(5))?;
+            /// let gate = tollgate::Limiter::new(window);
+            /// gate.charge(7);
+            /// assert_eq!(gate.level().ceil(), 7);
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn level() -> $crate::algorithm::Level;
+        }}
+        $($then)+! { $context
+            /// A limiter that takes permits back.
+            [GiveBack] GiveBackGate {
+            /// Gives back exactly this grant, or as much of it as can be given without admitting more than
+            /// was promised: what the clock has refilled of it already does not come back a second time.
+            /// Returns how many permits came back, a part of one counted whole.
+            ///
+            /// The bound holds net of what came back, counted when it came back: a bucket is never more
+            /// than full, whatever is undone in whatever order. Give a grant back once, and to the limiter
+            /// that made it. A reset has given back everything that was granted before it.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// let granted = gate.try_acquire_n(3)?;
+            /// assert_eq!(gate.undo(granted), 3);
+            /// assert_eq!(gate.available(), 5);
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn undo / undo_at(granted: $crate::outcome::Granted) -> u64;
+            /// Gives back `n` permits, never above a full bucket. Returns how many came back, a part of
+            /// one counted whole.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// gate.charge(2);
+            /// assert_eq!(gate.refund(100), 2);
+            /// assert_eq!(gate.refund(1), 0);
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn refund / refund_at(n: u64) -> u64;
+        }}
+        $($then)+! { $context
+            /// A limiter that can owe permits.
+            [Debt] DebtGate {
+            /// Takes `n` permits whether they are there or not, into debt: for costs that are known only
+            /// afterwards, such as bytes sent or tokens a language model produced. While the limiter is
+            /// in debt nothing is granted.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// assert_eq!(gate.charge(7).debt(), 2);
+            /// assert!(gate.try_acquire().is_err());
+            /// # Ok(())
+            /// # }
+            /// ```
+            fn charge / charge_at(n: u64) -> $crate::outcome::Charged;
+        }}
+    };
 }
+pub(crate) use each_group_of_verbs;
 
-/// A limiter that takes permits back.
-pub trait GiveBackGate: Gate {
-    /// Gives back this grant at this tick, as far as it can be; how many permits came back.
-    fn undo_at(&self, granted: Granted, now: Tick) -> u64;
+/// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, by its `at(now)` and its
+/// `clock()`. Further bounds of the algorithm, and the other parameters, come before its type.
+macro_rules! limiter_verbs {
+    ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
+        impl<A: $crate::algorithm::Algorithm $($bound)*, C, $($parameters)*> $limiter {
+            /// Takes one permit at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if it was not there.
+            #[inline(always)]
+            pub fn try_acquire_at(
+                &self,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(now).try_acquire()
+            }
 
-    /// Gives back `n` permits at this tick, as far as they can be; how many came back.
-    fn refund_at(&self, n: u64, now: Tick) -> u64;
+            /// Takes `n` permits, or none, at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if they were not all there.
+            #[inline(always)]
+            pub fn try_acquire_n_at(
+                &self,
+                n: u64,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(now).try_acquire_n(n)
+            }
+
+            /// Forgets everything: the limiter is fresh and full again. This allows one burst more,
+            /// and callers that wait for reserved permits still go when they were told.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// gate.charge(1_000_000);
+            /// gate.reset();
+            /// assert_eq!(gate.available(), 5);
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn reset(&self) {
+                // It needs no tick: a fresh word is fresh at all times.
+                self.at($crate::clock::Tick::ZERO).reset();
+            }
+        }
+
+        impl<A: $crate::algorithm::Algorithm $($bound)*, C: $crate::clock::Clock, $($parameters)*>
+            $limiter
+        {
+            /// What the limiter's clock says.
+            #[inline]
+            pub fn now(&self) -> $crate::clock::Tick {
+                $crate::clock::Clock::now(self.clock())
+            }
+
+            /// Takes one permit.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if it was not there: then nothing was taken or written.
+            #[inline]
+            pub fn try_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(self.now()).try_acquire()
+            }
+        }
+
+        $crate::gate::each_group_of_verbs!(
+            [$crate::gate::clock_forms] {[$($bound)*] [$($parameters)*] $limiter}
+        );
+        $crate::gate::each_group_of_verbs!(
+            [$crate::gate::traits_by_views] {[$($bound)*] [$($parameters)*] $limiter}
+        );
+        $crate::gate::reserve_by_views!([$($bound)*] [$($parameters)*] $limiter);
+    };
 }
+pub(crate) use limiter_verbs;
 
-/// A limiter that can owe permits.
-pub trait DebtGate: Gate {
-    /// Takes `n` permits at this tick, whether they are there or not.
-    fn charge_at(&self, n: u64, now: Tick) -> Charged;
+/// The verbs of a group on the limiter's clock.
+macro_rules! clock_forms {
+    (
+        {[$($bound:tt)*] [$($parameters:tt)*] $limiter:ty}
+        $(#[$about:meta])* [$trait:ident] $($gate:ident)? {$(
+            $(#[$meta:meta])*
+            fn $verb:ident $(/ $verb_at:ident)? ($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<A: $crate::algorithm::$trait $($bound)*, C: $crate::clock::Clock, $($parameters)*>
+            $limiter
+        {$(
+            $(#[$meta])*
+            #[inline]
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.at(self.now()).$verb($($argument),*)
+            }
+        )*}
+    };
 }
+pub(crate) use clock_forms;
+
+/// The trait of a group, implemented by the limiter's views.
+macro_rules! traits_by_views {
+    (
+        {[$($bound:tt)*] [$($parameters:tt)*] $limiter:ty}
+        $(#[$about:meta])* [$trait:ident] $gate:ident {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<A: $crate::algorithm::$trait $($bound)*, C, $($parameters)*> $crate::gate::$gate
+            for $limiter
+        {
+            $crate::gate::clock_of!($gate C);
+            $(
+                #[inline]
+                fn $verb_at(
+                    &self,
+                    $($argument: $type,)*
+                    now: $crate::clock::Tick,
+                ) -> $answer {
+                    self.at(now).$verb($($argument),*)
+                }
+            )*
+        }
+    };
+    // No trait has these verbs.
+    ($context:tt [$trait:ident] $verbs:tt) => {};
+}
+pub(crate) use traits_by_views;
+
+/// What only [`Gate`] has.
+macro_rules! clock_of {
+    (Gate $clock:ty) => {
+        type Clock = $clock;
+
+        #[inline]
+        fn clock(&self) -> &$clock {
+            self.clock()
+        }
+    };
+    ($gate:ident $clock:ty) => {};
+}
+pub(crate) use clock_of;
+
+/// The trait of a group.
+macro_rules! declare_traits {
+    (
+        {}
+        $(#[$about:meta])* [$trait:ident] Gate {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        /// Something that grants permits: each of this crate's limiters, and what is wrapped around them.
+        ///
+        /// Limiters have these verbs themselves; the trait is for code that works with any of them.
+        ///
+        /// ```
+        /// use tollgate::{Clock, Gate, Limiter, Quota, Sharded, SlidingLog, TokenBucket};
+        ///
+        /// fn admitted(gate: &impl Gate<Clock: Clock>) -> usize {
+        ///     (0..100).filter(|_| gate.try_acquire().is_ok()).count()
+        /// }
+        ///
+        /// # fn main() -> Result<(), tollgate::ConfigError> {
+        /// let quota = Quota::per_hour(20);
+        /// assert_eq!(admitted(&Limiter::token_bucket(quota)?), 20);
+        /// assert_eq!(admitted(&Sharded::new(TokenBucket::new(quota)?)?), 20);
+        /// assert_eq!(admitted(&SlidingLog::new(quota)?), 20);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub trait Gate {
+            /// The clock, which those that are always told the time need not be able to read.
+            type Clock;
+
+            /// The clock.
+            fn clock(&self) -> &Self::Clock;
+
+            $(
+                $(#[$meta])*
+                ///
+                /// At this tick.
+                fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
+            )*
+
+            /// Takes one permit at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if it was not there.
+            #[inline]
+            fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
+                self.try_acquire_n_at(1, now)
+            }
+
+            /// Takes `n` permits, or none.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they were not all there.
+            #[inline]
+            fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
+            where
+                Self::Clock: Clock,
+            {
+                self.try_acquire_n_at(n, self.clock().now())
+            }
+
+            /// Takes one permit.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if it was not there.
+            #[inline]
+            fn try_acquire(&self) -> Result<Granted, Denied>
+            where
+                Self::Clock: Clock,
+            {
+                self.try_acquire_n(1)
+            }
+        }
+    };
+    (
+        {}
+        $(#[$about:meta])* [$trait:ident] $gate:ident {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        $(#[$about])*
+        pub trait $gate: Gate {$(
+            $(#[$meta])*
+            ///
+            /// At this tick.
+            fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
+        )*}
+    };
+    ({} [$trait:ident] $verbs:tt) => {};
+}
+each_group_of_verbs!([declare_traits] {});
 
 /// A limiter whose permits can be had before they are there, by those who wait.
 pub trait ReserveGate: GiveBackGate + DebtGate {
-    /// Takes `n` permits at this tick, if they are there, or will be at `latest` or sooner: [`Granted::due`] says
-    /// when.
+    /// Takes `n` permits at this tick, if they are there, or will be at `latest` or sooner:
+    /// [`Granted::due`] says when.
     ///
     /// # Errors
     ///
@@ -124,274 +393,107 @@ pub trait ReserveGate: GiveBackGate + DebtGate {
     /// How many permits were taken that are not due yet at this tick, a started one counted whole.
     fn waiting_at(&self, now: Tick) -> u64;
 
-    /// Takes `n` permits that are there, in one turn, for the sake of those who need not wait: `None` may mean
-    /// anything but that they were taken. Leave it as it is where that would be no quicker.
+    /// Takes `n` permits that are there, in one attempt. `None` means that nothing was taken; use
+    /// [`reserve_until_at`](Self::reserve_until_at). Only worth writing where it is quicker.
     #[inline(always)]
-    fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
+    fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
         let _ = (n, now);
         None
     }
 
-    /// Gives back at this tick as much of the last `n` permits of a reservation as can be: what is kept of it,
-    /// which may be due sooner now, and how many came back.
+    /// Gives back at this tick as much of the last `n` permits of a reservation as possible: what is
+    /// kept of it, which may be due sooner now, and how many came back.
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
 }
 
-/// Implements what the algorithm allows by a view's verbs. Of a gate of more than an algorithm and a clock, what
-/// else there is to know of the algorithm, and the other parameters, come before it.
-macro_rules! gate_of_views {
-    ([$($bound:tt)*] [$($parameters:tt)*] $gate:ty) => {
-        impl<A: Algorithm $($bound)*, $($parameters)*> Gate for $gate {
-            type Clock = C;
-
-            #[inline]
-            fn clock(&self) -> &C {
-                self.clock()
-            }
-
-            #[inline]
-            fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                self.at(now).try_acquire_n(n)
-            }
-
-            #[inline]
-            fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-                self.at(now).take_up_to(n)
-            }
-
-            #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                self.at(now).available()
-            }
-        }
-
-        impl<A: GiveBack $($bound)*, $($parameters)*> GiveBackGate for $gate {
-            #[inline]
-            fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
-                self.at(now).undo(granted)
-            }
-
-            #[inline]
-            fn refund_at(&self, n: u64, now: Tick) -> u64 {
-                self.at(now).refund(n)
-            }
-        }
-
-        impl<A: Debt $($bound)*, $($parameters)*> DebtGate for $gate {
-            #[inline]
-            fn charge_at(&self, n: u64, now: Tick) -> Charged {
-                self.at(now).charge(n)
-            }
-        }
-
-        impl<A: Reserve $($bound)*, $($parameters)*> ReserveGate for $gate {
+/// Implements [`ReserveGate`] by the limiter's views.
+macro_rules! reserve_by_views {
+    ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $crate::gate::ReserveGate
+            for $limiter
+        {
             #[inline(always)]
-            fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
+            fn reserve_until_at(
+                &self,
+                n: u64,
+                latest: $crate::clock::Tick,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 self.at(now).reserve_until(n, latest)
             }
 
             #[inline(always)]
-            fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
-                self.at(now).reserve_once(n)
+            fn reserve_fast_at(
+                &self,
+                n: u64,
+                now: $crate::clock::Tick,
+            ) -> Option<$crate::outcome::Granted> {
+                self.at(now).reserve_fast(n)
             }
 
             #[inline]
-            fn waiting_at(&self, now: Tick) -> u64 {
+            fn waiting_at(&self, now: $crate::clock::Tick) -> u64 {
                 self.at(now).waiting()
             }
 
             #[inline]
-            fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
+            fn cancel_at(
+                &self,
+                granted: $crate::outcome::Granted,
+                n: u64,
+                now: $crate::clock::Tick,
+            ) -> ($crate::outcome::Granted, u64) {
                 self.at(now).cancel(granted, n)
             }
         }
     };
-    ($gate:ty $(, $bound:ident)?) => {
-        gate_of_views!([$(+ $bound)?] [C] $gate);
-    };
 }
-#[cfg(any(feature = "keyed", feature = "map"))]
-pub(crate) use gate_of_views;
+pub(crate) use reserve_by_views;
 
-gate_of_views!(Limiter<A, C>);
-#[cfg(feature = "wide")]
-gate_of_views!(Adjustable<A, C>, Settings);
-
-impl<A: Split, C> Gate for Sharded<A, C> {
-    type Clock = C;
-
-    #[inline]
-    fn clock(&self) -> &C {
-        self.clock()
-    }
-
-    #[inline]
-    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.at(now).try_acquire_n(n)
-    }
-
-    /// It may read the clock again: see [`Sharded`].
-    #[inline]
-    fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
-    where
-        C: Clock,
-    {
-        self.try_acquire_n(n)
-    }
-
-    #[inline]
-    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-        self.at(now).take_up_to(n)
-    }
-
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        self.at(now).available()
-    }
-}
-
-impl<A: Split, C> GiveBackGate for Sharded<A, C> {
-    #[inline]
-    fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
-        self.at(now).undo(granted)
-    }
-
-    #[inline]
-    fn refund_at(&self, n: u64, now: Tick) -> u64 {
-        self.at(now).refund(n)
-    }
-}
-
-impl<A: Split + Debt, C> DebtGate for Sharded<A, C> {
-    #[inline]
-    fn charge_at(&self, n: u64, now: Tick) -> Charged {
-        self.at(now).charge(n)
-    }
-}
-
-/// Without a lease.
-impl<A: Lend, C> Gate for Leases<A, C> {
-    type Clock = C;
-
-    #[inline]
-    fn clock(&self) -> &C {
-        self.limiter().clock()
-    }
-
-    #[inline]
-    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.limiter().at(now).try_acquire_n(n)
-    }
-
-    #[inline]
-    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-        self.limiter().at(now).take_up_to(n)
-    }
-
-    #[inline]
-    fn available_at(&self, now: Tick) -> u64 {
-        self.limiter().at(now).available()
-    }
-}
-
-/// Implements [`Gate`] by the inherent verbs of the same names.
-macro_rules! gate_of_its_own {
-    ($gate:ident) => {
-        impl<C> Gate for $gate<C> {
-            type Clock = C;
-
-            #[inline]
-            fn clock(&self) -> &C {
-                self.clock()
-            }
-
-            #[inline]
-            fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                self.try_acquire_n_at(n, now)
-            }
-
-            #[inline]
-            fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-                self.take_up_to_at(n, now)
-            }
-
-            #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                self.available_at(now)
-            }
+/// The trait of a group, for what points to a limiter.
+macro_rules! traits_behind {
+    (
+        {$pointer:ty}
+        $(#[$about:meta])* [$trait:ident] $gate:ident {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<G: $gate + ?Sized> $gate for $pointer {
+            clock_behind!($gate);
+            $(
+                #[inline]
+                fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer {
+                    (**self).$verb_at($($argument,)* now)
+                }
+            )*
         }
     };
+    ($context:tt [$trait:ident] $verbs:tt) => {};
 }
 
-gate_of_its_own!(SlottedWindow);
-gate_of_its_own!(SlidingLog);
+macro_rules! clock_behind {
+    (Gate) => {
+        type Clock = G::Clock;
 
-impl<C> GiveBackGate for SlottedWindow<C> {
-    #[inline]
-    fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
-        self.undo_at(granted, now)
-    }
+        #[inline]
+        fn clock(&self) -> &G::Clock {
+            (**self).clock()
+        }
 
-    #[inline]
-    fn refund_at(&self, n: u64, now: Tick) -> u64 {
-        self.refund_at(n, now)
-    }
+        #[inline]
+        fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
+        where
+            G::Clock: Clock,
+        {
+            (**self).try_acquire_n(n)
+        }
+    };
+    ($gate:ident) => {};
 }
 
-impl<C> DebtGate for SlottedWindow<C> {
-    #[inline]
-    fn charge_at(&self, n: u64, now: Tick) -> Charged {
-        self.charge_at(n, now)
-    }
-}
-
-/// Implements the traits for what points to a limiter.
-macro_rules! gate_behind {
+macro_rules! reserve_behind {
     ($pointer:ty) => {
-        impl<G: Gate + ?Sized> Gate for $pointer {
-            type Clock = G::Clock;
-
-            #[inline]
-            fn clock(&self) -> &G::Clock {
-                (**self).clock()
-            }
-
-            #[inline]
-            fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-                (**self).try_acquire_n_at(n, now)
-            }
-
-            #[inline]
-            fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
-            where
-                G::Clock: Clock,
-            {
-                (**self).try_acquire_n(n)
-            }
-
-            #[inline]
-            fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-                (**self).take_up_to_at(n, now)
-            }
-
-            #[inline]
-            fn available_at(&self, now: Tick) -> u64 {
-                (**self).available_at(now)
-            }
-        }
-
-        impl<G: GiveBackGate + ?Sized> GiveBackGate for $pointer {
-            #[inline]
-            fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
-                (**self).undo_at(granted, now)
-            }
-
-            #[inline]
-            fn refund_at(&self, n: u64, now: Tick) -> u64 {
-                (**self).refund_at(n, now)
-            }
-        }
-
         impl<G: ReserveGate + ?Sized> ReserveGate for $pointer {
             #[inline]
             fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
@@ -399,8 +501,8 @@ macro_rules! gate_behind {
             }
 
             #[inline(always)]
-            fn reserve_once_at(&self, n: u64, now: Tick) -> Option<Granted> {
-                (**self).reserve_once_at(n, now)
+            fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
+                (**self).reserve_fast_at(n, now)
             }
 
             #[inline]
@@ -413,16 +515,16 @@ macro_rules! gate_behind {
                 (**self).cancel_at(granted, n, now)
             }
         }
-
-        impl<G: DebtGate + ?Sized> DebtGate for $pointer {
-            #[inline]
-            fn charge_at(&self, n: u64, now: Tick) -> Charged {
-                (**self).charge_at(n, now)
-            }
-        }
     };
 }
 
-gate_behind!(&G);
-gate_behind!(Box<G>);
-gate_behind!(Arc<G>);
+each_group_of_verbs!([traits_behind] {&G});
+#[cfg(feature = "std")]
+each_group_of_verbs!([traits_behind] {Box<G>});
+#[cfg(feature = "std")]
+each_group_of_verbs!([traits_behind] {Arc<G>});
+reserve_behind!(&G);
+#[cfg(feature = "std")]
+reserve_behind!(Box<G>);
+#[cfg(feature = "std")]
+reserve_behind!(Arc<G>);

@@ -79,9 +79,6 @@ pub mod clock;
 mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
-#[cfg(any(feature = "map", feature = "wide"))]
-mod deed;
-#[cfg(feature = "std")]
 mod gate;
 #[cfg(feature = "history")]
 pub mod history;
@@ -90,6 +87,7 @@ pub mod keyed;
 #[cfg(feature = "map")]
 mod keyed_map;
 mod limiter;
+mod op;
 mod outcome;
 #[cfg(any(feature = "keyed", feature = "map"))]
 mod overflow;
@@ -101,15 +99,17 @@ mod quota;
 pub mod smooth;
 #[cfg(feature = "std")]
 mod spread;
+pub mod store;
 #[cfg(feature = "keyed")]
 mod tally;
+mod view;
 #[cfg(feature = "std")]
 mod wait;
 #[cfg(feature = "std")]
 mod window;
 
 #[cfg(feature = "wide")]
-pub use adjustable::{Adjustable, AdjustableAt, Keep};
+pub use adjustable::{Adjustable, Keep};
 pub use algorithm::{
     Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
     LeakyBucket, Lend, Level, MAX_SETTINGS, ParseAlgorithmError, Rebase, Requota, Reserve,
@@ -122,13 +122,12 @@ pub use clock::{ManualClock, ManualSleep, Sleeps, Upkeep};
 pub use concurrency::{Concurrency, Enter, Inside, MAX_CONCURRENCY};
 #[cfg(feature = "std")]
 pub use counted::{Counted, Counts};
-#[cfg(feature = "std")]
 pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
 #[cfg(feature = "keyed")]
-pub use keyed::{Key, KeyAt, KeyHasher, Keyed, KeyedStats, PlanOf, RestoreError, Restored, Seeded};
+pub use keyed::{Key, KeyHasher, Keyed, KeyedStats, PlanOf, RestoreError, Restored, Seeded};
 #[cfg(feature = "map")]
-pub use keyed_map::{KeyedMap, MapKey, MapKeyAt, MapStats, PinnedMap, Tracked};
-pub use limiter::{At, Limiter};
+pub use keyed_map::{KeyedMap, MapKey, MapStats, PinnedMap, Tracked};
+pub use limiter::Limiter;
 pub use outcome::{Charged, Denied, Granted};
 #[cfg(any(feature = "keyed", feature = "map"))]
 pub use overflow::Overflow;
@@ -137,6 +136,8 @@ pub use quota::{ConfigError, ParseQuotaError, Quota};
 pub use smooth::{SmoothBursty, SmoothWarmingUp};
 #[cfg(feature = "std")]
 pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
+pub use store::Word;
+pub use view::View;
 #[cfg(feature = "wait")]
 pub use wait::{Acquire, Jitter, On};
 #[cfg(feature = "std")]

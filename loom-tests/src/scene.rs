@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate::cell::UNSTARTED;
 use tollgate::history::Bound;
 use tollgate::primitive::AtomicU64;
-use tollgate::{Algorithm, At, Granted, Tick};
+use tollgate::{Algorithm, Granted, Tick, Word};
 
 use crate::expected::Expected;
 use crate::hand::Hand;
@@ -168,7 +168,7 @@ impl<A: Algorithm + Send + Sync + 'static> Scene<A> {
             let available = |word, turns: &[Turn<A>]| {
                 let (algorithm, hand) = ((self.algorithm)(), Hand::on(&places::alone(word)));
                 perform(&algorithm, &hand, turns, &mut None);
-                At::new(&algorithm, &hand, now).available()
+                Word::new(&algorithm, &hand).at(now).available()
             };
             let had = available(self.first, &self.before);
             let has = available(outcome.word, &[]);
@@ -227,7 +227,7 @@ impl<A: Algorithm + Send + Sync + 'static> Scene<A> {
             taken[who] += 1;
             if !taken[who].is_multiple_of(steps) {
                 if turn.verb.kind != Kind::Resets {
-                    At::new(&algorithm, &hand, turn.now).start();
+                    Word::new(&algorithm, &hand).at(turn.now).start();
                 }
                 continue;
             }

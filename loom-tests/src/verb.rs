@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, At, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Tick,
+    Algorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Tick, View, Word,
 };
 
 use crate::hand::Hand;
@@ -93,8 +93,8 @@ pub struct Scope<'a, A> {
 
 impl<A: Algorithm> Scope<'_, A> {
     /// The real verbs.
-    pub fn at(&self) -> At<'_, A, Hand> {
-        At::new(self.algorithm, self.hand, self.now)
+    pub fn at(&self) -> View<Word<'_, A, Hand>> {
+        Word::new(self.algorithm, self.hand).at(self.now)
     }
 }
 

@@ -1,6 +1,5 @@
 //! A limiter whose quota can be changed in use. The protocol is in [`ring`].
 
-mod at;
 mod keep;
 mod ring;
 mod turn;
@@ -9,7 +8,6 @@ mod verbs;
 use core::fmt;
 use std::sync::PoisonError;
 
-pub use at::AdjustableAt;
 pub use keep::Keep;
 
 use crate::algorithm::Algorithm;
@@ -65,10 +63,24 @@ use ring::Ring;
 /// period, grants little. A queue keeps its line, whatever it can hold: what it can hold more is room.
 /// [`Keep::Scaled`] may lose a part of a permit with each change, where whole ones are counted.
 ///
-/// **Undo.** A grant that was made under a quota which has been replaced can't be [undone](Self::undo): nothing
-/// comes back of it, and its permits come again with time only. (Whether the clock has refilled them meanwhile is
-/// known to nobody, since the word counts in other units now.) Who knows better may
-/// [`refund`](Self::refund). A grant knows its version by 32 bits: it must not be kept for 2^32 changes.
+/// **Undo.** A grant that was made under a quota which has been replaced can't be
+/// [undone](Self::undo): nothing comes back of it, and its permits come again with time only. (The
+/// word counts in other units now, so whether the clock has refilled them meanwhile is unknown.) A
+/// caller that knows may [`refund`](Self::refund). A grant identifies its version by 32 bits: don't
+/// keep it for 2^32 changes.
+///
+/// ```
+/// use tollgate::{Adjustable, Keep, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = Adjustable::token_bucket(Quota::per_hour(5))?;
+/// let before = gate.try_acquire_n(3)?;
+/// gate.set_quota(Quota::per_hour(6), Keep::AsIs)?;
+/// let after = gate.try_acquire_n(2)?;
+/// assert_eq!((gate.undo(before), gate.undo(after)), (0, 2));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// **Reservations** keep the tick at which they are due, whatever the quota becomes; what waits, counts as debt for
 /// those who come after the change, who may so be due before those who came before it if the rate has risen. Of one

@@ -1,33 +1,33 @@
-//! The loop: as [`cell`](crate::cell)'s, but that each turn runs on the parameters of its own version.
+//! The retry loop: as [`cell`](crate::cell)'s, but each attempt runs on the parameters of its own version.
 
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Then};
 use crate::clock::Tick;
-use crate::deed::{Deed, Held, Turn};
+use crate::op::{Current, Op, Step};
 
-/// A pair as deeds see it.
+/// A pair as operations see it.
 #[inline(always)]
-const fn held(pair: Pair, now: Tick) -> Held {
-    Held::new(pair.word, now, part_of(pair.version))
+const fn current(pair: Pair, now: Tick) -> Current {
+    Current::of_source(pair.word, now, part_of(pair.version))
 }
 
-/// Runs a deed on this pair, if that is short.
-struct Short<'d, D>(&'d mut D, Held);
+/// Runs an operation on this pair, if that is short.
+struct Fast<'o, O>(&'o mut O, Current);
 
-impl<A, D: Deed<A>> Then<A> for Short<'_, D> {
-    type Output = Option<Turn<A, D>>;
+impl<A, O: Op<A>> Then<A> for Fast<'_, O> {
+    type Output = Option<Step<A, O>>;
 
     #[inline(always)]
     fn then(self, algorithm: &A) -> Self::Output {
-        self.0.run_short(algorithm, self.1)
+        self.0.run_fast(algorithm, self.1)
     }
 }
 
-/// Runs a deed on this pair.
-struct Long<'d, D>(&'d mut D, Held);
+/// Runs an operation on this pair.
+struct Long<'o, O>(&'o mut O, Current);
 
-impl<A, D: Deed<A>> Then<A> for Long<'_, D> {
-    type Output = Turn<A, D>;
+impl<A, O: Op<A>> Then<A> for Long<'_, O> {
+    type Output = Step<A, O>;
 
     #[inline(always)]
     fn then(self, algorithm: &A) -> Self::Output {
@@ -35,71 +35,72 @@ impl<A, D: Deed<A>> Then<A> for Long<'_, D> {
     }
 }
 
-/// Runs a deed on the pair until what it answered holds: until the word that it returned has replaced the very
-/// word that it was given, under the very version whose algorithm it was given. Who refuses, or leaves the word
-/// as it is, writes nothing.
+/// Runs an operation on the pair until its answer holds: until the word that it returned has replaced
+/// the very word that it was given, under the very version whose algorithm it was given. An operation
+/// that refuses, or leaves the word as it is, writes nothing.
 ///
-/// It is lock-free where the exchange of a pair is: who goes round, does so because another has exchanged the
-/// pair (or the processor's exchange is a weak one).
+/// It is lock-free where the exchange of a pair is: a thread goes round only because another one has
+/// exchanged the pair (or the processor's exchange is a weak one).
 #[inline(always)]
-pub(super) fn update<A: Settings, D: Deed<A>>(
+pub(super) fn apply<A: Settings, O: Op<A>>(
     ring: &Ring,
     now: Tick,
-    mut deed: D,
-) -> Result<D::Answer, D::Refusal> {
+    mut op: O,
+) -> Result<O::Output, O::Refusal> {
     let mut pair = ring.load();
-    let short = Short(&mut deed, held(pair, now));
+    let short = Fast(&mut op, current(pair, now));
     if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
-        let (next, answer) = outcome?;
-        if deed.leaves(pair.word, next) {
-            return Ok(answer);
+        let (next, output) = outcome?;
+        if op.is_unchanged(pair.word, next) {
+            return Ok(output);
         }
         match ring.exchange(pair, next) {
-            Ok(()) => return Ok(answer),
+            Ok(()) => return Ok(output),
             Err(seen) => pair = seen,
         }
     }
-    go_round(ring, pair, now, deed)
+    retry(ring, pair, now, op)
 }
 
-/// The first turn alone: the answer if the deed is short, does not refuse and was not disturbed.
+/// The first attempt alone: the answer if the operation is short, does not refuse and was not
+/// disturbed.
 #[inline(always)]
-pub(super) fn try_once<A: Settings, D: Deed<A>>(
+pub(super) fn try_fast<A: Settings, O: Op<A>>(
     ring: &Ring,
     now: Tick,
-    mut deed: D,
-) -> Option<D::Answer> {
+    mut op: O,
+) -> Option<O::Output> {
     let pair = ring.load();
-    let (next, answer) = ring
-        .read::<A, _>(pair, Short(&mut deed, held(pair, now)))??
+    let (next, output) = ring
+        .read::<A, _>(pair, Fast(&mut op, current(pair, now)))??
         .ok()?;
-    if !deed.leaves(pair.word, next) {
+    if !op.is_unchanged(pair.word, next) {
         ring.exchange(pair, next).ok()?;
     }
-    Some(answer)
+    Some(output)
 }
 
-/// The turns after the first one, and long deeds. Out of line, as the cell's.
+/// The attempts after the first one, and long operations. Out of line, as the cell's.
 #[cold]
 #[inline(never)]
-fn go_round<A: Settings, D: Deed<A>>(
+fn retry<A: Settings, O: Op<A>>(
     ring: &Ring,
     mut pair: Pair,
     now: Tick,
-    mut deed: D,
-) -> Result<D::Answer, D::Refusal> {
+    mut op: O,
+) -> Result<O::Output, O::Refusal> {
     loop {
-        let Some(outcome) = ring.read::<A, _>(pair, Long(&mut deed, held(pair, now))) else {
+        let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
             // That version is over, so there is a later one.
             pair = ring.load();
             continue;
         };
-        let (next, answer) = outcome?;
-        if deed.leaves(pair.word, next) {
-            return Ok(answer);
+        let (next, output) = outcome?;
+        if op.is_unchanged(pair.word, next) {
+            return Ok(output);
         }
         match ring.exchange(pair, next) {
-            Ok(()) => return Ok(answer),
+            Ok(()) => return Ok(output),
             Err(seen) => pair = seen,
         }
     }

@@ -7,7 +7,7 @@ use super::hasher::KeyHasher;
 use super::plan::PlanOf;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
-use crate::deed::Acquire;
+use crate::op::Acquire;
 use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
 
@@ -37,7 +37,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
                 *spot = core.fetch(self.gate.hasher.hash_key(key));
             }
             for (spot, outcome) in spots.into_iter().zip(outcomes) {
-                *outcome = core.update(Asked { spot, plan, now }, Acquire { n: 1 });
+                *outcome = core.apply(Asked { spot, plan, now }, Acquire { n: 1 });
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use super::stats::{Event, Events};
 use super::table::{At, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::deed::{Deed, Held};
+use crate::op::{Current, Op};
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
 use crate::primitive::{AtomicU64, mistake};
@@ -50,8 +50,8 @@ enum Fresh<T> {
     Keep,
 }
 
-/// The answer of a deed, or its refusal.
-pub(super) type Outcome<A, D> = Result<<D as Deed<A>>::Answer, <D as Deed<A>>::Refusal>;
+/// The answer of an operation, or its refusal.
+pub(super) type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
 impl<A> Core<A> {
     pub(super) fn new(table: Table, plans: Plans<A>) -> Self {
@@ -90,26 +90,26 @@ impl<A> Core<A> {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// Does a deed on a key's word: the first turn, where the key is in a home line, of the plan that is asked for,
-    /// which has never been changed.
+    /// Runs an operation on a key's word. The first attempt is for a key in a home line, of the plan
+    /// that is asked for, which has never been changed.
     #[inline(always)]
-    pub(super) fn update<D: Deed<A>>(&self, asked: Asked, mut deed: D) -> Outcome<A, D> {
-        if let Some(outcome) = self.first_turn(asked, &mut deed) {
+    pub(super) fn apply<O: Op<A>>(&self, asked: Asked, mut op: O) -> Outcome<A, O> {
+        if let Some(outcome) = self.first_attempt(asked, &mut op) {
             return outcome;
         }
         // One by one, so that they are in registers.
-        self.go_round(asked.spot.hash(), asked.plan, asked.now, deed)
+        self.retry(asked.spot.hash(), asked.plan, asked.now, op)
     }
 
     /// The first turn alone.
     #[inline(always)]
-    pub(super) fn try_once<D: Deed<A>>(&self, asked: Asked, mut deed: D) -> Option<D::Answer> {
-        self.first_turn(asked, &mut deed)?.ok()
+    pub(super) fn try_fast<O: Op<A>>(&self, asked: Asked, mut op: O) -> Option<O::Output> {
+        self.first_attempt(asked, &mut op)?.ok()
     }
 
     #[inline(always)]
-    fn first_turn<D: Deed<A>>(&self, asked: Asked, deed: &mut D) -> Option<Outcome<A, D>> {
-        if D::BANS {
+    fn first_attempt<O: Op<A>>(&self, asked: Asked, op: &mut O) -> Option<Outcome<A, O>> {
+        if O::BANS {
             return None;
         }
         let algorithm = self.plans.get(asked.plan)?;
@@ -121,21 +121,21 @@ impl<A: Algorithm> Core<A> {
         if self.plans.version() != 0 {
             return None;
         }
-        let word = Held::new(held.word, asked.now, part_of(asked.plan, 0));
-        let (next, answer) = match deed.run_short(algorithm, word)? {
+        let word = Current::of_source(held.word, asked.now, part_of(asked.plan, 0));
+        let (next, answer) = match op.run_fast(algorithm, word)? {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
         };
-        if !deed.leaves(held.word, next) {
+        if !op.is_unchanged(held.word, next) {
             place.decide(next).ok()?;
         }
         Some(Ok(answer))
     }
 
     /// The same where the plan has been changed, and the key's word is of the version in force.
-    fn changed_turn<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Outcome<A, D>> {
+    fn changed_attempt<O: Op<A>>(&self, asked: &Asked, op: &mut O) -> Option<Outcome<A, O>> {
         let version = self.plans.version();
-        if version == 0 || D::BANS {
+        if version == 0 || O::BANS {
             return None;
         }
         let spot = &asked.spot;
@@ -145,11 +145,11 @@ impl<A: Algorithm> Core<A> {
             return None;
         }
         let word = place.held.word;
-        let view = Held::new(word, asked.now, part_of(asked.plan, version));
-        let said = |algorithm: &A| deed.run(algorithm, view);
+        let view = Current::of_source(word, asked.now, part_of(asked.plan, version));
+        let said = |algorithm: &A| op.run(algorithm, view);
         match self.plans.with(asked.plan, version, said)? {
             Ok((next, answer)) => {
-                if !deed.leaves(word, next) {
+                if !op.is_unchanged(word, next) {
                     place.decide(next).ok()?;
                 }
                 Some(Ok(answer))
@@ -161,14 +161,14 @@ impl<A: Algorithm> Core<A> {
     /// All other turns.
     #[cold]
     #[inline(never)]
-    fn go_round<D: Deed<A>>(&self, hash: u64, plan: u8, now: Tick, mut deed: D) -> Outcome<A, D> {
+    fn retry<O: Op<A>>(&self, hash: u64, plan: u8, now: Tick, mut op: O) -> Outcome<A, O> {
         let spot = self.table.spot(hash);
         let asked = &Asked { spot, plan, now };
-        if let Some(outcome) = self.changed_turn(asked, &mut deed) {
+        if let Some(outcome) = self.changed_attempt(asked, &mut op) {
             return outcome;
         }
         if self.plans.get(asked.plan).is_none() {
-            return self.unrecorded(asked, deed, Denied::no_such_plan);
+            return self.unrecorded(asked, op, Denied::no_such_plan);
         }
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         while rounds < ROUNDS {
@@ -177,16 +177,16 @@ impl<A: Algorithm> Core<A> {
             let seen = self.table.look(&spot);
             let done = match seen.find(spot.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
-                Found::Live(at, held) => match self.decide_on(asked, at, held, &mut deed) {
+                Found::Live(at, held) => match self.decide_on(asked, at, held, &mut op) {
                     None => continue,
                     done => done,
                 },
                 Found::Pending(..) if mistake!(WaitsForClaims) => None,
-                Found::Pending(at, held) => match self.of_fresh(asked, &mut deed) {
+                Found::Pending(at, held) => match self.of_fresh(asked, &mut op) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => self.establish(asked, at, held, &mut deed),
+                    _ => self.establish(asked, at, held, &mut op),
                 },
-                Found::Nothing => match self.of_fresh(asked, &mut deed) {
+                Found::Nothing => match self.of_fresh(asked, &mut op) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     // Once: the next one who looks there need not do it.
                     _ if !is_brought && self.bring_up_all(&seen) => {
@@ -196,7 +196,7 @@ impl<A: Algorithm> Core<A> {
                     // At first a claim has to go, and no key, since who made it may have stopped for ever. If not,
                     // it looks for another place now; so later on it is not ended, or many might go on so.
                     _ => match self.choose(&seen, now, rounds == 0) {
-                        Some(place) => self.insert(asked, place, &mut deed),
+                        Some(place) => self.insert(asked, place, &mut op),
                         None if was_full || mistake!(BelievesTheFirstLook) => break,
                         None => {
                             is_full = true;
@@ -210,37 +210,37 @@ impl<A: Algorithm> Core<A> {
             }
             rounds += 1;
         }
-        self.without_room(asked, deed)
+        self.without_room(asked, op)
     }
 
-    /// Does a deed on a slot's word. `None` if that has changed.
-    fn decide_on<D: Deed<A>>(
+    /// Runs an operation on a slot's word. `None` if that has changed.
+    fn decide_on<O: Op<A>>(
         &self,
         asked: &Asked,
         at: At,
         held: Content,
-        deed: &mut D,
-    ) -> Option<Outcome<A, D>> {
-        let of = if D::BANS { held.plan() } else { asked.plan };
+        op: &mut O,
+    ) -> Option<Outcome<A, O>> {
+        let of = if O::BANS { held.plan() } else { asked.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
         let held_now = self.plans.brought_up(held, version)?;
         let word = self.plans.gone_over(held_now, of, version, asked.now)?;
-        let mut view = Held::new(word, asked.now, part_of(of, version));
+        let mut view = Current::of_source(word, asked.now, part_of(of, version));
         let said = |algorithm: &A| {
             // It lasts while there is no permit.
             let is_banned = held_now.state() == State::Banned;
             view.is_banned = is_banned && algorithm.available(word, asked.now) == 0;
-            deed.run(algorithm, view)
+            op.run(algorithm, view)
         };
         let outcome = self.plans.with(of, version, said)?;
         let next = match outcome {
-            Ok((next, answer)) if D::BANS || !deed.leaves(word, next) => Ok((next, answer)),
+            Ok((next, answer)) if O::BANS || !op.is_unchanged(word, next) => Ok((next, answer)),
             said => Err(said.map(|(_, answer)| answer)),
         };
         match next {
             Ok((next, answer)) => {
-                let state = match D::BANS || view.is_banned && !D::GRANTS {
+                let state = match O::BANS || view.is_banned && !O::GRANTS {
                     true => State::Banned,
                     false => State::Live,
                 };
@@ -262,15 +262,15 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// What is said of a key that is not in the table. `None` if the plan is changed just now.
-    fn of_fresh<D: Deed<A>>(&self, asked: &Asked, deed: &mut D) -> Option<Fresh<Outcome<A, D>>> {
+    fn of_fresh<O: Op<A>>(&self, asked: &Asked, op: &mut O) -> Option<Fresh<Outcome<A, O>>> {
         let version = self.plans.version();
         self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, asked.now);
-            let view = Held::new(word, asked.now, part_of(asked.plan, version));
-            match deed.run(algorithm, view) {
+            let view = Current::of_source(word, asked.now, part_of(asked.plan, version));
+            match op.run(algorithm, view) {
                 // It stays as it is, but for a word whose time begins with whoever would take something.
                 Ok((next, answer))
-                    if !D::BANS && deed.leaves(word, next) && (word == 0 || !D::GRANTS) =>
+                    if !O::BANS && op.is_unchanged(word, next) && (word == 0 || !O::GRANTS) =>
                 {
                     Fresh::Said(Ok(answer))
                 }
@@ -281,29 +281,29 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Puts a key into a place.
-    fn insert<D: Deed<A>>(
+    fn insert<O: Op<A>>(
         &self,
         asked: &Asked,
         place: Claimable,
-        deed: &mut D,
-    ) -> Option<Outcome<A, D>> {
+        op: &mut O,
+    ) -> Option<Outcome<A, O>> {
         let claimed = self.claim(&asked.spot, place)?;
-        let done = self.establish(asked, place.at, claimed, deed);
+        let done = self.establish(asked, place.at, claimed, op);
         if done.is_none() {
             self.give_up(place.at, claimed);
         }
         done
     }
 
-    /// Makes a claim the key's slot, with the deed done. `None` if it can't be, or if the key is in the table now and
-    /// the deed is still to be done.
-    fn establish<D: Deed<A>>(
+    /// Makes a claim the key's slot, with the operation done. `None` if it can't be, or if the key is
+    /// in the table now and the operation is still to be done.
+    fn establish<O: Op<A>>(
         &self,
         asked: &Asked,
         at: At,
         claimed: Content,
-        deed: &mut D,
-    ) -> Option<Outcome<A, D>> {
+        op: &mut O,
+    ) -> Option<Outcome<A, O>> {
         let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
         let now = self.alone_since(&asked.spot, at)?.max(asked.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
@@ -311,9 +311,9 @@ impl<A: Algorithm> Core<A> {
         let version = early.unwrap_or_else(|| self.plans.version());
         let made = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
-            let view = Held::new(word, now, part_of(asked.plan, version));
-            match deed.run(algorithm, view) {
-                Ok((0, answer)) if word == 0 && !D::BANS => Err(Ok(answer)),
+            let view = Current::of_source(word, now, part_of(asked.plan, version));
+            match op.run(algorithm, view) {
+                Ok((0, answer)) if word == 0 && !O::BANS => Err(Ok(answer)),
                 Ok((next, answer)) => Ok((next, Some(answer))),
                 Err(refusal) if word == 0 => Err(Err(refusal)),
                 // Said again of the word that is kept.
@@ -329,7 +329,7 @@ impl<A: Algorithm> Core<A> {
             }
         };
         let next = Content::live(asked.spot.tag(), at.second, asked.plan, version, next);
-        let next = match D::BANS {
+        let next = match O::BANS {
             true => next.with_state(State::Banned),
             false => next,
         };
@@ -339,28 +339,28 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// What is said of a key for which there is no room.
-    fn without_room<D: Deed<A>>(&self, asked: &Asked, deed: D) -> Outcome<A, D> {
+    fn without_room<O: Op<A>>(&self, asked: &Asked, op: O) -> Outcome<A, O> {
         self.events.count(Event::NoRoom);
-        self.unrecorded(asked, deed, Denied::no_room)
+        self.unrecorded(asked, op, Denied::no_room)
     }
 
     /// Refuses it, or answers as for a fresh key, which nobody keeps.
-    fn unrecorded<D: Deed<A>>(
+    fn unrecorded<O: Op<A>>(
         &self,
         asked: &Asked,
-        mut deed: D,
+        mut op: O,
         why: fn(u64) -> Denied,
-    ) -> Outcome<A, D> {
+    ) -> Outcome<A, O> {
         let plan = self.plans.get(asked.plan);
-        if self.overflow != Overflow::Admit || D::BANS || plan.is_none() {
-            if let Some(refusal) = deed.refused(why, asked.now) {
+        if self.overflow != Overflow::Admit || O::BANS || plan.is_none() {
+            if let Some(refusal) = op.unavailable(why, asked.now) {
                 return refusal;
             }
         }
         self.now_in_force(asked.plan, |algorithm| {
             let word = first_word(algorithm, asked.now);
-            let view = Held::new(word, asked.now, UNRECORDED);
-            deed.run(algorithm, view).map(|(_, answer)| answer)
+            let view = Current::of_source(word, asked.now, UNRECORDED);
+            op.run(algorithm, view).map(|(_, answer)| answer)
         })
     }
 

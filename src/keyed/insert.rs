@@ -175,11 +175,11 @@ mod tests {
     use super::*;
     use crate::adjustable::Keep;
     use crate::algorithm::TokenBucket;
-    use crate::deed::Acquire;
     use crate::keyed::core::Asked;
     use crate::keyed::plans::Plans;
     use crate::keyed::spot::LEAST_PAIRS;
     use crate::keyed::table::Table;
+    use crate::op::Acquire;
     use crate::quota::Quota;
 
     /// Keys of one spot: their hashes differ in bits that say nothing of the lines.
@@ -204,7 +204,7 @@ mod tests {
             let (plan, now) = (0, second(1));
             let spot = core.table.spot(hash);
             let asked = Asked { spot, plan, now };
-            let granted = core.update(asked, Acquire { n: 1 });
+            let granted = core.apply(asked, Acquire { n: 1 });
             assert!(granted.is_ok());
         }
         let new = hashes.next().expect("there are more");

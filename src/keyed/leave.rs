@@ -1,7 +1,5 @@
 //! Keys that leave because somebody says so, and those that are banned.
 
-use core::convert::Infallible;
-
 use super::core::Core;
 use super::seen::Found;
 use super::slot::Content;
@@ -9,7 +7,7 @@ use super::spot::Spot;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::deed::{Deed, Held};
+use crate::op::{Current, Op};
 use crate::outcome::Denied;
 
 impl<A: Algorithm> Core<A> {
@@ -34,37 +32,24 @@ impl<A: Algorithm> Core<A> {
     }
 }
 
-/// The deed of a ban: all permits that there are at its end are taken.
+/// Bans a key: takes all permits that there are at the ban's end.
 pub(super) struct Ban {
     pub(super) until: Tick,
 }
 
-impl<A: Algorithm> Deed<A> for Ban {
-    type Answer = ();
+impl<A: Algorithm> Op<A> for Ban {
+    type Output = ();
     type Refusal = Denied;
     const BANS: bool = true;
 
-    fn run(&mut self, algorithm: &A, held: Held) -> Result<(u64, ()), Denied> {
-        let until = self.until.max(held.now);
-        let (next, _) = algorithm.take_up_to(held.word, until, u64::MAX);
+    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, ()), Denied> {
+        let until = self.until.max(current.now);
+        let (next, _) = algorithm.take_up_to(current.word, until, u64::MAX);
         Ok((next, ()))
     }
 
-    fn refused(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
+    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
         Some(Err(why(0)))
-    }
-}
-
-/// The deed of a reset, which ends a ban too.
-pub(super) struct Reset;
-
-impl<A> Deed<A> for Reset {
-    type Answer = ();
-    type Refusal = Infallible;
-    const GRANTS: bool = true;
-
-    fn run(&mut self, _algorithm: &A, _held: Held) -> Result<(u64, ()), Infallible> {
-        Ok((0, ()))
     }
 }
 

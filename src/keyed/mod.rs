@@ -3,7 +3,6 @@
 mod batch;
 mod changes;
 mod core;
-mod gates;
 mod hasher;
 mod insert;
 mod key;
@@ -29,7 +28,7 @@ use ::core::num::NonZeroU64;
 
 pub use crate::overflow::Overflow;
 pub use hasher::{KeyHasher, Seeded};
-pub use key::{Key, KeyAt};
+pub use key::Key;
 pub use plan::PlanOf;
 pub use snapshot::{RestoreError, Restored};
 pub use stats::KeyedStats;

@@ -37,7 +37,7 @@ use super::horizon::Horizon;
 use crate::algorithm::Algorithm;
 use crate::cell::{Cell, Place};
 use crate::clock::Tick;
-use crate::deed::{Deed, Held};
+use crate::op::{Current, Op};
 use crate::primitive::{AtomicU64, Ordering, fence, mistake};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
@@ -80,11 +80,8 @@ pub(super) enum State {
     Retired,
 }
 
-/// What a deed came to and at which tick; `None` if the entry is retired.
-type Decided<A, D> = Option<(
-    Result<<D as Deed<A>>::Answer, <D as Deed<A>>::Refusal>,
-    Tick,
-)>;
+/// The answer of an operation and its tick; `None` if the entry is retired.
+type Decided<A, O> = Option<(Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>, Tick)>;
 
 /// The word 0 for the first one, and the first one for 0.
 #[inline(always)]
@@ -195,15 +192,15 @@ impl<A> Entry<A> {
         first == Err(STILL_PENDING)
     }
 
-    /// Does a deed, and says at which tick; `None` if the entry is retired.
+    /// Runs an operation, and says at which tick; `None` if the entry is retired.
     #[inline(always)]
-    pub(super) fn decide<D: Deed<A>>(
+    pub(super) fn decide<O: Op<A>>(
         &self,
         of_all: &A,
         now: Tick,
         horizon: &Horizon,
-        deed: &mut D,
-    ) -> Decided<A, D>
+        op: &mut O,
+    ) -> Decided<A, O>
     where
         A: Algorithm,
     {
@@ -216,16 +213,16 @@ impl<A> Entry<A> {
             return None;
         }
         let word = swapped(stored, first);
-        let outcome = match deed.run_short(algorithm, Held::new(word, at, self.part())) {
+        let outcome = match op.run_fast(algorithm, Current::of_source(word, at, self.part())) {
             Some(outcome) => outcome,
-            None => return self.go_round(algorithm, stored, first, at, deed),
+            None => return self.retry(algorithm, stored, first, at, op),
         };
         match outcome {
             Err(refusal) => Some((Err(refusal), at)),
-            Ok((next, answer)) if deed.leaves(word, next) => Some((Ok(answer), at)),
+            Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             Ok((next, answer)) => match self.cell.exchange(stored, swapped(next, first)) {
                 Ok(()) => Some((Ok(answer), at)),
-                Err(seen) => self.go_round(algorithm, seen, first, at, deed),
+                Err(seen) => self.retry(algorithm, seen, first, at, op),
             },
         }
     }
@@ -233,21 +230,22 @@ impl<A> Entry<A> {
     /// The turns after the first one, and long ones.
     #[cold]
     #[inline(never)]
-    fn go_round<D: Deed<A>>(
+    fn retry<O: Op<A>>(
         &self,
         algorithm: &A,
         mut stored: u64,
         first: u64,
         at: Tick,
-        deed: &mut D,
-    ) -> Decided<A, D> {
+        op: &mut O,
+    ) -> Decided<A, O> {
         while stored != RETIRED {
             let word = swapped(stored, first);
-            let (next, answer) = match deed.run(algorithm, Held::new(word, at, self.part())) {
+            let (next, answer) = match op.run(algorithm, Current::of_source(word, at, self.part()))
+            {
                 Ok(done) => done,
                 Err(refusal) => return Some((Err(refusal), at)),
             };
-            if deed.leaves(word, next) {
+            if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
             match self.cell.exchange(stored, swapped(next, first)) {

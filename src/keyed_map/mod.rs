@@ -23,7 +23,7 @@ use std::hash::RandomState;
 
 pub use all::{PinnedMap, Tracked};
 pub use stats::MapStats;
-pub use view::{MapKey, MapKeyAt};
+pub use view::MapKey;
 
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, SystemClock, Tick};

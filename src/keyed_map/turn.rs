@@ -1,9 +1,7 @@
 //! How a key is found, made if it is not there, and decided on.
 
 use core::borrow::Borrow;
-use core::convert::Infallible;
 use core::hash::{BuildHasher, Hash};
-use core::time::Duration;
 use std::sync::PoisonError;
 
 use super::KeyedMap;
@@ -13,37 +11,13 @@ use super::store::{Found, Guard};
 use super::stored::{Asked, Stored, Ticket};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::deed::{Deed, Held};
+use crate::op::{Current, Op, Refusal};
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
 use crate::primitive::{Ordering, fence, mistake};
 
-/// A refusal that was computed for a later tick than the caller's.
-pub(super) trait Refusal {
-    /// The same, said at the caller's tick.
-    fn said_earlier(self, by: Duration) -> Self;
-}
-
-impl Refusal for Denied {
-    fn said_earlier(self, by: Duration) -> Self {
-        match self {
-            Self::Later {
-                requested,
-                retry_after,
-            } => Self::later(requested, retry_after.saturating_add(by)),
-            denied => denied,
-        }
-    }
-}
-
-impl Refusal for Infallible {
-    fn said_earlier(self, _by: Duration) -> Self {
-        self
-    }
-}
-
-/// What a deed came to, or why not.
-type Outcome<A, D> = Result<<D as Deed<A>>::Answer, <D as Deed<A>>::Refusal>;
+/// The answer of an operation, or its refusal.
+type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
 where
@@ -56,20 +30,20 @@ where
         Asked { hash, key }
     }
 
-    /// Does a deed on the key's word at this tick.
+    /// Runs an operation on the key's word at this tick.
     #[inline]
-    pub(super) fn update<Q, D>(&self, key: &Q, now: Tick, mut deed: D) -> Outcome<A, D>
+    pub(super) fn apply<Q, O>(&self, key: &Q, now: Tick, mut op: O) -> Outcome<A, O>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        D: Deed<A, Refusal: Refusal>,
+        O: Op<A>,
     {
         let asked = self.asked(key);
         let guard = self.store.guard();
         let mut round = 0;
         loop {
             let Some(found) = self.store.get(&asked, &guard) else {
-                match self.decide_on_absent(&asked, round, now, &mut deed, &guard) {
+                match self.decide_on_absent(&asked, round, now, &mut op, &guard) {
                     Some(outcome) => return outcome,
                     None => {
                         round = round.saturating_add(1);
@@ -77,7 +51,7 @@ where
                     }
                 }
             };
-            let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut deed);
+            let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut op);
             match done {
                 Some((outcome, at)) => return said(outcome, at, now),
                 None => self.get_over(&found, &guard),
@@ -85,28 +59,28 @@ where
         }
     }
 
-    /// Does a deed on a key that is not there, if there is nothing to be kept of it or no room;
+    /// Runs an operation on a key that is not there, if there is nothing to be kept of it or no room;
     /// else it is there now, and fresh.
     #[cold]
     #[inline(never)]
-    fn decide_on_absent<Q, D>(
+    fn decide_on_absent<Q, O>(
         &self,
         asked: &Asked<'_, Q>,
         round: u32,
         now: Tick,
-        deed: &mut D,
+        op: &mut O,
         guard: &Guard<'_>,
-    ) -> Option<Outcome<A, D>>
+    ) -> Option<Outcome<A, O>>
     where
         K: Borrow<Q>,
         Q: Eq + ToOwned<Owned = K> + ?Sized,
-        D: Deed<A, Refusal: Refusal>,
+        O: Op<A>,
     {
         let at = now.max(self.horizon.tick());
         let word = first_word(&self.algorithm, at);
-        let outcome = deed.run(&self.algorithm, Held::new(word, at, 0));
+        let outcome = op.run(&self.algorithm, Current::of_source(word, at, 0));
         let keep = match &outcome {
-            Ok((next, _)) => !deed.leaves(word, *next) && (word, *next) != (0, 0),
+            Ok((next, _)) => !op.is_unchanged(word, *next) && (word, *next) != (0, 0),
             // One that begins with less has begun.
             Err(_) => word != 0,
         };
@@ -120,7 +94,7 @@ where
                     self.counts.full(self.overflow);
                     let refusal = match self.overflow {
                         Overflow::Admit => None,
-                        Overflow::Evict | Overflow::Deny => deed.refused(Denied::no_room, now),
+                        Overflow::Evict | Overflow::Deny => op.unavailable(Denied::no_room, now),
                     };
                     if refusal.is_some() {
                         return refusal;
@@ -225,7 +199,7 @@ pub(super) enum Forgotten<'m> {
 #[inline(always)]
 fn said<T, R: Refusal>(outcome: Result<T, R>, at: Tick, now: Tick) -> Result<T, R> {
     outcome.map_err(|refusal| match at > now {
-        true => refusal.said_earlier(at.saturating_since(now)),
+        true => refusal.earlier(at.saturating_since(now)),
         false => refusal,
     })
 }

@@ -66,7 +66,6 @@ impl Granted {
 
     /// Says which word granted it.
     #[inline]
-    #[cfg(feature = "std")]
     pub(crate) const fn of_part(self, part: u32) -> Self {
         Self { part, ..self }
     }
@@ -97,7 +96,6 @@ impl Granted {
 
     /// Which word granted it.
     #[inline]
-    #[cfg(feature = "std")]
     pub(crate) const fn part(&self) -> u32 {
         self.part
     }

@@ -1,16 +1,7 @@
 //! The verbs that reserve and wait.
 
-use core::time::Duration;
-
-use super::Reservation;
-#[cfg(feature = "wide")]
-use crate::adjustable::Adjustable;
-use crate::algorithm::Reserve;
-#[cfg(feature = "wide")]
-use crate::algorithm::Settings;
-use crate::clock::{Clock, Sleeps, Tick};
+use crate::clock::{Sleeps, Tick};
 use crate::gate::ReserveGate;
-use crate::limiter::Limiter;
 use crate::outcome::{Denied, Granted};
 
 /// Takes `n` permits and sleeps until they are there, if that is not after `latest`. Who finds them there pays
@@ -20,7 +11,7 @@ pub(crate) fn acquire<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Gr
 where
     G: ReserveGate<Clock: Sleeps>,
 {
-    match gate.reserve_once_at(n, now) {
+    match gate.reserve_fast_at(n, now) {
         Some(granted) => Ok(granted),
         None => wait(gate, n, now, latest),
     }
@@ -57,20 +48,20 @@ macro_rules! kept {
 
 /// The verbs of a limiter whose permits can be had before they are there.
 macro_rules! waits {
-    ([$($bound:ident)+] [$($parameters:tt)*] $kept:ident $($limiter:tt)+) => {
-        impl<A: $($bound +)+ Sized, C, $($parameters)*> $($limiter)+ {
+    ([$($bound:tt)*] [$($parameters:tt)*] $kept:ident $limiter:ty) => {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $limiter {
             /// [`reserve`](Self::reserve) at this tick.
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they will never be there.
+            /// [`Denied`](crate::Denied) if they will never be there.
             #[inline]
             pub fn reserve_at(
                 &self,
                 n: u64,
-                now: Tick,
-            ) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
-                Reservation::until($crate::wait::blocking::kept!(self $kept), n, Tick::MAX, now)
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::wait::Reservation<$crate::wait::blocking::kept!($kept)>, $crate::outcome::Denied> {
+                $crate::wait::Reservation::until($crate::wait::blocking::kept!(self $kept), n, $crate::clock::Tick::MAX, now)
             }
 
             /// [`reserve_within`](Self::reserve_within) at this tick.
@@ -82,15 +73,15 @@ macro_rules! waits {
             pub fn reserve_within_at(
                 &self,
                 n: u64,
-                max_wait: Duration,
-                now: Tick,
-            ) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
-                Reservation::until($crate::wait::blocking::kept!(self $kept), n, now.saturating_add(max_wait), now)
+                max_wait: core::time::Duration,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::wait::Reservation<$crate::wait::blocking::kept!($kept)>, $crate::outcome::Denied> {
+                $crate::wait::Reservation::until($crate::wait::blocking::kept!(self $kept), n, now.saturating_add(max_wait), now)
             }
         }
 
         #[cfg(feature = "wait")]
-        impl<A: $($bound +)+ Sized, C: Clock, $($parameters)*> $($limiter)+ {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
             /// The same limiter for those who wait in futures: see [`On`](crate::On).
             #[inline]
             pub fn on<T: $crate::clock::Timer>(
@@ -101,13 +92,13 @@ macro_rules! waits {
             }
         }
 
-        impl<A: $($bound +)+ Sized, C: Clock, $($parameters)*> $($limiter)+ {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
             /// Takes `n` permits, now or when they will be there: the reservation says when it is
-            /// [due](Reservation::due). One exchange, whoever waits; due in the order of arrival.
+            /// [due](crate::Reservation::due). One exchange, whoever waits; due in the order of arrival.
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they will never be there, at once.
+            /// [`Denied`](crate::Denied) if they will never be there, at once.
             ///
             /// ```
             /// use std::time::Duration;
@@ -120,7 +111,7 @@ macro_rules! waits {
             /// # }
             /// ```
             #[inline]
-            pub fn reserve(&self, n: u64) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
+            pub fn reserve(&self, n: u64) -> Result<$crate::wait::Reservation<$crate::wait::blocking::kept!($kept)>, $crate::outcome::Denied> {
                 self.reserve_at(n, self.now())
             }
 
@@ -128,7 +119,7 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they are due later: `retry_after` says how much later. [`Denied::Never`] if
+            /// [`Denied`](crate::Denied) if they are due later: `retry_after` says how much later. [`Denied::Never`](crate::Denied::Never) if
             /// `n` is more than is ever due in that time: from a queue permits leave one by one.
             ///
             /// ```
@@ -145,19 +136,19 @@ macro_rules! waits {
             pub fn reserve_within(
                 &self,
                 n: u64,
-                max_wait: Duration,
-            ) -> Result<Reservation<$crate::wait::blocking::kept!($kept)>, Denied> {
+                max_wait: core::time::Duration,
+            ) -> Result<$crate::wait::Reservation<$crate::wait::blocking::kept!($kept)>, $crate::outcome::Denied> {
                 self.reserve_within_at(n, max_wait, self.now())
             }
         }
 
-        impl<A: $($bound +)+ Sized, C: Sleeps, $($parameters)*> $($limiter)+ {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Sleeps, $($parameters)*> $limiter {
             /// Takes one permit, and blocks this thread until it is there. It computes when that is, and
             /// sleeps once: it may wake late, never early. Who waits is served in the order of arrival.
             ///
             /// # Errors
             ///
-            /// [`Denied`] if it will never be there.
+            /// [`Denied`](crate::Denied) if it will never be there.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -169,7 +160,7 @@ macro_rules! waits {
             /// # }
             /// ```
             #[inline]
-            pub fn acquire(&self) -> Result<Granted, Denied> {
+            pub fn acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 self.acquire_n(1)
             }
 
@@ -177,10 +168,10 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they will never be there.
+            /// [`Denied`](crate::Denied) if they will never be there.
             #[inline(always)]
-            pub fn acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-                $crate::wait::acquire(self, n, self.now(), Tick::MAX)
+            pub fn acquire_n(&self, n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                $crate::wait::acquire(self, n, self.now(), $crate::clock::Tick::MAX)
             }
 
             /// The same if that takes no longer than `timeout`; else nothing is taken, and it returns at
@@ -188,7 +179,7 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they will not be there in that time.
+            /// [`Denied`](crate::Denied) if they will not be there in that time.
             ///
             /// ```
             /// use std::time::Duration;
@@ -201,7 +192,7 @@ macro_rules! waits {
             /// # }
             /// ```
             #[inline]
-            pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> Result<Granted, Denied> {
+            pub fn acquire_timeout(&self, n: u64, timeout: core::time::Duration) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 let now = self.now();
                 $crate::wait::acquire(self, n, now, now.saturating_add(timeout))
             }
@@ -209,11 +200,6 @@ macro_rules! waits {
     };
 }
 
-#[cfg(any(feature = "keyed", feature = "map"))]
 pub(crate) use waits;
 
 pub(crate) use kept;
-
-waits!([Reserve] [] borrowed Limiter<A, C>);
-#[cfg(feature = "wide")]
-waits!([Reserve Settings] [] borrowed Adjustable<A, C>);

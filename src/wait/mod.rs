@@ -20,9 +20,7 @@ mod turn;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioTimer;
-pub(crate) use blocking::acquire;
-#[cfg(any(feature = "keyed", feature = "map"))]
-pub(crate) use blocking::waits;
+pub(crate) use blocking::{acquire, waits};
 #[cfg(feature = "tokio")]
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]

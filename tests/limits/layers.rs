@@ -6,14 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 22] = [
+const LEVELS: [(&str, u8); 24] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
     ("algorithm", 1),
     ("outcome", 1),
     ("cell", 1),
-    ("deed", 1),
+    ("op", 1),
+    ("store", 1),
+    ("view", 1),
     ("parameters", 1),
     ("overflow", 0),
     ("limiter", 2),
@@ -23,7 +25,7 @@ const LEVELS: [(&str, u8); 22] = [
     ("window", 2),
     ("wait", 2),
     ("spread", 2),
-    ("gate", 2),
+    ("gate", 1),
     ("counted", 2),
     ("tally", 2),
     ("adjustable", 2),

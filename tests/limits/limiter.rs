@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use tollgate::cell::{Cell, UNSTARTED};
 use tollgate::{
-    AnyAlgorithm, At, Charged, Clock, CoarseClock, ConfigError, Counted, Counts, Denied,
-    FixedWindow, Gcra, Granted, Intervals, LeakyBucket, Lease, Leases, Level, Limiter, ManualClock,
-    NoClock, ParseAlgorithmError, Quota, Rounding, Sharded, ShardedAt, SlidingLog, SlidingWindow,
-    SlottedWindow, SystemClock, Tick, TokenBucket, Upkeep,
+    AnyAlgorithm, Charged, Clock, CoarseClock, ConfigError, Counted, Counts, Denied, FixedWindow,
+    Gcra, Granted, Intervals, LeakyBucket, Lease, Leases, Level, Limiter, ManualClock, NoClock,
+    ParseAlgorithmError, Quota, Rounding, Sharded, ShardedAt, SlidingLog, SlidingWindow,
+    SlottedWindow, SystemClock, Tick, TokenBucket, Upkeep, View, Word,
 };
 
 use crate::deadline::deadline;
@@ -199,7 +199,7 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<Limiter<Gcra, ManualClock>>();
     is_shared::<Limiter<Gcra, &'static CoarseClock>>();
     is_shared::<Limiter<Gcra, NoClock>>();
-    is_shared::<At<'static, TokenBucket>>();
+    is_shared::<View<Word<'static, TokenBucket>>>();
     is_shared::<(TokenBucket, Gcra, Quota, Cell)>();
     is_shared::<(LeakyBucket, FixedWindow, SlidingWindow, Intervals)>();
     is_shared::<(AnyAlgorithm, Level, Rounding, ParseAlgorithmError)>();
@@ -250,10 +250,10 @@ fn what_is_small_stays_small() {
 #[test]
 fn a_limiter_shows_what_it_is() {
     let gate = Limiter::unstarted(BUCKET, NoClock);
-    assert!(format!("{gate:?}").starts_with("Limiter { cell: Cell(unstarted), algorithm: "));
+    assert!(format!("{gate:?}").starts_with("Limiter { place: Cell(unstarted), algorithm: "));
     assert_eq!(format!("{:?}", Cell::new(UNSTARTED)), "Cell(unstarted)");
     gate.at(Tick::ZERO).start();
-    assert!(format!("{gate:?}").starts_with("Limiter { cell: Cell(0), algorithm: "));
+    assert!(format!("{gate:?}").starts_with("Limiter { place: Cell(0), algorithm: "));
     let second = Tick::ZERO.saturating_add(Duration::from_secs(1));
     assert_eq!(format!("{second:?}"), "Tick(1s)");
     let clock = format!("{:?}", ManualClock::at(second));

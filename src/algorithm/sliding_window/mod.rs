@@ -110,7 +110,7 @@ pub enum Rounding {
     #[default]
     Exact,
     /// Rounded down to whole permits, as those do that count in integers. That a share of less than
-    /// a permit counts for nothing is not known to [`is_idle`](crate::At::is_idle) and
+    /// a permit counts for nothing is not known to [`is_idle`](crate::View::is_idle) and
     /// [`reset_after`](crate::Granted::reset_after), which wait until it is gone, nor to
     /// [`level`](crate::Limiter::level), which is not rounded.
     Down,

@@ -40,6 +40,7 @@ pub use lease::{Lease, Lender};
 
 use crate::algorithm::Lend;
 use crate::clock::{Clock, SystemClock, Tick};
+use crate::gate::Gate;
 use crate::limiter::Limiter;
 use crate::outcome::{Denied, Granted};
 use crate::primitive::{AtomicU64, Ordering};
@@ -249,5 +250,30 @@ impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
             .field("lent", &self.lent())
             .field("total", &self.total)
             .finish()
+    }
+}
+
+/// Without a lease.
+impl<A: Lend, C> Gate for Leases<A, C> {
+    type Clock = C;
+
+    #[inline]
+    fn clock(&self) -> &C {
+        self.limiter().clock()
+    }
+
+    #[inline]
+    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.limiter().at(now).try_acquire_n(n)
+    }
+
+    #[inline]
+    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+        self.limiter().at(now).take_up_to(n)
+    }
+
+    #[inline]
+    fn available_at(&self, now: Tick) -> u64 {
+        self.limiter().at(now).available()
     }
 }

@@ -150,7 +150,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
             return Granted::new(0, self.now);
         };
         let (permit, algorithm) = (self.permit(), part.algorithm());
-        part.at(self.now).change(|word| {
+        part.change(self.now, |word| {
             let n = n.min(algorithm.available(word, self.now) / permit.max(1));
             let (next, granted) = algorithm.take_up_to(word, self.now, n * permit);
             let granted = granted.of_permits(n, permit);

@@ -33,6 +33,7 @@ use crate::algorithm::Level;
 use crate::algorithm::Requota;
 use crate::algorithm::Split;
 use crate::clock::{Clock, SystemClock, Tick};
+use crate::gate::{DebtGate, Gate, GiveBackGate};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 use part::Part;
@@ -418,5 +419,57 @@ impl<A: fmt::Debug + Split, C: fmt::Debug> fmt::Debug for Sharded<A, C> {
             .field("algorithm", &self.whole)
             .field("clock", &self.clock)
             .finish()
+    }
+}
+
+impl<A: Split, C> Gate for Sharded<A, C> {
+    type Clock = C;
+
+    #[inline]
+    fn clock(&self) -> &C {
+        self.clock()
+    }
+
+    #[inline]
+    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.at(now).try_acquire_n(n)
+    }
+
+    /// It may read the clock again: see [`Sharded`].
+    #[inline]
+    fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
+    where
+        C: Clock,
+    {
+        self.try_acquire_n(n)
+    }
+
+    #[inline]
+    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+        self.at(now).take_up_to(n)
+    }
+
+    #[inline]
+    fn available_at(&self, now: Tick) -> u64 {
+        self.at(now).available()
+    }
+}
+
+impl<A: Split, C> GiveBackGate for Sharded<A, C> {
+    #[inline]
+    fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
+        self.at(now).undo(granted)
+    }
+
+    #[inline]
+    fn refund_at(&self, n: u64, now: Tick) -> u64 {
+        self.at(now).refund(n)
+    }
+}
+
+impl<A: Split + Debt, C> DebtGate for Sharded<A, C> {
+    #[inline]
+    fn charge_at(&self, n: u64, now: Tick) -> Charged {
+        self.at(now).charge(n)
     }
 }

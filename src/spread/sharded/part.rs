@@ -37,11 +37,13 @@
 //! and grants none.
 
 use crate::algorithm::Split;
-use crate::cell::{Cell, Place};
+use crate::cell::{self, Cell, Place};
 use crate::clock::Tick;
-use crate::limiter::At;
+use crate::op::{Acquire, Change};
 use crate::outcome::Granted;
 use crate::primitive::{AtomicU64, Ordering, mistake};
+use crate::store::Word;
+use crate::view::View;
 
 /// How wide the fields are of those who are inside. More are not let in.
 const WIDTH: u32 = 12;
@@ -123,8 +125,15 @@ impl<A: Split> Part<A> {
 
     /// The verbs that don't lower the word, in fractions of a permit.
     #[inline(always)]
-    pub(super) fn at(&self, now: Tick) -> At<'_, A> {
-        At::new(&self.algorithm, &self.cell, now)
+    pub(super) const fn at(&self, now: Tick) -> View<Word<'_, A>> {
+        Word::new(&self.algorithm, &self.cell).at(now)
+    }
+
+    /// Changes the word by a function that can't refuse.
+    #[inline(always)]
+    pub(super) fn change<T>(&self, now: Tick, change: impl FnMut(u64) -> (u64, T)) -> T {
+        let Ok(answer) = cell::apply(&self.algorithm, &self.cell, now, Change(change));
+        answer
     }
 
     /// The same as [`try_keeping`](Self::try_keeping) in one turn: `None` may mean that it was
@@ -132,7 +141,9 @@ impl<A: Split> Part<A> {
     #[inline(always)]
     pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
         let fractions = n.checked_mul(self.permit)?;
-        let granted = self.at(now).try_once(fractions, self.keep)?;
+        let is_wanted = |granted: &Granted| granted.room() >= self.keep;
+        let op = Acquire { n: fractions };
+        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, is_wanted)?;
         Some(granted.of_permits(n, self.permit))
     }
 
@@ -143,12 +154,12 @@ impl<A: Split> Part<A> {
     /// The word in which there is not enough.
     pub(super) fn try_keeping(&self, now: Tick, n: u64) -> Result<Granted, u64> {
         let fractions = n.saturating_mul(self.permit);
-        let granted = self
-            .at(now)
-            .change(|word| match self.algorithm.step(word, now, fractions) {
+        let granted = self.change(now, |word| {
+            match self.algorithm.step(word, now, fractions) {
                 Ok((next, granted)) if granted.room() >= self.keep => (next, Ok(granted)),
                 _ => (word, Err(word)),
-            });
+            }
+        });
         Ok(granted?.of_permits(n, self.permit))
     }
 
@@ -158,7 +169,7 @@ impl<A: Split> Part<A> {
         // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one
         // knows has exchanged the word before we take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
-        self.at(now).change(|before| {
+        self.change(now, |before| {
             if self.algorithm.available(before, now) < at_least.max(1) {
                 return (before, None);
             }

@@ -13,6 +13,7 @@ use shape::{Shape, is_told};
 
 use crate::algorithm::period_of;
 use crate::clock::{Clock, SystemClock, Tick};
+use crate::gate::Gate;
 use crate::outcome::{Denied, Granted};
 use crate::primitive::AtomicU64;
 use crate::quota::{ConfigError, Quota};
@@ -308,5 +309,29 @@ impl<C: fmt::Debug> fmt::Debug for SlidingLog<C> {
             .field("quota", &self.quota)
             .field("clock", &self.clock)
             .finish_non_exhaustive()
+    }
+}
+
+impl<C> Gate for SlidingLog<C> {
+    type Clock = C;
+
+    #[inline]
+    fn clock(&self) -> &C {
+        self.clock()
+    }
+
+    #[inline]
+    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(n, now)
+    }
+
+    #[inline]
+    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+        self.take_up_to_at(n, now)
+    }
+
+    #[inline]
+    fn available_at(&self, now: Tick) -> u64 {
+        self.available_at(now)
     }
 }

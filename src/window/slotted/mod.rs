@@ -14,6 +14,7 @@ use roll::View;
 use shape::Shape;
 
 use crate::clock::{Clock, SystemClock, Tick};
+use crate::gate::{DebtGate, Gate, GiveBackGate};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::primitive::AtomicU64;
 use crate::quota::{ConfigError, Quota};
@@ -394,5 +395,48 @@ impl<C: fmt::Debug> fmt::Debug for SlottedWindow<C> {
             .field("counted", &self.shape.count(self.load()))
             .field("clock", &self.clock)
             .finish()
+    }
+}
+
+impl<C> Gate for SlottedWindow<C> {
+    type Clock = C;
+
+    #[inline]
+    fn clock(&self) -> &C {
+        self.clock()
+    }
+
+    #[inline]
+    fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(n, now)
+    }
+
+    #[inline]
+    fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+        self.take_up_to_at(n, now)
+    }
+
+    #[inline]
+    fn available_at(&self, now: Tick) -> u64 {
+        self.available_at(now)
+    }
+}
+
+impl<C> GiveBackGate for SlottedWindow<C> {
+    #[inline]
+    fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
+        self.undo_at(granted, now)
+    }
+
+    #[inline]
+    fn refund_at(&self, n: u64, now: Tick) -> u64 {
+        self.refund_at(n, now)
+    }
+}
+
+impl<C> DebtGate for SlottedWindow<C> {
+    #[inline]
+    fn charge_at(&self, n: u64, now: Tick) -> Charged {
+        self.charge_at(n, now)
     }
 }

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tollgate::keyed::{Key, KeyAt};
+use tollgate::View;
+use tollgate::keyed::Key;
 use tollgate::{
     Algorithm, AnyAlgorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Keep,
     Level, ManualClock, Quota, Requota, Tick,
@@ -85,7 +86,7 @@ macro_rules! say {
 pub(crate) use say;
 
 /// Asks a table's key at this tick.
-pub(crate) fn ask_at<C>(view: &KeyAt<'_, AnyAlgorithm, C>, verb: Verb) -> Said {
+pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Said {
     match verb {
         Verb::IsIdle => Said::Yes(view.is_idle()),
         Verb::Ban(until) => {

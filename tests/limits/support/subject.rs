@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use tollgate::{
-    Algorithm, At, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Limiter,
-    ManualClock, Tick,
+    Algorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Limiter,
+    ManualClock, Tick, View, Word,
 };
 
 /// What the algorithms of these tests can do: everything.
@@ -70,7 +70,7 @@ impl<A: Every> Subject for Limiter<A, ManualClock> {
     }
 
     fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
-        let view: At<'_, A> = self.at(now);
+        let view: View<Word<'_, A>> = self.at(now);
         match (door, n) {
             (0, 1) => self.try_acquire(),
             (0, _) => self.try_acquire_n(n),

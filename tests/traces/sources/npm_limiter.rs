@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use tollgate::cell::{Cell, UNSTARTED};
-use tollgate::{At, Quota, Requota, Tick, TokenBucket};
+use tollgate::{Quota, Requota, Tick, TokenBucket, Word};
 use tollgate_replay::{
     Class, Comparison, Header, Malformed, Op, Replay, before, check_forecast, in_nanos,
 };
@@ -24,7 +24,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     let algorithm = algorithm.map_err(|error| Malformed(format!("can't be built: {error}")))?;
     let cell = Cell::new(UNSTARTED);
     let filled = Tick::from_nanos(t0.saturating_mul(MICROSECOND));
-    At::new(&algorithm, &cell, filled).start();
+    Word::new(&algorithm, &cell).at(filled).start();
     Ok(Box::new(NpmTrace {
         algorithm,
         cell,
@@ -52,8 +52,10 @@ impl Replay for NpmTrace {
         if n <= size {
             self.filled = now;
         }
-        let level = At::new(&self.algorithm, &self.cell, self.filled).level();
-        let view = At::new(&self.algorithm, &self.cell, now);
+        let level = Word::new(&self.algorithm, &self.cell)
+            .at(self.filled)
+            .level();
+        let view = Word::new(&self.algorithm, &self.cell).at(now);
         let foretold = view.time_until(n);
         let decision = view.try_acquire_n(n);
         check_forecast(n, foretold, decision);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tollgate::cell::{Cell, Place};
-use tollgate::{At, ConfigError, Denied, Gauge, Granted, Quota, Requota, Tick, TokenBucket};
+use tollgate::{
+    ConfigError, Denied, Gauge, Granted, Quota, Requota, Tick, TokenBucket, View, Word,
+};
 use tollgate_replay::TIE;
 
 /// A word, and what is reserved in it.
@@ -62,8 +64,8 @@ impl Bucket {
         self.is_between = (self.tokens(t) - tokens).abs() > self.near();
     }
 
-    fn at(&self, t: Tick) -> At<'_, TokenBucket> {
-        At::new(&self.algorithm, &self.cell, t)
+    fn at(&self, t: Tick) -> View<Word<'_, TokenBucket>> {
+        Word::new(&self.algorithm, &self.cell).at(t)
     }
 
     pub(super) fn word(&self) -> u64 {
@@ -112,7 +114,7 @@ impl Bucket {
     /// Takes `n` permits that are there now.
     pub(super) fn allow(&self, t: Tick, n: u64) -> Decided {
         let copy = Cell::new(self.word());
-        let now = At::new(&self.algorithm, &copy, t).reserve_until(n, t);
+        let now = Word::new(&self.algorithm, &copy).at(t).reserve_until(n, t);
         let decided = self.decided(t, n, t, |view| view.try_acquire_n(n));
         assert_eq!(
             now, decided.decision,
@@ -133,7 +135,7 @@ impl Bucket {
         t: Tick,
         n: u64,
         latest: Tick,
-        ask: impl Fn(&At<'_, TokenBucket>) -> Result<Granted, Denied>,
+        ask: impl Fn(&View<Word<'_, TokenBucket>>) -> Result<Granted, Denied>,
     ) -> Decided {
         let view = self.at(t);
         let (before, whole, wait) = (self.tokens(t), view.available(), view.time_until(n));

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tollgate::cell::{Cell, Place, UNSTARTED};
 use tollgate::{
-    Algorithm, AnyAlgorithm, At, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Rebase, Requota,
-    Tick,
+    Algorithm, AnyAlgorithm, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Rebase, Requota,
+    Tick, View, Word,
 };
 
 use crate::support::reference::FIFTY_YEARS;
@@ -33,9 +33,9 @@ impl Case<'_> {
 
     /// What a verb answers, and the word that it makes.
     #[track_caller]
-    fn verb<T>(&self, verb: impl FnOnce(&At<'_, AnyAlgorithm>) -> T) -> (T, u64) {
+    fn verb<T>(&self, verb: impl FnOnce(&View<Word<'_, AnyAlgorithm>>) -> T) -> (T, u64) {
         let cell = Cell::new(self.word);
-        let answer = verb(&At::new(self.algorithm, &cell, self.now));
+        let answer = verb(&Word::new(self.algorithm, &cell).at(self.now));
         let next = cell.load();
         let there = self.algorithm.available(next, self.now);
         self.check(next != UNSTARTED && there <= self.limit(), (next, there));
@@ -44,7 +44,7 @@ impl Case<'_> {
 
     /// What a verb answers that writes nothing.
     #[track_caller]
-    fn look<T>(&self, verb: impl FnOnce(&At<'_, AnyAlgorithm>) -> T) -> T {
+    fn look<T>(&self, verb: impl FnOnce(&View<Word<'_, AnyAlgorithm>>) -> T) -> T {
         let (answer, next) = self.verb(verb);
         self.check(next == self.word, next);
         answer
@@ -154,7 +154,7 @@ impl Case<'_> {
     }
 
     pub(super) fn give_back(&self, mark: u64) {
-        let back = |verb: &dyn Fn(&At<'_, AnyAlgorithm>) -> u64| {
+        let back = |verb: &dyn Fn(&View<Word<'_, AnyAlgorithm>>) -> u64| {
             let (back, next) = self.verb(verb);
             self.check(back > 0 || next == self.word, next);
             let falls = next < self.word;

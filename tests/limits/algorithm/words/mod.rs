@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tollgate::cell::{Cell, Place, UNSTARTED};
 use tollgate::{
-    Algorithm, AnyAlgorithm, At, Debt, Denied, Forecast, Gauge, Gcra, GiveBack, Granted,
-    LeakyBucket, Requota, Tick, TokenBucket,
+    Algorithm, AnyAlgorithm, Debt, Denied, Forecast, Gauge, Gcra, GiveBack, Granted, LeakyBucket,
+    Requota, Tick, TokenBucket, Word,
 };
 
 use self::case::Case;
@@ -120,7 +120,7 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
             );
             // The first verb starts a limiter, with what its quota says.
             let cell = Cell::new(UNSTARTED);
-            let there = At::new(&algorithm, &cell, now).available();
+            let there = Word::new(&algorithm, &cell).at(now).available();
             assert_eq!(cell.load(), algorithm.initial_word(now).min(UNSTARTED - 1));
             assert!(there <= quota.initial_permits() && there + 1 >= quota.initial_permits());
         }

@@ -1,0 +1,89 @@
+//! A limit that several processes share: its word lives in a mapped file.
+//!
+//! ```text
+//! cargo run --example mapped_file & cargo run --example mapped_file
+//! ```
+//!
+//! Each run takes up to ten permits. All runs together get 30 at once and 12 a minute, and a run that
+//! is killed keeps nothing but the permits that it was granted. Delete the file to start afresh.
+//!
+//! A [`Place`] is all that a limiter needs from its memory. With one it has all verbs: those on its
+//! clock, reservations, waiting, and the traits.
+
+#![allow(
+    clippy::disallowed_types,
+    reason = "memory of its own, which no model runs on"
+)]
+
+use std::error::Error;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use memmap2::MmapRaw;
+use tollgate::cell::Place;
+use tollgate::{Clock, Limiter, Quota, Tick, TokenBucket};
+
+/// The first eight bytes of a file. In a new file they are zeros, which is a full bucket.
+struct MappedWord(MmapRaw);
+
+impl MappedWord {
+    fn open(path: &Path) -> std::io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false);
+        let file = file.open(path)?;
+        file.set_len(size_of::<u64>() as u64)?;
+        MmapRaw::map_raw(&file).map(Self)
+    }
+
+    #[allow(unsafe_code, reason = "memory that other processes write")]
+    fn word(&self) -> &AtomicU64 {
+        // SAFETY: The mapping begins at a page, so it is aligned; it has eight bytes and lives as
+        // long as `self`; and all who use this file access them by atomic operations alone.
+        unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast()) }
+    }
+}
+
+/// Relaxed, since the word publishes no other memory.
+impl Place for MappedWord {
+    fn load(&self) -> u64 {
+        self.word().load(Ordering::Relaxed)
+    }
+
+    fn exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        let order = Ordering::Relaxed;
+        let exchanged = self.word().compare_exchange_weak(word, next, order, order);
+        exchanged.map(drop)
+    }
+
+    fn replace(&self, next: u64) -> u64 {
+        self.word().swap(next, Ordering::Relaxed)
+    }
+}
+
+/// A clock that all processes agree on: the time of day, counted from 2026-01-01.
+struct TimeOfDay;
+
+impl Clock for TimeOfDay {
+    fn now(&self) -> Tick {
+        let origin = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+        let since = SystemTime::now().duration_since(origin).unwrap_or_default();
+        Tick::ZERO.saturating_add(since)
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::temp_dir().join("tollgate-mapped-file-example");
+    let bucket = TokenBucket::new(Quota::per_minute(12).burst(30))?;
+    let limiter = Limiter::in_place(bucket, TimeOfDay, MappedWord::open(&path)?);
+
+    let granted = (0..10).filter(|_| limiter.try_acquire().is_ok()).count();
+    println!("{granted} of 10 requests, {} left", limiter.available());
+    match limiter.reserve_within(1, Duration::ZERO) {
+        Ok(reservation) => println!("one more is kept: {}", reservation.is_due()),
+        Err(denied) => println!("{denied}"),
+    }
+    println!("the word is in {}", path.display());
+    Ok(())
+}
