@@ -32,6 +32,7 @@ impl Current {
         }
     }
 
+    #[cfg(any(feature = "map", feature = "wide"))]
     #[inline(always)]
     pub(crate) const fn of_source(word: u64, now: Tick, source: u32) -> Self {
         Self {
