@@ -18,16 +18,16 @@ const NOW: Tick = Tick::from_nanos(123_456_789);
 /// rounded.
 fn each(n: u64) -> Vec<AnyAlgorithm> {
     let texts = [
-        "token-bucket N/Nus",
-        "fixed-window N/Nus",
-        "fixed-window N/Nus first-hit",
-        "sliding-window N/Nus",
-        "gcra N/Nus",
-        "leaky-meter N/Nus",
-        "leaky-queue N/Nus free 3",
-        "sliding-window N/Nus rounding down",
-        "intervals N/Nus",
-        "intervals N/Nus greedy",
+        "token-bucket N/Nms",
+        "fixed-window N/Nms",
+        "fixed-window N/Nms first-hit",
+        "sliding-window N/Nms",
+        "gcra N/Nms",
+        "leaky-meter N/Nms",
+        "leaky-queue N/Nms free 3",
+        "sliding-window N/Nms rounding down",
+        "intervals N/Nms",
+        "intervals N/Nms greedy",
     ];
     // Miri is slow, and the others have no code of their own.
     let texts = if cfg!(miri) { &texts[..3] } else { &texts[..] };
