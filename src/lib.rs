@@ -128,7 +128,7 @@ pub use keyed::{Key, KeyHasher, Keyed, KeyedStats, PlanOf, RestoreError, Restore
 #[cfg(feature = "map")]
 pub use keyed_map::{KeyedMap, MapKey, MapStats, PinnedMap, Tracked};
 pub use limiter::Limiter;
-pub use outcome::{Charged, Denied, Granted};
+pub use outcome::{Charged, Denied, GrantInfo, Granted};
 #[cfg(any(feature = "keyed", feature = "map"))]
 pub use overflow::Overflow;
 pub use quota::{ConfigError, ParseQuotaError, Quota};

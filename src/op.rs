@@ -268,7 +268,7 @@ impl<A: Debt> Op<A> for Charge {
 }
 
 /// Gives a grant back, as far as possible.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Undo {
     pub(crate) granted: Granted,
 }
@@ -307,7 +307,7 @@ impl<A: GiveBack> Op<A> for Refund {
 }
 
 /// Gives back as much of the last `n` permits of a reservation as possible.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Cancel {
     pub(crate) granted: Granted,
     pub(crate) n: u64,
@@ -325,7 +325,7 @@ impl<A: Reserve> Op<A> for Cancel {
     ) -> Result<(u64, (Granted, u64)), Infallible> {
         if !current.takes_back(&self.granted) {
             let kept = self.granted.n().saturating_sub(self.n);
-            return Ok((current.word, (self.granted.with_n(kept), 0)));
+            return Ok((current.word, (self.granted.again().with_n(kept), 0)));
         }
         let Current { word, now, .. } = current;
         let (next, kept, back) = algorithm.cancel(word, now, &self.granted, self.n);

@@ -359,7 +359,7 @@ fn nothing_by_a_table_of_keys() {
         let gate = gate
             .with_hasher(Seeded::new([1, 2]))
             .with_overflow(overflow);
-        let mut outcomes = [Err(Denied::busy(1)); 40];
+        let mut outcomes = [const { Err(Denied::busy(1)) }; 40];
         for changed in [false, true] {
             if changed {
                 let set = gate.set_quota(Quota::per_hour(6), Keep::AsIs);

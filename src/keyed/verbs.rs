@@ -163,7 +163,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
     /// let keys = ["alice", "bob", "alice"];
-    /// let mut outcomes = [Err(Denied::busy(1)); 3];
+    /// let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
     /// gate.check_many(&keys, &mut outcomes)?;
     /// assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, true, false]);
     /// # Ok(())

@@ -21,13 +21,41 @@ use crate::clock::Tick;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// # Spent once
+///
+/// A grant can't be copied, and [`undo`](crate::Limiter::undo) consumes it, so its permits come back
+/// once. What it says is a value of its own, which can be kept: [`info`](Self::info).
+///
+/// ```compile_fail,E0382
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+/// let granted = gate.try_acquire_n(3)?;
+/// gate.undo(granted);
+/// gate.undo(granted); // error: use of moved value
+/// # Ok(())
+/// # }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+/// let copy = gate.try_acquire_n(3)?.clone(); // error: no method named `clone`
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It does not know its limiter: undo it on the one that made it. A
+/// `Reservation` holds its limiter, so it can't be given to another one.
+#[derive(PartialEq, Eq, Hash)]
+// Models run every order of their verbs with the same grant.
+#[cfg_attr(any(tollgate_loom, tollgate_shuttle), derive(Clone, Copy))]
 pub struct Granted {
     n: u64,
     at: Tick,
     mark: u64,
     /// What is left, in the algorithm's own unit, and how much of that a permit is: the division
-    /// waits until somebody asks.
+    /// waits until it is asked for.
     room: u64,
     unit: NonZeroU64,
     /// When the limiter is as good as new, and when the caller may go, on a scale of `speed / 2^60`
@@ -37,6 +65,33 @@ pub struct Granted {
     speed: NonZeroU64,
     /// Which word granted it, of a limiter that has several.
     part: u32,
+}
+
+/// What a [`Granted`] says: a copy that can be kept and gives nothing back.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+/// let granted = gate.try_acquire_n(3)?;
+/// let info = granted.info();
+/// assert_eq!(gate.undo(granted), 3);
+/// assert_eq!((info.n(), info.remaining()), (3, 2));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GrantInfo {
+    n: u64,
+    at: Tick,
+    /// What is left, in the algorithm's own unit, and how much of that a permit is: the division
+    /// waits until it is asked for.
+    room: u64,
+    unit: NonZeroU64,
+    /// When the limiter is as good as new, and when the caller may go, on a scale of `speed / 2^60`
+    /// units a nanosecond.
+    reset: u64,
+    ready: u64,
+    speed: NonZeroU64,
 }
 
 /// Permits of several words.
@@ -62,6 +117,12 @@ impl Granted {
             speed: NANOSECONDS,
             part: 0,
         }
+    }
+
+    /// A copy, for code that gives out one of the two.
+    #[inline]
+    pub(crate) const fn again(&self) -> Self {
+        Self { ..*self }
     }
 
     /// Says which word granted it.
@@ -104,11 +165,12 @@ impl Granted {
     /// it.
     #[cfg(feature = "std")]
     pub(crate) fn and(self, other: Self) -> Self {
-        let tick = |grant: &Self, units| grant.tick_of(units);
-        let room = self.remaining().saturating_add(other.remaining());
-        let reset = tick(&self, self.reset).max(tick(&other, other.reset));
-        let ready = tick(&self, self.ready).max(tick(&other, other.ready));
-        Self::new(self.n.saturating_add(other.n), self.at.max(other.at))
+        let (one, other) = (self.info(), other.info());
+        let tick = |grant: &GrantInfo, units| grant.tick_of(units);
+        let room = one.remaining().saturating_add(other.remaining());
+        let reset = tick(&one, one.reset).max(tick(&other, other.reset));
+        let ready = tick(&one, one.ready).max(tick(&other, other.ready));
+        Self::new(one.n.saturating_add(other.n), one.at.max(other.at))
             .with_room(room, NonZeroU64::MIN)
             .with_reset_at(reset)
             .with_ready_at(ready)
@@ -126,7 +188,7 @@ impl Granted {
     pub const fn with_reset_at(self, tick: Tick) -> Self {
         Self {
             reset: tick.as_nanos(),
-            ready: self.tick_of(self.ready).as_nanos(),
+            ready: self.info().tick_of(self.ready).as_nanos(),
             speed: NANOSECONDS,
             ..self
         }
@@ -136,7 +198,7 @@ impl Granted {
     #[inline]
     pub const fn with_ready_at(self, tick: Tick) -> Self {
         Self {
-            reset: self.tick_of(self.reset).as_nanos(),
+            reset: self.info().tick_of(self.reset).as_nanos(),
             ready: tick.as_nanos(),
             speed: NANOSECONDS,
             ..self
@@ -168,9 +230,66 @@ impl Granted {
         Self { mark, ..self }
     }
 
-    /// How many permits were taken.
+    /// The mark that the algorithm left: see [`with_mark`](Self::with_mark).
     #[inline]
-    pub const fn n(&self) -> u64 {
+    pub const fn mark(&self) -> u64 {
+        self.mark
+    }
+
+    /// What it says, to be kept.
+    #[inline]
+    pub const fn info(&self) -> GrantInfo {
+        GrantInfo {
+            n: self.n,
+            at: self.at,
+            room: self.room,
+            unit: self.unit,
+            reset: self.reset,
+            ready: self.ready,
+            speed: self.speed,
+        }
+    }
+
+    /// Whether the caller may go at once, unless that takes looking up.
+    #[inline(always)]
+    pub(crate) const fn is_ready(&self) -> bool {
+        self.ready == 0
+    }
+
+    /// The same grant when its permits are there, or were: it counts then, and there is nothing to
+    /// wait for.
+    #[inline]
+    pub const fn when_due(self) -> Self {
+        Self {
+            at: self.due(),
+            ready: 0,
+            ..self
+        }
+    }
+}
+
+/// The readers, of a grant and of what it says.
+macro_rules! readers {
+    ($($(#[$meta:meta])* fn $reader:ident($self:ident) -> $type:ty $body:block)*) => {
+        impl GrantInfo {$(
+            $(#[$meta])*
+            #[inline]
+            pub const fn $reader(&$self) -> $type $body
+        )*}
+
+        impl Granted {$(
+            $(#[$meta])*
+            #[inline]
+            pub const fn $reader(&self) -> $type {
+                self.info().$reader()
+            }
+        )*}
+    };
+}
+
+readers! {
+    /// How many permits were taken.
+    fn n(self) -> u64 {
         self.n
     }
 
@@ -178,20 +297,17 @@ impl Granted {
     /// has seen a later one and its algorithm counts by it. (Where a period begins with the first
     /// permit, its beginning is rounded up to a quantum, and who comes within that is counted at
     /// the beginning.)
-    #[inline]
-    pub const fn at(&self) -> Tick {
+    fn at(self) -> Tick {
         self.at
     }
 
     /// How many more there were at that tick.
-    #[inline]
-    pub const fn remaining(&self) -> u64 {
+    fn remaining(self) -> u64 {
         self.room / self.unit.get()
     }
 
     /// How long after that tick the limiter is as good as new, if nobody takes more.
-    #[inline]
-    pub const fn reset_after(&self) -> Duration {
+    fn reset_after(self) -> Duration {
         self.tick_of(self.reset).saturating_since(self.at)
     }
 
@@ -213,21 +329,13 @@ impl Granted {
     /// # Ok(())
     /// # }
     /// ```
-    #[inline]
-    pub const fn delay(&self) -> Duration {
+    fn delay(self) -> Duration {
         self.tick_of(self.ready).saturating_since(self.at)
-    }
-
-    /// Whether the caller may go at once, unless that takes looking up.
-    #[inline(always)]
-    pub(crate) const fn is_ready(&self) -> bool {
-        self.ready == 0
     }
 
     /// When the caller may go: [`delay`](Self::delay) after the tick at which the permits were
     /// counted.
-    #[inline]
-    pub const fn due(&self) -> Tick {
+    fn due(self) -> Tick {
         let ready = self.tick_of(self.ready);
         if ready.as_nanos() > self.at.as_nanos() {
             ready
@@ -235,18 +343,9 @@ impl Granted {
             self.at
         }
     }
+}
 
-    /// The same grant when its permits are there, or were: it counts then, and there is nothing to
-    /// wait for.
-    #[inline]
-    pub const fn when_due(self) -> Self {
-        Self {
-            at: self.due(),
-            ready: 0,
-            ..self
-        }
-    }
-
+impl GrantInfo {
     /// The first tick at which the clock has made so many units.
     #[inline]
     const fn tick_of(&self, units: u64) -> Tick {
@@ -254,17 +353,23 @@ impl Granted {
         // The speed is at least 2^60, so the tick fits.
         Tick::from_nanos(tick as u64)
     }
-
-    /// The mark that the algorithm left: see [`with_mark`](Self::with_mark).
-    #[inline]
-    pub const fn mark(&self) -> u64 {
-        self.mark
-    }
 }
 
 impl fmt::Debug for Granted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Granted")
+        self.info().written("Granted", f)
+    }
+}
+
+impl fmt::Debug for GrantInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.written("GrantInfo", f)
+    }
+}
+
+impl GrantInfo {
+    fn written(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
             .field("n", &self.n)
             .field("at", &self.at)
             .field("remaining", &self.remaining())

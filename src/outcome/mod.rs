@@ -6,6 +6,6 @@ mod granted;
 
 pub use charged::Charged;
 pub use denied::Denied;
-pub use granted::Granted;
 #[cfg(feature = "std")]
 pub(crate) use granted::SEVERAL;
+pub use granted::{GrantInfo, Granted};

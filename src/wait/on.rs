@@ -94,7 +94,7 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
             on: self,
             n,
             timeout,
-            ended: None,
+            has_ended: false,
             turn: Turn::new(),
         }
     }
@@ -113,7 +113,8 @@ impl<G: ReserveGate<Clock: Clock>, T> On<G, T> {
 }
 
 pin_project! {
-    /// Waits for permits. Dropped while it waits, it gives back what can be given back.
+    /// Waits for permits. Dropped while it waits, it gives back what can be given back. It gives its
+    /// answer once: polled again, it is never ready.
     #[must_use = "futures do nothing unless they are polled"]
     pub struct Acquire<'o, G, T>
     where
@@ -124,8 +125,7 @@ pin_project! {
         on: &'o On<G, T>,
         n: u64,
         timeout: Duration,
-        // What it ended with, if it has.
-        ended: Option<Result<Granted, Denied>>,
+        has_ended: bool,
         #[pin]
         turn: Turn<T::Sleep>,
     }
@@ -148,15 +148,13 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> Future for Acquire<'_, G, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if let Some(ended) = *this.ended {
-            return Poll::Ready(ended);
+        if *this.has_ended {
+            return Poll::Pending;
         }
         let polled = this
             .turn
             .poll_permits(this.on, *this.n, *this.timeout, context);
-        if let Poll::Ready(ended) = polled {
-            *this.ended = Some(ended);
-        }
+        *this.has_ended = polled.is_ready();
         polled
     }
 }

@@ -58,7 +58,7 @@ pub struct Cancelled {
 }
 
 /// What became of a reservation whose cost is known now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settled {
     /// What was kept, of what was reserved. If it was the last in line, it may be due sooner now.
@@ -88,7 +88,7 @@ impl<G> Reservation<G> {
     }
 
     /// Keeps the permits: the grant, which says when it is [due](Granted::due).
-    pub const fn granted(&self) -> Granted {
+    pub fn into_granted(self) -> Granted {
         self.granted
     }
 }
@@ -110,12 +110,13 @@ impl<G: ReserveGate> Reservation<G> {
 
     /// [`settle`](Self::settle) at this tick.
     pub fn settle_at(self, actual: u64, now: Tick) -> Settled {
-        let over = self.n().saturating_sub(actual);
+        let n = self.n();
+        let over = n.saturating_sub(actual);
         let (granted, came_back) = match over {
             0 => (self.granted, 0),
             over => self.gate.cancel_at(self.granted, over, now),
         };
-        let charged = match actual.saturating_sub(self.n()) {
+        let charged = match actual.saturating_sub(n) {
             0 => 0,
             more => self.gate.charge_at(more, now).n(),
         };

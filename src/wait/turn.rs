@@ -20,7 +20,7 @@ pin_project! {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Taken {
     granted: Granted,
     wakes: Tick,
@@ -55,14 +55,14 @@ impl<S: Future<Output = ()>> Turn<S> {
         let mut this = self.project();
         let mut was_early = false;
         loop {
-            match (*this.taken, this.sleep.as_mut().as_pin_mut()) {
-                (Some(Taken { granted, wakes }), Some(sleep)) => {
+            let wakes = this.taken.as_ref().map(|taken| taken.wakes);
+            match (wakes, this.sleep.as_mut().as_pin_mut()) {
+                (Some(wakes), Some(sleep)) => {
                     ready!(sleep.poll(context));
                     let now = on.gate.clock().now();
-                    if now >= wakes {
-                        *this.taken = None;
+                    if let Some(taken) = this.taken.take_if(|_| now >= wakes) {
                         this.sleep.set(None);
-                        return Poll::Ready(Ok(granted.when_due()));
+                        return Poll::Ready(Ok(taken.granted.when_due()));
                     }
                     // Woken early, or by a clock of another speed.
                     let left = wakes.saturating_since(now);
@@ -126,8 +126,8 @@ impl<S: Future<Output = ()>> Turn<S> {
         let mut this = self.project();
         this.sleep.set(None);
         if let Some(Taken { granted, .. }) = this.taken.take() {
-            let now = on.gate.clock().now();
-            _ = on.gate.cancel_at(granted, granted.n(), now);
+            let (n, now) = (granted.n(), on.gate.clock().now());
+            _ = on.gate.cancel_at(granted, n, now);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::spread::read;
 use crate::support::random::Random;
 
 /// What is counted of an answer.
-fn of(outcome: Result<Granted, Denied>) -> Counts {
+fn of(outcome: Result<&Granted, &Denied>) -> Counts {
     let mut counts = Counts::default();
     match outcome {
         Ok(granted) => {
@@ -47,10 +47,10 @@ fn each_verb_counts_what_it_answers() {
         let mut this = Counts::default();
         match random.below(12) {
             0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
-            1 => this = of(gate.try_acquire()),
-            2 => this = of(gate.try_acquire_at(now)),
-            3 => this = of(Gate::try_acquire_n_at(&gate, n, now)),
-            4 => this = of(Ok(gate.take_up_to(n))),
+            1 => this = of(gate.try_acquire().as_ref()),
+            2 => this = of(gate.try_acquire_at(now).as_ref()),
+            3 => this = of(Gate::try_acquire_n_at(&gate, n, now).as_ref()),
+            4 => this = of(Ok(&gate.take_up_to(n))),
             5 => this.returned = gate.refund(n),
             6 => this.returned = granted.take().map_or(0, |granted| gate.undo(granted)),
             7 => this.charged = gate.charge(n).n(),
@@ -58,8 +58,8 @@ fn each_verb_counts_what_it_answers() {
             9 => this.charged = gate.charge_at(n, now).n(),
             _ => {
                 let outcome = gate.try_acquire_n(n);
+                this = of(outcome.as_ref());
                 granted = outcome.ok().or(granted);
-                this = of(outcome);
             }
         }
         right = and(right, this);
@@ -143,7 +143,7 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                                 denied.is_none_or(|denied| denied.retry_after().is_some()),
                                 "{place}: {outcome:?}"
                             );
-                            of(outcome)
+                            of(outcome.as_ref())
                         });
                         each.reduce(Counts::default, and)
                     });

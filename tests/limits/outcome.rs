@@ -43,20 +43,23 @@ fn a_denial_says_what_would_help() {
 fn what_is_added_to_a_grant_leaves_the_rest_of_it() {
     let queue = LeakyBucket::queue(Quota::per_second(13).burst(40)).expect("a queue");
     let gate = Limiter::unstarted(queue, NoClock);
-    let granted = gate
-        .try_acquire_n_at(9, Tick::from_nanos(12_345))
-        .expect("fresh");
+    let fresh = || {
+        gate.reset();
+        gate.try_acquire_n_at(9, Tick::from_nanos(12_345))
+            .expect("fresh")
+    };
+    let granted = fresh();
     let (reset, delay) = (granted.reset_after(), granted.delay());
     assert!(delay > Duration::ZERO && reset > delay);
     let later = granted.at().saturating_add(Duration::from_secs(3));
-    let ready = granted.with_ready_at(later);
+    let ready = fresh().with_ready_at(later);
     assert_eq!((ready.reset_after(), ready.due()), (reset, later));
-    let other = granted.with_reset_at(later);
+    let other = fresh().with_reset_at(later);
     assert_eq!(
         (other.reset_after(), other.delay()),
         (Duration::from_secs(3), delay)
     );
-    let due = granted.when_due();
+    let due = fresh().when_due();
     assert_eq!((due.at(), due.delay()), (granted.due(), Duration::ZERO));
     assert_eq!(due.reset_after(), reset - delay);
 }

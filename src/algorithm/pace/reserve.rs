@@ -126,7 +126,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let made = self.made(now);
         let base = made + self.round;
         let n = n.min(granted.n());
-        let kept = granted.with_n(granted.n() - n);
+        let kept = granted.again().with_n(granted.n() - n);
         let is_last = word == granted.mark();
         let someone_waits = word > made.saturating_add(at_once);
         // A reset, or who gave back although it waits, has lowered the word: its places are others' by now.

@@ -189,14 +189,15 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         };
         match own {
             Some(part) => {
-                let fractions = granted.with_n(granted.n().saturating_mul(self.permit()));
+                let n = granted.n().saturating_mul(self.permit());
+                let fractions = granted.with_n(n);
                 let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fractions);
                 let back = part.give_back(undo);
                 if back == fractions.n() {
                     return back.div_ceil(self.permit());
                 }
                 // Of a part to which other permits came back meanwhile, the other parts take some.
-                let (_, all) = undo(part.algorithm(), granted.mark());
+                let (_, all) = undo(part.algorithm(), fractions.mark());
                 let others = self.give_back_to_all(all.saturating_sub(back));
                 back.saturating_add(others).div_ceil(self.permit())
             }

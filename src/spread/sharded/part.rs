@@ -76,10 +76,8 @@ pub(super) struct Part<A> {
     backs: AtomicU64,
 }
 
-/// What a request took from a part, before it has all it asked for.
-#[derive(Clone, Copy)]
+/// How to put back what a request took from a part, before it has all it asked for.
 pub(super) struct Taken {
-    pub(super) granted: Granted,
     before: u64,
     after: u64,
     changes: u64,
@@ -165,7 +163,7 @@ impl<A: Split> Part<A> {
 
     /// Takes up to `n` fractions in a way that can be put back. `None` if the part has fewer than
     /// `at_least`, or none.
-    pub(super) fn take(&self, now: Tick, at_least: u64, n: u64) -> Option<Taken> {
+    pub(super) fn take(&self, now: Tick, at_least: u64, n: u64) -> Option<(Granted, Taken)> {
         // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one
         // knows has exchanged the word before we take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
@@ -175,12 +173,11 @@ impl<A: Split> Part<A> {
             }
             let (after, granted) = self.algorithm.take_up_to(before, now, n);
             let taken = Taken {
-                granted,
                 before,
                 after,
                 changes,
             };
-            (after, Some(taken))
+            (after, Some((granted, taken)))
         })
     }
 

@@ -336,20 +336,24 @@ impl<A: Split> ShardedAt<'_, A> {
                 0 => None,
                 n => part.take(self.now, at_least, n),
             };
-            let Some(taken) = taken else {
+            let Some((granted, taken)) = taken else {
                 if n > 0 && so_far.is_none() {
                     return Taking::Lost;
                 }
                 continue;
             };
-            let granted = taken.granted.of_part(number as u32);
+            let granted = granted.of_part(number as u32);
+            let n = granted.n();
             let taking = match so_far {
                 Some(so_far) if so_far.at() != granted.at() => {
                     Taking::From(so_far.at().max(granted.at()))
                 }
                 so_far => {
-                    let sum = so_far.map_or(granted, |so_far| so_far.and(granted));
-                    match missing.saturating_sub(granted.n()) {
+                    let sum = match so_far {
+                        Some(so_far) => so_far.and(granted),
+                        None => granted,
+                    };
+                    match missing.saturating_sub(n) {
                         0 => Taking::Done(sum),
                         missing => self.gather_from(turn, plan, missing, Some(sum)),
                     }

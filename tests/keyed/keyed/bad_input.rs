@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use tollgate::{
-    ConfigError, Denied, Keep, Keyed, ManualClock, Overflow, Quota, Requota, Tick, TokenBucket,
+    ConfigError, Denied, Granted, Keep, Keyed, ManualClock, Overflow, Quota, Requota, Tick,
+    TokenBucket,
 };
 
 use crate::support::{bucket, every, tick};
@@ -54,17 +55,21 @@ fn a_plan_that_there_is_not_grants_nothing() {
         let granted = gate.try_acquire("key").expect("it is fresh");
         for plan in [2, 7, 8, 9, 63, 255, 256, 257, 512, usize::MAX] {
             let of_plan = gate.plan(plan);
-            let mut outcomes = [Err(Denied::busy(1)); 2];
+            let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
             let done = of_plan.check_many(&["key", "new"], &mut outcomes);
             done.expect("as long");
             let zero = of_plan.try_acquire_n("new", 0);
-            for outcome in [of_plan.try_acquire("key"), zero, outcomes[0], outcomes[1]] {
+            for outcome in outcomes
+                .into_iter()
+                .chain([of_plan.try_acquire("key"), zero])
+            {
                 let denied = outcome.expect_err("no such plan");
                 assert!(denied.is_permanent(), "{denied}");
             }
             let key = of_plan.key("new");
             assert!(key.ban(Tick::MAX).is_err() && key.reserve(1).is_err());
-            let had = (key.take_up_to(3).n(), key.undo(granted), key.refund(1));
+            let again = Granted::new(1, granted.at()).with_mark(granted.mark());
+            let had = (key.take_up_to(3).n(), key.undo(again), key.refund(1));
             assert_eq!(had, (0, 0, 0));
             let no = ConfigError::NoSuchPlan { plan, plans: 2 };
             let changed = of_plan.set_quota(Quota::per_hour(6), Keep::Fresh);
@@ -80,7 +85,7 @@ fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
     let gate = several(1).expect("a table");
     for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
         let asked = vec!["key"; keys];
-        let mut said = vec![Err(Denied::busy(7)); outcomes];
+        let mut said: Vec<_> = (0..outcomes).map(|_| Err(Denied::busy(7))).collect();
         let error = gate.check_many(&asked, &mut said);
         assert_eq!(error, Err(ConfigError::OutcomesLength { keys, outcomes }));
         assert!(said.iter().all(|said| *said == Err(Denied::busy(7))));

@@ -46,15 +46,16 @@ impl Churn {
             false => self.model.busy(now),
         };
         let is_full = busy.len() == SLOTS;
-        let mut right = self.model.ask(key, 0, now, verb);
+        let mut right = self.model.ask(key, 0, now, &verb);
+        let asked = format!("{verb:?}");
         let needs_room = is_full && self.model.is_busy(key, now);
         let overflow = self.table.overflow();
         if needs_room && overflow != Overflow::Evict {
             // Nothing is recorded.
             self.model.keys.remove(&key);
             self.lost[1] += 1;
-            right = match (overflow, verb) {
-                (Overflow::Deny, Verb::Acquire(n)) => Said::Outcome(Err(Denied::no_room(n))),
+            right = match (overflow, &verb) {
+                (Overflow::Deny, Verb::Acquire(n)) => Said::Outcome(Err(Denied::no_room(*n))),
                 (Overflow::Deny, Verb::TakeUpTo(_)) => Said::Took(Gave(Granted::new(0, now))),
                 (Overflow::Deny, Verb::Charge(_)) => Said::Charged(Charged::new(0, now)),
                 _ => right,
@@ -62,7 +63,7 @@ impl Churn {
         }
         let said = ask_at(&self.table.key(&key).at(now), verb);
         let of = &self.model.plans[0];
-        assert_eq!(said, right, "{verb:?} of {key} by {of}, {overflow:?}");
+        assert_eq!(said, right, "{asked} of {key} by {of}, {overflow:?}");
         if needs_room && overflow == Overflow::Evict {
             self.find_the_evicted(&busy);
         }

@@ -133,20 +133,23 @@ impl Run {
             self.model.keys.remove(&key);
             assert!(self.table.forget(&key));
         }
-        let right = self.model.ask(key, plan, now, verb);
+        let right = self.model.ask(key, plan, now, &verb);
+        let asked = format!("{verb:?}");
         self.table.clock().set(now);
         let (table, of_plan) = (&self.table, self.table.plan(plan));
         let outcome = |outcome: Result<Granted, Denied>| Said::Outcome(outcome.map(Gave));
-        let said = match (verb, self.random.below(8), plan) {
-            (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, n)),
-            (Verb::Acquire(n), 1, 0) => outcome(table.try_acquire_n_at(&key, n, now)),
-            (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(&key, n)),
+        let way = self.random.below(8);
+        let said = match (&verb, way, plan) {
+            (Verb::Acquire(n), 0, 0) => outcome(table.try_acquire_n(&key, *n)),
+            (Verb::Acquire(n), 1, 0) => outcome(table.try_acquire_n_at(&key, *n, now)),
+            (Verb::Acquire(n), 2, _) => outcome(of_plan.try_acquire_n(&key, *n)),
             (Verb::Acquire(1), 3, 0) => outcome(table.try_acquire(&key)),
             (Verb::Acquire(1), 4, 0) => outcome(table.try_acquire_at(&key, now)),
             (Verb::Acquire(1), 5, _) => {
                 let mut said = [Err(Denied::busy(1))];
                 assert_eq!(of_plan.check_many(&[key], &mut said), Ok(()));
-                outcome(said[0])
+                let [said] = said;
+                outcome(said)
             }
             (Verb::Forget, 0..=3, _) => Said::Yes(table.forget(&key)),
             // A reset by no clock may bring an idle key to this plan.
@@ -157,7 +160,7 @@ impl Run {
             _ => ask_at(&of_plan.key(&key).at(now), verb),
         };
         let plans = &self.model.plans;
-        assert_eq!(said, right, "{verb:?} {key} {now:?} {plans:?}");
+        assert_eq!(said, right, "{asked} {key} {now:?} {plans:?}");
         let there = (self.table.len(), self.model.keys.len());
         assert!(self.keys == MANY || there.0 == there.1, "{there:?}");
         match said {
@@ -338,7 +341,7 @@ fn a_batch_says_what_one_by_one_says() {
     for turn in 0..300 {
         let now = tick(NOW + turn * SECOND / 100);
         let keys: Vec<u64> = (0..turn % 67).map(|_| random.skewed(50)).collect();
-        let mut said = vec![Err(Denied::busy(1)); keys.len()];
+        let mut said: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
         let done = match turn % 2 {
             0 => many.plan(0).check_many_at(&keys, &mut said, now),
             _ => many.check_many_at(&keys, &mut said, now),

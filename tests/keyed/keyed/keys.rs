@@ -70,7 +70,7 @@ fn a_key_that_panics_leaves_the_table_whole() {
     }
     // The last of a batch: whole groups before it may be decided on, and each key's limit holds.
     let batch: Vec<_> = (1000..1050).map(HookedKey).collect();
-    let mut outcomes = vec![Err(Denied::busy(1)); 50];
+    let mut outcomes = [const { Err(Denied::busy(1)) }; 50];
     let mut hashed = 0;
     on_calls(move |_| {
         hashed += 1;

@@ -63,8 +63,9 @@ fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) 
                 Err(_) => continue,
                 Ok(granted) if mix == Mix::Everything && choice % 4 == 0 => {
                     log.granted(&granted).during(begun, key.now());
+                    let at = granted.at();
                     let n = key.at(now).undo(granted);
-                    log.gave_back(now.max(granted.at()), n)
+                    log.gave_back(now.max(at), n)
                 }
                 Ok(granted) => log.granted(&granted),
             },
@@ -147,7 +148,7 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
     let asked: Vec<u64> = (0..often(20_000)).map(|_| random.skewed(KEYS)).collect();
     let ask = |gate: &Keyed<TokenBucket, ManualClock>, turn: usize, keys: &[u64]| match turn % 3 {
         0 => {
-            let mut outcomes = vec![Err(Denied::busy(1)); keys.len()];
+            let mut outcomes: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
             gate.check_many(keys, &mut outcomes).expect("as long");
             Vec::from_iter(outcomes.iter().map(|outcome| match outcome {
                 Ok(_) => true,

@@ -46,12 +46,13 @@ fn they_answer_as_a_limiter_does() {
                 _ => Verb::Acquire(n),
             };
             let view = map.key(&7).at(tick(now));
+            let right = model.ask(7, 0, tick(now), &verb);
+            let asked = format!("{verb:?}");
             let said = match verb {
                 Verb::IsIdle => Said::Yes(view.is_idle()),
                 verb => say!(view, verb),
             };
-            let right = model.ask(7, 0, tick(now), verb);
-            assert_eq!(said, right, "{verb:?} at {now}, {text}");
+            assert_eq!(said, right, "{asked} at {now}, {text}");
             if let Said::Outcome(Ok(Gave(granted))) = said {
                 kept.push(granted);
             }

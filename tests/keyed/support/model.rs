@@ -15,7 +15,7 @@ use tollgate::{
 pub(crate) type Of = (usize, u64);
 
 /// What is asked of a key.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum Verb {
     Acquire(u64),
     TakeUpTo(u64),
@@ -33,7 +33,7 @@ pub(crate) enum Verb {
 }
 
 /// A grant, by all that it says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Gave(pub(crate) Granted);
 
 impl PartialEq for Gave {
@@ -123,12 +123,12 @@ impl Model {
         }
     }
 
-    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: Verb) -> Said {
+    pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: &Verb) -> Said {
         let algorithm = self.plans[plan];
         let first = (plan, algorithm.initial_word(now), false);
         let is_new = !self.keys.contains_key(&key);
         let (was, word, is_banned) = self.keys.get(&key).copied().unwrap_or(first);
-        if let Verb::Ban(until) = verb {
+        if let Verb::Ban(until) = *verb {
             if until > now {
                 // All that there is at the end of the ban is taken.
                 let (word, _) = self.plans[was].take_up_to(word, until, u64::MAX);
@@ -146,33 +146,33 @@ impl Model {
             // To make a fresh one fresh is nothing.
             Verb::Reset if is_new => return Said::Done,
             Verb::Reset | Verb::Ban(_) => (0, Said::Done),
-            Verb::Acquire(n) => match algorithm.step(word, now, n) {
+            Verb::Acquire(n) => match algorithm.step(word, now, *n) {
                 Ok((next, granted)) => (next, Said::Outcome(Ok(Gave(granted)))),
                 Err(denied) => (word, Said::Outcome(Err(denied))),
             },
             Verb::TakeUpTo(n) => {
-                let (next, granted) = algorithm.take_up_to(word, now, n);
+                let (next, granted) = algorithm.take_up_to(word, now, *n);
                 (next, Said::Took(Gave(granted)))
             }
             Verb::Available => (word, Said::Number(algorithm.available(word, now))),
             Verb::IsIdle => (word, Said::Yes(algorithm.is_idle(word, now))),
             Verb::Level => (word, Said::Level(algorithm.level(word, now))),
             Verb::TimeUntil(n) => {
-                let due = algorithm.due(word, now, n);
+                let due = algorithm.due(word, now, *n);
                 (word, Said::Wait(due.map(|due| due.saturating_since(now))))
             }
-            Verb::Undo(_, of) if of != (plan, self.changes) => (word, Said::Back(0)),
+            Verb::Undo(_, of) if *of != (plan, self.changes) => (word, Said::Back(0)),
             Verb::Undo(..) | Verb::Refund(_) if is_banned => (word, Said::Back(0)),
             Verb::Undo(granted, _) => {
-                let (next, n) = algorithm.undo(word, now, &granted);
+                let (next, n) = algorithm.undo(word, now, granted);
                 (next, Said::Back(n))
             }
             Verb::Refund(n) => {
-                let (next, n) = algorithm.refund(word, now, n);
+                let (next, n) = algorithm.refund(word, now, *n);
                 (next, Said::Back(n))
             }
             Verb::Charge(n) => {
-                let (next, charged) = algorithm.charge(word, now, n);
+                let (next, charged) = algorithm.charge(word, now, *n);
                 (next, Said::Charged(charged))
             }
         };

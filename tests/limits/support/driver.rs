@@ -151,7 +151,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let wait = self.model.wait(self.now, n);
         match answer {
             Ok(granted) => {
-                self.check(wait.span.lo == 0, "the answer", granted, wait);
+                self.check(wait.span.lo == 0, "the answer", &granted, wait);
                 self.seen.note(if n == 0 { "granted 0" } else { "granted" });
                 self.granted(granted, Span::only(n));
             }
@@ -235,7 +235,8 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         };
         let place = self.random.below(last as u64 + 1) as usize;
         let (granted, mark) = self.kept.swap_remove(place);
-        let Some(right) = self.model.undo(self.now, granted.n(), mark) else {
+        let n = granted.n();
+        let Some(right) = self.model.undo(self.now, n, mark) else {
             self.seen.note("can't be told");
             return;
         };
@@ -245,7 +246,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.within("undone", back, right);
         self.seen.note(match back {
             0 => "none undone",
-            _ if back < granted.n() => "some undone",
+            _ if back < n => "some undone",
             _ => "all undone",
         });
     }

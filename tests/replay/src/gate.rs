@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Algorithm, Debt, Denied, Forecast, Granted, Limiter, ManualClock, Tick};
+use tollgate::{Algorithm, Debt, Denied, Forecast, GrantInfo, Granted, Limiter, ManualClock, Tick};
 
 use crate::format::Malformed;
 
@@ -34,7 +34,7 @@ impl Answer {
     /// The wait of a call that will be granted later; nothing if it was or never will be.
     #[must_use]
     pub fn retry_ns(&self) -> Option<u64> {
-        let denied = self.decision.err()?;
+        let denied = self.decision.as_ref().err()?;
         denied.retry_after().map(in_nanos)
     }
 }
@@ -71,16 +71,16 @@ impl<A: Algorithm + Forecast> Gate<A> {
         self.set_time(t_ns);
         let foretold = gate.time_until(n);
         let decision = gate.try_acquire_n(n);
-        check_forecast(n, foretold, decision);
+        check_forecast(n, foretold, &decision);
         let remaining = gate.available();
-        if let Ok(granted) = decision {
+        if let Ok(granted) = &decision {
             assert_eq!((granted.n(), granted.at()), (n, gate.now()));
             assert_eq!(
                 granted.remaining(),
                 remaining,
                 "remaining() and available()"
             );
-            self.check_reset(granted);
+            self.check_reset(granted.info());
         }
         Answer {
             decision,
@@ -90,7 +90,7 @@ impl<A: Algorithm + Forecast> Gate<A> {
     }
 
     /// When it is to be as good as new, it is, and not before.
-    fn check_reset(&self, granted: Granted) {
+    fn check_reset(&self, granted: GrantInfo) {
         let reset_at = granted.at().saturating_add(granted.reset_after());
         if reset_at == Tick::MAX {
             return;
@@ -156,8 +156,11 @@ impl<A: Algorithm + tollgate::GiveBack> Gate<A> {
 /// # Panics
 ///
 /// If it did not.
-pub fn check_forecast(n: u64, foretold: Option<Duration>, decision: Result<Granted, Denied>) {
-    let wait = decision.map_or_else(|denied| denied.retry_after(), |_| Some(Duration::ZERO));
+pub fn check_forecast(n: u64, foretold: Option<Duration>, decision: &Result<Granted, Denied>) {
+    let wait = match decision {
+        Ok(_) => Some(Duration::ZERO),
+        Err(denied) => denied.retry_after(),
+    };
     assert_eq!(foretold, wait, "time_until({n}) and try_acquire_n({n})");
 }
 

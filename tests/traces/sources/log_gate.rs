@@ -39,10 +39,10 @@ impl LogGate {
         let log = self.log.borrow();
         let (before, foretold) = (log.available(), log.time_until(n));
         let decision = log.try_acquire_n(n);
-        check_forecast(n, foretold, decision);
+        check_forecast(n, foretold, &decision);
         let remaining = log.available();
         let full = log.time_until(self.limit());
-        if let Ok(granted) = decision {
+        if let Ok(granted) = &decision {
             assert_eq!((granted.n(), granted.at()), (n, log.now()));
             assert_eq!(remaining, before - n, "available() after a grant");
             if n > 0 {

@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use tollgate::{Granted, LeakyBucket, Quota};
+use tollgate::{GrantInfo, Granted, LeakyBucket, Quota};
 use tollgate_replay::{Class, Comparison, Fields, Gate, Header, Malformed, Op, Replay, in_nanos};
 
 use super::classes::{DRIFT, LATE};
@@ -54,11 +54,12 @@ struct Limit {
 }
 
 /// What a limit answered.
-#[derive(Clone, Copy)]
 struct Answer {
     /// Of a request.
     millionths: u64,
-    granted: Option<Granted>,
+    granted: Option<GrantInfo>,
+    /// To be undone, if another limit refuses.
+    grant: Option<Granted>,
     retry_ns: Option<u64>,
 }
 
@@ -89,10 +90,13 @@ impl Limit {
         // A millisecond makes whole millionths.
         let millionths = (self.gate.limiter().level().as_f64() * 1e6).round() as u64;
         let answer = self.gate.ask(1, t_ms * MILLISECOND);
+        let retry_ns = answer.retry_ns();
+        let grant = answer.decision.ok();
         Answer {
             millionths,
-            granted: answer.decision.ok(),
-            retry_ns: answer.retry_ns(),
+            granted: grant.as_ref().map(|grant| grant.info()),
+            grant,
+            retry_ns,
         }
     }
 
@@ -134,7 +138,7 @@ impl NginxTrace {
                 .last()
                 .is_some_and(|answer| answer.granted.is_none())
             {
-                let granted = answers.iter().map_while(|answer| answer.granted);
+                let granted = answers.iter_mut().map_while(|answer| answer.grant.take());
                 let both = self.limits.iter().zip(granted);
                 both.for_each(|(limit, granted)| limit.gate.undo(granted));
                 break;
@@ -172,7 +176,7 @@ impl Replay for NginxTrace {
         }
         let (t, t_lim) = (op.args.u64("t")?, op.args.optional_u64("t_lim")?);
         let t_ms = t_lim.unwrap_or(t);
-        let answers = self.ask(t_ms);
+        let mut answers = self.ask(t_ms);
         let delays = answers.iter().map(|answer| answer.granted);
         // One that refused stands last, and then there is none.
         let delay: Option<Vec<_>> = delays.map(|it| it.map(|it| it.delay())).collect();
@@ -197,7 +201,7 @@ impl Replay for NginxTrace {
             comparison = comparison.and("delay_ms", theirs.optional_u64("delay_ms")?, ours);
         }
         self.remember(t_ms, &excess, &answers, ok);
-        self.answer = answers.last().copied();
+        self.answer = answers.pop();
         match t_lim {
             Some(_) => in_real_time(comparison, op, t_ms, delay),
             None => Ok(comparison),
@@ -208,7 +212,7 @@ impl Replay for NginxTrace {
         let [limit] = &self.limits[..] else {
             return None;
         };
-        let ours = self.answer?;
+        let ours = self.answer.as_ref()?;
         if field == "ok" && limit.is_rounded() && ours.retry_ns == Some(1) {
             return comparison.agrees_on(EXCESS[0]).then_some(&LATE);
         }

@@ -58,8 +58,9 @@ impl Replay for NpmTrace {
         let view = Word::new(&self.algorithm, &self.cell).at(now);
         let foretold = view.time_until(n);
         let decision = view.try_acquire_n(n);
-        check_forecast(n, foretold, decision);
-        let wait = decision.err().and_then(|denied| denied.retry_after());
+        check_forecast(n, foretold, &decision);
+        let denied = decision.as_ref().err();
+        let wait = denied.and_then(|denied| denied.retry_after());
         self.retry_ns = wait.map(in_nanos);
         let theirs = &op.result;
         let ok = theirs.flag("ok")?;

@@ -8,7 +8,7 @@
 //! What it gets wrong is in [`xtime_theirs`](super::xtime_theirs), which only the conditions of
 //! classes ask: of every call that differs, all that was recorded must be what it says.
 
-use tollgate::{Denied, Granted, Tick};
+use tollgate::{Denied, GrantInfo, Tick};
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay, TIE, before, in_nanos};
 
 use super::Begun;
@@ -38,6 +38,13 @@ struct XTrace {
     last: Option<Last>,
 }
 
+/// Where a reservation stands in the word.
+#[derive(Clone, Copy)]
+struct Stands {
+    n: u64,
+    mark: u64,
+}
+
 /// What is to be known of the last call.
 #[derive(Default)]
 struct Last {
@@ -47,8 +54,8 @@ struct Last {
     per_ns: f64,
     /// Our word before it, what we decided, and where what is cancelled stood.
     word: u64,
-    decision: Option<Result<Granted, Denied>>,
-    held: Option<Granted>,
+    decision: Option<Result<GrantInfo, Denied>>,
+    held: Option<Stands>,
     is_stale: bool,
     /// The tick to which they had counted, when their reservation could be used, and what they say.
     counted_to: i128,
@@ -83,12 +90,14 @@ impl Replay for XTrace {
                         self.bucket.reserve(now, asked.n, latest)
                     }
                 };
+                let said = decision.as_ref().map(|granted| granted.info());
+                let said = said.map_err(|denied| *denied);
                 if let Some(id) = asked.id {
                     self.bucket.keep(id, decision.ok());
                 }
-                last.decision = Some(decision);
-                let delay = decision.ok().map(|granted| in_nanos(granted.delay()));
-                let comparison = Comparison::decision(theirs.ok, decision.is_ok()).and(
+                last.decision = Some(said);
+                let delay = said.ok().map(|granted| in_nanos(granted.delay()));
+                let comparison = Comparison::decision(theirs.ok, said.is_ok()).and(
                     "delay_ns",
                     number(theirs.delay),
                     delay,
@@ -177,7 +186,7 @@ impl Replay for XTrace {
         if self.differs(now, tokens) {
             // Those that stand above what came back, or the one that was just made.
             let above = match (last.asked, last.held) {
-                (None, Some(held)) if !last.is_stale => held.mark(),
+                (None, Some(held)) if !last.is_stale => held.mark,
                 (None, _) => 0,
                 (Some(_), _) => last.word,
             };
@@ -206,7 +215,10 @@ impl XTrace {
             "cancel" => {
                 let id = op.args.u64("id")?;
                 let held = self.bucket.held(id);
-                last.held = held.map(|held| held.granted);
+                last.held = held.map(|held| Stands {
+                    n: held.granted.n(),
+                    mark: held.granted.mark(),
+                });
                 last.is_stale = held.is_some_and(|held| held.is_stale);
                 last.to_act = self.theirs.to_act(id);
                 self.bucket.cancel(now, id);
@@ -240,9 +252,9 @@ impl XTrace {
     /// Of a cancelled reservation: what they have more than we.
     fn cancelled(&self, last: &Last, lack: f64) -> Option<&'static Class> {
         let held = last.held?;
-        let n = held.n() as f64;
+        let n = held.n as f64;
         let waits = self.bucket.tokens_of(last.word, Tick::from_nanos(last.t)) < 0.0;
-        let is_last = held.mark() == last.word;
+        let is_last = held.mark == last.word;
         if last.is_late() {
             return (lack < 0.0 && !waits && -lack <= n + TIE).then_some(&PAST_ITS_TIME);
         }

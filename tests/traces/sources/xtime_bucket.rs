@@ -22,7 +22,6 @@ pub(super) struct Bucket {
 
 /// A reservation. Where it stands in the word is known as long as the quota is the one with which
 /// it was made.
-#[derive(Clone, Copy)]
 pub(super) struct Held {
     pub(super) granted: Granted,
     pub(super) is_stale: bool,
@@ -142,7 +141,7 @@ impl Bucket {
         let fits = (whole as f64 - TIE..whole as f64 + 1.0 + TIE).contains(&before.max(0.0));
         assert!(fits, "{whole} are available of {before}");
         let decision = ask(&view);
-        let foretold = match decision {
+        let foretold = match &decision {
             Ok(granted) => {
                 assert_eq!((granted.n(), granted.at()), (n, t));
                 Some(granted.due().saturating_since(t))
@@ -164,8 +163,8 @@ impl Bucket {
         }
     }
 
-    pub(super) fn held(&self, id: u64) -> Option<Held> {
-        self.held.get(&id).copied()
+    pub(super) fn held(&self, id: u64) -> Option<&Held> {
+        self.held.get(&id)
     }
 
     /// Cancels a reservation, if it is known where it stands.
@@ -176,6 +175,10 @@ impl Bucket {
         }) = self.held(id)
         {
             let (before, n) = (self.tokens(t), granted.n());
+            // It may be cancelled again.
+            let granted = Granted::new(n, granted.at())
+                .with_mark(granted.mark())
+                .with_ready_at(granted.due());
             let (kept, back) = self.at(t).cancel(granted, n);
             let came_back = self.tokens(t) - before;
             assert!(came_back <= back as f64 + TIE && back <= n && kept.n() == 0);
@@ -203,7 +206,8 @@ impl Bucket {
             let mark = held.granted.mark();
             if mark > above {
                 let moved = i128::from(mark) + i128::from(low) - i128::from(was);
-                held.granted = held.granted.with_mark(u64::try_from(moved).unwrap_or(0));
+                let granted = std::mem::replace(&mut held.granted, Granted::new(0, t));
+                held.granted = granted.with_mark(u64::try_from(moved).unwrap_or(0));
             }
         }
         self.look(t, tokens);

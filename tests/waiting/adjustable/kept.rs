@@ -74,7 +74,8 @@ fn what_is_refused_changes_nothing() {
             assert!(view.set_quota(huge, keep).is_err(), "{algorithm}");
             assert_eq!((view.available(), view.level()), (had, level));
             assert_eq!((gate.version(), gate.algorithm()), (0, algorithm));
-            assert_eq!(view.undo(granted), granted.n());
+            let n = granted.n();
+            assert_eq!(view.undo(granted), n);
         }
     }
 }
@@ -127,7 +128,8 @@ fn nothing_comes_back_of_a_grant_of_before() {
                 "{algorithm}"
             );
             let after = view.take_up_to(1);
-            assert_eq!(view.undo(after), after.n(), "{algorithm}");
+            let n = after.n();
+            assert_eq!(view.undo(after), n, "{algorithm}");
             // Nor of one of two changes before, whose slot is the same.
             let after = view.take_up_to(1);
             view.set(algorithm, keep);

@@ -108,7 +108,7 @@ fn reserve_some(gate: &Gate, seed: u64) -> Log {
         }
     }
     for one in held {
-        log.granted(&one.granted().when_due());
+        log.granted(&one.into_granted().when_due());
     }
     log
 }

@@ -102,7 +102,7 @@ fn several(allowed: bool, count: u64, ask: impl Fn(&Table, &[u64], &mut Outcomes
     let keys: Vec<u64> = in_turn(&keys).take(count as usize).copied().collect();
     let mut right = 0;
     for keys in keys.chunks(BATCH) {
-        let mut outcomes = [Err(Denied::never(1, 0)); BATCH];
+        let mut outcomes = [const { Err(Denied::never(1, 0)) }; BATCH];
         ask(&table, keys, &mut outcomes);
         let outcomes = outcomes.iter().take(keys.len());
         right += outcomes

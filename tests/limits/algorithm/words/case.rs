@@ -71,7 +71,7 @@ impl Case<'_> {
 
     /// What a grant says that remains.
     #[track_caller]
-    fn remains(&self, granted: Granted, next: u64) {
+    fn remains(&self, granted: &Granted, next: u64) {
         let left = self.available() - granted.n();
         let least = left - u64::from(!self.exact).min(left);
         self.check((least..=left).contains(&granted.remaining()), granted);
@@ -87,10 +87,10 @@ impl Case<'_> {
         let (answer, next) = self.verb(|at| at.try_acquire_n(self.n));
         match answer {
             Ok(granted) => {
-                self.check(granted.n() == self.n && self.n <= available, granted);
+                self.check(granted.n() == self.n && self.n <= available, &granted);
                 self.check(wait == Some(Duration::ZERO), wait);
                 self.took(self.n, next);
-                self.remains(granted, next);
+                self.remains(&granted, next);
                 // Undone at once, it all comes back.
                 let (same, back) = self.algorithm.undo(next, self.now, &granted);
                 let was_full = self.look(|at| at.is_idle());
@@ -139,9 +139,9 @@ impl Case<'_> {
 
     pub(super) fn take_up_to(&self) {
         let (granted, next) = self.verb(|at| at.take_up_to(self.n));
-        self.check(granted.n() == self.n.min(self.available()), granted);
+        self.check(granted.n() == self.n.min(self.available()), &granted);
         self.took(granted.n(), next);
-        self.remains(granted, next);
+        self.remains(&granted, next);
     }
 
     pub(super) fn charge(&self) {

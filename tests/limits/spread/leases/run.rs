@@ -209,8 +209,9 @@ impl Run<'_> {
         let right = self.model.limiter.at(self.now).try_acquire_n(n);
         let got = self.gate.try_acquire_n(n);
         self.done("without a lease");
+        let is_granted = got.is_ok();
         self.right("the answer", got, right);
-        if got.is_ok() {
+        if is_granted {
             self.used(n);
         }
         if !self.is_bounded && self.random.one_in(4) {

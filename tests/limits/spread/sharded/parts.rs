@@ -48,7 +48,7 @@ impl Said {
 }
 
 /// Where a grant came from.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) enum From {
     /// A part, what it said of fractions, and what that is in permits.
     One(usize, Granted, Said),
@@ -161,7 +161,8 @@ impl Parts {
     }
 
     fn one(&self, part: usize, granted: Granted) -> From {
-        From::One(part, granted, Said::of(&granted).in_permits(self.permit))
+        let said = Said::of(&granted).in_permits(self.permit);
+        From::One(part, granted, said)
     }
 
     /// A grant that no limiter gave, of the first part.

@@ -221,14 +221,15 @@ impl Run<'_> {
                 // One that no limiter gave, which says that it is of the first part.
                 let forged = Granted::new(self.any_count(), self.now);
                 let forged = forged.with_mark(any_edge(&mut self.random));
-                (forged, self.model.forged(&forged))
+                let from = self.model.forged(&forged);
+                (forged, from)
             }
         };
         let right = self.model.undo(&from, self.now);
         let back = view.undo(granted);
         self.done("undo");
         self.right("undone", back, right);
-        self.seen.note(match (from, back) {
+        self.seen.note(match (&from, back) {
             (_, 0) => "none undone",
             (From::One(..), _) => "undone",
             (From::Several(_), _) => "several undone",

@@ -1,6 +1,7 @@
 //! Every order of a few verbs on small buckets, and after each verb the bound over every interval:
 //! of what goes at the tick at which it is due, net of what came back afterwards.
 
+use std::mem;
 use std::time::Duration;
 
 use tollgate::{Granted, LeakyBucket, Quota, Reserve, Tick, TokenBucket};
@@ -13,7 +14,6 @@ const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };
 const INTERVAL_NS: u64 = 2;
 
 /// What a caller holds.
-#[derive(Clone, Copy)]
 struct Held {
     granted: Granted,
     /// What goes of it.
@@ -95,23 +95,29 @@ impl<A: Reserve> Search<'_, A> {
     }
 
     fn cancel(&mut self, which: usize, n: u64, word: u64, now: u64, steps: u32) {
-        let (now_tick, held) = (tick(now), self.held[which]);
+        let (now_tick, held) = (tick(now), &mut self.held[which]);
+        let (before, goes) = (held.granted.info(), held.goes);
         let (next, kept, back) = self.algorithm.cancel(word, now_tick, &held.granted, n);
-        assert!(back <= n && next <= word && kept.due() <= held.granted.due());
-        assert_eq!(kept.n(), held.granted.n() - n);
+        assert!(back <= n && next <= word && kept.due() <= before.due());
+        assert_eq!(kept.n(), before.n() - n);
         self.done.push((now, Some(which), n, next));
         let credits = self.came_back.len();
-        self.held[which].is_live = false;
-        if held.granted.due() > now_tick {
+        held.is_live = false;
+        let mut whole = None;
+        if before.due() > now_tick {
             self.cancelled_in_line += 1;
-            self.held[which].goes -= n;
-            self.held[which].granted = kept;
+            held.goes -= n;
+            whole = Some(mem::replace(&mut held.granted, kept));
         } else {
             self.came_back.push((now_tick, back));
         }
         self.go_on(next, now, steps);
         self.came_back.truncate(credits);
-        self.held[which] = held;
+        let held = &mut self.held[which];
+        (held.is_live, held.goes) = (true, goes);
+        if let Some(whole) = whole {
+            held.granted = whole;
+        }
         self.done.pop();
     }
 }

@@ -92,7 +92,8 @@ impl Try {
                     let latest = [Tick::MAX, now, now.saturating_add(wait)];
                     let latest = latest[random.below(3) as usize];
                     let granted = gate.reserve_until_at(n, latest, now).ok();
-                    assert!(granted.is_none_or(|granted| granted.due() <= latest.max(now)));
+                    let due = granted.as_ref().map(|granted| granted.due());
+                    assert!(due.is_none_or(|due| due <= latest.max(now)));
                     granted
                 }
                 (3, _) => gate.try_acquire_n_at(n, now).ok(),
@@ -103,14 +104,16 @@ impl Try {
                         continue;
                     }
                     let n = 1 + random.below(one.granted.n());
-                    let (kept, back) = gate.cancel_at(one.granted, n, now);
+                    let granted = std::mem::replace(&mut one.granted, Granted::new(0, now));
+                    let before = granted.info();
+                    let (kept, back) = gate.cancel_at(granted, n, now);
                     note(n, kept.due());
-                    assert!(back <= n && kept.n() == one.granted.n() - n);
+                    assert!(back <= n && kept.n() == before.n() - n);
                     if is_due {
                         one.is_live = false;
                         came_back.push((nanos, -i128::from(back)));
                     } else {
-                        assert!((now..=one.granted.due()).contains(&kept.due()), "{done:?}");
+                        assert!((now..=before.due()).contains(&kept.due()), "{done:?}");
                         one.goes -= n;
                         cancelled += 1;
                     }
@@ -131,7 +134,10 @@ impl Try {
                 (9, Some(which)) if !one_waits => {
                     let one = &mut held[which];
                     if one.is_live && one.granted.due() <= now {
-                        let back = gate.undo_at(one.granted, now);
+                        let (n, due) = (one.granted.n(), one.granted.due());
+                        let kept = Granted::new(n, due);
+                        let granted = std::mem::replace(&mut one.granted, kept);
+                        let back = gate.undo_at(granted, now);
                         note(back, now);
                         one.is_live = false;
                         came_back.push((nanos, -i128::from(back)));
@@ -145,8 +151,8 @@ impl Try {
                 let overtakes = verb > 2 && one_waits && granted.due() <= now;
                 assert!(!overtakes, "{granted:?} overtakes {done:?}, {self:?}");
                 held.push(Held {
-                    granted,
                     goes: granted.n(),
+                    granted,
                     is_live: verb != 3 || self.mix == Mix::Net,
                 });
             }

@@ -33,7 +33,7 @@ fn work(gate: &Bucket, seed: u64) -> (Log, Sums) {
         if one.is_due() {
             // It may have been used by now.
             sums.used += one.n();
-            log.granted(&one.granted().when_due());
+            log.granted(&one.into_granted().when_due());
         } else {
             let cancelled = one.cancel();
             sums.came_back += cancelled.came_back;
@@ -42,7 +42,7 @@ fn work(gate: &Bucket, seed: u64) -> (Log, Sums) {
     }
     for one in held {
         sums.used += one.n();
-        log.granted(&one.granted().when_due());
+        log.granted(&one.into_granted().when_due());
     }
     (log, sums)
 }
