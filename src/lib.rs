@@ -107,6 +107,7 @@ mod view;
 mod wait;
 #[cfg(feature = "std")]
 mod window;
+mod word;
 
 #[cfg(feature = "wide")]
 pub use adjustable::{Adjustable, Keep};
@@ -136,7 +137,6 @@ pub use quota::{ConfigError, ParseQuotaError, Quota};
 pub use smooth::{SmoothBursty, SmoothWarmingUp};
 #[cfg(feature = "std")]
 pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
-pub use store::Word;
 pub use view::View;
 #[cfg(feature = "wait")]
 pub use wait::{Acquire, Jitter, On};
@@ -148,6 +148,7 @@ pub use wait::{LimitedSink, LimitedStream};
 pub use wait::{Throttled, TokioTimer};
 #[cfg(feature = "std")]
 pub use window::{MAX_LOG, MAX_SLOTS, SlidingLog, SlottedWindow};
+pub use word::Word;
 
 /// The examples of the README are run with those of the documentation.
 #[cfg(all(doctest, feature = "std"))]

@@ -8,8 +8,8 @@ use crate::clock::{Clock, SystemClock, Tick};
 use crate::gate::limiter_verbs;
 use crate::primitive::const_unless_loom;
 use crate::quota::{ConfigError, Quota};
-use crate::store::Word;
 use crate::view::View;
+use crate::word::Word;
 
 /// A rate limiter: share it by reference, from a `static` or in an `Arc`, and ask it.
 ///

@@ -4,23 +4,19 @@
 //!  Limiter, Adjustable, Key, MapKey ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
 //! ```
 //!
-//! A verb is written once, on [`View`], as an operation that the store runs. This crate's stores are a
-//! [`Word`] (of a [`Limiter`](crate::Limiter)), a word beside parameters that change
+//! A verb is written once, on [`View`](crate::View), as an operation that the store runs. This crate's stores are a
+//! [`Word`](crate::Word) (of a [`Limiter`](crate::Limiter)), a word beside parameters that change
 //! (`Adjustable`), a slot of a table (`Key`) and an entry of a map (`MapKey`).
 //!
-//! For a word in memory of your own implement [`Place`]: that is all that
+//! For a word in memory of your own implement [`Place`](crate::cell::Place): that is all that
 //! [`Limiter::in_place`](crate::Limiter::in_place) needs. Implement [`Store`] where the algorithm
 //! differs from word to word, or where more than a word must be exchanged.
 
-use core::fmt;
-
 use crate::algorithm::Algorithm;
-use crate::cell::{self, Cell, Place, UNSTARTED};
 use crate::clock::Tick;
 pub use crate::op::{Current, Op, Refusal, Step};
-use crate::view::View;
 
-/// State that operations run on, with the algorithm in force. A [`View`] has the verbs.
+/// State that operations run on, with the algorithm in force. A [`View`](crate::View) has the verbs.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -79,95 +75,5 @@ pub trait Store {
     /// Makes the state fresh.
     fn reset(&self, now: Tick) {
         let Ok(()) = self.apply(now, crate::op::Reset);
-    }
-}
-
-/// One word, and the algorithm that rules it: the store of a [`Limiter`](crate::Limiter), and of
-/// words in memory of your own.
-///
-/// ```
-/// use tollgate::cell::Cell;
-/// use tollgate::{Quota, Tick, TokenBucket, Word};
-///
-/// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let bucket = TokenBucket::new(Quota::per_second(10))?;
-/// let words = [Cell::new(0), Cell::new(0)]; // zeroed memory is a set of full buckets
-/// let second = Word::new(&bucket, &words[1]).at(Tick::from_nanos(5));
-/// assert!(second.try_acquire_n(10).is_ok());
-/// assert_eq!(second.available(), 0);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// A place that holds [`UNSTARTED`] gets the algorithm's initial word from the first
-/// verb.
-pub struct Word<'a, A, P = Cell> {
-    pub(crate) algorithm: &'a A,
-    pub(crate) place: &'a P,
-}
-
-impl<'a, A, P> Word<'a, A, P> {
-    /// The word at `place`, ruled by `algorithm`.
-    #[inline]
-    pub const fn new(algorithm: &'a A, place: &'a P) -> Self {
-        Self { algorithm, place }
-    }
-
-    /// A view on which every verb runs at this tick.
-    #[inline]
-    pub const fn at(self, now: Tick) -> View<Self> {
-        View::new(self, now)
-    }
-}
-
-impl<A: Algorithm, P: Place> View<Word<'_, A, P>> {
-    /// [`Limiter::start`](crate::Limiter::start) at this tick.
-    pub fn start(&self) {
-        cell::start(self.store.algorithm, self.store.place, self.now);
-    }
-}
-
-impl<A: Algorithm, P: Place> Store for Word<'_, A, P> {
-    type Algorithm = A;
-
-    #[inline(always)]
-    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal> {
-        cell::apply(self.algorithm, self.place, now, op)
-    }
-
-    #[inline(always)]
-    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        cell::try_fast(self.algorithm, self.place, now, op, |_| true)
-    }
-
-    #[inline(always)]
-    fn look<T>(&self, now: Tick, mut ask: impl FnMut(&A, u64, Tick) -> T) -> T {
-        let word = match self.place.load() {
-            UNSTARTED => cell::start(self.algorithm, self.place, now),
-            word => word,
-        };
-        ask(self.algorithm, word, now)
-    }
-
-    #[inline]
-    fn reset(&self, _now: Tick) {
-        self.place.replace(0);
-    }
-}
-
-impl<A, P> Clone for Word<'_, A, P> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<A, P> Copy for Word<'_, A, P> {}
-
-impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for Word<'_, A, P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Word")
-            .field("algorithm", &self.algorithm)
-            .field("place", &self.place)
-            .finish()
     }
 }

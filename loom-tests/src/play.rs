@@ -2,6 +2,7 @@
 //! [`Scene`](crate::Scene) is to one word.
 
 mod done;
+mod read;
 
 use std::fmt::{self, Debug, Display};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -389,7 +390,7 @@ where
     G: Send + Sync + 'static,
     M: Default + Clone + Send + 'static,
 {
-    script::read(play, scripts).into_iter().flatten().collect()
+    read::read(play, scripts).into_iter().flatten().collect()
 }
 
 impl<G, M> Display for Play<G, M> {

@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use super::alignment::Alignment;
 use super::division::Divisor;
-use super::pace::Meter;
+use super::pace::meter::Meter;
 use super::settings::settings;
 use crate::clock::Tick;
 use crate::outcome::Granted;

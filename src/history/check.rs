@@ -1,6 +1,7 @@
 use super::bound::{Bound, Comes};
 use super::credits::Worth;
 use super::log::{Credit, Log, Span, Taking};
+use super::moment::Moment;
 use super::sweep::Sweep;
 use super::within::Within;
 use super::{Excess, Summary, steps};
@@ -181,46 +182,5 @@ impl<'h> Iterator for ByTick<'h> {
         self.first += group.len();
         self.rest = rest;
         Some((first, group))
-    }
-}
-
-/// The takings of one tick.
-#[derive(Clone, Copy)]
-pub(super) struct Moment<'h> {
-    pub(super) tick: Tick,
-    takings: &'h [Taking],
-    /// When the first of all grants from here on began.
-    pub(super) grants_begin: Tick,
-    /// When the first of all takings from here on began.
-    pub(super) begin: Tick,
-}
-
-impl<'h> Moment<'h> {
-    /// Of takings that are not none, the first of which is this one of all.
-    fn of(takings: &'h [Taking], start: usize, grants_begin: &[Tick], begin: &[Tick]) -> Self {
-        let of_start = |begun: &[Tick]| begun.get(start).copied().unwrap_or(Tick::MAX);
-        Self {
-            tick: takings.first().map_or(Tick::MAX, |taking| taking.tick),
-            takings,
-            grants_begin: of_start(grants_begin),
-            begin: of_start(begin),
-        }
-    }
-
-    fn grants(&self) -> impl Iterator<Item = &'h Taking> {
-        self.takings.iter().filter(|taking| !taking.is_charge)
-    }
-
-    pub(super) fn charges(&self) -> impl Iterator<Item = &'h Taking> {
-        self.takings.iter().filter(|taking| taking.is_charge)
-    }
-
-    pub(super) fn granted(&self) -> u128 {
-        self.grants().map(|taking| u128::from(taking.n)).sum()
-    }
-
-    /// When the last of its grants ended.
-    pub(super) fn done(&self) -> Option<Tick> {
-        self.grants().map(|taking| taking.took.done).max()
     }
 }

@@ -86,6 +86,7 @@ mod bounded;
 mod check;
 mod credits;
 mod log;
+mod moment;
 mod steps;
 mod sweep;
 #[cfg(test)]

@@ -15,8 +15,8 @@
 
 use super::Excess;
 use super::bound::{Bound, Comes};
-use super::check::Moment;
 use super::credits::{Credits, Worth};
+use super::moment::Moment;
 use crate::clock::Tick;
 
 /// Where an interval begins, by how much it has above what may have come.

@@ -7,8 +7,8 @@ use std::collections::BinaryHeap;
 
 use super::Excess;
 use super::bound::{Bound, Comes};
-use super::check::Moment;
 use super::credits::{Credits, Worth};
+use super::moment::Moment;
 use crate::clock::Tick;
 
 /// The state of the check at one tick.

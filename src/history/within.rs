@@ -12,8 +12,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::Excess;
 use super::bound::{Bound, Comes};
-use super::check::Moment;
 use super::credits::{Credits, Worth};
+use super::moment::Moment;
 use super::windows::Windows;
 use crate::clock::Tick;
 

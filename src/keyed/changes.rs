@@ -11,7 +11,7 @@ use std::boxed::Box;
 use std::sync::PoisonError;
 use std::vec::Vec;
 
-use super::plans::VERSIONS;
+use super::slot::VERSIONS;
 use crate::adjustable::Keep;
 use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
 use crate::clock::Tick;

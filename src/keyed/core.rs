@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::insert::Claimable;
+use super::claimable::Claimable;
 use super::plans::Plans;
 use super::seen::Found;
 use super::slot::{Content, State};

@@ -8,6 +8,7 @@
 //! Between a claim and the look round is a fence: of two who claim at the same time at least one
 //! sees the other.
 
+use super::claimable::Claimable;
 use super::core::Core;
 use super::seen::Seen;
 use super::slot::Content;
@@ -18,28 +19,6 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
 use crate::primitive::{Ordering, fence, mistake};
-
-/// A slot that can be claimed, and what becomes of what is there.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Claimable {
-    pub(super) at: At,
-    held: Content,
-    /// A key leaves, and how.
-    leaves: Option<Event>,
-    /// If it is idle: a tick since which it has been.
-    since: Tick,
-}
-
-impl Claimable {
-    fn of((at, held): (At, Content), leaves: Option<Event>) -> Self {
-        Self {
-            at,
-            held,
-            leaves,
-            since: Tick::ZERO,
-        }
-    }
-}
 
 impl<A: Algorithm> Core<A> {
     /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
+use super::ban::Ban;
 use super::core::{Asked, Core};
-use super::leave::Ban;
 use super::spot::Spot;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};

@@ -1,7 +1,9 @@
 //! A million keys, each with a limit of its own, in one table of fixed size.
 
+mod ban;
 mod batch;
 mod changes;
+mod claimable;
 mod core;
 mod hasher;
 mod insert;

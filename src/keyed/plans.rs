@@ -5,19 +5,14 @@ use std::boxed::Box;
 use std::sync::OnceLock;
 use std::vec::Vec;
 
+use super::ban::ban_in;
 use super::changes::Changes;
-use super::leave::ban_in;
-use super::slot::{Content, State};
+use super::slot::{Content, PLANS, State, VERSIONS};
 use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, Requota, idle_from};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, IS_MODEL, Ordering};
+use crate::primitive::{AtomicU64, Ordering};
 use crate::quota::ConfigError;
-
-/// The most plans that a table can have.
-pub(super) const PLANS: u64 = 8;
-/// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
-pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;

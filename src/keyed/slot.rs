@@ -7,8 +7,12 @@
 //! └─────────────────┴────────────┴─────────┴──────┴────────┴──────┘
 //! ```
 
-use super::plans::{PLANS, VERSIONS};
 use crate::primitive::{IS_MODEL, mistake};
+
+/// The most plans that a table can have.
+pub(super) const PLANS: u64 = 8;
+/// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
+pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
 
 const STATE: u64 = 0b11;
 const SECOND: u64 = 0b100;

@@ -6,9 +6,9 @@ use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
 use super::entry::{State, first_word};
+use super::room::Forgotten;
 use super::room::Seen;
 use super::store::{Found, Guard};
-use super::turn::Forgotten;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 

@@ -8,7 +8,6 @@ use super::entry::{Entry, Live, State};
 use super::horizon::{first_idle, idle_since};
 use super::store::{Found, Guard};
 use super::stored::Ticket;
-use super::turn::Forgotten;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -342,4 +341,12 @@ where
         };
         *nearest = Some(Nearest { found, idle });
     }
+}
+
+/// What became of a key that was to leave.
+pub(super) enum Forgotten<'m> {
+    /// Another thread had retired it.
+    Already,
+    /// It is retired, and left this room, unless another thread took it out.
+    Now(Option<Room<'m>>),
 }

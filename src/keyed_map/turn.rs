@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 
 use super::KeyedMap;
 use super::entry::{Entry, State, first_word};
-use super::room::Room;
+use super::room::{Forgotten, Room};
 use super::store::{Found, Guard};
 use super::stored::{Asked, Stored, Ticket};
 use crate::algorithm::Algorithm;
@@ -185,14 +185,6 @@ where
             }
         }
     }
-}
-
-/// What became of a key that was to go.
-pub(super) enum Forgotten<'m> {
-    /// Somebody else had retired it.
-    Already,
-    /// It is retired, and left this room, unless somebody else took it out.
-    Now(Option<Room<'m>>),
 }
 
 /// An outcome as it is said at the caller's tick.

@@ -1,12 +1,12 @@
-//! Each layer uses its own level and lower ones only (docs/DESIGN.md), the shim alone names
-//! atomics, and no decision's file says `unsafe`, `unwrap` or `panic`.
+//! Each layer uses its own level and lower ones only (docs/DESIGN.md), no files use each other in a
+//! circle, the shim alone names atomics, and no decision's file says `unsafe`, `unwrap` or `panic`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 24] = [
+const LEVELS: [(&str, u8); 25] = [
     ("primitive", 0),
     ("clock", 0),
     ("quota", 0),
@@ -16,6 +16,7 @@ const LEVELS: [(&str, u8); 24] = [
     ("op", 1),
     ("store", 1),
     ("view", 1),
+    ("word", 1),
     ("parameters", 1),
     ("overflow", 0),
     ("limiter", 2),
@@ -99,6 +100,114 @@ fn a_layer_uses_lower_ones_only() {
     let (limiter, cell) = ("limiter".to_owned(), "cell".to_owned());
     assert!(seen.contains(&(limiter, cell)), "{seen:?}");
     assert!(seen.len() >= 12, "{seen:?}");
+}
+
+/// The paths that the `use` statements of a file name, each from `crate`, `super`, `self` or a module
+/// beside it on.
+fn used_paths(text: &str) -> Vec<Vec<String>> {
+    fn expand(path: &str, into: &[String], all: &mut Vec<Vec<String>>) {
+        let mut segments = into.to_vec();
+        let Some((before, inside)) = path.split_once('{') else {
+            let names = path.split("::").map(|name| name.trim().to_owned());
+            segments.extend(names.filter(|name| !name.is_empty()));
+            return all.push(segments);
+        };
+        let names = before.split("::").map(|name| name.trim().to_owned());
+        segments.extend(names.filter(|name| !name.is_empty()));
+        let (mut depth, mut begin) = (0, 0);
+        let inside = inside.trim_end().trim_end_matches('}');
+        for (place, letter) in inside.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    expand(&inside[begin..place], &segments, all);
+                    begin = place + 1;
+                }
+                _ => {}
+            }
+        }
+        expand(&inside[begin..], &segments, all);
+    }
+    let text = code(text).collect::<Vec<_>>().join(" ");
+    let mut all = Vec::new();
+    for part in text.split(';') {
+        // What stands before it are attributes and `pub`.
+        if let Some((_, path)) = format!(" {part}").rsplit_once(" use ") {
+            expand(path, &[], &mut all);
+        }
+    }
+    all
+}
+
+/// Which files each file of a set of modules uses, but for those below it: a `mod.rs` hands their
+/// names on.
+fn uses(files: &[(Vec<String>, String)]) -> Vec<BTreeSet<usize>> {
+    let place = |path: &[String]| files.iter().position(|(module, _)| module == path);
+    let of = |(module, text): &(Vec<String>, String)| {
+        let mut used = BTreeSet::new();
+        for path in used_paths(text) {
+            let mut from = match path.first().map(String::as_str) {
+                Some("crate") => Vec::new(),
+                _ => module.clone(),
+            };
+            for name in path {
+                match name.as_str() {
+                    "crate" | "self" => {}
+                    "super" => drop(from.pop()),
+                    _ => from.push(name),
+                }
+            }
+            // The longest beginning that is a module.
+            let found = (1..=from.len()).rev().find_map(|n| place(&from[..n]));
+            let is_below = |found: &usize| files[*found].0.starts_with(module);
+            used.extend(found.filter(|found| !is_below(found)));
+        }
+        used
+    };
+    files.iter().map(of).collect()
+}
+
+/// A circle of files that use each other, if there is one.
+fn circle(uses: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
+    let mut left: BTreeSet<usize> = (0..uses.len()).collect();
+    // A file that uses none of those left, or that none of them uses, is in no circle.
+    let is_free = |file: &usize, left: &BTreeSet<usize>| {
+        uses[*file].is_disjoint(left) || !left.iter().any(|user| uses[*user].contains(file))
+    };
+    while let Some(free) = left.iter().copied().find(|file| is_free(file, &left)) {
+        left.remove(&free);
+    }
+    (!left.is_empty()).then_some(left)
+}
+
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    let file = |module: &str, text: &str| {
+        let module = module.split('/').map(str::to_owned).collect();
+        (module, text.to_owned())
+    };
+    let two = [
+        file("a/b", "use super::{c::X, d};"),
+        file("a/c", "use crate::a::b::Y;"),
+    ];
+    assert_eq!(circle(&uses(&two)), Some(BTreeSet::from([0, 1])));
+    let child = [file("a", "pub use b::Y;"), file("a/b", "use super::Z;")];
+    assert_eq!(circle(&uses(&child)), None);
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = sources().into_iter().map(|(_, path, text)| {
+        let inner = path.strip_prefix(&root).expect("inside").with_extension("");
+        let names = inner.iter().map(|name| name.to_string_lossy().into_owned());
+        let module = names.filter(|name| name != "mod").collect::<Vec<_>>();
+        (module, text)
+    });
+    let files: Vec<_> = files.collect();
+    let uses = uses(&files);
+    assert!(uses.iter().map(BTreeSet::len).sum::<usize>() > 300);
+    let names = |circle: BTreeSet<usize>| circle.into_iter().map(|file| files[file].0.join("/"));
+    let circle = circle(&uses).map(|circle| names(circle).collect::<Vec<_>>());
+    assert_eq!(circle, None);
 }
 
 #[test]

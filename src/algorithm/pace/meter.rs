@@ -3,9 +3,11 @@
 use core::num::NonZeroU64;
 
 use super::super::settings::settings;
-use super::{SPEED_BITS, scale};
 use crate::clock::Tick;
 use crate::outcome::Granted;
+
+/// `speed` counts in parts of a unit of this many bits.
+pub(super) const SPEED_BITS: u32 = 60;
 
 /// How units come with time: never fewer at a later tick.
 pub(crate) trait Meter {
@@ -70,3 +72,9 @@ impl Meter for Steady {
 }
 
 settings!(Steady, 3; speed horizon inverse);
+
+/// `ticks` nanoseconds at `speed`, in whole units. The caller knows that it fits.
+#[inline]
+pub(super) const fn scale(ticks: u64, speed: u64) -> u64 {
+    ((ticks as u128 * speed as u128) >> SPEED_BITS) as u64
+}

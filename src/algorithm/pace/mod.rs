@@ -46,7 +46,7 @@
 //! ticks count as the horizon: the limiter then stands still and denies. `scripts/prove` shows both
 //! for all words, ticks and quotas.
 
-mod meter;
+pub(super) mod meter;
 mod part;
 mod reserve;
 mod scaled;
@@ -56,13 +56,11 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 pub(crate) use meter::{Meter, Steady};
+use meter::{SPEED_BITS, scale};
 
 use super::grid::Stairs;
 use super::settings::settings;
 use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota};
-
-/// `speed` counts in parts of a unit of this many bits.
-const SPEED_BITS: u32 = 60;
 
 /// The largest reduced numerator whose clock lasts 50 years: 11 * 50 years is below 2^64 ns.
 const EXACT_N: u64 = 11;
@@ -272,12 +270,6 @@ impl<M> Pace<M> {
     pub(super) const fn excess(&self) -> u64 {
         self.reach - self.unit.get()
     }
-}
-
-/// `ticks` nanoseconds at `speed`, in whole units. The caller knows that it fits.
-#[inline]
-const fn scale(ticks: u64, speed: u64) -> u64 {
-    ((ticks as u128 * speed as u128) >> SPEED_BITS) as u64
 }
 
 const fn gcd(mut a: u64, mut b: u64) -> u64 {

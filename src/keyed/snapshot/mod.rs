@@ -80,7 +80,7 @@ impl Record {
     const fn of_numbers([label, word]: [u64; 2]) -> Self {
         Self {
             hash: label >> HASH_SHIFT,
-            plan: (label >> PLAN_SHIFT & (super::plans::PLANS - 1)) as u8,
+            plan: (label >> PLAN_SHIFT & (super::slot::PLANS - 1)) as u8,
             is_banned: label & BANNED != 0,
             word,
         }

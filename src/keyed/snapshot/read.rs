@@ -10,7 +10,7 @@ use super::{Parameters, Record, RestoreError, name_of, probe};
 use crate::algorithm::{MAX_SETTINGS, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
-use crate::keyed::plans::PLANS as MOST_PLANS;
+use crate::keyed::slot::PLANS as MOST_PLANS;
 
 /// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
 struct Input<'r> {

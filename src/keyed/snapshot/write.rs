@@ -10,7 +10,7 @@ use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::core::Core;
-use crate::keyed::plans::PLANS as MOST_PLANS;
+use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::keyed::slot::{Content, State};
 use crate::keyed::spot::Spot;
 use crate::keyed::table::At;

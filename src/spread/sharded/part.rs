@@ -42,8 +42,8 @@ use crate::clock::Tick;
 use crate::op::{Acquire, Change};
 use crate::outcome::Granted;
 use crate::primitive::{AtomicU64, Ordering, mistake};
-use crate::store::Word;
 use crate::view::View;
+use crate::word::Word;
 
 /// How wide the fields are of those who are inside. More are not let in.
 const WIDTH: u32 = 12;

@@ -1,0 +1,67 @@
+//! Bans: a key has no permits until a tick.
+
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::op::{Current, Op};
+use crate::outcome::Denied;
+
+/// Bans a key: takes all permits that there are at the ban's end.
+pub(super) struct Ban {
+    pub(super) until: Tick,
+}
+
+impl<A: Algorithm> Op<A> for Ban {
+    type Output = ();
+    type Refusal = Denied;
+    const BANS: bool = true;
+
+    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, ()), Denied> {
+        let until = self.until.max(current.now);
+        let (next, _) = algorithm.take_up_to(current.word, until, u64::MAX);
+        Ok((next, ()))
+    }
+
+    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
+        Some(Err(why(0)))
+    }
+}
+
+/// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there, but it ends when it
+/// would have ended. `None` if it is over.
+pub(super) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
+    let last = last_without_permits(old, word, now)?;
+    Some(banned_until(new, last))
+}
+
+/// The last tick at which there is no permit yet, if there is none now.
+pub(super) fn last_without_permits<A: Algorithm>(
+    algorithm: &A,
+    word: u64,
+    now: Tick,
+) -> Option<Tick> {
+    let has_none = |tick| algorithm.available(word, Tick::from_nanos(tick)) == 0;
+    let (mut none, mut stride) = (now.as_nanos(), 1_u64 << 63);
+    while stride > 0 {
+        match none.checked_add(stride) {
+            Some(later) if has_none(later) => none = later,
+            _ => {}
+        }
+        stride >>= 1;
+    }
+    has_none(none).then_some(Tick::from_nanos(none))
+}
+
+/// A word without a permit until this tick, and with one right after it, where there are such words.
+pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
+    let then = Tick::from_nanos(last.as_nanos().saturating_add(1));
+    let all_but_one = algorithm.available(0, then).saturating_sub(1);
+    let (word, _) = algorithm.take_up_to(0, then, all_but_one);
+    // Of windows there are none: whoever is late has what is there in the window that begins then.
+    match [Tick::ZERO, last]
+        .iter()
+        .all(|tick| algorithm.available(word, *tick) == 0)
+    {
+        true => word,
+        false => algorithm.take_up_to(0, last, u64::MAX).0,
+    }
+}

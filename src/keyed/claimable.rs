@@ -1,0 +1,28 @@
+//! What a key that comes into the table can claim.
+
+use super::slot::Content;
+use super::stats::Event;
+use super::table::At;
+use crate::clock::Tick;
+
+/// A slot that can be claimed, and what becomes of what is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claimable {
+    pub(super) at: At,
+    pub(super) held: Content,
+    /// A key leaves, and how.
+    pub(super) leaves: Option<Event>,
+    /// If it is idle: a tick since which it has been.
+    pub(super) since: Tick,
+}
+
+impl Claimable {
+    pub(super) fn of((at, held): (At, Content), leaves: Option<Event>) -> Self {
+        Self {
+            at,
+            held,
+            leaves,
+            since: Tick::ZERO,
+        }
+    }
+}
