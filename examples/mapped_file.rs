@@ -33,14 +33,18 @@ impl MappedWord {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false);
         let file = file.open(path)?;
-        file.set_len(size_of::<u64>() as u64)?;
+        let size = size_of::<u64>() as u64;
+        if file.metadata()?.len() < size {
+            file.set_len(size)?;
+        }
         MmapRaw::map_raw(&file).map(Self)
     }
 
     #[allow(unsafe_code, reason = "memory that other processes write")]
     fn word(&self) -> &AtomicU64 {
         // SAFETY: The mapping begins at a page, so it is aligned; it has eight bytes and lives as
-        // long as `self`; and all who use this file access them by atomic operations alone.
+        // long as `self`; all that use this file access them by atomic operations alone, and
+        // never make it shorter.
         unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast()) }
     }
 }
@@ -81,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let granted = (0..10).filter(|_| limiter.try_acquire().is_ok()).count();
     println!("{granted} of 10 requests, {} left", limiter.available());
     match limiter.reserve_within(1, Duration::ZERO) {
-        Ok(reservation) => println!("one more is kept: {}", reservation.is_due()),
+        Ok(reservation) => println!("reserved one more, due at {:?}", reservation.due()),
         Err(denied) => println!("{denied}"),
     }
     println!("the word is in {}", path.display());

@@ -14,9 +14,9 @@ RECORD = pathlib.Path(__file__).with_name("source.json")
 
 MODELLED = {
     "src/algorithm/pace/mod.rs": [
-        "from_quota", "from_interval", "fitted", "reaching", "starting_with", "scale", "gcd", "min",
+        "from_quota", "from_interval", "fitted", "reaching", "starting_with", "gcd", "min",
     ],
-    "src/algorithm/pace/meter.rs": ["made", "tick_of", "is_short", "horizon", "resets"],
+    "src/algorithm/pace/meter.rs": ["scale", "made", "tick_of", "is_short", "horizon", "resets"],
     "src/algorithm/pace/verbs.rs": [
         "made", "base", "slack", "step", "take_up_to", "room", "granted", "denied",
         "available", "is_idle", "initial_word", "due", "give_back", "undo", "refund", "charge",
@@ -28,7 +28,8 @@ MODELLED = {
 }
 
 CONSTANTS = {
-    "src/algorithm/pace/mod.rs": ["SPEED_BITS", "EXACT_N"],
+    "src/algorithm/pace/meter.rs": ["SPEED_BITS"],
+    "src/algorithm/pace/mod.rs": ["EXACT_N"],
     "src/quota/mod.rs": ["MIN_HORIZON_NS", "MAX_INTERVAL_NS", "MAX_PER_NS", "MAX_BURST"],
 }
 

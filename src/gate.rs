@@ -18,7 +18,7 @@ macro_rules! each_group_of_verbs {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they were not all there: then nothing was taken or written.
+            /// [`Denied`](crate::Denied) if they were not all there: then nothing was taken.
             fn try_acquire_n / try_acquire_n_at(n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied>;
             /// Takes as many of `n` permits as there are, which may be none.
             ///
@@ -86,7 +86,7 @@ macro_rules! each_group_of_verbs {
             /// Returns how many permits came back, a part of one counted whole.
             ///
             /// The bound holds net of what came back, counted when it came back: a bucket is never more
-            /// than full, whatever is undone in whatever order. Give a grant back once, and to the limiter
+            /// than full, whatever is undone in whatever order. Give a grant back to the limiter
             /// that made it. A reset has given back everything that was granted before it.
             ///
             /// ```
@@ -198,7 +198,7 @@ macro_rules! limiter_verbs {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if it was not there: then nothing was taken or written.
+            /// [`Denied`](crate::Denied) if it was not there: then nothing was taken.
             #[inline]
             pub fn try_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 self.at(self.now()).try_acquire()
@@ -311,7 +311,7 @@ macro_rules! declare_traits {
         /// # }
         /// ```
         pub trait Gate {
-            /// The clock, which those that are always told the time need not be able to read.
+            /// The clock's type. It need not be a [`Clock`] for the verbs that take a tick.
             type Clock;
 
             /// The clock.

@@ -32,13 +32,29 @@ impl Current {
         }
     }
 
-    #[cfg(any(feature = "map", feature = "wide"))]
+    /// The same in a store whose algorithm changes: this number identifies the algorithm, so that a
+    /// grant by another one is not undone.
     #[inline(always)]
-    pub(crate) const fn of_source(word: u64, now: Tick, source: u32) -> Self {
+    #[must_use]
+    pub const fn with_source(self, source: u32) -> Self {
         Self {
             source: Some(source),
-            ..Self::new(word, now)
+            ..self
         }
+    }
+
+    /// The word.
+    #[inline(always)]
+    #[must_use]
+    pub const fn word(&self) -> u64 {
+        self.word
+    }
+
+    /// The tick.
+    #[inline(always)]
+    #[must_use]
+    pub const fn now(&self) -> Tick {
+        self.now
     }
 
     #[inline(always)]
@@ -177,6 +193,25 @@ impl<A: Algorithm> Op<A> for Acquire {
 pub(crate) struct ReserveUntil {
     pub(crate) n: u64,
     pub(crate) latest: Tick,
+    /// The caller's tick. The store's may be later.
+    pub(crate) now: Tick,
+}
+
+impl ReserveUntil {
+    /// The denial of a request that could be granted if the store's tick were the caller's.
+    #[cold]
+    fn too_late_now<A: Reserve>(&self, algorithm: &A, current: Current) -> Denied {
+        let Current { word, now, .. } = current;
+        let behind = now.saturating_since(self.now);
+        let latest = self.latest.saturating_add(behind);
+        match algorithm.reserve(word, now, self.n, latest) {
+            Ok((_, granted)) => Denied::later(self.n, granted.due().saturating_since(self.latest)),
+            Err(Denied::Later { retry_after, .. }) => {
+                Denied::later(self.n, retry_after.saturating_add(behind))
+            }
+            Err(denied) => denied,
+        }
+    }
 }
 
 impl<A: Reserve> Op<A> for ReserveUntil {
@@ -187,11 +222,20 @@ impl<A: Reserve> Op<A> for ReserveUntil {
     fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, Granted), Denied> {
         // No reservation waits for the end of a ban: each one that is given up would move it.
         let latest = match current.is_banned {
-            true => current.now,
+            true => Tick::MAX,
             false => self.latest,
         };
-        let (next, granted) = algorithm.reserve(current.word, current.now, self.n, latest)?;
-        Ok((next, current.made(granted)))
+        match algorithm.reserve(current.word, current.now, self.n, latest) {
+            Ok((_, granted)) if current.is_banned && granted.due() > current.now => {
+                let wait = granted.due().saturating_since(current.now);
+                Err(Denied::later(self.n, wait))
+            }
+            Ok((next, granted)) => Ok((next, current.made(granted))),
+            Err(Denied::Never { .. }) if current.now > self.now => {
+                Err(self.too_late_now(algorithm, current))
+            }
+            Err(denied) => Err(denied),
+        }
     }
 
     #[inline(always)]

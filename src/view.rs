@@ -160,15 +160,23 @@ impl<S: Store<Algorithm: Reserve>> View<S> {
     /// ```
     #[inline(always)]
     pub fn reserve_until(&self, n: u64, latest: Tick) -> Result<Granted, Denied> {
-        self.store.apply(self.now, ReserveUntil { n, latest })
+        self.store.apply(
+            self.now,
+            ReserveUntil {
+                n,
+                latest,
+                now: self.now,
+            },
+        )
     }
 
     /// Takes `n` permits that are there, in one attempt. `None` means that nothing was taken; use
     /// [`reserve_until`](Self::reserve_until).
     #[inline(always)]
     pub(crate) fn reserve_fast(&self, n: u64) -> Option<Granted> {
-        let latest = self.now;
-        self.store.try_fast(self.now, ReserveUntil { n, latest })
+        let now = self.now;
+        let latest = now;
+        self.store.try_fast(now, ReserveUntil { n, latest, now })
     }
 
     /// How many permits were taken that are not due yet, a started one counted whole. Those of

@@ -8,7 +8,7 @@ use crate::op::{Current, Op, Step};
 /// A pair as operations see it.
 #[inline(always)]
 const fn current(pair: Pair, now: Tick) -> Current {
-    Current::of_source(pair.word, now, part_of(pair.version))
+    Current::new(pair.word, now).with_source(part_of(pair.version))
 }
 
 /// Runs an operation on this pair, if that is short.

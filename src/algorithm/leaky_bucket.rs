@@ -80,7 +80,7 @@ impl LeakyBucket {
     ///
     /// The permits of one request leave one by one as well, and a reservation is due when the last
     /// of them leaves. A request for more than leave within the caller's patience is denied with
-    /// [`Denied::Never`].
+    /// [`Denied::Never`]. (At rates that are not exact, allow a nanosecond more.)
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl LeakyBucket {
     }
 
     /// The denial of `n` permits that would leave at `due`. They leave one after the other from an
-    /// empty queue as well: who can't wait that long is never served.
+    /// empty queue as well: a caller that can't wait that long is never served.
     #[cold]
     fn too_late(&self, word: u64, now: Tick, n: u64, latest: Tick, due: Tick) -> Denied {
         let (patience, wait) = (latest.saturating_since(now), due.saturating_since(latest));

@@ -121,7 +121,7 @@ impl<A: Algorithm> Core<A> {
         if self.plans.version() != 0 {
             return None;
         }
-        let word = Current::of_source(held.word, asked.now, part_of(asked.plan, 0));
+        let word = Current::new(held.word, asked.now).with_source(part_of(asked.plan, 0));
         let (next, answer) = match op.run_fast(algorithm, word)? {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
@@ -145,7 +145,7 @@ impl<A: Algorithm> Core<A> {
             return None;
         }
         let word = place.held.word;
-        let view = Current::of_source(word, asked.now, part_of(asked.plan, version));
+        let view = Current::new(word, asked.now).with_source(part_of(asked.plan, version));
         let said = |algorithm: &A| op.run(algorithm, view);
         match self.plans.with(asked.plan, version, said)? {
             Ok((next, answer)) => {
@@ -226,7 +226,7 @@ impl<A: Algorithm> Core<A> {
         let version = self.plans.version();
         let held_now = self.plans.brought_up(held, version)?;
         let word = self.plans.gone_over(held_now, of, version, asked.now)?;
-        let mut view = Current::of_source(word, asked.now, part_of(of, version));
+        let mut view = Current::new(word, asked.now).with_source(part_of(of, version));
         let said = |algorithm: &A| {
             // It lasts while there is no permit.
             let is_banned = held_now.state() == State::Banned;
@@ -266,7 +266,7 @@ impl<A: Algorithm> Core<A> {
         let version = self.plans.version();
         self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, asked.now);
-            let view = Current::of_source(word, asked.now, part_of(asked.plan, version));
+            let view = Current::new(word, asked.now).with_source(part_of(asked.plan, version));
             match op.run(algorithm, view) {
                 // It stays as it is, but for a word whose time begins with whoever would take something.
                 Ok((next, answer))
@@ -311,7 +311,7 @@ impl<A: Algorithm> Core<A> {
         let version = early.unwrap_or_else(|| self.plans.version());
         let made = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
-            let view = Current::of_source(word, now, part_of(asked.plan, version));
+            let view = Current::new(word, now).with_source(part_of(asked.plan, version));
             match op.run(algorithm, view) {
                 Ok((0, answer)) if word == 0 && !O::BANS => Err(Ok(answer)),
                 Ok((next, answer)) => Ok((next, Some(answer))),
@@ -359,7 +359,7 @@ impl<A: Algorithm> Core<A> {
         }
         self.now_in_force(asked.plan, |algorithm| {
             let word = first_word(algorithm, asked.now);
-            let view = Current::of_source(word, asked.now, UNRECORDED);
+            let view = Current::new(word, asked.now).with_source(UNRECORDED);
             op.run(algorithm, view).map(|(_, answer)| answer)
         })
     }

@@ -24,7 +24,8 @@ use crate::wait::waits;
 ///
 /// Undo a grant on the key that it was made for. Nothing comes back of a grant that the key got by
 /// another plan, or before a quota of the table was changed. While a key is banned nothing comes back
-/// at all. To look at a key puts no key into the table.
+/// at all; a [`reset`](Self::reset) ends the ban. A look puts no key into the table. A request for a
+/// key that finds no place there is denied with [`Denied::NoRoom`].
 ///
 /// ```
 /// use tollgate::{Keyed, Quota, TokenBucket};

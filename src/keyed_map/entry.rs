@@ -213,7 +213,8 @@ impl<A> Entry<A> {
             return None;
         }
         let word = swapped(stored, first);
-        let outcome = match op.run_fast(algorithm, Current::of_source(word, at, self.part())) {
+        let outcome = match op.run_fast(algorithm, Current::new(word, at).with_source(self.part()))
+        {
             Some(outcome) => outcome,
             None => return self.retry(algorithm, stored, first, at, op),
         };
@@ -240,11 +241,11 @@ impl<A> Entry<A> {
     ) -> Decided<A, O> {
         while stored != RETIRED {
             let word = swapped(stored, first);
-            let (next, answer) = match op.run(algorithm, Current::of_source(word, at, self.part()))
-            {
-                Ok(done) => done,
-                Err(refusal) => return Some((Err(refusal), at)),
-            };
+            let (next, answer) =
+                match op.run(algorithm, Current::new(word, at).with_source(self.part())) {
+                    Ok(done) => done,
+                    Err(refusal) => return Some((Err(refusal), at)),
+                };
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }

@@ -78,7 +78,7 @@ where
     {
         let at = now.max(self.horizon.tick());
         let word = first_word(&self.algorithm, at);
-        let outcome = op.run(&self.algorithm, Current::of_source(word, at, 0));
+        let outcome = op.run(&self.algorithm, Current::new(word, at).with_source(0));
         let keep = match &outcome {
             Ok((next, _)) => !op.is_unchanged(word, *next) && (word, *next) != (0, 0),
             // One that begins with less has begun.

@@ -16,6 +16,7 @@ use crate::wait::waits;
 /// The limit of one key of a [`KeyedMap`]: [`KeyedMap::key`] makes one. Its verbs are those of a
 /// [`Limiter`](crate::Limiter).
 ///
+/// A request for a key that finds no room is denied with [`Denied::NoRoom`](crate::Denied::NoRoom).
 /// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it fresh. Of a grant from
 /// before the key left, or got another algorithm, nothing is undone.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {

@@ -52,12 +52,13 @@ pub enum Denied {
         /// How many were asked for.
         requested: u64,
     },
-    /// More was asked for than there can ever be at once.
+    /// More was asked for than there can ever be at once; or, of a queue, than ever leave within the
+    /// time that the caller can wait.
     #[non_exhaustive]
     Never {
         /// How many were asked for.
         requested: u64,
-        /// The most that can be asked for.
+        /// The most that can be asked for, with that wait.
         limit: u64,
     },
     /// The limiter's word stands so far in the future that its clock will not get there: somebody

@@ -119,8 +119,9 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they are due later: `retry_after` says how much later. [`Denied::Never`](crate::Denied::Never) if
-            /// `n` is more than is ever due in that time: from a queue permits leave one by one.
+            /// [`Denied`](crate::Denied) if they are due later: `retry_after` says how much later. [`Denied::Never`](crate::Denied::Never)
+            /// if `n` permits can't all be due within `max_wait` even when nothing else waits (they
+            /// leave a queue one by one), or if `n` is more than the burst.
             ///
             /// ```
             /// use std::time::Duration;

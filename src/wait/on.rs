@@ -114,7 +114,7 @@ impl<G: ReserveGate<Clock: Clock>, T> On<G, T> {
 
 pin_project! {
     /// Waits for permits. Dropped while it waits, it gives back what can be given back. It gives its
-    /// answer once: polled again, it is never ready.
+    /// answer once: to await it again never ends.
     #[must_use = "futures do nothing unless they are polled"]
     pub struct Acquire<'o, G, T>
     where

@@ -125,7 +125,7 @@ impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
     /// # Errors
     ///
     /// [`Denied`] if the room is full: `retry_after` says when there will be a place.
-    /// [`Denied::Never`] if `n` is more than the room ever has places for.
+    /// [`Denied::Never`] if `n` is more than fits into the empty room.
     pub fn reserve(&self, n: u64) -> Result<Reservation<&G>, Denied> {
         self.reserve_at(n, self.gate.clock().now())
     }

@@ -6,6 +6,7 @@ use crossbeam_utils::CachePadded;
 use super::MAX_SHARDS;
 use super::part::Part;
 use crate::algorithm::{Debt, Gauge, Level, Split};
+use crate::cell::Place;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL};
 
@@ -196,15 +197,23 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                 if back == fractions.n() {
                     return back.div_ceil(self.permit());
                 }
-                // Of a part to which other permits came back meanwhile, the other parts take some.
-                let (_, all) = undo(part.algorithm(), fractions.mark());
+                // What this part can't take, because other permits came back to it, goes to all
+                // parts; but not what time has refilled, which the part's word may know.
+                let word = fractions.mark().max(part.cell().load());
+                let (_, all) = undo(part.algorithm(), word);
                 let others = self.give_back_to_all(all.saturating_sub(back));
                 back.saturating_add(others).div_ceil(self.permit())
             }
             None => {
-                // As many as would come back of it to one word that nobody else has used.
+                // As many as would come back of it to one word that nobody else has used, at the
+                // latest tick that a part knows.
+                let ticks = self
+                    .parts
+                    .iter()
+                    .map(|part| part.at(self.now).take_up_to(0).at());
+                let now = ticks.fold(self.now, Tick::max);
                 let alone = self.whole.step(0, granted.at(), granted.n());
-                let n = alone.map_or(0, |(word, alone)| self.whole.undo(word, self.now, &alone).1);
+                let n = alone.map_or(0, |(word, alone)| self.whole.undo(word, now, &alone).1);
                 self.refund(n)
             }
         }

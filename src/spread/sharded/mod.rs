@@ -94,7 +94,8 @@ pub const MAX_SHARDS: usize = 256;
 /// for, and they come again with time, like granted ones. That happens to requests for several
 /// permits; to requests for one only where three or more threads take the last permits of shards of
 /// less than eight permits each. A part takes nothing back while another thread returns permits to
-/// it: an `undo` or a `refund` at that moment gives them to the other parts.
+/// it: an `undo` or a `refund` at that moment gives them to the other parts, as far as those are
+/// not full.
 ///
 /// # What differs from a `Limiter`
 ///

@@ -7,8 +7,8 @@ use tollgate::keyed::Key;
 use tollgate::{AnyAlgorithm, Keep, ManualClock, Overflow, Quota, Requota, Tick};
 
 use crate::support::{
-    NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, table, tick,
-    with_plans,
+    NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, queue, table,
+    tick, with_plans,
 };
 
 /// Nothing is there for a while, and nothing can be given back.
@@ -151,4 +151,36 @@ fn a_ban_that_another_quota_has_ended_is_over() {
     gate.set_quota(quota, Keep::Fresh).expect("a quota");
     assert_eq!(gate.key("alice").refund(3), 3);
     assert_eq!(gate.key("mallory").refund(3), 3);
+}
+
+/// From a queue several permits leave one by one. A reservation does not wait for the end of a ban,
+/// and is told when it can be made again, however many it is for.
+#[test]
+fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_come_again() {
+    let gate = table(queue("leaky-queue 10/s burst 5"));
+    let (key, second) = (gate.key("key"), Duration::from_secs(1));
+    key.at(tick(NOW))
+        .ban(tick(NOW + 60 * SECOND))
+        .expect("there is room");
+    for (n, patience) in [
+        (1, Duration::ZERO),
+        (3, second),
+        (3, Duration::MAX),
+        (5, 100 * second),
+    ] {
+        let denied = key.reserve_within_at(n, patience, tick(NOW)).unwrap_err();
+        let wait = denied.retry_after().expect("it ends");
+        assert!(
+            wait >= 60 * second && wait < 62 * second,
+            "{n} in {patience:?}: {denied}"
+        );
+        let then = tick(NOW).saturating_add(wait);
+        assert_eq!(gate.key("other").at(then).available(), 5);
+    }
+    let after = tick(NOW + 62 * SECOND);
+    assert_eq!(
+        key.reserve_within_at(3, second, after)
+            .map(|reserved| reserved.n()),
+        Ok(3)
+    );
 }

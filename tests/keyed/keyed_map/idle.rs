@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::{Denied, KeyedMap, NoClock, Quota, TokenBucket};
 
 use super::{map, of};
-use crate::support::{often, tick};
+use crate::support::{often, queue, tick};
 
 /// As long as new keys come, those that are idle don't pile up; and one that is busy is looked at
 /// again and again, and stays.
@@ -98,4 +98,18 @@ fn what_begins_with_less_begins() {
     assert_eq!(map.purge_idle_at(tick(149), 5), 0);
     assert_eq!(map.purge_idle_at(tick(160), 5), 1);
     assert_eq!(at(155).available(), 0, "it begins anew");
+}
+
+/// A caller whose tick is older than the key's is counted at the key's. That shortens no patience for
+/// good: it is told when to come again.
+#[test]
+fn a_late_caller_can_wait_as_long_as_it_says() {
+    let map: KeyedMap<u64, _, _> = of(queue("leaky-queue 10/s burst 5"), 10);
+    assert!(map.key(&1).at(tick(100_000_000_000)).try_acquire().is_ok());
+    let (late, patience) = (tick(90_000_000_000), Duration::from_secs(5));
+    let key = map.key(&1);
+    let denied = key.reserve_within_at(3, patience, late).unwrap_err();
+    let wait = denied.retry_after().expect("it will be there");
+    let reserved = key.reserve_within_at(3, patience, late.saturating_add(wait));
+    assert_eq!(reserved.map(|reserved| reserved.n()), Ok(3));
 }

@@ -134,8 +134,9 @@ pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64,
     let gate = Limiter::unstarted(any, NoClock);
     let at = gate.at(Tick::from_nanos(tick));
     let delay = at.try_acquire_n(n).map_or(0, |granted| {
+        let said = granted.info();
         at.undo(granted);
-        nanos(granted.delay()) ^ nanos(granted.reset_after()) ^ granted.remaining()
+        nanos(said.delay()) ^ nanos(said.reset_after()) ^ said.remaining()
     });
     let owed = at.charge(n).debt();
     at.refund(owed);

@@ -332,13 +332,23 @@ impl Parts {
         match from {
             From::One(part, granted, _) => {
                 let back = self.change(*part, |part, word| part.undo(word, now, granted));
-                let (_, all) = self.part.undo(granted.mark(), now, granted);
+                let before = self.words[*part];
+                let word = granted.mark().max(before);
+                let (_, all) = self.part.undo(word, now, granted);
                 let others = self.refund_fractions(all.saturating_sub(back), now);
                 (back + others).div_ceil(self.permit)
             }
             From::Several(said) => {
                 let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
-                let (_, back) = self.whole.undo(word, now, &alone);
+                let counted = |word: &u64| self.part.take_up_to(*word, now, 0).1.at();
+                let latest = self
+                    .words
+                    .iter()
+                    .map(counted)
+                    .max()
+                    .expect("a part")
+                    .max(now);
+                let (_, back) = self.whole.undo(word, latest, &alone);
                 self.refund(back, now)
             }
         }

@@ -180,6 +180,44 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
     });
 }
 
+/// A grant of a window that is over gives nothing back, also to a caller whose tick is still in that
+/// window, while others have taken the permits of the next one.
+#[test]
+fn what_time_has_refilled_does_not_come_back_to_a_late_caller() {
+    for text in [
+        "fixed-window 8/s",
+        "fixed-window 8/s first-hit",
+        "sliding-window 8/s",
+        "intervals 8/s",
+        "intervals 8/s greedy",
+        "token-bucket 8/s",
+    ] {
+        let [before, after] = [500_000_000, 2_600_000_000].map(Tick::from_nanos);
+        for (shards, n) in (2..=8).flat_map(|shards| (1..=8).map(move |n| (shards, n))) {
+            let (parts, whole) = (sharded(read(text), shards), limiter(read(text)));
+            let few = parts.at(before).from_shard(n).try_acquire_n(n as u64);
+            let all = whole.at(before).try_acquire_n(n as u64);
+            let taken = whole.at(after).take_up_to(8).n();
+            assert_eq!(
+                parts.at(after).take_up_to(8).n(),
+                taken,
+                "{text} in {shards}"
+            );
+            let few = parts.at(before).undo(few.expect("fresh"));
+            let all = whole.at(before).undo(all.expect("fresh"));
+            assert!(
+                few <= all,
+                "{n} of {text} in {shards}: {few} came back for {all}"
+            );
+            let left = parts.at(after).available();
+            assert!(
+                left <= whole.at(after).available(),
+                "{n} of {text} in {shards}: {left}"
+            );
+        }
+    }
+}
+
 fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
