@@ -4,8 +4,9 @@
 //! cargo run --example mapped_file & cargo run --example mapped_file
 //! ```
 //!
-//! Each run takes up to ten permits. All runs together get 30 at once and 12 a minute, and a run that
-//! is killed keeps nothing but the permits that it was granted. Delete the file to start afresh.
+//! Each run takes up to ten permits. All runs together get 30 at once and 12 a minute, and a run
+//! that is killed keeps nothing but the permits that it was granted. Delete the file to start
+//! afresh.
 //!
 //! A [`Place`] is all that a limiter needs from its memory. With one it has all verbs: those on its
 //! clock, reservations, waiting, and the traits.

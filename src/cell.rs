@@ -152,8 +152,8 @@ pub(crate) fn apply<A: Algorithm, P: Place, O: Op<A>>(
     retry(algorithm, place, word, now, op)
 }
 
-/// The first attempt alone: the answer if the operation is short, does not refuse, was not disturbed
-/// and answers as the caller wants.
+/// The first attempt alone: the answer if the operation is short, does not refuse, was not
+/// disturbed and answers as the caller wants.
 #[inline(always)]
 pub(crate) fn try_fast<A, P: Place, O: Op<A>>(
     algorithm: &A,

@@ -8,13 +8,13 @@ use std::boxed::Box;
 #[cfg(feature = "std")]
 use std::sync::Arc;
 
-/// The list of verbs, in groups: what the algorithm must be able to do, the trait of limiters that has
-/// the verbs, each verb's name and its name with a tick. Invokes `$then` with each group.
+/// The list of verbs, in groups: what the algorithm must be able to do, the trait of limiters that
+/// has the verbs, each verb's name and its name with a tick. Invokes `$then` with each group.
 macro_rules! each_group_of_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context [Algorithm] Gate {
-            /// Takes `n` permits, or none. `n` = 0 succeeds exactly when the limiter is not in debt, and
-            /// changes nothing.
+            /// Takes `n` permits, or none. `n` = 0 succeeds exactly when the limiter is not in
+            /// debt, and changes nothing.
             ///
             /// # Errors
             ///
@@ -51,7 +51,8 @@ macro_rules! each_group_of_verbs {
             fn is_idle() -> bool;
         }}
         $($then)+! { $context [Forecast] {
-            /// How long until `n` permits are there, if nobody takes any; `None` if never. Takes none.
+            /// How long until `n` permits are there, if nobody takes any; `None` if never. Takes
+            /// none.
             ///
             /// ```
             /// use std::time::Duration;
@@ -81,13 +82,13 @@ macro_rules! each_group_of_verbs {
         $($then)+! { $context
             /// A limiter that takes permits back.
             [GiveBack] GiveBackGate {
-            /// Gives back exactly this grant, or as much of it as can be given without admitting more than
-            /// was promised: what the clock has refilled of it already does not come back a second time.
-            /// Returns how many permits came back, a part of one counted whole.
+            /// Gives back exactly this grant, or as much of it as can be given without admitting
+            /// more than was promised: what the clock has refilled of it already does not come back
+            /// a second time. Returns how many permits came back, a part of one counted whole.
             ///
-            /// The bound holds net of what came back, counted when it came back: a bucket is never more
-            /// than full, whatever is undone in whatever order. Give a grant back to the limiter
-            /// that made it. A reset has given back everything that was granted before it.
+            /// The bound holds net of what came back, counted when it came back: a bucket is never
+            /// more than full, whatever is undone in whatever order. Give a grant back to the
+            /// limiter that made it. A reset has given back everything that was granted before it.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -99,8 +100,8 @@ macro_rules! each_group_of_verbs {
             /// # }
             /// ```
             fn undo / undo_at(granted: $crate::outcome::Granted) -> u64;
-            /// Gives back `n` permits, never above a full bucket. Returns how many came back, a part of
-            /// one counted whole.
+            /// Gives back `n` permits, never above a full bucket. Returns how many came back, a
+            /// part of one counted whole.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -116,9 +117,9 @@ macro_rules! each_group_of_verbs {
         $($then)+! { $context
             /// A limiter that can owe permits.
             [Debt] DebtGate {
-            /// Takes `n` permits whether they are there or not, into debt: for costs that are known only
-            /// afterwards, such as bytes sent or tokens a language model produced. While the limiter is
-            /// in debt nothing is granted.
+            /// Takes `n` permits whether they are there or not, into debt: for costs that are known
+            /// only afterwards, such as bytes sent or tokens a language model produced. While the
+            /// limiter is in debt nothing is granted.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -134,8 +135,8 @@ macro_rules! each_group_of_verbs {
 }
 pub(crate) use each_group_of_verbs;
 
-/// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, by its `at(now)` and its
-/// `clock()`. Further bounds of the algorithm, and the other parameters, come before its type.
+/// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, by its `at(now)` and
+/// its `clock()`. Further bounds of the algorithm, and the other parameters, come before its type.
 macro_rules! limiter_verbs {
     ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
         impl<A: $crate::algorithm::Algorithm $($bound)*, C, $($parameters)*> $limiter {
@@ -291,7 +292,8 @@ macro_rules! declare_traits {
             fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
         )*}
     ) => {
-        /// Something that grants permits: each of this crate's limiters, and what is wrapped around them.
+        /// Something that grants permits: each of this crate's limiters, and what is wrapped around
+        /// them.
         ///
         /// Limiters have these verbs themselves; the trait is for code that works with any of them.
         ///
@@ -401,8 +403,8 @@ pub trait ReserveGate: GiveBackGate + DebtGate {
         None
     }
 
-    /// Gives back at this tick as much of the last `n` permits of a reservation as possible: what is
-    /// kept of it, which may be due sooner now, and how many came back.
+    /// Gives back at this tick as much of the last `n` permits of a reservation as possible: what
+    /// is kept of it, which may be due sooner now, and how many came back.
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
 }
 

@@ -120,8 +120,8 @@ impl<A, C> Limiter<A, C> {
 
 impl<A, C, P> Limiter<A, C, P> {
     /// A limiter whose word lives at a place of your own, such as a mapped file: see
-    /// `examples/mapped_file.rs`. A word of 0 is full; [`UNSTARTED`] begins with the quota's `initial`
-    /// permits. All that share a word must use the same algorithm, and clocks that agree.
+    /// `examples/mapped_file.rs`. A word of 0 is full; [`UNSTARTED`] begins with the quota's
+    /// `initial` permits. All that share a word must use the same algorithm, and clocks that agree.
     ///
     /// ```
     /// use tollgate::cell::Cell;

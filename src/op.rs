@@ -1,4 +1,5 @@
-//! Operations: what a verb does to a limiter's state. Each is written once, and every store runs it.
+//! Operations: what a verb does to a limiter's state. Each is written once, and every store runs
+//! it.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -103,8 +104,8 @@ pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>
 /// An operation on the state of a limiter with the algorithm `A`. It is pure: a store may run it
 /// several times for one call.
 ///
-/// A trait and not a closure, so that it is always inlined, and what the caller does not read of the
-/// answer is never computed.
+/// A trait and not a closure, so that it is always inlined, and what the caller does not read of
+/// the answer is never computed.
 pub trait Op<A>: Sized {
     /// The answer.
     type Output;

@@ -4,9 +4,10 @@
 //!  Limiter, Adjustable, Key, MapKey ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
 //! ```
 //!
-//! A verb is written once, on [`View`](crate::View), as an operation that the store runs. This crate's stores are a
-//! [`Word`](crate::Word) (of a [`Limiter`](crate::Limiter)), a word beside parameters that change
-//! (`Adjustable`), a slot of a table (`Key`) and an entry of a map (`MapKey`).
+//! A verb is written once, on [`View`](crate::View), as an operation that the store runs. This
+//! crate's stores are a [`Word`](crate::Word) (of a [`Limiter`](crate::Limiter)), a word beside
+//! parameters that change (`Adjustable`), a slot of a table (`Key`) and an entry of a map
+//! (`MapKey`).
 //!
 //! For a word in memory of your own implement [`Place`](crate::cell::Place): that is all that
 //! [`Limiter::in_place`](crate::Limiter::in_place) needs. Implement [`Store`] where the algorithm
@@ -16,7 +17,8 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 pub use crate::op::{Current, Op, Refusal, Step};
 
-/// State that operations run on, with the algorithm in force. A [`View`](crate::View) has the verbs.
+/// State that operations run on, with the algorithm in force. A [`View`](crate::View) has the
+/// verbs.
 ///
 /// ```
 /// use std::cell::Cell;

@@ -1,5 +1,5 @@
-//! A play: a gate of several words, what happens first, and then who does what at the same time. What a
-//! [`Scene`](crate::Scene) is to one word.
+//! A play: a gate of several words, what happens first, and then who does what at the same time.
+//! What a [`Scene`](crate::Scene) is to one word.
 
 mod done;
 mod read;
@@ -36,8 +36,8 @@ impl Played {
         actors.chain(&self.after)
     }
 
-    /// Checks that all that was granted, also before and after, keeps this bound. (Not where permits come
-    /// back.)
+    /// Checks that all that was granted, also before and after, keeps this bound. (Not where
+    /// permits come back.)
     ///
     /// # Panics
     ///
@@ -127,8 +127,8 @@ where
         self
     }
 
-    /// Whatever the threads do, the rules hold, and the actors are told one of these, in words; each of
-    /// them is. These do not come from the gate itself, so they show that it is right.
+    /// Whatever the threads do, the rules hold, and the actors are told one of these, in words;
+    /// each of them is. These do not come from the gate itself, so they show that it is right.
     ///
     /// # Panics
     ///
@@ -142,8 +142,8 @@ where
         explore(&Arc::new(self), run, &expected, Played::in_words);
     }
 
-    /// Whatever the threads do, the rules hold, and what is told, to the actors and after them, is among these;
-    /// each of the first is reached.
+    /// Whatever the threads do, the rules hold, and what is told, to the actors and after them, is
+    /// among these; each of the first is reached.
     ///
     /// # Panics
     ///
@@ -153,8 +153,8 @@ where
         explore(&Arc::new(self), run, &expected, Played::told);
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their end, the
-    /// rules hold, and what is told is among these, by how many deeds that one did.
+    /// One actor stops for ever, before each of its operations in turn: the others come to their
+    /// end, the rules hold, and what is told is among these, by how many deeds that one did.
     ///
     /// # Panics
     ///
@@ -177,8 +177,8 @@ where
         explore(&Arc::new(self), run, &expected, |_| true);
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their end, and
-    /// the rules hold.
+    /// One actor stops for ever, before each of its operations in turn: the others come to their
+    /// end, and the rules hold.
     ///
     /// # Panics
     ///
@@ -199,8 +199,8 @@ where
         (gate, answers, memories)
     }
 
-    /// One execution under loom. `stops` says who, and after how many operations. Also says whether that
-    /// one came to its end.
+    /// One execution under loom. `stops` says who, and after how many operations. Also says whether
+    /// that one came to its end.
     fn perform(&self, layout: Layout, stops: Option<(usize, u64)>) -> (Played, bool) {
         let (gate, before, memories) = self.begin();
         let actors = self.actors.iter().zip(memories).enumerate();
@@ -245,7 +245,8 @@ where
         self.actors.iter().map(Vec::len).collect()
     }
 
-    /// The orders of the deeds that loom visits within the run's bound on preemptions: these must be reached.
+    /// The orders of the deeds that loom visits within the run's bound on preemptions: these must
+    /// be reached.
     fn in_reach(&self, run: &Run) -> Vec<script::Script> {
         script::within(script::in_order(&self.lengths()), run.bound())
     }
@@ -256,8 +257,8 @@ where
     G: Send + Sync + 'static,
     M: Default + Clone + Send + 'static,
 {
-    /// Whatever the threads do, the rules hold, and the outcome is that of some order of the same deeds,
-    /// one after the other; and each of those within the bound on preemptions is reached.
+    /// Whatever the threads do, the rules hold, and the outcome is that of some order of the same
+    /// deeds, one after the other; and each of those within the bound on preemptions is reached.
     ///
     /// # Panics
     ///
@@ -284,7 +285,8 @@ where
         explore(&play, run, &expected, Played::clone);
     }
 
-    /// Whatever the threads do, the rules hold; and the outcome of each order within the bound is reached.
+    /// Whatever the threads do, the rules hold; and the outcome of each order within the bound is
+    /// reached.
     ///
     /// # Panics
     ///
@@ -295,9 +297,9 @@ where
         explore(&play, run, &Expected::at_least(required), Played::clone);
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their end, and
-    /// what they are told is that of some order in which that one did its last deed, or did not, or began
-    /// it.
+    /// One actor stops for ever, before each of its operations in turn: the others come to their
+    /// end, and what they are told is that of some order in which that one did its last deed, or
+    /// did not, or began it.
     ///
     /// # Panics
     ///

@@ -7,7 +7,8 @@ use crate::orders::orders;
 pub(crate) enum Step {
     /// This actor's next deed.
     Do(usize),
-    /// This actor begins its next deed, and stops when it has written so often. It does it later, or never.
+    /// This actor begins its next deed, and stops when it has written so often. It does it later,
+    /// or never.
     Begin(usize, u64),
 }
 
@@ -40,8 +41,8 @@ fn interrupted(script: &Script) -> usize {
     interrupts.count()
 }
 
-/// The same scripts, and those in which up to two deeds were begun before they are done: what somebody has
-/// begun may be seen by others, though it counts only when it is done.
+/// The same scripts, and those in which up to two deeds were begun before they are done: what
+/// somebody has begun may be seen by others, though it counts only when it is done.
 pub(crate) fn with_begun(scripts: &[Script]) -> Vec<Script> {
     let mut all = scripts.to_vec();
     for _ in 0..2 {
@@ -74,8 +75,8 @@ fn one_more_begun(script: &Script) -> Vec<Script> {
     all
 }
 
-/// What one actor has begun after `done` deeds it never goes on with. (If that is all of the deed, then
-/// it is done.)
+/// What one actor has begun after `done` deeds it never goes on with. (If that is all of the deed,
+/// then it is done.)
 pub(crate) fn stopped(lengths: &[usize], who: usize, done: usize) -> Vec<Script> {
     let mut lengths = lengths.to_vec();
     let is_last = lengths[who] == done;

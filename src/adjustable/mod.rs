@@ -36,32 +36,36 @@ use ring::Ring;
 /// # }
 /// ```
 ///
-/// Its verbs are those of a [`Limiter`](crate::Limiter). A limit that never changes is better off with that: it
-/// fits a `static` by itself (this one needs a `LazyLock`), and its exchange is of one word, which most processors do
-/// faster than that of two.
+/// Its verbs are those of a [`Limiter`](crate::Limiter). A limit that never changes is better off
+/// with that: it fits a `static` by itself (this one needs a `LazyLock`), and its exchange is of
+/// one word, which most processors do faster than that of two.
 ///
 /// # What is promised
 ///
-/// **No decision mixes two quotas.** Each is made with one quota and one word, which belong to each other. A
-/// grant's were those in force when it was made; a denial's, or a look's, were those of one moment during the
-/// call.
+/// **No decision mixes two quotas.** Each is made with one quota and one word, which belong to each
+/// other. A grant's were those in force when it was made; a denial's, or a look's, were those of
+/// one moment during the call.
 ///
-/// **The bound.** For a change at the tick at which [`set_quota`](Self::set_quota) read the clock (or was told):
+/// **The bound.** For a change at the tick at which [`set_quota`](Self::set_quota) read the clock
+/// (or was told):
 ///
-/// - What was granted under each quota keeps the bound of that quota, by itself, over every interval. So in any
-///   interval at most the sum of the bounds of the quotas that were in force in it is granted.
-/// - With [`Keep::AsIs`] no permit comes from nowhere: right after a change there are at most as many as right
-///   before it. So buckets that are only changed so grant, in every interval, at most the burst of the quota that
-///   was in force at its beginning, and what each rate makes while it is in force. (Where threads' ticks differ,
-///   what the larger rate makes in that difference comes to that with each change.)
-/// - [`Keep::Scaled`] keeps the part of the burst that is there, and so adds to the permits at hand where it makes
-///   the burst larger. [`Keep::Fresh`] allows a burst more, as a reset does.
+/// - What was granted under each quota keeps the bound of that quota, by itself, over every
+///   interval. So in any interval at most the sum of the bounds of the quotas that were in force in
+///   it is granted.
+/// - With [`Keep::AsIs`] no permit comes from nowhere: right after a change there are at most as
+///   many as right before it. So buckets that are only changed so grant, in every interval, at most
+///   the burst of the quota that was in force at its beginning, and what each rate makes while it
+///   is in force. (Where threads' ticks differ, what the larger rate makes in that difference comes
+///   to that with each change.)
+/// - [`Keep::Scaled`] keeps the part of the burst that is there, and so adds to the permits at hand
+///   where it makes the burst larger. [`Keep::Fresh`] allows a burst more, as a reset does.
 ///
-/// Windows and greedy intervals whose period stays go on with their counts, which end when they would have ended; what
-/// one limit has more than the other counts as taken, until then. Where the period changes, what was counted
-/// counts in the new one's current window: so who changes the period again and again, more often than once a
-/// period, grants little. A queue keeps its line, whatever it can hold: what it can hold more is room.
-/// [`Keep::Scaled`] may lose a part of a permit with each change, where whole ones are counted.
+/// Windows and greedy intervals whose period stays go on with their counts, which end when they
+/// would have ended; what one limit has more than the other counts as taken, until then. Where the
+/// period changes, what was counted counts in the new one's current window: so who changes the
+/// period again and again, more often than once a period, grants little. A queue keeps its line,
+/// whatever it can hold: what it can hold more is room. [`Keep::Scaled`] may lose a part of a
+/// permit with each change, where whole ones are counted.
 ///
 /// **Undo.** A grant that was made under a quota which has been replaced can't be
 /// [undone](Self::undo): nothing comes back of it, and its permits come again with time only. (The
@@ -82,20 +86,21 @@ use ring::Ring;
 /// # }
 /// ```
 ///
-/// **Reservations** keep the tick at which they are due, whatever the quota becomes; what waits, counts as debt for
-/// those who come after the change, who may so be due before those who came before it if the rate has risen. Of one
-/// from before the change nothing comes back.
+/// **Reservations** keep the tick at which they are due, whatever the quota becomes; what waits,
+/// counts as debt for those who come after the change, who may so be due before those who came
+/// before it if the rate has risen. Of one from before the change nothing comes back.
 ///
 /// # Many threads
 ///
-/// Decisions are lock-free where the exchange of two words is ([`is_lock_free`](Self::is_lock_free)): on x86-64
-/// (all processors but the first ones), on aarch64, and on some others. Elsewhere `portable-atomic` takes a lock
-/// for each, which is held for a few instructions. Those who change the quota wait for each other, but no decision
-/// ever waits for them, even if they stop in the middle.
+/// Decisions are lock-free where the exchange of two words is
+/// ([`is_lock_free`](Self::is_lock_free)): on x86-64 (all processors but the first ones), on
+/// aarch64, and on some others. Elsewhere `portable-atomic` takes a lock for each, which is held
+/// for a few instructions. Those who change the quota wait for each other, but no decision ever
+/// waits for them, even if they stop in the middle.
 pub struct Adjustable<A, C = SystemClock> {
     ring: Ring,
-    /// The algorithms of the version that is in force and of the one before or after it, where the slots have
-    /// their parameters; whoever changes the quota holds it.
+    /// The algorithms of the version that is in force and of the one before or after it, where the
+    /// slots have their parameters; whoever changes the quota holds it.
     sets: Mutex<Sets<A>>,
     clock: C,
 }
@@ -230,14 +235,15 @@ impl<A, C> Adjustable<A, C> {
         self.ring.load().version
     }
 
-    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken for a few
-    /// instructions, and who is stopped within these stops others.
+    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken
+    /// for a few instructions, and who is stopped within these stops others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         AtomicU128::is_lock_free()
     }
 
-    /// What `ask` says of the algorithm that is in force, and of its place. Nobody changes it meanwhile.
+    /// What `ask` says of the algorithm that is in force, and of its place. Nobody changes it
+    /// meanwhile.
     fn with_sets<T>(&self, ask: impl FnOnce(&mut Sets<A>, u64) -> T) -> T {
         // Somebody who panicked with it has left the algorithm of the version in force as it was.
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);

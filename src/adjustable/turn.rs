@@ -1,4 +1,5 @@
-//! The retry loop: as [`cell`](crate::cell)'s, but each attempt runs on the parameters of its own version.
+//! The retry loop: as [`cell`](crate::cell)'s, but each attempt runs on the parameters of its own
+//! version.
 
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Then};
@@ -35,12 +36,12 @@ impl<A, O: Op<A>> Then<A> for Long<'_, O> {
     }
 }
 
-/// Runs an operation on the pair until its answer holds: until the word that it returned has replaced
-/// the very word that it was given, under the very version whose algorithm it was given. An operation
-/// that refuses, or leaves the word as it is, writes nothing.
+/// Runs an operation on the pair until its answer holds: until the word that it returned has
+/// replaced the very word that it was given, under the very version whose algorithm it was given.
+/// An operation that refuses, or leaves the word as it is, writes nothing.
 ///
-/// It is lock-free where the exchange of a pair is: a thread goes round only because another one has
-/// exchanged the pair (or the processor's exchange is a weak one).
+/// It is lock-free where the exchange of a pair is: a thread goes round only because another one
+/// has exchanged the pair (or the processor's exchange is a weak one).
 #[inline(always)]
 pub(super) fn apply<A: Settings, O: Op<A>>(
     ring: &Ring,
@@ -106,7 +107,8 @@ fn retry<A: Settings, O: Op<A>>(
     }
 }
 
-/// By which version something was granted, as it fits a grant: a number that comes again after 2^32 changes.
+/// By which version something was granted, as it fits a grant: a number that comes again after 2^32
+/// changes.
 #[inline(always)]
 pub(super) const fn part_of(version: u64) -> u32 {
     version as u32

@@ -49,8 +49,8 @@ impl<A: Requota + Settings + Clone, C> View<&Adjustable<A, C>> {
 }
 
 impl<A: Requota + Settings + Clone, C: Clock> Adjustable<A, C> {
-    /// Changes the quota, and goes on with what is there as `keep` says. What else the algorithm is made from,
-    /// such as how windows are aligned, stays; a tolerance goes with its interval.
+    /// Changes the quota, and goes on with what is there as `keep` says. What else the algorithm is
+    /// made from, such as how windows are aligned, stays; a tolerance goes with its interval.
     ///
     /// The quota that is in force already changes nothing, unless it is to start afresh.
     ///
@@ -77,8 +77,8 @@ impl<A: Requota + Settings + Clone, C: Clock> Adjustable<A, C> {
         self.at(self.now()).set_quota(quota, keep)
     }
 
-    /// Changes the algorithm, and goes on with what is there as `keep` says. [`AnyAlgorithm`](crate::AnyAlgorithm)
-    /// can so become another one.
+    /// Changes the algorithm, and goes on with what is there as `keep` says.
+    /// [`AnyAlgorithm`](crate::AnyAlgorithm) can so become another one.
     ///
     /// ```
     /// use tollgate::{Adjustable, AnyAlgorithm, Keep, ManualClock};

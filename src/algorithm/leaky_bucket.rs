@@ -1,5 +1,5 @@
-//! The leaky bucket. Its word is that of a [`Pace`]: what is in the bucket is what it stands above the
-//! clock.
+//! The leaky bucket. Its word is that of a [`Pace`]: what is in the bucket is what it stands above
+//! the clock.
 
 use super::Level;
 use super::delegate::runs_on;
@@ -18,15 +18,15 @@ use crate::quota::{ConfigError, Quota};
 ///   [`granted.delay()`](Granted::delay) how long to wait, so that all leave at the quota's rate.
 ///
 /// **Bound.** Of both: in every interval `[a, b]` at most `burst + rate * (b - a)` permits are
-/// admitted. Of the queue besides: in every interval at most `max(free + 1, k) + rate * (b - a + 1 ns)`
-/// leave, if all wait as they are told, none asks for more than `k` at once, and nothing is given back:
-/// that makes room for others, but calls nobody back who was told to wait. (Waits are whole
-/// nanoseconds, so two permits may leave a part of one nearer to each other. Where the interval is whole
-/// too, they don't.)
+/// admitted. Of the queue besides: in every interval at most `max(free + 1, k) + rate * (b - a + 1
+/// ns)` leave, if all wait as they are told, none asks for more than `k` at once, and nothing is
+/// given back: that makes room for others, but calls nobody back who was told to wait. (Waits are
+/// whole nanoseconds, so two permits may leave a part of one nearer to each other. Where the
+/// interval is whole too, they don't.)
 ///
-/// What is said of the [`TokenBucket`](crate::TokenBucket)'s exactness holds here. No permit leaves early;
-/// where the rate is exact, each leaves at the first nanosecond at which it may, and elsewhere at most
-/// one later.
+/// What is said of the [`TokenBucket`](crate::TokenBucket)'s exactness holds here. No permit leaves
+/// early; where the rate is exact, each leaves at the first nanosecond at which it may, and
+/// elsewhere at most one later.
 ///
 /// ```
 /// use std::time::Duration;
@@ -155,8 +155,8 @@ impl Shaped<'_> {
         }
     }
 
-    /// The last of the permits leaves when all that are before it have, but for the free ones: when the clock
-    /// has made so many units, or at once.
+    /// The last of the permits leaves when all that are before it have, but for the free ones: when
+    /// the clock has made so many units, or at once.
     #[inline(always)]
     fn leaves(&self, n: u64, word: u64, next: u64, now: Tick) -> Option<u64> {
         // The base of an idle bucket is a unit above the clock where a clock is not exact: a permit
@@ -285,7 +285,8 @@ impl crate::algorithm::Requota for LeakyBucket {
     #[inline]
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         match (self.free_permits(), next.free_permits()) {
-            // Those in line stay in line, however long it may be; and what it can hold more is room.
+            // Those in line stay in line, however long it may be; and what it can hold more is
+            // room.
             (Some(_), Some(_)) => self.pace.carry_level(word, now, &next.pace),
             _ => self.pace.carry_over(word, now, &next.pace),
         }

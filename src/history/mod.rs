@@ -1,35 +1,35 @@
-//! Shows that a limiter kept its promise: records what it granted, from any number of threads,
-//! and checks the bound over **every** interval.
+//! Shows that a limiter kept its promise: records what it granted, from any number of threads, and
+//! checks the bound over **every** interval.
 //!
-//! Each thread keeps a [`Log`] of its own, which costs a push to a vector; afterwards a
-//! [`History`] is made of them all and compared with a [`Bound`]: what the algorithm says of itself
+//! Each thread keeps a [`Log`] of its own, which costs a push to a vector; afterwards a [`History`]
+//! is made of them all and compared with a [`Bound`]: what the algorithm says of itself
 //! ([`Bounded`]), or one of your own. Of a token bucket it is
 //!
 //! ```text
 //! granted - given back in [a, b]  <=  burst + rate * (b - a)        for all a <= b
 //! ```
 //!
-//! Grants count at [`Granted::at`](crate::Granted::at). What came back counts in the intervals in which it came back,
-//! and a reset allows one burst more in every interval that holds it. A charge counts, but only
-//! grants are judged: it may go into debt, and no grant may come out of that debt until it is paid
-//! or a reset forgives it, or the window that it was charged in is over, where debt is forgotten with
-//! it.
+//! Grants count at [`Granted::at`](crate::Granted::at). What came back counts in the intervals in
+//! which it came back, and a reset allows one burst more in every interval that holds it. A charge
+//! counts, but only grants are judged: it may go into debt, and no grant may come out of that debt
+//! until it is paid or a reset forgives it, or the window that it was charged in is over, where
+//! debt is forgotten with it.
 //!
 //! # Threads that are stopped in the middle
 //!
 //! A thread that read the clock and was then put to sleep gives back at an old tick, and others
-//! spend it at new ones. Where permits come back in a concurrent history, say for each verb when
-//! it began and ended, by one clock for all threads ([`Entry::during`]): what came back then counts
-//! in every interval with which it may have overlapped. Without it a verb takes no time. A reset then
+//! spend it at new ones. Where permits come back in a concurrent history, say for each verb when it
+//! began and ended, by one clock for all threads ([`Entry::during`]): what came back then counts in
+//! every interval with which it may have overlapped. Without it a verb takes no time. A reset then
 //! allows, besides its burst, what comes in the time by which the threads' ticks overlapped at it:
 //! ticks of before it may be later than ticks of after it.
 //!
-//! That clock must order its readings with the verbs: `Instant`, or a counter that all increment. The
-//! [`SystemClock`](crate::SystemClock) does not between threads, since the processor may read its
-//! counter a little early or late. It need not be the clock of the ticks.
+//! That clock must order its readings with the verbs: `Instant`, or a counter that all increment.
+//! The [`SystemClock`](crate::SystemClock) does not between threads, since the processor may read
+//! its counter a little early or late. It need not be the clock of the ticks.
 //!
-//! What came back is recorded in whole permits, a part of one counted whole, so the check is looser by
-//! as much for each.
+//! What came back is recorded in whole permits, a part of one counted whole, so the check is looser
+//! by as much for each.
 //!
 //! # How it is checked
 //!
@@ -41,15 +41,15 @@
 //!               - back still overlapping)  +  granted(b)
 //! ```
 //!
-//! and the bound holds if no `over` is above the burst. What comes is `rate * (b - previous tick)`, or
-//! `n` at each window's beginning; where all comes anew in each window, `over` begins anew with it.
-//! What comes in steps a period apart, wherever they begin, does not add up so: there all beginnings
-//! are kept, by where in a period they lie, in a tree that knows the greatest. And where no interval is
-//! promised anything but those up to some length, the beginnings near enough are kept, in a queue
-//! that has the worst in front.
+//! and the bound holds if no `over` is above the burst. What comes is `rate * (b - previous tick)`,
+//! or `n` at each window's beginning; where all comes anew in each window, `over` begins anew with
+//! it. What comes in steps a period apart, wherever they begin, does not add up so: there all
+//! beginnings are kept, by where in a period they lie, in a tree that knows the greatest. And where
+//! no interval is promised anything but those up to some length, the beginnings near enough are
+//! kept, in a queue that has the worst in front.
 //!
-//! All of it is exact arithmetic on integers. Where there are charges, the grants alone are checked so,
-//! and then once more with the charges that certainly stood in the way of what came after them.
+//! All of it is exact arithmetic on integers. Where there are charges, the grants alone are checked
+//! so, and then once more with the charges that certainly stood in the way of what came after them.
 //!
 //! ```
 //! use tollgate::history::{Bounded, History, Log};

@@ -1,17 +1,17 @@
-//! The check where what is allowed comes in steps: it does not add up, since
-//! `ceil((b - a) / period)` depends on how `a` and `b` lie to each other. So all beginnings
-//! are kept, by where they lie in a period.
+//! The check where what is allowed comes in steps: it does not add up, since `ceil((b - a) /
+//! period)` depends on how `a` and `b` lie to each other. So all beginnings are kept, by where they
+//! lie in a period.
 //!
 //! Let `a = p * period + x` and `b + period - 1 = q * period + y`, with `x` and `y` below the
-//! period. Then `ceil((b - a) / period) = q - p`, less one where `x > y`. What was taken from
-//! `a` to `b` is `total(b) - before(a)`; so the bound is kept at `b` iff
+//! period. Then `ceil((b - a) / period) = q - p`, less one where `x > y`. What was taken from `a`
+//! to `b` is `total(b) - before(a)`; so the bound is kept at `b` iff
 //!
 //! ```text
 //! total(b) - n * q + max over all a of (n * p - before(a), and n more where x > y)  <=  burst
 //! ```
 //!
-//! Where `x` is not above `y` that is too much by nothing, and a maximum over all is one over those as
-//! well. The maximum over `x > y` is kept in a [`Tree`].
+//! Where `x` is not above `y` that is too much by nothing, and a maximum over all is one over those
+//! as well. The maximum over `x > y` is kept in a [`Tree`].
 
 use super::Excess;
 use super::bound::{Bound, Comes};

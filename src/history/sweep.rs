@@ -1,6 +1,6 @@
-//! The check where what is allowed adds up: what an interval may have more than a burst is the sum of
-//! what its parts may. It looks at each tick once, and keeps but one interval: the one that has the
-//! most above what it may.
+//! The check where what is allowed adds up: what an interval may have more than a burst is the sum
+//! of what its parts may. It looks at each tick once, and keeps but one interval: the one that has
+//! the most above what it may.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,10 +1,11 @@
-//! The check where only intervals of up to some length are judged, and all against the same number: at
-//! most `n` in so many ticks, or slots, of the clock.
+//! The check where only intervals of up to some length are judged, and all against the same number:
+//! at most `n` in so many ticks, or slots, of the clock.
 //!
-//! What was taken from `a` to `b` is `total(b) - before(a)`, so of all beginnings near enough to `b` the
-//! worst is the one with the least before it. They wait in a queue. The first leaves when it is too far
-//! away; and the last ones when one comes that has less before it, for that is worse than they are, and
-//! near for longer. So the worst is always the first, and each comes and goes once.
+//! What was taken from `a` to `b` is `total(b) - before(a)`, so of all beginnings near enough to
+//! `b` the worst is the one with the least before it. They wait in a queue. The first leaves when
+//! it is too far away; and the last ones when one comes that has less before it, for that is worse
+//! than they are, and near for longer. So the worst is always the first, and each comes and goes
+//! once.
 
 use core::cmp::Reverse;
 use core::mem;
@@ -42,7 +43,8 @@ pub(super) struct Within<'h> {
     /// Charges that may not have been made before the next grant, by their end: with their
     /// beginning, tick and permits.
     coming: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
-    /// The charges in `total`, and those that were in it when they were still near: tick and permits.
+    /// The charges in `total`, and those that were in it when they were still near: tick and
+    /// permits.
     owed: Vec<(Tick, i128)>,
     /// When the last reset so far ended: a charge that began earlier may have been forgiven.
     forgiven: Option<Tick>,

@@ -26,8 +26,8 @@ impl<A: Algorithm> Op<A> for Ban {
     }
 }
 
-/// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there, but it ends when it
-/// would have ended. `None` if it is over.
+/// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there,
+/// but it ends when it would have ended. `None` if it is over.
 pub(super) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
     let last = last_without_permits(old, word, now)?;
     Some(banned_until(new, last))
@@ -51,7 +51,8 @@ pub(super) fn last_without_permits<A: Algorithm>(
     has_none(none).then_some(Tick::from_nanos(none))
 }
 
-/// A word without a permit until this tick, and with one right after it, where there are such words.
+/// A word without a permit until this tick, and with one right after it, where there are such
+/// words.
 pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     let then = Tick::from_nanos(last.as_nanos().saturating_add(1));
     let all_but_one = algorithm.available(0, then).saturating_sub(1);

@@ -19,7 +19,8 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
+    /// decided.
     pub fn check_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -49,7 +50,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
+    /// decided.
     pub fn check_many<Q: Hash>(
         &self,
         keys: &[Q],

@@ -1,10 +1,12 @@
-//! What the plans have become: their parameters in the last versions, with when each was brought, and how.
+//! What the plans have become: their parameters in the last versions, with when each was brought,
+//! and how.
 //!
-//! A slot's label says in six bits of which version its word is. Who comes upon a word of an older version carries it
-//! over, change by change, each at the tick at which it was made, before deciding on it. So a change visits no
-//! key. But before a version's bits come again no slot may be of the old one: so each change goes through a part of
-//! the table, in turn, and brings what is there up to date; no slot is more than [`PARTS`] versions behind. There is one
-//! version for all plans, and each has what it was in all of the last ones.
+//! A slot's label says in six bits of which version its word is. Who comes upon a word of an older
+//! version carries it over, change by change, each at the tick at which it was made, before
+//! deciding on it. So a change visits no key. But before a version's bits come again no slot may be
+//! of the old one: so each change goes through a part of the table, in turn, and brings what is
+//! there up to date; no slot is more than [`PARTS`] versions behind. There is one version for all
+//! plans, and each has what it was in all of the last ones.
 
 use core::fmt;
 use std::boxed::Box;
@@ -18,8 +20,8 @@ use crate::clock::Tick;
 use crate::parameters::Slot;
 use crate::primitive::SettersMutex;
 
-/// In how many parts a table is gone through. The version before a part's last visit, those since, and the one that is
-/// being written must have different bits.
+/// In how many parts a table is gone through. The version before a part's last visit, those since,
+/// and the one that is being written must have different bits.
 pub(super) const PARTS: u64 = VERSIONS - 2;
 
 /// A slot of parameters, with the tick and what was kept.
@@ -67,7 +69,8 @@ impl<A: Settings> Settings for Change<A> {
     }
 }
 
-/// What only an algorithm of which quotas can be changed can do, for those who don't know that it is one.
+/// What only an algorithm of which quotas can be changed can do, for those who don't know that it
+/// is one.
 struct Ways<A> {
     read: fn(&Set, u64) -> Option<Change<A>>,
     carry: fn(Keep, &A, u64, Tick, &A) -> u64,

@@ -1,4 +1,5 @@
-//! Decisions on keys: the key's slot is found, or the key is put into one, and the word there is changed.
+//! Decisions on keys: the key's slot is found, or the key is put into one, and the word there is
+//! changed.
 
 use core::fmt;
 
@@ -16,8 +17,8 @@ use crate::outcome::Denied;
 use crate::overflow::Overflow;
 use crate::primitive::{AtomicU64, mistake};
 
-/// How often a key is tried to be put into the table, against others who take the same places, until there is said to
-/// be no room.
+/// How often a key is tried to be put into the table, against others who take the same places,
+/// until there is said to be no room.
 const ROUNDS: usize = 32;
 
 /// What a grant that nobody has recorded says of itself: nothing of it can be given back.
@@ -29,8 +30,8 @@ pub(super) struct Core<A> {
     pub(super) plans: Plans<A>,
     pub(super) overflow: Overflow,
     pub(super) events: Events,
-    /// The latest tick at which an idle key left. Who comes into the table does so at this tick or a later one: it may
-    /// be the one that left.
+    /// The latest tick at which an idle key left. Who comes into the table does so at this tick or
+    /// a later one: it may be the one that left.
     pub(super) horizon: AtomicU64,
 }
 
@@ -90,8 +91,8 @@ impl<A> Core<A> {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// Runs an operation on a key's word. The first attempt is for a key in a home line, of the plan
-    /// that is asked for, which has never been changed.
+    /// Runs an operation on a key's word. The first attempt is for a key in a home line, of the
+    /// plan that is asked for, which has never been changed.
     #[inline(always)]
     pub(super) fn apply<O: Op<A>>(&self, asked: Asked, mut op: O) -> Outcome<A, O> {
         if let Some(outcome) = self.first_attempt(asked, &mut op) {
@@ -193,8 +194,9 @@ impl<A: Algorithm> Core<A> {
                         is_brought = true;
                         continue;
                     }
-                    // At first a claim has to go, and no key, since who made it may have stopped for ever. If not,
-                    // it looks for another place now; so later on it is not ended, or many might go on so.
+                    // At first a claim has to go, and no key, since who made it may have stopped
+                    // for ever. If not, it looks for another place now; so later on it is not
+                    // ended, or many might go on so.
                     _ => match self.choose(&seen, now, rounds == 0) {
                         Some(place) => self.insert(asked, place, &mut op),
                         None if was_full || mistake!(BelievesTheFirstLook) => break,
@@ -268,7 +270,8 @@ impl<A: Algorithm> Core<A> {
             let word = first_word(algorithm, asked.now);
             let view = Current::new(word, asked.now).with_source(part_of(asked.plan, version));
             match op.run(algorithm, view) {
-                // It stays as it is, but for a word whose time begins with whoever would take something.
+                // It stays as it is, but for a word whose time begins with whoever would take
+                // something.
                 Ok((next, answer))
                     if !O::BANS && op.is_unchanged(word, next) && (word == 0 || !O::GRANTS) =>
                 {
@@ -295,8 +298,8 @@ impl<A: Algorithm> Core<A> {
         done
     }
 
-    /// Makes a claim the key's slot, with the operation done. `None` if it can't be, or if the key is
-    /// in the table now and the operation is still to be done.
+    /// Makes a claim the key's slot, with the operation done. `None` if it can't be, or if the key
+    /// is in the table now and the operation is still to be done.
     fn establish<O: Op<A>>(
         &self,
         asked: &Asked,
@@ -306,8 +309,8 @@ impl<A: Algorithm> Core<A> {
     ) -> Option<Outcome<A, O>> {
         let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
         let now = self.alone_since(&asked.spot, at)?.max(asked.now);
-        // Later than the claim, and than the fence that follows it: who goes through this part of the table after that
-        // version has been brought ends the claim.
+        // Later than the claim, and than the fence that follows it: who goes through this part of
+        // the table after that version has been brought ends the claim.
         let version = early.unwrap_or_else(|| self.plans.version());
         let made = self.plans.with(asked.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
@@ -322,7 +325,8 @@ impl<A: Algorithm> Core<A> {
         })?;
         let (next, answer) = match made {
             Ok(kept) => kept,
-            // A fresh word knows no tick, so it must not be kept: who is late would find it, and not the horizon.
+            // A fresh word knows no tick, so it must not be kept: who is late would find it, and
+            // not the horizon.
             Err(said) => {
                 self.give_up(at, claimed);
                 return Some(said);
@@ -381,7 +385,8 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
     algorithm.initial_word(now).min(crate::cell::UNSTARTED - 1)
 }
 
-/// By which a grant knows what granted it: its plan and version, which comes again after 2^28 changes.
+/// By which a grant knows what granted it: its plan and version, which comes again after 2^28
+/// changes.
 #[inline(always)]
 const fn part_of(plan: u8, version: u64) -> u32 {
     (plan as u32) << 28 | version as u32 & ((1 << 28) - 1)

@@ -14,18 +14,19 @@ use crate::store::Store;
 use crate::view::View;
 use crate::wait::waits;
 
-/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) makes it. It has the verbs of a
-/// [`Limiter`](crate::Limiter), of this key alone, and those of all that waits: it is a
+/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) makes it. It has the
+/// verbs of a [`Limiter`](crate::Limiter), of this key alone, and those of all that waits: it is a
 /// [`Gate`](crate::Gate).
 ///
-/// It knows where the key may be and not the key, and looks for it with each verb: it may be kept while the key leaves the
-/// table and comes again. It is copied, and a [`Reservation`](crate::Reservation) has a copy: `gate.key(name).reserve(1)?`
-/// is good as long as the table.
+/// It knows where the key may be and not the key, and looks for it with each verb: it may be kept
+/// while the key leaves the table and comes again. It is copied, and a
+/// [`Reservation`](crate::Reservation) has a copy: `gate.key(name).reserve(1)?` is good as long as
+/// the table.
 ///
 /// Undo a grant on the key that it was made for. Nothing comes back of a grant that the key got by
-/// another plan, or before a quota of the table was changed. While a key is banned nothing comes back
-/// at all; a [`reset`](Self::reset) ends the ban. A look puts no key into the table. A request for a
-/// key that finds no place there is denied with [`Denied::NoRoom`].
+/// another plan, or before a quota of the table was changed. While a key is banned nothing comes
+/// back at all; a [`reset`](Self::reset) ends the ban. A look puts no key into the table. A request
+/// for a key that finds no place there is denied with [`Denied::NoRoom`].
 ///
 /// ```
 /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -75,7 +76,8 @@ limiter_verbs!([] [] Key<'_, A, C>);
 waits!([] [] copied Key<'_, A, C>);
 
 impl<A: Algorithm, C> Key<'_, A, C> {
-    /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a ban.
+    /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a
+    /// ban.
     pub fn forget(&self) -> bool {
         self.core.forget(&self.spot)
     }

@@ -61,25 +61,27 @@ use table::Table;
 /// # }
 /// ```
 ///
-/// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for keys afterwards. A key is
-/// known by 60 bits of its hash, which is seeded anew for each table; it is not kept, so the table has no type of keys: any
-/// that has a hash will do, at each call. It comes into the table with the
-/// first permit that is taken, and needs not be taken out: when it can't be told from a fresh one any more, its place
-/// is there for others. Only where neither an unused place nor that of an idle key is in reach, [`Overflow`] says
-/// what happens. How all this works, and what it costs, is in `docs/KEYED.md`.
+/// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for
+/// keys afterwards. A key is known by 60 bits of its hash, which is seeded anew for each table; it
+/// is not kept, so the table has no type of keys: any that has a hash will do, at each call. It
+/// comes into the table with the first permit that is taken, and needs not be taken out: when it
+/// can't be told from a fresh one any more, its place is there for others. Only where neither an
+/// unused place nor that of an idle key is in reach, [`Overflow`] says what happens. How all this
+/// works, and what it costs, is in `docs/KEYED.md`.
 ///
 /// # What is promised
 ///
-/// **The bound.** Each key is held to the bound of its algorithm, over every interval, on the ticks at which its
-/// grants are counted, as by a limiter of its own. A key allows one burst more for each time that it is evicted,
-/// forgotten or reset. That an idle key leaves changes nothing: who comes when it has left is counted no earlier than
-/// the tick at which it was found idle, also if the caller's own tick is older.
+/// **The bound.** Each key is held to the bound of its algorithm, over every interval, on the ticks
+/// at which its grants are counted, as by a limiter of its own. A key allows one burst more for
+/// each time that it is evicted, forgotten or reset. That an idle key leaves changes nothing: who
+/// comes when it has left is counted no earlier than the tick at which it was found idle, also if
+/// the caller's own tick is older.
 ///
-/// **Many threads.** No decision waits for another thread, wherever that stops, if the exchange of two words is
-/// lock-free ([`Keyed::is_lock_free`]).
+/// **Many threads.** No decision waits for another thread, wherever that stops, if the exchange of
+/// two words is lock-free ([`Keyed::is_lock_free`]).
 ///
-/// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit: among ten million keys there are such
-/// two with a chance of one in 20 000.
+/// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit: among ten million keys
+/// there are such two with a chance of one in 20 000.
 pub struct Keyed<A, C = SystemClock, S = Seeded> {
     core: Core<A>,
     clock: C,
@@ -92,9 +94,10 @@ const SLOTS_IN_100_KEYS: u128 = 149;
 impl<A: Algorithm> Keyed<A> {
     /// A table for so many keys, on the system's clock.
     ///
-    /// It has room for as many, all in use, with an exception in about ten thousand, and is no bound: as many keys come in as
-    /// find a place, up to [`slots`](Self::slots). No table has fewer than 2048 of them, with room for about 1300 keys: who
-    /// would see an [`Overflow`] in a test has to bring many more than that.
+    /// It has room for as many, all in use, with an exception in about ten thousand, and is no
+    /// bound: as many keys come in as find a place, up to [`slots`](Self::slots). No table has
+    /// fewer than 2048 of them, with room for about 1300 keys: who would see an [`Overflow`] in a
+    /// test has to bring many more than that.
     ///
     /// # Errors
     ///
@@ -141,8 +144,8 @@ impl<A: Algorithm, C> Keyed<A, C> {
 }
 
 impl<A: Requota, C> Keyed<A, C> {
-    /// A table of which each key has one of several plans, at most eight: they are known by their place in this list.
-    /// See [`plan`](Self::plan).
+    /// A table of which each key has one of several plans, at most eight: they are known by their
+    /// place in this list. See [`plan`](Self::plan).
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -160,7 +163,8 @@ impl<A: Requota, C> Keyed<A, C> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if there are no plans or too many, the capacity is 0, or there is not as much memory.
+    /// [`ConfigError`] if there are no plans or too many, the capacity is 0, or there is not as
+    /// much memory.
     pub fn with_plans(
         plans: impl IntoIterator<Item = A>,
         capacity: usize,
@@ -199,8 +203,9 @@ const fn max_capacity() -> usize {
 impl<A, C, S> Keyed<A, C, S> {
     /// The same empty table, with another hasher.
     ///
-    /// A [snapshot](Self::snapshot) of a table whose hasher has no [seed](KeyHasher::seed), as `RandomState` has none, can't
-    /// be restored in another process: for that take [`Seeded`], or a hasher that is the same in each.
+    /// A [snapshot](Self::snapshot) of a table whose hasher has no [seed](KeyHasher::seed), as
+    /// `RandomState` has none, can't be restored in another process: for that take [`Seeded`], or a
+    /// hasher that is the same in each.
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -262,8 +267,8 @@ impl<A, C, S> Keyed<A, C, S> {
         self.core.plans.count()
     }
 
-    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken for a few
-    /// instructions, and who is stopped within these stops others.
+    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken
+    /// for a few instructions, and who is stopped within these stops others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         crate::primitive::AtomicU128::is_lock_free()

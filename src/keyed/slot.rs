@@ -27,7 +27,8 @@ const _: () = assert!(PLANS == 8 && (VERSIONS == 64 || IS_MODEL && VERSIONS < 64
 pub(super) enum State {
     /// Nobody's.
     Free = 0,
-    /// Claimed for a key, which is not in the table yet: where the word would be is the claim's own number.
+    /// Claimed for a key, which is not in the table yet: where the word would be is the claim's own
+    /// number.
     Pending = 1,
     /// A key's.
     Live = 2,
@@ -145,8 +146,8 @@ impl Content {
         self.label & STATE == State::Free as u64
     }
 
-    /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of lines or the first.
-    /// (In the other one it would be another key's, which has the same tag.)
+    /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of
+    /// lines or the first. (In the other one it would be another key's, which has the same tag.)
     pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
         let its_pair = mistake!(IgnoresThePair => self.is_second(), else second);
         self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2 && !self.is_free()

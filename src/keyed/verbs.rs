@@ -14,8 +14,8 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// The table seen by one of its plans, which are known by their places in the list that it was made with. The
-    /// verbs of the table itself are those of plan 0.
+    /// The table seen by one of its plans, which are known by their places in the list that it was
+    /// made with. The verbs of the table itself are those of plan 0.
     ///
     /// ```
     /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
@@ -46,7 +46,8 @@ impl<A, C, S> Keyed<A, C, S> {
         self.len() == 0
     }
 
-    /// How many slots there are: about one and a half for each key of the capacity that was asked for, and 2048 at least.
+    /// How many slots there are: about one and a half for each key of the capacity that was asked
+    /// for, and 2048 at least.
     pub fn slots(&self) -> usize {
         self.core.table.slots()
     }
@@ -102,7 +103,8 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
+    /// decided.
     pub fn check_many_at<Q: Hash>(
         &self,
         keys: &[Q],
@@ -112,8 +114,8 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).check_many_at(keys, outcomes, now)
     }
 
-    /// Takes the key out of the table; whether it was there. When it comes again it is fresh: it allows one burst
-    /// more, and ends a ban.
+    /// Takes the key out of the table; whether it was there. When it comes again it is fresh: it
+    /// allows one burst more, and ends a ban.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -153,9 +155,9 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_n(key, n)
     }
 
-    /// Takes one permit of each of these keys, at one tick, in their order. Where the table is larger than the
-    /// processor's caches that is twice as quick as one by one: the next keys' places are fetched while the first ones
-    /// are decided on.
+    /// Takes one permit of each of these keys, at one tick, in their order. Where the table is
+    /// larger than the processor's caches that is twice as quick as one by one: the next keys'
+    /// places are fetched while the first ones are decided on.
     ///
     /// ```
     /// use tollgate::{Denied, Keyed, Quota, TokenBucket};
@@ -172,7 +174,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is decided.
+    /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
+    /// decided.
     pub fn check_many<Q: Hash>(
         &self,
         keys: &[Q],
@@ -181,10 +184,11 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).check_many(keys, outcomes)
     }
 
-    /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no permits, and gets
-    /// them again as after a burst. It ends sooner if the key is [forgotten](Self::forget) or
-    /// [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A ban that would end in the past is none; a longer
-    /// one takes the place of a shorter one, and not the other way round. Who would wait for a banned key is denied.
+    /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no
+    /// permits, and gets them again as after a burst. It ends sooner if the key is
+    /// [forgotten](Self::forget) or [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A
+    /// ban that would end in the past is none; a longer one takes the place of a shorter one, and
+    /// not the other way round. Who would wait for a banned key is denied.
     ///
     /// ```
     /// use std::time::Duration;
@@ -220,8 +224,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).at(now).ban(now.saturating_add(long))
     }
 
-    /// What is in the table, and what became of those who left. It goes through the whole table to find who is
-    /// idle; [`len`](Self::len) does not.
+    /// What is in the table, and what became of those who left. It goes through the whole table to
+    /// find who is idle; [`len`](Self::len) does not.
     ///
     /// ```
     /// use std::time::Duration;
@@ -268,14 +272,17 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
 }
 
 impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
-    /// Changes the quota of all keys, at once, and goes on with what is there as `keep` says. It visits a small part
-    /// of the table; each key is carried over when it is next asked for, as it would have been now.
+    /// Changes the quota of all keys, at once, and goes on with what is there as `keep` says. It
+    /// visits a small part of the table; each key is carried over when it is next asked for, as it
+    /// would have been now.
     ///
-    /// What [`Adjustable`](crate::Adjustable) says of changes holds for each key. Decisions cost some nanoseconds more
-    /// after the first change. Who decides while the quota changes may do so by the old one.
+    /// What [`Adjustable`](crate::Adjustable) says of changes holds for each key. Decisions cost
+    /// some nanoseconds more after the first change. Who decides while the quota changes may do so
+    /// by the old one.
     ///
-    /// With [`Keep::AsIs`] and a larger burst, all keys in the table are in use until that has filled, also those that were
-    /// idle; with [`Keep::Scaled`] they stay idle, and their places are there for others.
+    /// With [`Keep::AsIs`] and a larger burst, all keys in the table are in use until that has
+    /// filled, also those that were idle; with [`Keep::Scaled`] they stay idle, and their places
+    /// are there for others.
     ///
     /// ```
     /// use tollgate::{Keep, Keyed, Quota, TokenBucket};

@@ -59,8 +59,8 @@ where
         }
     }
 
-    /// Runs an operation on a key that is not there, if there is nothing to be kept of it or no room;
-    /// else it is there now, and fresh.
+    /// Runs an operation on a key that is not there, if there is nothing to be kept of it or no
+    /// room; else it is there now, and fresh.
     #[cold]
     #[inline(never)]
     fn decide_on_absent<Q, O>(

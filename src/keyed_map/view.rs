@@ -17,8 +17,8 @@ use crate::wait::waits;
 /// [`Limiter`](crate::Limiter).
 ///
 /// A request for a key that finds no room is denied with [`Denied::NoRoom`](crate::Denied::NoRoom).
-/// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it fresh. Of a grant from
-/// before the key left, or got another algorithm, nothing is undone.
+/// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it
+/// fresh. Of a grant from before the key left, or got another algorithm, nothing is undone.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {
     map: &'a KeyedMap<K, A, C, S>,
     key: &'a Q,

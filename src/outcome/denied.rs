@@ -32,15 +32,15 @@ pub enum Denied {
         /// How long until there are as many, if nobody else takes any.
         retry_after: Duration,
     },
-    /// Others are inside, or wait before the caller: there will be enough when they have left, and nobody
-    /// knows when that is. A limit on how much runs at once answers so.
+    /// Others are inside, or wait before the caller: there will be enough when they have left, and
+    /// nobody knows when that is. A limit on how much runs at once answers so.
     #[non_exhaustive]
     Busy {
         /// How many were asked for.
         requested: u64,
     },
-    /// A table of keys has no room for one more: other keys that are in use hold all places where this one could
-    /// be. There will be room when one of them has been left alone for long enough.
+    /// A table of keys has no room for one more: other keys that are in use hold all places where
+    /// this one could be. There will be room when one of them has been left alone for long enough.
     #[non_exhaustive]
     NoRoom {
         /// How many were asked for.
@@ -52,8 +52,8 @@ pub enum Denied {
         /// How many were asked for.
         requested: u64,
     },
-    /// More was asked for than there can ever be at once; or, of a queue, than ever leave within the
-    /// time that the caller can wait.
+    /// More was asked for than there can ever be at once; or, of a queue, than ever leave within
+    /// the time that the caller can wait.
     #[non_exhaustive]
     Never {
         /// How many were asked for.

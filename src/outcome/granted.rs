@@ -24,8 +24,8 @@ use crate::clock::Tick;
 ///
 /// # Spent once
 ///
-/// A grant can't be copied, and [`undo`](crate::Limiter::undo) consumes it, so its permits come back
-/// once. What it says is a value of its own, which can be kept: [`info`](Self::info).
+/// A grant can't be copied, and [`undo`](crate::Limiter::undo) consumes it, so its permits come
+/// back once. What it says is a value of its own, which can be kept: [`info`](Self::info).
 ///
 /// ```compile_fail,E0382
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,8 +45,8 @@ use crate::clock::Tick;
 /// # }
 /// ```
 ///
-/// It does not know its limiter: undo it on the one that made it. A
-/// `Reservation` holds its limiter, so it can't be given to another one.
+/// It does not know its limiter: undo it on the one that made it. A `Reservation` holds its
+/// limiter, so it can't be given to another one.
 #[derive(PartialEq, Eq, Hash)]
 // Models run every order of their verbs with the same grant.
 #[cfg_attr(any(tollgate_loom, tollgate_shuttle), derive(Clone, Copy))]

@@ -4,8 +4,8 @@ use crate::clock::{Sleeps, Tick};
 use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
 
-/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. Who finds them there pays
-/// for nothing else.
+/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. Who finds them
+/// there pays for nothing else.
 #[inline(always)]
 pub(crate) fn acquire<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
 where
@@ -30,7 +30,8 @@ where
     Ok(granted.when_due())
 }
 
-/// What keeps a limiter in a reservation: that it is `borrowed`, or a copy of it, where it is no more than a view.
+/// What keeps a limiter in a reservation: that it is `borrowed`, or a copy of it, where it is no
+/// more than a view.
 macro_rules! kept {
     (borrowed) => {
         &Self
@@ -94,7 +95,8 @@ macro_rules! waits {
 
         impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
             /// Takes `n` permits, now or when they will be there: the reservation says when it is
-            /// [due](crate::Reservation::due). One exchange, whoever waits; due in the order of arrival.
+            /// [due](crate::Reservation::due). One exchange, whoever waits; due in the order of
+            /// arrival.
             ///
             /// # Errors
             ///
@@ -119,9 +121,10 @@ macro_rules! waits {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they are due later: `retry_after` says how much later. [`Denied::Never`](crate::Denied::Never)
-            /// if `n` permits can't all be due within `max_wait` even when nothing else waits (they
-            /// leave a queue one by one), or if `n` is more than the burst.
+            /// [`Denied`](crate::Denied) if they are due later: `retry_after` says how much later.
+            /// [`Denied::Never`](crate::Denied::Never) if `n` permits can't all be due within
+            /// `max_wait` even when nothing else waits (they leave a queue one by one), or if `n`
+            /// is more than the burst.
             ///
             /// ```
             /// use std::time::Duration;
@@ -144,8 +147,9 @@ macro_rules! waits {
         }
 
         impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Sleeps, $($parameters)*> $limiter {
-            /// Takes one permit, and blocks this thread until it is there. It computes when that is, and
-            /// sleeps once: it may wake late, never early. Who waits is served in the order of arrival.
+            /// Takes one permit, and blocks this thread until it is there. It computes when that
+            /// is, and sleeps once: it may wake late, never early. Who waits is served in the order
+            /// of arrival.
             ///
             /// # Errors
             ///
@@ -175,8 +179,8 @@ macro_rules! waits {
                 $crate::wait::acquire(self, n, self.now(), $crate::clock::Tick::MAX)
             }
 
-            /// The same if that takes no longer than `timeout`; else nothing is taken, and it returns at
-            /// once. A timeout of zero is a try.
+            /// The same if that takes no longer than `timeout`; else nothing is taken, and it
+            /// returns at once. A timeout of zero is a try.
             ///
             /// # Errors
             ///

@@ -1,5 +1,5 @@
-//! Waiting for permits: taken at once by one exchange, used when they are due. No queue, no list: who waits
-//! stands in the word (see the buckets' arithmetic), knows its tick, and sleeps once.
+//! Waiting for permits: taken at once by one exchange, used when they are due. No queue, no list:
+//! who waits stands in the word (see the buckets' arithmetic), knows its tick, and sleeps once.
 
 pub(crate) mod blocking;
 #[cfg(feature = "tokio")]

@@ -12,11 +12,13 @@ use crate::clock::{Clock, Timer};
 use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
 
-/// A limiter whose callers wait in futures, on any runtime: [`Limiter::on`](crate::Limiter::on) makes it.
+/// A limiter whose callers wait in futures, on any runtime: [`Limiter::on`](crate::Limiter::on)
+/// makes it.
 ///
-/// Each waiting future takes its permits when it is first polled, by one exchange, learns when they are due,
-/// and sleeps once until then. It may wake late, never early; who came first is due first. A future that is
-/// dropped while it waits cancels its reservation: see [`Reservation::cancel`](crate::Reservation::cancel).
+/// Each waiting future takes its permits when it is first polled, by one exchange, learns when they
+/// are due, and sleeps once until then. It may wake late, never early; who came first is due first.
+/// A future that is dropped while it waits cancels its reservation: see
+/// [`Reservation::cancel`](crate::Reservation::cancel).
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,7 +54,8 @@ pub struct On<G, T> {
 }
 
 impl<G, T> On<G, T> {
-    /// The callers of this limiter wait by this timer. The limiter may be borrowed, or shared in an `Arc`.
+    /// The callers of this limiter wait by this timer. The limiter may be borrowed, or shared in an
+    /// `Arc`.
     pub const fn new(gate: G, timer: T) -> Self {
         Self {
             gate,
@@ -113,8 +116,8 @@ impl<G: ReserveGate<Clock: Clock>, T> On<G, T> {
 }
 
 pin_project! {
-    /// Waits for permits. Dropped while it waits, it gives back what can be given back. It gives its
-    /// answer once: to await it again never ends.
+    /// Waits for permits. Dropped while it waits, it gives back what can be given back. It gives
+    /// its answer once: to await it again never ends.
     #[must_use = "futures do nothing unless they are polled"]
     pub struct Acquire<'o, G, T>
     where

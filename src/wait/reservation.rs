@@ -6,14 +6,15 @@ use crate::outcome::{Denied, Granted};
 
 /// Permits that are taken, and may be used when they are [due](Self::due).
 ///
-/// Reservations are due in the order in which they were made, and each is made by one exchange, whoever waits.
-/// Dropping one keeps its permits taken; [`cancel`](Self::cancel) gives back what can be given back.
+/// Reservations are due in the order in which they were made, and each is made by one exchange,
+/// whoever waits. Dropping one keeps its permits taken; [`cancel`](Self::cancel) gives back what
+/// can be given back.
 ///
-/// **Bound.** What is used counts at the tick at which it is due (or was made, if that was later), and
-/// keeps the bucket's bound there, whatever else is cancelled. (Permits that others
-/// [give back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
-/// `cancel`, which knows of them. After a [reset](crate::Limiter::reset) those who waited before it go besides, and
-/// should not be cancelled.)
+/// **Bound.** What is used counts at the tick at which it is due (or was made, if that was later),
+/// and keeps the bucket's bound there, whatever else is cancelled. (Permits that others [give
+/// back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
+/// `cancel`, which knows of them. After a [reset](crate::Limiter::reset) those who waited before it
+/// go besides, and should not be cancelled.)
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,8 +53,8 @@ pub struct Reservation<G> {
 pub struct Cancelled {
     /// How many permits others can have now, a part of one counted whole.
     pub came_back: u64,
-    /// How many nobody will have: those that the clock has refilled already, and those that stand before
-    /// somebody who waits.
+    /// How many nobody will have: those that the clock has refilled already, and those that stand
+    /// before somebody who waits.
     pub lost: u64,
 }
 
@@ -143,17 +144,18 @@ impl<G: ReserveGate<Clock: Clock>> Reservation<G> {
 
     /// Gives back what can be given back without admitting more than was promised.
     ///
-    /// The last in line gives back all. One in the middle gives back nothing while anybody waits: those after it
-    /// have been told when to go, and if its permits came back, whoever came next would go at the same tick as
-    /// one of them. When nobody waits any more, what the clock has refilled already does not come back a
-    /// second time.
+    /// The last in line gives back all. One in the middle gives back nothing while anybody waits:
+    /// those after it have been told when to go, and if its permits came back, whoever came next
+    /// would go at the same tick as one of them. When nobody waits any more, what the clock has
+    /// refilled already does not come back a second time.
     pub fn cancel(self) -> Cancelled {
         let now = self.gate.clock().now();
         self.cancel_at(now)
     }
 
-    /// Corrects what was reserved when the cost is known: gives back what can be of what was too much, as
-    /// [`cancel`](Self::cancel) does, or takes what was too little, into debt if it is not there.
+    /// Corrects what was reserved when the cost is known: gives back what can be of what was too
+    /// much, as [`cancel`](Self::cancel) does, or takes what was too little, into debt if it is not
+    /// there.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

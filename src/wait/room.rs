@@ -9,10 +9,10 @@ use crate::outcome::{Denied, Granted};
 
 /// A limiter with a waiting room of a certain size.
 ///
-/// A newcomer takes a permit at once if there is one, and else waits its turn; when as many wait as the room
-/// holds it is refused at once. So low traffic is never delayed, high traffic is smooth, and overload is
-/// refused early, while there is time to go elsewhere. Those who wait are let in first come first served, at the
-/// limiter's rate; nobody overtakes them.
+/// A newcomer takes a permit at once if there is one, and else waits its turn; when as many wait as
+/// the room holds it is refused at once. So low traffic is never delayed, high traffic is smooth,
+/// and overload is refused early, while there is time to go elsewhere. Those who wait are let in
+/// first come first served, at the limiter's rate; nobody overtakes them.
 ///
 /// The room is as large as what is served in the longest wait: one check says both.
 ///
@@ -55,10 +55,10 @@ impl<G> WaitingRoom<G> {
 }
 
 impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
-    /// At most so many permits are waited for at once: a request for several counts by what is missing of them.
-    /// (Whose turn comes within as many nanoseconds as there are
-    /// places may be counted as served already: ticks are whole nanoseconds, and each of those who wait may
-    /// be due a part of one late.)
+    /// At most so many permits are waited for at once: a request for several counts by what is
+    /// missing of them. (Whose turn comes within as many nanoseconds as there are places may be
+    /// counted as served already: ticks are whole nanoseconds, and each of those who wait may be
+    /// due a part of one late.)
     ///
     /// ```
     /// use std::time::Duration;
@@ -92,8 +92,8 @@ impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
         Self { gate, longest }
     }
 
-    /// How long so many wait where each is due at a whole nanosecond after the one before: as the first ones do,
-    /// and a nanosecond.
+    /// How long so many wait where each is due at a whole nanosecond after the one before: as the
+    /// first ones do, and a nanosecond.
     fn one_by_one(gate: &Limiter<A, C>, waiting: u64) -> u128 {
         let some = waiting.min(10_000);
         let (mut word, mut due) = (0, Tick::ZERO);
@@ -130,8 +130,8 @@ impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
         self.reserve_at(n, self.gate.clock().now())
     }
 
-    /// How many permits are waited for, a started one counted whole; what was charged into debt is waited for, too,
-    /// and what was lost by those who gave up.
+    /// How many permits are waited for, a started one counted whole; what was charged into debt is
+    /// waited for, too, and what was lost by those who gave up.
     pub fn waiting(&self) -> u64 {
         self.gate.waiting_at(self.gate.clock().now())
     }

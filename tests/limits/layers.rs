@@ -102,8 +102,8 @@ fn a_layer_uses_lower_ones_only() {
     assert!(seen.len() >= 12, "{seen:?}");
 }
 
-/// The paths that the `use` statements of a file name, each from `crate`, `super`, `self` or a module
-/// beside it on.
+/// The paths that the `use` statements of a file name, each from `crate`, `super`, `self` or a
+/// module beside it on.
 fn used_paths(text: &str) -> Vec<Vec<String>> {
     fn expand(path: &str, into: &[String], all: &mut Vec<Vec<String>>) {
         let mut segments = into.to_vec();

@@ -1,4 +1,5 @@
-//! The arithmetic that the buckets share: token bucket, GCRA, leaky bucket, and the aligned intervals.
+//! The arithmetic that the buckets share: token bucket, GCRA, leaky bucket, and the aligned
+//! intervals.
 //!
 //! # The word
 //!
@@ -9,13 +10,13 @@
 //! └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Everything is counted in units of the limiter's own. The clock makes `speed` units a
-//! nanosecond, `made(now)` of them until now; one permit is `unit` of them, a full bucket `reach`.
-//! The word stands `word - made(now)` units above the clock: that is what the bucket lacks. GCRA
-//! calls the word the theoretical arrival time.
+//! Everything is counted in units of the limiter's own. The clock makes `speed` units a nanosecond,
+//! `made(now)` of them until now; one permit is `unit` of them, a full bucket `reach`. The word
+//! stands `word - made(now)` units above the clock: that is what the bucket lacks. GCRA calls the
+//! word the theoretical arrival time.
 //!
-//! How units come is the [`Meter`]'s affair. They come steadily ([`Steady`]), as below, or many at once
-//! ([`Stairs`](super::grid::Stairs)).
+//! How units come is the [`Meter`]'s affair. They come steadily ([`Steady`]), as below, or many at
+//! once ([`Stairs`](super::grid::Stairs)).
 //!
 //! ```text
 //! made(now) = floor(min(now, horizon) * speed / 2^60)
@@ -27,11 +28,11 @@
 //!
 //! Let the quota be `n` permits in `period` nanoseconds, reduced by their greatest common divisor.
 //!
-//! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
-//!   `speed = n`, `unit = period`, `round = 0`. Clock, permits and full buckets are then whole
-//!   numbers of units, and every decision is the rational bucket's own. This covers all intervals
-//!   of whole nanoseconds (`n = 1`, and the unit is the nanosecond). A burst that does not fit the
-//!   word so, but does with coarser units, gets those.
+//! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond: `speed =
+//!   n`, `unit = period`, `round = 0`. Clock, permits and full buckets are then whole numbers of
+//!   units, and every decision is the rational bucket's own. This covers all intervals of whole
+//!   nanoseconds (`n = 1`, and the unit is the nanosecond). A burst that does not fit the word so,
+//!   but does with coarser units, gets those.
 //! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
 //!   `speed = unit * n / period`, rounded down to a multiple of 2^-60. `made` then loses a part of
 //!   a unit, and `round = 1` moves the base of an idle bucket up past it: no permit is early. The

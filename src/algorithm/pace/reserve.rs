@@ -1,8 +1,8 @@
 //! Permits that are taken before they are there.
 //!
-//! A reservation is a grant whose tick is still to come: the word is raised as by any grant, and by how far it
-//! stands above the clock then, the permits are due later. So those who wait stand in the word one above the
-//! other, in the order in which they came, and there is no list of them:
+//! A reservation is a grant whose tick is still to come: the word is raised as by any grant, and by
+//! how far it stands above the clock then, the permits are due later. So those who wait stand in
+//! the word one above the other, in the order in which they came, and there is no list of them:
 //!
 //! ```text
 //!      made(now)              made(now) + reach                                 word
@@ -13,19 +13,20 @@
 //! # Why the bound holds
 //!
 //! Each permit has a place of its own in the word, `unit` long, and goes at a tick `t` for which
-//! `made(t) + reach` is not below the top of its place, and not above its bottom by more than `reach`: the
-//! places of one reservation are side by side, at most `reach` in all, and it is due when the clock reaches
-//! its top. So those who go in `[a, b]` have places between `made(a)` and `made(b) + reach`, and these hold
-//! `burst + rate * (b - a)` permits.
+//! `made(t) + reach` is not below the top of its place, and not above its bottom by more than
+//! `reach`: the places of one reservation are side by side, at most `reach` in all, and it is due
+//! when the clock reaches its top. So those who go in `[a, b]` have places between `made(a)` and
+//! `made(b) + reach`, and these hold `burst + rate * (b - a)` permits.
 //!
 //! # What comes back of one that is cancelled
 //!
-//! Of the last in line, all: its places are free, and the next one gets them. (If it keeps some, these are the
-//! lowest of them, and it is due the sooner.) Of one in the middle nothing,
-//! while anybody waits. Those after it have been told when to go, and go then, so their places can't
-//! move down; if the word were lowered all the same, who comes next would be given a place that is another's,
-//! and at that one's tick both would go. What is lost so is lost once, and nobody is early for it. When nobody
-//! waits, all who are in the word have gone, and places move down as for any `undo`.
+//! Of the last in line, all: its places are free, and the next one gets them. (If it keeps some,
+//! these are the lowest of them, and it is due the sooner.) Of one in the middle nothing, while
+//! anybody waits. Those after it have been told when to go, and go then, so their places can't move
+//! down; if the word were lowered all the same, who comes next would be given a place that is
+//! another's, and at that one's tick both would go. What is lost so is lost once, and nobody is
+//! early for it. When nobody waits, all who are in the word have gone, and places move down as for
+//! any `undo`.
 
 use super::{Meter, Pace};
 use crate::clock::Tick;
@@ -82,8 +83,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         (next, self.granted(next, made, now, n))
     }
 
-    /// How many permits were taken that are not due yet, a started one counted whole, where who is due stands no
-    /// more than `at_once` units above the clock.
+    /// How many permits were taken that are not due yet, a started one counted whole, where who is
+    /// due stands no more than `at_once` units above the clock.
     #[inline]
     pub(crate) fn waiting(&self, at_once: u64, word: u64, now: Tick) -> u64 {
         // As of debt: a full burst that was taken at once from an idle bucket does not wait.
@@ -98,8 +99,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         (tick <= self.meter.horizon()).then(|| Tick::from_nanos(tick))
     }
 
-    /// Gives back what can be of the last `n` permits of a reservation: the next word, what is kept of it, and
-    /// how many came back, a part of one counted whole.
+    /// Gives back what can be of the last `n` permits of a reservation: the next word, what is kept
+    /// of it, and how many came back, a part of one counted whole.
     #[inline]
     pub(crate) fn cancel(
         &self,
@@ -129,7 +130,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         let kept = granted.again().with_n(granted.n() - n);
         let is_last = word == granted.mark();
         let someone_waits = word > made.saturating_add(at_once);
-        // A reset, or who gave back although it waits, has lowered the word: its places are others' by now.
+        // A reset, or who gave back although it waits, has lowered the word: its places are others'
+        // by now.
         let waited = granted.mark() > made.saturating_add(at_once);
         let is_gone = waited && word < granted.mark();
         if is_gone || someone_waits && !is_last && !mistake!(CancelsInTheMiddle) {

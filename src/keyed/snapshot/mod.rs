@@ -15,16 +15,17 @@
 //! └──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - The **tick** is that of the table's clock, and the **time of day** that of the same moment, in nanoseconds since
-//!   1970; by them the next process knows how much time has passed.
-//! - A key's word is one of the **plans** that were written last before it: they are written again where a quota is
-//!   changed while the snapshot is being written.
-//! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a table.
-//! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any of those who are not among
-//!   them left.
+//! - The **tick** is that of the table's clock, and the **time of day** that of the same moment, in
+//!   nanoseconds since 1970; by them the next process knows how much time has passed.
+//! - A key's word is one of the **plans** that were written last before it: they are written again
+//!   where a quota is changed while the snapshot is being written.
+//! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a
+//!   table.
+//! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any of
+//!   those who are not among them left.
 //!
-//! There is no count before what it counts but of a few thousand keys at most, so that nobody who reads it believes more
-//! than he gets. The checksum is CRC-64/XZ.
+//! There is no count before what it counts but of a few thousand keys at most, so that nobody who
+//! reads it believes more than he gets. The checksum is CRC-64/XZ.
 
 mod crc;
 mod error;
@@ -126,8 +127,8 @@ impl Parameters {
     }
 }
 
-/// The hash of a key that every snapshot knows: another hasher has another one, also if only slices or long keys have
-/// another hash there, as where addresses are of another size.
+/// The hash of a key that every snapshot knows: another hasher has another one, also if only slices
+/// or long keys have another hash there, as where addresses are of another size.
 fn probe<S: KeyHasher>(hasher: &S) -> u64 {
     let slice = [0x0123_u16; 40].as_slice();
     hasher.hash_key(&(0x0123_4567_89AB_CDEF_u64, "tollgate", slice, 1_u128 << 64))

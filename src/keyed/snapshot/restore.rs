@@ -166,7 +166,8 @@ impl<A: Requota + Rebase + Settings> Core<A> {
             .count_many(Event::Inserted, keys.saturating_add(no_room));
         self.events.count_many(Event::Evicted, no_room);
         self.table = read.table;
-        // ORDERING: Relaxed. Nobody else uses the table, and whoever does afterwards sees what was done before.
+        // ORDERING: Relaxed. Nobody else uses the table, and whoever does afterwards sees what was
+        // done before.
         let _ = self
             .horizon
             .fetch_max(read.horizon.as_nanos(), Ordering::Relaxed);

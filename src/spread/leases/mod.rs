@@ -27,8 +27,8 @@
 //! A lease uses the permits at once, and the bound still holds by when they are used, if all ticks
 //! are the clock's. A window on the clock is begun by a thread that has read a tick in it, and the
 //! clock does not go back: the permits are used in it. Of a period that a permit opened, the
-//! beginning is rounded up to a quantum, but the tick that was read when it was opened is not before
-//! the end of the period before. The proofs of the bounds need no more than that.
+//! beginning is rounded up to a quantum, but the tick that was read when it was opened is not
+//! before the end of the period before. The proofs of the bounds need no more than that.
 
 mod lease;
 
@@ -77,8 +77,8 @@ use std::sync::Arc;
 /// **The bound is that of the algorithm with its full burst**, exactly, counted at the ticks at
 /// which permits are used: what leases hold could be used at any moment, so it is set aside. The
 /// limiter itself works with a burst that is smaller by `total`, and leases never hold more than
-/// `total`. (Of a window it is the limit that is smaller, in each window.) What a request takes beyond
-/// the lease's size counts as any grant does.
+/// `total`. (Of a window it is the limit that is smaller, in each window.) What a request takes
+/// beyond the lease's size counts as any grant does.
 ///
 /// A lease grants whenever that limiter would. If somebody decides at a tick that is ahead of the
 /// clock, by [`at`](Limiter::at) of the [`limiter`](Self::limiter), and so begins the next window,

@@ -90,12 +90,12 @@ pub const MAX_SHARDS: usize = 256;
 /// is under way others may be denied for that.
 ///
 /// It returns what it took to a part only if no other thread has changed that part meanwhile.
-/// Otherwise returning the permits could count them twice, so they stay consumed: less than it asked
-/// for, and they come again with time, like granted ones. That happens to requests for several
-/// permits; to requests for one only where three or more threads take the last permits of shards of
-/// less than eight permits each. A part takes nothing back while another thread returns permits to
-/// it: an `undo` or a `refund` at that moment gives them to the other parts, as far as those are
-/// not full.
+/// Otherwise returning the permits could count them twice, so they stay consumed: less than it
+/// asked for, and they come again with time, like granted ones. That happens to requests for
+/// several permits; to requests for one only where three or more threads take the last permits of
+/// shards of less than eight permits each. A part takes nothing back while another thread returns
+/// permits to it: an `undo` or a `refund` at that moment gives them to the other parts, as far as
+/// those are not full.
 ///
 /// # What differs from a `Limiter`
 ///

@@ -18,19 +18,21 @@ use crate::outcome::{Denied, Granted};
 use crate::primitive::AtomicU64;
 use crate::quota::{ConfigError, Quota};
 
-/// The sliding log: it remembers when each permit was taken, and never grants more than `n` in any interval
-/// of the window's length, wherever it begins.
+/// The sliding log: it remembers when each permit was taken, and never grants more than `n` in any
+/// interval of the window's length, wherever it begins.
 ///
-/// It is exact and needs memory for that: 8 bytes a permit, at most [`MAX_LOG`] permits. Where a part of a
-/// permit does not matter, a [`SlidingWindow`](crate::SlidingWindow) needs a word, and a
+/// It is exact and needs memory for that: 8 bytes a permit, at most [`MAX_LOG`] permits. Where a
+/// part of a permit does not matter, a [`SlidingWindow`](crate::SlidingWindow) needs a word, and a
 /// [`SlottedWindow`](crate::SlottedWindow) one for each slot.
 ///
-/// **Bound.** Of any `n + 1` permits that follow each other, the last is counted a period after the first, or
-/// later ([`Granted::at`]): for any number of threads. Several permits at once are had all or none.
+/// **Bound.** Of any `n + 1` permits that follow each other, the last is counted a period after the
+/// first, or later ([`Granted::at`]): for any number of threads. Several permits at once are had
+/// all or none.
 ///
-/// A caller with an older tick than the newest permit is counted at that one's tick. (One that is stopped between
-/// its decision and its answer, until the log has gone round, may be told an older tick than its own.) There is nothing to give
-/// back or to owe: a place in the log is taken for a period.
+/// A caller with an older tick than the newest permit is counted at that one's tick. (One that is
+/// stopped between its decision and its answer, until the log has gone round, may be told an older
+/// tick than its own.) There is nothing to give back or to owe: a place in the log is taken for a
+/// period.
 ///
 /// ```
 /// use std::time::Duration;
@@ -64,8 +66,8 @@ impl SlidingLog {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names what can't be represented, and what is allowed: from 1 to [`MAX_LOG`] permits,
-    /// and no other burst than those.
+    /// [`ConfigError`] names what can't be represented, and what is allowed: from 1 to [`MAX_LOG`]
+    /// permits, and no other burst than those.
     ///
     /// ```
     /// use tollgate::{ConfigError, MAX_LOG, Quota, SlidingLog};
@@ -234,7 +236,8 @@ impl<C> SlidingLog<C> {
     }
 }
 
-/// The tick at which permits count. At the end of time, where the log stands still, the caller's own.
+/// The tick at which permits count. At the end of time, where the log stands still, the caller's
+/// own.
 #[inline(always)]
 const fn counted_at(at: u64, now: Tick) -> Tick {
     match is_told(now.as_nanos()) {
@@ -297,7 +300,8 @@ impl<C: Clock> SlidingLog<C> {
         self.available_at(self.now())
     }
 
-    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never can be.
+    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never
+    /// can be.
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         self.time_until_at(n, self.now())
     }

@@ -1,5 +1,5 @@
-//! A sliding window of slots: [`shape`] says what its words mean, [`roll`] how it goes from one slot to the
-//! next.
+//! A sliding window of slots: [`shape`] says what its words mean, [`roll`] how it goes from one
+//! slot to the next.
 
 mod roll;
 mod shape;
@@ -19,24 +19,25 @@ use crate::outcome::{Charged, Denied, Granted};
 use crate::primitive::AtomicU64;
 use crate::quota::{ConfigError, Quota};
 
-/// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this one among
-/// them.
+/// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this
+/// one among them.
 ///
-/// A window of a minute in 60 slots slides by the second. (What Sentinel calls a leap array; and the sliding
-/// counter that keeps a count for each second.) One word decides, and the slots' counts are summed once a
-/// slot and not once a decision; so a decision costs what it costs in a
-/// [`FixedWindow`](crate::FixedWindow). It takes 8 bytes for each slot,
-/// rounded up to a power of two.
+/// A window of a minute in 60 slots slides by the second. (What Sentinel calls a leap array; and
+/// the sliding counter that keeps a count for each second.) One word decides, and the slots' counts
+/// are summed once a slot and not once a decision; so a decision costs what it costs in a
+/// [`FixedWindow`](crate::FixedWindow). It takes 8 bytes for each slot, rounded up to a power of
+/// two.
 ///
-/// **Bound.** At most `n` permits in any so many slots that follow each other, for any number of threads, at
-/// the ticks at which they were counted ([`Granted::at`]): so at most `n` in every interval that is shorter
-/// than the window by a slot, and at most `2 * n` in one of the window's length. The sum is checked and raised
-/// in one exchange: it never exceeds the limit, also while threads whose clocks differ go on to a new slot.
+/// **Bound.** At most `n` permits in any so many slots that follow each other, for any number of
+/// threads, at the ticks at which they were counted ([`Granted::at`]): so at most `n` in every
+/// interval that is shorter than the window by a slot, and at most `2 * n` in one of the window's
+/// length. The sum is checked and raised in one exchange: it never exceeds the limit, also while
+/// threads whose clocks differ go on to a new slot.
 ///
-/// A caller with an older tick than the slot that the word is in is counted in that slot, at its beginning.
-/// What is [undone](Self::undo) after the grant's slot is over does not come back: it has been summed. What is
-/// [charged](Self::charge) counts in the current slot and may exceed the limit, into debt, until it has left
-/// the window.
+/// A caller with an older tick than the slot that the word is in is counted in that slot, at its
+/// beginning. What is [undone](Self::undo) after the grant's slot is over does not come back: it
+/// has been summed. What is [charged](Self::charge) counts in the current slot and may exceed the
+/// limit, into debt, until it has left the window.
 ///
 /// How large `n` may be depends on how long a slot is: up to 67 108 863 for a second in 50 slots.
 ///
@@ -74,8 +75,8 @@ impl SlottedWindow {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names what can't be represented, and what is allowed: the slots must divide the
-    /// period in whole nanoseconds, and there are at most [`MAX_SLOTS`].
+    /// [`ConfigError`] names what can't be represented, and what is allowed: the slots must divide
+    /// the period in whole nanoseconds, and there are at most [`MAX_SLOTS`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -127,7 +128,8 @@ impl<C> SlottedWindow<C> {
         self.shape.slot_length()
     }
 
-    /// How many permits above the limit can be counted: what is charged beyond that is not recorded.
+    /// How many permits above the limit can be counted: what is charged beyond that is not
+    /// recorded.
     pub const fn largest_debt(&self) -> u64 {
         self.shape.most - self.shape.limit
     }
@@ -159,7 +161,8 @@ impl<C> SlottedWindow<C> {
         // In the slot that the word is in, nothing need be summed.
         let is_current = shape.grid.elapsed_in(slot, now).is_some() && !shape.is_frozen(word);
         if is_current && n == 1 {
-            // The limit is at least 1. Where it is reached one permit comes with the first slot that leaves.
+            // The limit is at least 1. Where it is reached one permit comes with the first slot
+            // that leaves.
             if total == shape.limit {
                 if let Some(first) = self.first_in(slot) {
                     if let Some(due) = shape.reachable_end(Some(first)) {
@@ -326,8 +329,8 @@ impl<C: Clock> SlottedWindow<C> {
         self.try_acquire_n_at(1, self.now())
     }
 
-    /// Takes `n` permits, or none. `n` = 0 succeeds exactly when the limiter is not in debt, and changes
-    /// nothing.
+    /// Takes `n` permits, or none. `n` = 0 succeeds exactly when the limiter is not in debt, and
+    /// changes nothing.
     ///
     /// # Errors
     ///
@@ -353,7 +356,8 @@ impl<C: Clock> SlottedWindow<C> {
         self.counted_at(self.now())
     }
 
-    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never will be.
+    /// How long until there will be `n` permits, if nobody else takes any; `None` if there never
+    /// will be.
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         self.time_until_at(n, self.now())
     }

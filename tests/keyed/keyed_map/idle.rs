@@ -100,8 +100,8 @@ fn what_begins_with_less_begins() {
     assert_eq!(at(155).available(), 0, "it begins anew");
 }
 
-/// A caller whose tick is older than the key's is counted at the key's. That shortens no patience for
-/// good: it is told when to come again.
+/// A caller whose tick is older than the key's is counted at the key's. That shortens no patience
+/// for good: it is told when to come again.
 #[test]
 fn a_late_caller_can_wait_as_long_as_it_says() {
     let map: KeyedMap<u64, _, _> = of(queue("leaky-queue 10/s burst 5"), 10);

@@ -12,8 +12,8 @@ use tollgate::{
 pub(crate) trait Every: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug {}
 impl<A: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug> Every for A {}
 
-/// A limiter on a manual clock, which stands at `now` when it is asked. A verb can be called in several
-/// ways that mean the same: `door` says by which.
+/// A limiter on a manual clock, which stands at `now` when it is asked. A verb can be called in
+/// several ways that mean the same: `door` says by which.
 ///
 /// What a limiter does not have is never asked for.
 pub(crate) trait Subject: Debug {

@@ -63,7 +63,8 @@ fn taken(threads: u64, gates: &[AnyGate]) -> Vec<u64> {
     (0..gates.len()).map(sum).collect()
 }
 
-/// So many threads get exactly the limit of each, and after so many periods exactly the limit again.
+/// So many threads get exactly the limit of each, and after so many periods exactly the limit
+/// again.
 fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, gates: &[AnyGate]) {
     for _ in 0..2 {
         let taken = taken(threads, gates);

@@ -57,8 +57,8 @@ impl Model {
         size
     }
 
-    /// Takes what the lease holds. If that is too little, the lease is filled first, and the limiter
-    /// must have what is still missing.
+    /// Takes what the lease holds. If that is too little, the lease is filled first, and the
+    /// limiter must have what is still missing.
     pub(super) fn acquire(&mut self, of: usize, n: u64, now: Tick) -> Result<(), Denied> {
         let (view, limit) = (self.limiter.at(now), self.limit());
         let lease = &mut self.leases[of];

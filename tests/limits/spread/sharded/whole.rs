@@ -180,8 +180,8 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
     });
 }
 
-/// A grant of a window that is over gives nothing back, also to a caller whose tick is still in that
-/// window, while others have taken the permits of the next one.
+/// A grant of a window that is over gives nothing back, also to a caller whose tick is still in
+/// that window, while others have taken the permits of the next one.
 #[test]
 fn what_time_has_refilled_does_not_come_back_to_a_late_caller() {
     for text in [

@@ -78,8 +78,8 @@ fn work<'g>(
     log
 }
 
-/// For buckets some threads without a lease are ahead of the clock. For windows none is: leases draw
-/// from a window that is ahead of the clock, and would use its permits before it begins.
+/// For buckets some threads without a lease are ahead of the clock. For windows none is: leases
+/// draw from a window that is ahead of the clock, and would use its permits before it begins.
 #[test]
 fn leases_keep_the_bound_of_the_whole() {
     /// How many threads, and how much of ten parts is lent.
