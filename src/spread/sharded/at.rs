@@ -6,7 +6,6 @@ use crossbeam_utils::CachePadded;
 use super::MAX_SHARDS;
 use super::part::Part;
 use crate::algorithm::{Debt, Gauge, Level, Split};
-use crate::cell::Place;
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL};
 
@@ -198,9 +197,9 @@ impl<'a, A: Split> ShardedAt<'a, A> {
                     return back.div_ceil(self.permit());
                 }
                 // What this part can't take, because other permits came back to it, goes to all
-                // parts; but not what time has refilled, which the part's word may know.
-                let word = fractions.mark().max(part.cell().load());
-                let (_, all) = undo(part.algorithm(), word);
+                // parts; but not what time has refilled at the latest tick that this part knows.
+                let now = self.now.max(part.at(self.now).take_up_to(0).at());
+                let (_, all) = part.algorithm().undo(fractions.mark(), now, &fractions);
                 let others = self.give_back_to_all(all.saturating_sub(back));
                 back.saturating_add(others).div_ceil(self.permit())
             }

@@ -332,9 +332,9 @@ impl Parts {
         match from {
             From::One(part, granted, _) => {
                 let back = self.change(*part, |part, word| part.undo(word, now, granted));
-                let before = self.words[*part];
-                let word = granted.mark().max(before);
-                let (_, all) = self.part.undo(word, now, granted);
+                let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
+                let latest = now.max(none.at());
+                let (_, all) = self.part.undo(granted.mark(), latest, granted);
                 let others = self.refund_fractions(all.saturating_sub(back), now);
                 (back + others).div_ceil(self.permit)
             }
