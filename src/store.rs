@@ -1,7 +1,7 @@
 //! Stores: where a limiter's state lives, and which algorithm rules it.
 //!
 //! ```text
-//!  Limiter, Adjustable, Key, MapKey ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
+//!  limiter ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
 //! ```
 //!
 //! A verb is written once, on [`View`](crate::View), as an operation that the store runs. This

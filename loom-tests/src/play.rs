@@ -1,4 +1,4 @@
-//! A play: a gate of several words, what happens first, and then who does what at the same time.
+//! A play: a gate of several words, what happens first, and what each thread then does at once.
 //! What a [`Scene`](crate::Scene) is to one word.
 
 mod done;

@@ -41,8 +41,8 @@ fn interrupted(script: &Script) -> usize {
     interrupts.count()
 }
 
-/// The same scripts, and those in which up to two deeds were begun before they are done: what
-/// somebody has begun may be seen by others, though it counts only when it is done.
+/// The same scripts, and those in which up to two deeds were begun before they are done: other
+/// actors may see what a deed has written, although it counts only when it is done.
 pub(crate) fn with_begun(scripts: &[Script]) -> Vec<Script> {
     let mut all = scripts.to_vec();
     for _ in 0..2 {

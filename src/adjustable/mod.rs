@@ -236,7 +236,7 @@ impl<A, C> Adjustable<A, C> {
     }
 
     /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken
-    /// for a few instructions, and who is stopped within these stops others.
+    /// for a few instructions, and a thread that is preempted there blocks the others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         AtomicU128::is_lock_free()

@@ -107,8 +107,7 @@ fn retry<A: Settings, O: Op<A>>(
     }
 }
 
-/// By which version something was granted, as it fits a grant: a number that comes again after 2^32
-/// changes.
+/// The number by which a grant identifies its version. It repeats after 2^32 changes.
 #[inline(always)]
 pub(super) const fn part_of(version: u64) -> u32 {
     version as u32

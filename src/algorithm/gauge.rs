@@ -61,7 +61,7 @@ impl Level {
         Self { units, ..self }
     }
 
-    /// The same, where what was taken for a permit is one of so many fractions of it.
+    /// The same level in permits, if what was counted are fractions, `permit` of which are one.
     #[cfg(feature = "std")]
     pub(crate) fn of_fractions(self, permit: u64) -> Self {
         match NonZeroU128::new(permit.into()) {

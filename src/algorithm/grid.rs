@@ -76,8 +76,8 @@ impl Grid {
             && *self == Self::leading(period, self.windows, self.lead)
     }
 
-    /// Whether its windows' numbers leave so many bits of a word, of less than 64, and the last
-    /// number.
+    /// Whether the windows' numbers fit beside a field of `bits` (below 64) in a word, with one
+    /// number to spare.
     pub(super) const fn fits_beside(&self, bits: u32) -> bool {
         self.windows <= u64::MAX >> bits
     }

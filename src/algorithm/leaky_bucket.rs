@@ -155,8 +155,8 @@ impl Shaped<'_> {
         }
     }
 
-    /// The last of the permits leaves when all that are before it have, but for the free ones: when
-    /// the clock has made so many units, or at once.
+    /// When the last of the permits leaves: when the clock has made this many units, or at once if
+    /// `None`. It leaves after all permits before it, except for the free ones.
     #[inline(always)]
     fn leaves(&self, n: u64, word: u64, next: u64, now: Tick) -> Option<u64> {
         // The base of an idle bucket is a unit above the clock where a clock is not exact: a permit

@@ -4,8 +4,8 @@ use crate::clock::{Sleeps, Tick};
 use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
 
-/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. Who finds them
-/// there pays for nothing else.
+/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. A caller that
+/// finds them there pays for nothing else.
 #[inline(always)]
 pub(crate) fn acquire<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
 where

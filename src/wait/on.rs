@@ -16,8 +16,8 @@ use crate::outcome::{Denied, Granted};
 /// makes it.
 ///
 /// Each waiting future takes its permits when it is first polled, by one exchange, learns when they
-/// are due, and sleeps once until then. It may wake late, never early; who came first is due first.
-/// A future that is dropped while it waits cancels its reservation: see
+/// are due, and sleeps once until then. It may wake late, never early; the first to come is due
+/// first. A future that is dropped while it waits cancels its reservation: see
 /// [`Reservation::cancel`](crate::Reservation::cancel).
 ///
 /// ```
@@ -64,7 +64,7 @@ impl<G, T> On<G, T> {
         }
     }
 
-    /// Who waits waits a little longer, each for another time, so that not all come at once.
+    /// Lets each caller wait a little longer, by a random time, so that not all wake at once.
     #[must_use]
     pub fn jitter(self, jitter: Jitter) -> Self {
         Self { jitter, ..self }

@@ -10,8 +10,8 @@ use super::{Meter, Pace};
 use crate::clock::Tick;
 
 impl<M: Meter + Copy> Pace<M> {
-    /// The pace of each of so many parts, for which a permit is a unit, and how many of them are a
-    /// permit of the whole. `None` if what all parts have does not fit 64 bits.
+    /// The pace of each of `parts` parts, which counts units as its permits, and how many of these
+    /// make a permit of the whole. `None` if the sum of all parts does not fit 64 bits.
     pub(in crate::algorithm) fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
         self.reach.checked_mul(parts)?;
         let permit = self.unit.get().checked_mul(parts)?;

@@ -80,14 +80,14 @@ use std::sync::Arc;
 /// `total`. (Of a window it is the limit that is smaller, in each window.) What a request takes
 /// beyond the lease's size counts as any grant does.
 ///
-/// A lease grants whenever that limiter would. If somebody decides at a tick that is ahead of the
+/// A lease grants whenever that limiter would. If a caller decides at a tick that is ahead of the
 /// clock, by [`at`](Limiter::at) of the [`limiter`](Self::limiter), and so begins the next window,
 /// then leases draw from that window too. Their permits count in it, as [`Granted::at`] says of a
 /// grant without a lease, and not at the tick at which they are used.
 ///
-/// **What it costs.** Who does not use a lease finds a burst that is smaller by `total`, and so
-/// does everybody when no lease is alive. What a lease holds only that lease can use: until it is
-/// dropped, which gives it back. One that is leaked keeps its part of `total`.
+/// **What it costs.** A caller without a lease has a burst that is smaller by `total`, also when no
+/// lease is alive. Only the lease can use the permits that it holds, until it is dropped, which
+/// gives them back. A lease that is leaked keeps its part of `total`.
 pub struct Leases<A, C = SystemClock> {
     limiter: Limiter<A, C>,
     lent: CachePadded<AtomicU64>,

@@ -1,17 +1,17 @@
-//! One part of the limit: a word, and what keeps apart those who lower it.
+//! One part of the limit: a word, and a second word that keeps apart the threads that lower it.
 //!
 //! # Putting back what a request could not use
 //!
-//! A request that takes from several parts and can't have all puts back what it took. Nobody was
-//! granted that and nobody hears of it; so, other than a give-back that a caller asks for, it must
-//! not bring forward a single permit, whatever the algorithm, and whatever ticks others bring. So
-//! the word becomes again what it was **before**, if it still is what it was made to be **after**
-//! that, and if nothing has lowered it in between. Then nobody has changed it: grants, charges and
-//! new windows only raise a word. Others may have taken and put back by the same rule, which leaves
-//! nothing behind.
+//! A request that takes from several parts and can't have all puts back what it took. No caller was
+//! granted those permits. So, unlike a give-back that a caller asks for, putting back must not
+//! bring forward a single permit, whatever the algorithm, and whatever ticks other threads bring.
+//! Hence the word gets its value **before** the take again only if it still has the value **after**
+//! the take, and if nothing has lowered it in between. Then no thread has changed it: grants,
+//! charges and new windows only raise a word. Other requests may have taken and put back by the
+//! same rule, which leaves nothing behind.
 //!
-//! The word alone does not show that it was lowered: permits may come back, the bucket be found
-//! idle later, and somebody take as many as make it the very same word. Hence a second word:
+//! The word alone does not show that it was lowered: permits may come back, the bucket may be idle
+//! later, and a take may then produce the very same word. Hence a second word:
 //!
 //! ```text
 //!  63                       24             12             0
@@ -20,21 +20,21 @@
 //! └─────────────────────────┴──────────────┴──────────────┘
 //! ```
 //!
-//! - **Who takes** notes the changes first, and the word before and after.
-//! - **Who puts back** enters the lowest field, if nobody is giving back and the changes are as
-//!   noted; exchanges the words; and goes out.
-//! - **Who gives back** (undo, refund, reset) enters the middle field, if nobody is putting back;
-//!   exchanges the word; and goes out. Both count as a change. If somebody is putting back, nothing
-//!   comes back.
+//! - **A take** notes the changes first, and the word before and after.
+//! - **Putting back** enters the lowest field, if no thread is giving back and the changes are as
+//!   noted; exchanges the words; and leaves.
+//! - **Giving back** (undo, refund, reset) enters the middle field, if no thread is putting back;
+//!   exchanges the word; and leaves. Entering and leaving each count as a change. If a thread is
+//!   putting back, nothing comes back.
 //!
-//! So while somebody puts back nobody gives back, and nobody has since the permits were taken: a
-//! give-back that was under way then has gone out since, which is a change, or is still there. (To
-//! count one change and look no more would not do: the exchange of a give-back may succeed on a
-//! word that was made again after that, by a take that noted the change.)
+//! So while one thread puts back no other gives back, and none has since the permits were taken: a
+//! give-back that was under way then has left since, which is a change, or is still inside. (To
+//! count a change on entering alone would not do: the exchange of a give-back may succeed on a word
+//! that a take made again after noting that change.)
 //!
-//! Nobody waits. A thread that stops while it is putting back keeps this part from taking anything
-//! back, and one that stops while it gives back keeps others from putting back, which loses permits
-//! and grants none.
+//! No thread waits. One that stops while it puts back keeps this part from taking anything back,
+//! and one that stops while it gives back keeps others from putting back, which loses permits and
+//! grants none.
 
 use crate::algorithm::Split;
 use crate::cell::{self, Cell, Place};
