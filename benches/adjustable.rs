@@ -1,5 +1,6 @@
-//! What it costs a decision that its quota can be changed: each kind of algorithm in a limiter and in an adjustable
-//! one, at a given tick and with the system's clock, in criterion groups by whether it is allowed.
+//! What it costs a decision that its quota can be changed: each kind of algorithm in a limiter and
+//! in an adjustable one, at a given tick and with the system's clock, in criterion groups by
+//! whether it is allowed.
 //!
 //! `cargo bench --bench adjustable --features wide`. `scripts/bench-check` judges the differences.
 
@@ -10,9 +11,11 @@ use std::time::Duration;
 
 use contestants::timing::{Aligned, Contestant, Kind, Runner, time};
 use criterion::{Criterion, SamplingMode};
+use tollgate::algorithm::{Algorithm, Settings};
+use tollgate::clock::{Clock, NoClock, SystemClock};
 use tollgate::{
-    Adjustable, Algorithm, AnyAlgorithm, Clock, ConfigError, FixedWindow, Gate, Intervals, Limiter,
-    NoClock, Quota, Settings, SlidingWindow, SystemClock, Tick, TokenBucket,
+    Adjustable, AnyAlgorithm, ConfigError, FixedWindow, Intervals, Limiter, Quota, RateLimiter,
+    SlidingWindow, Tick, TokenBucket,
 };
 
 fn main() {
@@ -42,7 +45,7 @@ fn compare(criterion: &mut Criterion, kind: Kind) {
 /// A limiter that reads the system's clock.
 struct OnTheClock<G>(G, fn(&G));
 
-impl<G: Gate<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
+impl<G: RateLimiter<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.0.try_acquire().is_ok()
@@ -57,7 +60,7 @@ impl<G: Gate<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
 /// A limiter that is told the time: turn after turn, a nanosecond each.
 struct Told<G>(G, fn(&G));
 
-impl<G: Gate + Sync> Contestant for Told<G> {
+impl<G: RateLimiter + Sync> Contestant for Told<G> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()

@@ -1,6 +1,6 @@
-//! What a decision of each algorithm costs, beside the floor, and what it costs as [`AnyAlgorithm`]:
-//! with the system's clock, and at a given tick. `scripts/bench-check` runs this and computes the
-//! ratios.
+//! What a decision of each algorithm costs, beside the floor, and what it costs as
+//! [`AnyAlgorithm`]: with the system's clock, and at a given tick. `scripts/bench-check` runs this
+//! and computes the ratios.
 
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
@@ -10,9 +10,11 @@ use std::time::Duration;
 use contestants::floor::{Exchange, Load};
 use contestants::timing::{Aligned, Contestant, Kind, Runner, time};
 use criterion::{Criterion, SamplingMode};
+use tollgate::algorithm::Algorithm;
+use tollgate::clock::{NoClock, SystemClock};
 use tollgate::{
-    Algorithm, AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter,
-    NoClock, Quota, SlidingWindow, SystemClock, Tick, TokenBucket,
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota,
+    SlidingWindow, Tick, TokenBucket,
 };
 
 fn main() {
@@ -40,9 +42,9 @@ fn compare(criterion: &mut Criterion, kind: Kind) {
 }
 
 /// A limiter that reads the system's clock.
-struct Gate<A>(Limiter<A>, Kind);
+struct RateLimiter<A>(Limiter<A>, Kind);
 
-impl<A: Algorithm + Sync> Contestant for Gate<A> {
+impl<A: Algorithm + Sync> Contestant for RateLimiter<A> {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.0.try_acquire().is_ok()
@@ -121,11 +123,11 @@ where
 }
 
 fn system<A: Algorithm + Sync + 'static>(algorithm: A, kind: Kind) -> Box<dyn Runner> {
-    let gate = Limiter::with_clock(algorithm, SystemClock);
-    Box::new(Aligned(Gate(gate, kind)))
+    let limiter = Limiter::with_clock(algorithm, SystemClock);
+    Box::new(Aligned(RateLimiter(limiter, kind)))
 }
 
 fn told<A: Algorithm + Sync + 'static>(algorithm: A, kind: Kind) -> Box<dyn Runner> {
-    let gate = Limiter::unstarted(algorithm, NoClock);
-    Box::new(Aligned(ToldGate(gate, kind)))
+    let limiter = Limiter::unstarted(algorithm, NoClock);
+    Box::new(Aligned(ToldGate(limiter, kind)))
 }

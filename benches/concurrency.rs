@@ -1,10 +1,11 @@
-//! What it costs to enter a [`Concurrency`] and to leave it, beside two exchanges of a word of one's own, and
-//! beside the semaphores that people use: all in one run, in turns, so that what disturbs one disturbs all.
+//! What it costs to enter a [`Concurrency`] and to leave it, beside two exchanges of a word of
+//! one's own, and beside the semaphores that people use: all in one run, in turns, so that what
+//! disturbs one disturbs all.
 //!
 //!     cargo bench --bench concurrency [-- --strict]
 //!
-//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant for a quiet
-//! machine.
+//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant
+//! for a quiet machine.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 use tokio::sync::Semaphore;
 use tollgate::Concurrency;
-use tollgate::primitive::{AtomicU64, Ordering::Relaxed};
+use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 
 const TURNS: u32 = 100_000;
 
@@ -57,16 +58,16 @@ const NAMES: [&str; 6] = [
 
 fn main() -> ExitCode {
     let word = Aligned(AtomicU64::new(0));
-    let gate = Aligned(Concurrency::new(100).expect("a limit"));
+    let limiter = Aligned(Concurrency::new(100).expect("a limit"));
     let full = Aligned(Concurrency::new(1).expect("a limit"));
     let _held = full.0.try_enter();
     let semaphore = Aligned(Semaphore::new(100));
     let round = || {
         [
             time(&word.0, exchange_twice),
-            time(&gate.0, |gate| gate.try_enter().is_ok()),
-            time(&gate.0, |gate| gate.enter().wait().is_ok()),
-            time(&gate.0, |gate| gate.try_enter_n(3).is_ok()),
+            time(&limiter.0, |limiter| limiter.try_enter().is_ok()),
+            time(&limiter.0, |limiter| limiter.enter().wait().is_ok()),
+            time(&limiter.0, |limiter| limiter.try_enter_n(3).is_ok()),
             time(&semaphore.0, |semaphore| semaphore.try_acquire().is_ok()),
             time(&full.0, |full| full.try_enter().is_err()),
         ]

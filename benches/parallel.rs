@@ -1,6 +1,6 @@
-//! A million decisions that a rayon pool of two threads makes on one limiter, at a given tick: on shards, on
-//! a single word, and on one behind a mutex. Once all are allowed, and once the limit is a quarter of them,
-//! which is admitted exactly.
+//! A million decisions that a rayon pool of two threads makes on one limiter, at a given tick: on
+//! shards, on a single word, and on one behind a mutex. Once all are allowed, and once the limit is
+//! a quarter of them, which is admitted exactly.
 //!
 //! Criterion's times are those of the whole million, by the clock on the wall.
 
@@ -11,7 +11,9 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tollgate::{Algorithm, Counted, Limiter, NoClock, Quota, Sharded, Tick, TokenBucket};
+use tollgate::algorithm::Algorithm;
+use tollgate::clock::NoClock;
+use tollgate::{Counted, Limiter, Quota, Sharded, Tick, TokenBucket};
 
 const REQUESTS: u64 = 1_000_000;
 
@@ -37,18 +39,20 @@ fn compare(mut bench: Bench<'_>) {
     let quota = Quota::per_hour(bench.limit);
     let bucket = TokenBucket::new(quota).expect("a quota that fits");
     let sharded = move || {
-        let gate = Sharded::starting_at(bucket, THREADS, NoClock, Tick::ZERO);
-        gate.expect("a quota that can be split")
+        let limiter = Sharded::starting_at(bucket, THREADS, NoClock, Tick::ZERO);
+        limiter.expect("a quota that can be split")
     };
-    bench.run("sharded", sharded, |gate| {
-        gate.try_acquire_at(Tick::ZERO).is_ok()
+    bench.run("sharded", sharded, |limiter| {
+        limiter.try_acquire_at(Tick::ZERO).is_ok()
     });
     let counted = move || Counted::new(sharded());
-    bench.run("sharded_counted", counted, |gate| {
-        gate.try_acquire_at(Tick::ZERO).is_ok()
+    bench.run("sharded_counted", counted, |limiter| {
+        limiter.try_acquire_at(Tick::ZERO).is_ok()
     });
     let word = move || Limiter::unstarted(bucket, NoClock);
-    bench.run("word", word, |gate| gate.try_acquire_at(Tick::ZERO).is_ok());
+    bench.run("word", word, |limiter| {
+        limiter.try_acquire_at(Tick::ZERO).is_ok()
+    });
     let locked = move || Mutex::new(bucket.initial_word(Tick::ZERO));
     bench.run("std_mutex", locked, move |word| {
         word.lock().is_ok_and(|mut word| {
@@ -74,15 +78,15 @@ impl Bench<'_> {
         make: impl Fn() -> G,
         decide: impl Fn(&G) -> bool + Sync,
     ) {
-        let admitted = |gate: &G| {
-            let decided = || (0..REQUESTS).into_par_iter().filter(|_| decide(gate));
+        let admitted = |limiter: &G| {
+            let decided = || (0..REQUESTS).into_par_iter().filter(|_| decide(limiter));
             self.pool.install(|| decided().count() as u64)
         };
         assert_eq!(admitted(&make()), self.limit, "{name}");
         self.group.bench_function(name, |bencher| {
             bencher.iter_batched_ref(
                 &make,
-                |gate| assert_eq!(admitted(gate), self.limit, "{name}"),
+                |limiter| assert_eq!(admitted(limiter), self.limit, "{name}"),
                 BatchSize::PerIteration,
             );
         });

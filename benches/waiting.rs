@@ -1,5 +1,5 @@
-//! What it costs to acquire a permit that is there, beside trying to. `scripts/bench-check` runs this and
-//! computes the ratio.
+//! What it costs to acquire a permit that is there, beside trying to. `scripts/bench-check` runs
+//! this and computes the ratio.
 
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
@@ -43,11 +43,11 @@ fn main() {
         .measurement_time(Duration::from_secs(2))
         .warm_up_time(Duration::from_millis(500))
         .configure_from_args();
-    let gate = || Limiter::token_bucket(Quota::per_second(1_000_000).burst(1 << 40));
-    let gate = || gate().expect("a quota");
+    let limiter = || Limiter::token_bucket(Quota::per_second(1_000_000).burst(1 << 40));
+    let limiter = || limiter().expect("a quota");
     let entries: [(&str, Box<dyn Runner>); 2] = [
-        ("try_acquire", Box::new(Aligned(Tries(gate())))),
-        ("acquire", Box::new(Aligned(Acquires(gate())))),
+        ("try_acquire", Box::new(Aligned(Tries(limiter())))),
+        ("acquire", Box::new(Aligned(Acquires(limiter())))),
     ];
     let mut group = criterion.benchmark_group("waiting_allowed");
     group.sampling_mode(SamplingMode::Flat);

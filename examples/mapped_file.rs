@@ -8,8 +8,8 @@
 //! that is killed keeps nothing but the permits that it was granted. Delete the file to start
 //! afresh.
 //!
-//! A [`Place`] is all that a limiter needs from its memory. With one it has all verbs: those on its
-//! clock, reservations, waiting, and the traits.
+//! A [`AtomicWord`] is all that a limiter needs from its memory. With one it has all verbs: those
+//! on its clock, reservations, waiting, and the traits.
 
 #![allow(
     clippy::disallowed_types,
@@ -23,8 +23,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use memmap2::MmapRaw;
-use tollgate::cell::Place;
-use tollgate::{Clock, Limiter, Quota, Tick, TokenBucket};
+use tollgate::clock::Clock;
+use tollgate::store::AtomicWord;
+use tollgate::{Limiter, Quota, Tick, TokenBucket};
 
 /// The first eight bytes of a file. In a new file they are zeros, which is a full bucket.
 struct MappedWord(MmapRaw);
@@ -51,18 +52,18 @@ impl MappedWord {
 }
 
 /// Relaxed, since the word publishes no other memory.
-impl Place for MappedWord {
+impl AtomicWord for MappedWord {
     fn load(&self) -> u64 {
         self.word().load(Ordering::Relaxed)
     }
 
-    fn exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         let order = Ordering::Relaxed;
         let exchanged = self.word().compare_exchange_weak(word, next, order, order);
         exchanged.map(drop)
     }
 
-    fn replace(&self, next: u64) -> u64 {
+    fn swap(&self, next: u64) -> u64 {
         self.word().swap(next, Ordering::Relaxed)
     }
 }
@@ -81,7 +82,7 @@ impl Clock for TimeOfDay {
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join("tollgate-mapped-file-example");
     let bucket = TokenBucket::new(Quota::per_minute(12).burst(30))?;
-    let limiter = Limiter::in_place(bucket, TimeOfDay, MappedWord::open(&path)?);
+    let limiter = Limiter::with_cell(bucket, TimeOfDay, MappedWord::open(&path)?);
 
     let granted = (0..10).filter(|_| limiter.try_acquire().is_ok()).count();
     println!("{granted} of 10 requests, {} left", limiter.available());

@@ -4,8 +4,8 @@
 //! cargo run --example restart --features keyed
 //! ```
 //!
-//! Each run serves a few requests of two users and writes down what is left; the next one begins with that. Delete the file
-//! and all begins anew.
+//! Each run serves a few requests of two users and writes down what is left; the next one begins
+//! with that. Delete the file and all begins anew.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -15,8 +15,8 @@ use tollgate::{Keyed, Quota, TokenBucket};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join("tollgate-restart-example");
-    let mut gate = Keyed::new(TokenBucket::new(Quota::per_minute(12).burst(30))?, 10_000)?;
-    match gate.restore_from(&path) {
+    let mut limiter = Keyed::new(TokenBucket::new(Quota::per_minute(12).burst(30))?, 10_000)?;
+    match limiter.restore_from(&path) {
         Ok(restored) => println!("{} users, after {:?}", restored.keys, restored.elapsed),
         Err(RestoreError::Io(error)) if error.kind() == ErrorKind::NotFound => {
             println!("nothing there: all begin anew");
@@ -25,13 +25,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err(error) => eprintln!("{error}: all begin anew"),
     }
     for user in ["alice", "bob"] {
-        let granted = (0..10).filter(|_| gate.try_acquire(user).is_ok()).count();
+        let granted = (0..10)
+            .filter(|_| limiter.try_acquire(user).is_ok())
+            .count();
         println!(
             "{user}: {granted} of 10 requests, {} left",
-            gate.key(user).available()
+            limiter.key(user).available()
         );
     }
-    gate.snapshot_to(&path)?;
+    limiter.snapshot_to(&path)?;
     println!("written to {}", path.display());
     Ok(())
 }

@@ -37,7 +37,7 @@ def main():
     exact.punctual(prover, products, facts.pace)
     exact.bound(prover, facts)
     wrong.an_example(prover)
-    wrong.mistakes(prover)
+    wrong.faults(prover)
     print(f"{prover.passed} passed, {prover.failed} failed")
     return prover.failed > 0
 

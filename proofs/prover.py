@@ -1,4 +1,4 @@
-"""Theorems, each named, timed and counted, and refutations of seeded mistakes.
+"""Theorems, each named, timed and counted, and refutations of seeded faults.
 
 A theorem is shown by asking z3 for a counterexample and being told that there is none; "unknown"
 counts as a failure. Products of two unknowns are hard for a solver, so most theorems are shown with
@@ -68,7 +68,7 @@ class Prover:
         return Theorem(given, goal, found == z3.unsat)
 
     def refuted(self, name, given, goal, products=True, show=None):
-        """A seeded mistake: some values satisfy `given` and break `goal`, and they are printed."""
+        """A seeded fault: some values satisfy `given` and break `goal`, and they are printed."""
         started = time.monotonic()
         found, solver = self.solve([*given, z3.Not(goal)], products)
         outcome = OUTCOMES[str(found)]

@@ -1,4 +1,4 @@
-"""Seeded mistakes. Each must be refuted, with the values that show it."""
+"""SeededHasher faults. Each must be refuted, with the values that show it."""
 
 import z3
 
@@ -36,19 +36,19 @@ def an_example(prover):
         prover.theorem(f"example: {name} is as established", [], z3.And(*pace.established()))
 
 
-def mistakes(prover):
+def faults(prover):
     word, made, reach, cost, round_up = z3.BitVecs("word made reach cost round", 64)
     none = z3.Bool("n_is_0")
     bits = (word, made, reach, cost, round_up, none)
     wide = lambda x: z3.ZeroExt(64, x)
     given = bits_given(*bits)
     wrapping = z3.If(none, bit_step(*bits)[0], z3.ULE(word + cost, made + reach))
-    prover.refuted("mistake: word + n * unit <= made + reach, in 64 bits that wrap", given,
+    prover.refuted("fault: word + n * unit <= made + reach, in 64 bits that wrap", given,
                    wrapping == specification(*bits)[0], products="bits")
     strict = z3.ULT(word, made + z3.If(none, reach + round_up, reach - cost))
-    prover.refuted("mistake: < for <=", given, strict == specification(*bits)[0], products="bits")
+    prover.refuted("fault: < for <=", given, strict == specification(*bits)[0], products="bits")
     forgets = z3.If(none, word, z3.If(z3.UGT(word, made + round_up), word, made) + cost)
-    prover.refuted("mistake: the rounding is not added to an idle bucket's base",
+    prover.refuted("fault: the rounding is not added to an idle bucket's base",
                    [*given, bit_step(*bits)[0]], wide(forgets) == specification(*bits)[1], products="bits")
     missing_correction(prover)
     no_rounding(prover)
@@ -63,7 +63,7 @@ def missing_correction(prover):
         m = Machine()
         tick = pace.tick_of(m, units, corrections)
         given = [*m.facts, is_u64(units), up * pace.speed >= units * ONE, (up - 1) * pace.speed < units * ONE]
-        prover.refuted(f"mistake: tick_of with {corrections} corrections, at 13 every 1000 ns", given, tick == up,
+        prover.refuted(f"fault: tick_of with {corrections} corrections, at 13 every 1000 ns", given, tick == up,
                        show={"units": units, "tick_of": tick, "first tick": up})
 
 
@@ -74,13 +74,13 @@ def no_rounding(prover):
     dry, d, k, made_dry, made = z3.Ints("dry d k made_dry made")
     given = [dry >= 0, d >= 0, k >= 1, dry + d <= MIN_HORIZON, is_floor(made_dry, dry * pace.speed, ONE),
              is_floor(made, (dry + d) * pace.speed, ONE), made_dry + k * pace.unit <= made]
-    prover.refuted("mistake: round = 0 at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
+    prover.refuted("fault: round = 0 at 13 every 1000 ns", given, d * n >= k * period, show={"dry at": dry, "k": k, "granted after": d, "due after / 13": k * period})
 
 
 def no_horizon(prover):
     pace, m, now = from_quota(10, 1, 1), Machine(), z3.Int("now")
     made = pace.made(m, now, clamped=False)
-    prover.refuted("mistake: made without the horizon, at 10 a nanosecond", [is_u64(now), *m.facts],
+    prover.refuted("fault: made without the horizon, at 10 a nanosecond", [is_u64(now), *m.facts],
                    m.nothing_wraps(), show={"now": now, "made": made})
 
 
@@ -88,11 +88,11 @@ def refund_below_the_clock(prover):
     pace = from_quota(13, 1000, 5)
     word, made, n = z3.Ints("word made n")
     after = z3.If(word >= n * pace.unit, word - n * pace.unit, 0)
-    prover.refuted("mistake: a refund that goes below the clock", [is_u64(word, made, n), made <= word], after >= made,
+    prover.refuted("fault: a refund that goes below the clock", [is_u64(word, made, n), made <= word], after >= made,
                    show={"word": word, "made": made, "n": n, "next": after})
 
 
 def unrounded_rebase(prover):
     sooner, _ = rebased(from_quota(13, 1000, 5), round_up=0)
-    prover.refuted("mistake: a rebased word is not rounded", REBASED, sooner[1],
+    prover.refuted("fault: a rebased word is not rounded", REBASED, sooner[1],
                    show={"at": AT, "to": TO, "later": LATER, "word": WORD, "slack": SLACK})

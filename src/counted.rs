@@ -5,33 +5,33 @@ use core::fmt;
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Clock, Tick};
-use crate::gate::{DebtGate, Gate, GiveBackGate};
 use crate::outcome::{Charged, Denied, Granted};
-use crate::primitive::{AtomicU64, Ordering};
-use crate::spread::Homes;
+use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter};
+use crate::sync::{AtomicU64, Ordering};
+use crate::thread_index::ThreadIndex;
 
 /// A limiter that counts what it admitted and what it denied.
 ///
-/// The counts are kept in cache lines of their own, one for each core, where a thread adds to its own; they
-/// are summed when somebody asks. Who does not wrap a limiter pays nothing.
+/// The counts are kept in cache lines of their own, one for each core, where a thread adds to its
+/// own; they are summed when somebody asks. Who does not wrap a limiter pays nothing.
 ///
 /// ```
 /// use tollgate::{Counted, Limiter, Quota};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Counted::new(Limiter::token_bucket(Quota::per_hour(5))?);
+/// let limiter = Counted::new(Limiter::token_bucket(Quota::per_hour(5))?);
 /// for _ in 0..3 {
-///     let _ = gate.try_acquire_n(2);
+///     let _ = limiter.try_acquire_n(2);
 /// }
-/// let counts = gate.counts();
+/// let counts = limiter.counts();
 /// assert_eq!((counts.granted, counts.permits, counts.denied), (2, 4, 1));
 /// # Ok(())
 /// # }
 /// ```
 pub struct Counted<G> {
-    gate: G,
+    limiter: G,
     counters: Box<[CachePadded<Counters>]>,
-    homes: Homes,
+    thread_index: ThreadIndex,
 }
 
 #[derive(Default)]
@@ -46,8 +46,8 @@ struct Counters {
 
 /// What a [`Counted`] limiter has counted.
 ///
-/// Requests for no permits are not counted. Each number is right by itself: while others decide they need
-/// not belong to the same moment.
+/// Requests for no permits are not counted. Each number is right by itself: while others decide
+/// they need not belong to the same moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Counts {
@@ -66,31 +66,31 @@ pub struct Counts {
 impl<G> Counted<G> {
     /// Counts what this limiter decides, if it is asked through this.
     #[must_use]
-    pub fn new(gate: G) -> Self {
+    pub fn new(limiter: G) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let counters: Box<[_]> = (0..cores).map(|_| CachePadded::default()).collect();
         Self {
-            gate,
-            homes: Homes::new(counters.len()),
+            limiter,
+            thread_index: ThreadIndex::new(counters.len()),
             counters,
         }
     }
 
     /// The limiter. What it is asked directly is not counted.
-    pub const fn gate(&self) -> &G {
-        &self.gate
+    pub const fn limiter(&self) -> &G {
+        &self.limiter
     }
 
     /// The limiter, without its counts.
-    pub fn into_gate(self) -> G {
-        self.gate
+    pub fn into_limiter(self) -> G {
+        self.limiter
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        // ORDERING: Relaxed. Counts publish nothing. Each is summed once and never goes back for a thread that
-        // looks twice.
+        // ORDERING: Relaxed. Counts publish nothing. Each is summed once and never goes back for a
+        // thread that looks twice.
         let sum = |counter: fn(&Counters) -> &AtomicU64| {
             let counters = self.counters.iter();
             let each = counters.map(|counters| counter(counters).load(Ordering::Relaxed));
@@ -108,7 +108,7 @@ impl<G> Counted<G> {
 
     #[inline(always)]
     fn add(&self, counter: fn(&Counters) -> &AtomicU64, n: u64) {
-        if let Some(counters) = self.counters.get(self.homes.of_this_thread()) {
+        if let Some(counters) = self.counters.get(self.thread_index.of_this_thread()) {
             // ORDERING: Relaxed. See `counts`.
             counter(counters).fetch_add(n, Ordering::Relaxed);
         }
@@ -135,7 +135,7 @@ impl<G> Counted<G> {
     }
 }
 
-impl<G: Gate> Counted<G> {
+impl<G: RateLimiter> Counted<G> {
     /// Takes `n` permits, or none, at this tick.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl<G: Gate> Counted<G> {
     /// [`Denied`] if they were not all there.
     #[inline]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
-        self.count(self.gate.try_acquire_n_at(n, now))
+        self.count(self.limiter.try_acquire_n_at(n, now))
     }
 
     /// Takes one permit at this tick.
@@ -157,7 +157,7 @@ impl<G: Gate> Counted<G> {
     }
 }
 
-impl<G: Gate<Clock: Clock>> Counted<G> {
+impl<G: RateLimiter<Clock: Clock>> Counted<G> {
     /// Takes `n` permits, or none.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl<G: Gate<Clock: Clock>> Counted<G> {
     /// [`Denied`] if they were not all there.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
-        self.count(self.gate.try_acquire_n(n))
+        self.count(self.limiter.try_acquire_n(n))
     }
 
     /// Takes one permit.
@@ -178,49 +178,49 @@ impl<G: Gate<Clock: Clock>> Counted<G> {
         self.try_acquire_n(1)
     }
 
-    /// Takes as many of `n` permits as there are, which may be none. To get less than was asked for is no
-    /// denial.
+    /// Takes as many of `n` permits as there are, which may be none. To get less than was asked for
+    /// is no denial.
     #[inline]
     #[must_use = "it says how many were there"]
     pub fn take_up_to(&self, n: u64) -> Granted {
-        self.take_up_to_at(n, self.gate.clock().now())
+        self.take_up_to_at(n, self.limiter.clock().now())
     }
 
     /// How many permits there are. Takes and counts none.
     #[inline]
     pub fn available(&self) -> u64 {
-        self.gate.available_at(self.gate.clock().now())
+        self.limiter.available_at(self.limiter.clock().now())
     }
 }
 
-impl<G: GiveBackGate<Clock: Clock>> Counted<G> {
+impl<G: GiveBackLimiter<Clock: Clock>> Counted<G> {
     /// Gives back this grant, as far as it can be; how many permits came back.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
-        self.undo_at(granted, self.gate.clock().now())
+        self.undo_at(granted, self.limiter.clock().now())
     }
 
     /// Gives back `n` permits, as far as they can be; how many came back.
     #[inline]
     pub fn refund(&self, n: u64) -> u64 {
-        self.refund_at(n, self.gate.clock().now())
+        self.refund_at(n, self.limiter.clock().now())
     }
 }
 
-impl<G: DebtGate<Clock: Clock>> Counted<G> {
+impl<G: DebtLimiter<Clock: Clock>> Counted<G> {
     /// Takes `n` permits, whether they are there or not.
     #[inline]
     pub fn charge(&self, n: u64) -> Charged {
-        self.charge_at(n, self.gate.clock().now())
+        self.charge_at(n, self.limiter.clock().now())
     }
 }
 
-impl<G: Gate> Gate for Counted<G> {
+impl<G: RateLimiter> RateLimiter for Counted<G> {
     type Clock = G::Clock;
 
     #[inline]
     fn clock(&self) -> &G::Clock {
-        self.gate.clock()
+        self.limiter.clock()
     }
 
     #[inline]
@@ -238,37 +238,37 @@ impl<G: Gate> Gate for Counted<G> {
 
     #[inline]
     fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
-        let granted = self.gate.take_up_to_at(n, now);
+        let granted = self.limiter.take_up_to_at(n, now);
         self.count_granted(granted.n());
         granted
     }
 
     #[inline]
     fn available_at(&self, now: Tick) -> u64 {
-        self.gate.available_at(now)
+        self.limiter.available_at(now)
     }
 }
 
-impl<G: GiveBackGate> GiveBackGate for Counted<G> {
+impl<G: GiveBackLimiter> GiveBackLimiter for Counted<G> {
     #[inline]
     fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
-        let n = self.gate.undo_at(granted, now);
+        let n = self.limiter.undo_at(granted, now);
         self.add(|counters| &counters.returned, n);
         n
     }
 
     #[inline]
     fn refund_at(&self, n: u64, now: Tick) -> u64 {
-        let n = self.gate.refund_at(n, now);
+        let n = self.limiter.refund_at(n, now);
         self.add(|counters| &counters.returned, n);
         n
     }
 }
 
-impl<G: DebtGate> DebtGate for Counted<G> {
+impl<G: DebtLimiter> DebtLimiter for Counted<G> {
     #[inline]
     fn charge_at(&self, n: u64, now: Tick) -> Charged {
-        let charged = self.gate.charge_at(n, now);
+        let charged = self.limiter.charge_at(n, now);
         self.add(|counters| &counters.charged, charged.n());
         charged
     }
@@ -277,7 +277,7 @@ impl<G: DebtGate> DebtGate for Counted<G> {
 impl<G: fmt::Debug> fmt::Debug for Counted<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counted")
-            .field("gate", &self.gate)
+            .field("limiter", &self.limiter)
             .field("counts", &self.counts())
             .finish()
     }

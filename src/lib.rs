@@ -5,8 +5,8 @@
 //! use tollgate::{Denied, Limiter, Quota};
 //!
 //! # fn main() -> Result<(), tollgate::ConfigError> {
-//! let gate = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
-//! match gate.try_acquire() {
+//! let limiter = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
+//! match limiter.try_acquire() {
 //!     Ok(granted) => println!("go, {} left", granted.remaining()),
 //!     Err(Denied::Later { retry_after, .. }) => println!("come back in {retry_after:?}"),
 //!     Err(denied) => println!("{denied}"),
@@ -15,55 +15,52 @@
 //! # }
 //! ```
 //!
-//! Start with [`Limiter`] and its verbs; [`Quota`] is what to limit to, and [`ManualClock`] makes
-//! time stand still in your tests. One of these decides:
+//! Start with [`Limiter`] and its verbs. [`Quota`] says what the limit is, and [`ManualClock`]
+//! stops time in tests. An algorithm decides:
 //!
-//! | | for |
+//! | algorithm | for |
 //! |---|---|
-//! | [`TokenBucket`], [`Gcra`] | a rate with a burst; the first choice |
-//! | [`LeakyBucket`] | the same with a level that can be read, or a queue that says how long to wait |
-//! | [`SlidingWindow`] | so many in the last minute, without a burst at the minute's edge |
-//! | [`FixedWindow`] | so many a calendar day |
+//! | [`TokenBucket`], [`Gcra`] | a rate with a burst: the first choice. They decide alike; a bucket counts the permits that are there, GCRA takes a tolerance |
+//! | [`LeakyBucket`] | the same as a meter with a level, or as a queue that says how long to wait |
+//! | [`SlidingWindow`] | at most `n` in the last minute, with no burst at the minute's edge |
+//! | [`FixedWindow`] | at most `n` in a calendar day |
 //! | [`Intervals`] | a bucket that is refilled all at once |
-//! | [`AnyAlgorithm`] | any of them, known at run time: `"sliding-window 1000/min"` |
+//! | [`AnyAlgorithm`] | any of them, chosen at run time: `"sliding-window 1000/min"` |
 //!
-//! And these go past one word:
+//! More than one word:
 //!
-//! | | for |
+//! | limiter | for |
 //! |---|---|
 //! | [`Sharded`] | a limit that many cores ask at once |
-//! | [`Leases`] | a thread for each core, and tight loops: decisions by subtraction |
-//! | [`SlottedWindow`] | so many in the last minute, by the second |
-//! | [`SlidingLog`] | so many in the last minute, exactly |
-//! | `Adjustable` (feature `wide`) | a quota that is changed in use |
-//! | [`Counted`] | statistics of any of them |
-//! | `SmoothBursty`, `SmoothWarmingUp` (feature `wide`) | callers who wait their turn at a rate that can be changed, as Guava's do |
+//! | [`Leases`] | one thread for each core, and tight loops: each decides by subtraction |
+//! | [`SlottedWindow`] | at most `n` in the last minute, to the second |
+//! | [`SlidingLog`] | at most `n` in the last minute, exactly |
+//! | `Adjustable` (feature `wide`) | a quota that changes while the limiter is in use |
+//! | [`Counted`] | any limiter, with statistics ([`stats`]) |
+//! | `smooth` (feature `wide`) | callers that wait for their turn at a rate that can change, as with Guava |
 //!
-//! And these limit each key by itself:
+//! A limit for each key:
+//!
+//! | limiter | for |
+//! |---|---|
+//! | `Keyed` (feature `keyed`) | a million keys in one table of fixed size, which does not keep the keys |
+//! | `KeyedMap` (feature `map`) | keys that can be listed and removed, and have limits of their own |
+//!
+//! Waiting ([`wait`]):
 //!
 //! | | for |
 //! |---|---|
-//! | `Keyed` (feature `keyed`) | a limit for each of a million keys, in one table of fixed size; keys are not kept |
-//! | `KeyedMap` (feature `map`) | keys that are wanted back: looked through, removed by what they are, with limits of their own |
+//! | [`Limiter::reserve`], [`Reservation`] | permits of the future, with the time at which they are due |
+//! | [`Limiter::acquire`] | a thread that blocks until its permit is due |
+//! | `Limiter::with_timer`, `AsyncLimiter` (feature `wait`) | futures; with `futures` and `tokio` also streams, sinks and bytes |
+//! | [`Pacer`] | work that is evenly spaced, and must not burst |
+//! | [`WaitingRoom`] | a bounded wait: overload is refused early |
 //!
-//! And these wait:
+//! [`Concurrency`] limits how many callers are inside at once, not how often they come.
 //!
-//! | | for |
-//! |---|---|
-//! | [`Limiter::reserve`], [`Reservation`] | knowing when it is one's turn |
-//! | [`Limiter::acquire`] | a thread that blocks until it is |
-//! | `Limiter::on`, `On` (feature `wait`) | futures, and with `futures` and `tokio` streams, sinks and bytes |
-//! | [`Pacer`] | work that is evenly spaced |
-//! | [`WaitingRoom`] | smoothing what comes too fast, and refusing overload early |
-//!
-//! And this limits not how often but how much at once:
-//!
-//! | | for |
-//! |---|---|
-//! | [`Concurrency`] | at most so many inside, weighted; waiting first come first served, blocking or async |
-//!
-//! To write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
-//! [`cell`].
+//! [`RateLimiter`] is the trait that all limiters share, [`traits`] has what only some can do. To
+//! write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
+//! [`store`].
 
 // Without `std` these items are not compiled: their links lead to docs.rs.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]
@@ -71,84 +68,106 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "wide")]
-mod adjustable;
+pub mod adjustable;
 pub mod algorithm;
-pub mod cell;
+#[cfg(feature = "audit")]
+pub mod audit;
 pub mod clock;
 #[cfg(feature = "std")]
-mod concurrency;
+pub mod concurrency;
 #[cfg(feature = "std")]
 mod counted;
-mod gate;
-#[cfg(feature = "history")]
-pub mod history;
 #[cfg(feature = "keyed")]
 pub mod keyed;
 #[cfg(feature = "map")]
-mod keyed_map;
+pub mod keyed_map;
+#[cfg(feature = "std")]
+pub mod leases;
 mod limiter;
-mod op;
-mod outcome;
+#[cfg(feature = "std")]
+mod multiword;
+pub mod outcome;
 #[cfg(any(feature = "keyed", feature = "map"))]
 mod overflow;
-#[cfg(feature = "wide")]
-mod parameters;
-pub mod primitive;
 mod quota;
+mod rate_limiter;
+#[cfg(feature = "wide")]
+mod seq_lock;
+#[cfg(feature = "std")]
+pub mod sharded;
 #[cfg(feature = "wide")]
 pub mod smooth;
-#[cfg(feature = "std")]
-mod spread;
 pub mod store;
 #[cfg(feature = "keyed")]
-mod tally;
-mod view;
+mod striped;
+pub mod sync;
 #[cfg(feature = "std")]
-mod wait;
+mod thread_index;
 #[cfg(feature = "std")]
-mod window;
-mod word;
+pub mod wait;
 
 #[cfg(feature = "wide")]
-pub use adjustable::{Adjustable, Keep};
-pub use algorithm::{
-    Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Gcra, GiveBack, Intervals,
-    LeakyBucket, Lend, Level, MAX_SETTINGS, ParseAlgorithmError, Rebase, Requota, Reserve,
-    Rounding, Settings, SlidingWindow, Split, Then, TokenBucket,
-};
-pub use clock::{Clock, CoarseClock, NoClock, SystemClock, Tick, Timer};
+pub use adjustable::limiter::Adjustable;
+pub use algorithm::any::AnyAlgorithm;
+pub use algorithm::fixed_window::FixedWindow;
+pub use algorithm::gcra::Gcra;
+pub use algorithm::intervals::Intervals;
+pub use algorithm::leaky_bucket::LeakyBucket;
+pub use algorithm::sliding_window::SlidingWindow;
+pub use algorithm::token_bucket::TokenBucket;
 #[cfg(feature = "std")]
-pub use clock::{ManualClock, ManualSleep, Sleeps, Upkeep};
+pub use clock::manual::ManualClock;
+pub use clock::tick::Tick;
 #[cfg(feature = "std")]
-pub use concurrency::{Concurrency, Enter, Inside, MAX_CONCURRENCY};
+pub use concurrency::limiter::Concurrency;
 #[cfg(feature = "std")]
-pub use counted::{Counted, Counts};
-pub use gate::{DebtGate, Gate, GiveBackGate, ReserveGate};
+pub use counted::Counted;
 #[cfg(feature = "keyed")]
-pub use keyed::{Key, KeyHasher, Keyed, KeyedStats, PlanOf, RestoreError, Restored, Seeded};
+pub use keyed::limiter::Keyed;
 #[cfg(feature = "map")]
-pub use keyed_map::{KeyedMap, MapKey, MapStats, PinnedMap, Tracked};
+pub use keyed_map::limiter::KeyedMap;
+#[cfg(feature = "std")]
+pub use leases::limiter::Leases;
 pub use limiter::Limiter;
-pub use outcome::{Charged, Denied, GrantInfo, Granted};
+#[cfg(feature = "std")]
+pub use multiword::{SlidingLog, SlottedWindow};
+pub use outcome::denied::Denied;
+pub use outcome::granted::Granted;
 #[cfg(any(feature = "keyed", feature = "map"))]
 pub use overflow::Overflow;
-pub use quota::{ConfigError, ParseQuotaError, Quota};
-#[cfg(feature = "wide")]
-pub use smooth::{SmoothBursty, SmoothWarmingUp};
+pub use quota::{ConfigError, Quota};
+pub use rate_limiter::RateLimiter;
 #[cfg(feature = "std")]
-pub use spread::{Lease, Leases, Lender, MAX_SHARDS, Sharded, ShardedAt};
-pub use view::View;
+pub use sharded::limiter::Sharded;
 #[cfg(feature = "wait")]
-pub use wait::{Acquire, Jitter, On};
+pub use wait::async_limiter::AsyncLimiter;
 #[cfg(feature = "std")]
-pub use wait::{Cancelled, Pacer, Reservation, Settled, WaitingRoom};
-#[cfg(feature = "futures")]
-pub use wait::{LimitedSink, LimitedStream};
-#[cfg(feature = "tokio")]
-pub use wait::{Throttled, TokioTimer};
+pub use wait::pacer::Pacer;
 #[cfg(feature = "std")]
-pub use window::{MAX_LOG, MAX_SLOTS, SlidingLog, SlottedWindow};
-pub use word::Word;
+pub use wait::reservation::Reservation;
+#[cfg(feature = "std")]
+pub use wait::room::WaitingRoom;
+
+/// The errors of text that names no quota or no algorithm.
+pub mod error {
+    pub use crate::algorithm::any::ParseAlgorithmError;
+    pub use crate::quota::ParseQuotaError;
+}
+
+/// What limiters count while they decide.
+#[cfg(feature = "std")]
+pub mod stats {
+    pub use crate::counted::Counts;
+    #[cfg(feature = "keyed")]
+    pub use crate::keyed::stats::KeyedStats;
+    #[cfg(feature = "map")]
+    pub use crate::keyed_map::stats::MapStats;
+}
+
+/// What a [`RateLimiter`] can do besides taking permits, if its algorithm allows it.
+pub mod traits {
+    pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter};
+}
 
 /// The examples of the README are run with those of the documentation.
 #[cfg(all(doctest, feature = "std"))]

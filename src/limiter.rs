@@ -2,14 +2,14 @@
 
 use core::fmt;
 
-use crate::algorithm::{Algorithm, Gcra, Requota, TokenBucket};
-use crate::cell::{Cell, Place, UNSTARTED};
+use crate::algorithm::{Algorithm, ChangeQuota, Gcra, TokenBucket};
 use crate::clock::{Clock, SystemClock, Tick};
-use crate::gate::limiter_verbs;
-use crate::primitive::const_unless_loom;
 use crate::quota::{ConfigError, Quota};
-use crate::view::View;
-use crate::word::Word;
+use crate::rate_limiter::forms::limiter_verbs;
+use crate::store::cell::{AtomicWord, UNSTARTED, WordCell};
+use crate::store::view::View;
+use crate::store::word::WordStore;
+use crate::sync::const_unless_loom;
 
 /// A rate limiter: share it by reference, from a `static` or in an `Arc`, and ask it.
 ///
@@ -17,8 +17,8 @@ use crate::word::Word;
 /// use tollgate::{Denied, Limiter, Quota};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
-/// match gate.try_acquire() {
+/// let limiter = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
+/// match limiter.try_acquire() {
 ///     Ok(granted) => println!("go, {} left", granted.remaining()),
 ///     Err(Denied::Later { retry_after, .. }) => println!("come back in {retry_after:?}"),
 ///     Err(denied) => println!("{denied}"),
@@ -35,7 +35,7 @@ use crate::word::Word;
 /// use tollgate::{Limiter, Quota, TokenBucket};
 ///
 /// static LOGINS: Limiter<TokenBucket> = match Limiter::token_bucket(Quota::per_minute(10)) {
-///     Ok(gate) => gate,
+///     Ok(limiter) => limiter,
 ///     Err(_) => panic!("10 a minute is no quota"), // at compile time, if at all
 /// };
 ///
@@ -54,9 +54,9 @@ use crate::word::Word;
 /// first verb on a limiter from a `const` constructor starts it. (The very first reading of the
 /// system clock in a process calibrates it, and may make others wait: see [`SystemClock`].)
 #[repr(C)]
-pub struct Limiter<A, C = SystemClock, P = Cell> {
+pub struct Limiter<A, C = SystemClock, P = WordCell> {
     // The word first, and next to it the parameters that every decision reads.
-    place: P,
+    cell: P,
     algorithm: A,
     clock: C,
 }
@@ -112,34 +112,34 @@ impl<A, C> Limiter<A, C> {
             Self {
                 algorithm,
                 clock,
-                place: Cell::new(UNSTARTED),
+                cell: WordCell::new(UNSTARTED),
             }
         }
     }
 }
 
 impl<A, C, P> Limiter<A, C, P> {
-    /// A limiter whose word lives at a place of your own, such as a mapped file: see
+    /// A limiter whose word lives in a cell of your own, such as one in a mapped file: see
     /// `examples/mapped_file.rs`. A word of 0 is full; [`UNSTARTED`] begins with the quota's
     /// `initial` permits. All that share a word must use the same algorithm, and clocks that agree.
     ///
     /// ```
-    /// use tollgate::cell::Cell;
+    /// use tollgate::store::WordCell;
     /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
-    /// let words = [Cell::new(0), Cell::new(0)];
+    /// let words = [WordCell::new(0), WordCell::new(0)];
     /// let bucket = TokenBucket::new(Quota::per_second(10))?;
-    /// let second = Limiter::in_place(bucket, ManualClock::new(), &words[1]);
+    /// let second = Limiter::with_cell(bucket, ManualClock::new(), &words[1]);
     /// assert!(second.try_acquire_n(10).is_ok());
     /// assert_eq!(second.available(), 0);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub const fn in_place(algorithm: A, clock: C, place: P) -> Self {
+    pub const fn with_cell(algorithm: A, clock: C, cell: P) -> Self {
         Self {
-            place,
+            cell,
             algorithm,
             clock,
         }
@@ -156,7 +156,7 @@ impl<A, C, P> Limiter<A, C, P> {
     }
 }
 
-impl<A: Algorithm, C, P: Place> Limiter<A, C, P> {
+impl<A: Algorithm, C, P: AtomicWord> Limiter<A, C, P> {
     /// A view on which every verb runs at this tick, without reading a clock.
     ///
     /// A tick past the limiter's horizon, as [`Tick::MAX`] is and those 1 or 2 ns before it are for
@@ -166,16 +166,16 @@ impl<A: Algorithm, C, P: Place> Limiter<A, C, P> {
     /// use tollgate::{Limiter, Quota, Tick};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
-    /// let gate = Limiter::gcra(Quota::per_second(1))?;
-    /// let then = gate.at(Tick::from_nanos(7));
+    /// let limiter = Limiter::gcra(Quota::per_second(1))?;
+    /// let then = limiter.at(Tick::from_nanos(7));
     /// assert!(then.try_acquire().is_ok());
     /// assert!(then.try_acquire().is_err());
     /// # Ok(())
     /// # }
     /// ```
     #[inline]
-    pub const fn at(&self, now: Tick) -> View<Word<'_, A, P>> {
-        Word::new(&self.algorithm, &self.place).at(now)
+    pub const fn at(&self, now: Tick) -> View<WordStore<'_, A, P>> {
+        WordStore::new(&self.algorithm, &self.cell).at(now)
     }
 }
 
@@ -189,32 +189,32 @@ impl<A: Algorithm, C: Clock> Limiter<A, C> {
     /// # fn main() -> Result<(), tollgate::ConfigError> {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5).initial(0))?;
-    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
     /// clock.advance(Duration::from_secs(2));
-    /// assert_eq!(gate.available(), 2);
+    /// assert_eq!(limiter.available(), 2);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
     pub fn with_clock(algorithm: A, clock: C) -> Self {
-        let gate = Self::unstarted(algorithm, clock);
-        gate.start();
-        gate
+        let limiter = Self::unstarted(algorithm, clock);
+        limiter.start();
+        limiter
     }
 }
 
-impl<A: Algorithm, C: Clock, P: Place> Limiter<A, C, P> {
+impl<A: Algorithm, C: Clock, P: AtomicWord> Limiter<A, C, P> {
     /// Starts a limiter that was made by a `const` constructor, if nothing has yet.
     pub fn start(&self) {
         self.at(self.now()).start();
     }
 }
 
-limiter_verbs!([] [P: Place] Limiter<A, C, P>);
+limiter_verbs!([] [P: AtomicWord] Limiter<A, C, P>);
 #[cfg(feature = "std")]
-crate::wait::waits!([] [P: Place] borrowed Limiter<A, C, P>);
+crate::wait::waits!([] [P: AtomicWord] borrowed Limiter<A, C, P>);
 
-impl<A: Requota, C, P> Limiter<A, C, P> {
+impl<A: ChangeQuota, C, P> Limiter<A, C, P> {
     /// The quota that the algorithm was made from.
     pub fn quota(&self) -> Quota {
         self.algorithm.quota()
@@ -224,7 +224,7 @@ impl<A: Requota, C, P> Limiter<A, C, P> {
 impl<A: fmt::Debug, C: fmt::Debug, P: fmt::Debug> fmt::Debug for Limiter<A, C, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("place", &self.place)
+            .field("cell", &self.cell)
             .field("algorithm", &self.algorithm)
             .field("clock", &self.clock)
             .finish()

@@ -16,10 +16,13 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Rebase};
+use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock};
+use tollgate::keyed::SeededHasher;
 use tollgate::{
-    Adjustable, Algorithm, AnyAlgorithm, Clock, CoarseClock, Concurrency, Counted, Debt, Denied,
-    Gate, Keep, Keyed, Leases, Limiter, ManualClock, NoClock, Overflow, Quota, Rebase, Requota,
-    Seeded, Sharded, SlidingLog, SlottedWindow, SystemClock, Tick, TokenBucket,
+    Adjustable, AnyAlgorithm, Concurrency, Counted, Denied, Keyed, Leases, Limiter, ManualClock,
+    Overflow, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
 
 thread_local! {
@@ -121,13 +124,13 @@ fn bucket() -> TokenBucket {
 
 /// Every verb of a limiter of five an hour, granted and denied, and what the answers can be asked.
 macro_rules! every_verb {
-    ($gate:expr) => {{
-        let gate = $gate;
+    ($limiter:expr) => {{
+        let limiter = $limiter;
         for (n, fits) in [0, 1, 2, 2, 1, 0, 6, u64::MAX]
             .into_iter()
             .zip(*b"11110100")
         {
-            match gate.try_acquire_n(n) {
+            match limiter.try_acquire_n(n) {
                 Ok(grant) => {
                     assert_eq!(fits, b'1');
                     black_box((grant.n(), grant.at(), grant.mark()));
@@ -139,20 +142,23 @@ macro_rules! every_verb {
                     black_box((no.retry_after(), no.is_permanent(), no.requested()));
                 }
             }
-            let level = gate.level();
-            black_box((gate.available(), gate.time_until(n), level.as_f64()));
+            let level = limiter.level();
+            black_box((limiter.available(), limiter.time_until(n), level.as_f64()));
             black_box((level.floor(), level.ceil(), level.is_zero()));
         }
-        assert_eq!(gate.refund(2), 2);
-        let last = gate.try_acquire().expect("it was refunded");
-        assert_eq!(gate.undo(last), 1);
-        assert_eq!((gate.take_up_to(9).n(), gate.take_up_to(9).n()), (2, 0));
-        let charged = gate.charge(7);
+        assert_eq!(limiter.refund(2), 2);
+        let last = limiter.try_acquire().expect("it was refunded");
+        assert_eq!(limiter.undo(last), 1);
+        assert_eq!(
+            (limiter.take_up_to(9).n(), limiter.take_up_to(9).n()),
+            (2, 0)
+        );
+        let charged = limiter.charge(7);
         assert_eq!(charged.debt(), 7);
         black_box((charged.clear_after(), charged.n(), charged.at()));
-        assert!(gate.try_acquire_n(0).is_err());
-        gate.reset();
-        assert!(gate.try_acquire().is_ok());
+        assert!(limiter.try_acquire_n(0).is_err());
+        limiter.reset();
+        assert!(limiter.try_acquire().is_ok());
     }};
 }
 
@@ -173,18 +179,18 @@ fn nothing_by_a_limiter_on_any_clock() {
     for algorithm in all(5) {
         for clock in [&SystemClock as &dyn Clock, &COARSE, &manual] {
             let allocated = allocations(|| {
-                let gate = Limiter::with_clock(algorithm, clock);
-                every_verb!(&gate);
+                let limiter = Limiter::with_clock(algorithm, clock);
+                every_verb!(&limiter);
                 let now = Tick::from_nanos(77);
-                gate.reset();
-                every_verb!(gate.at(now));
-                black_box((gate.at(now).is_idle(), gate.at(now).now()));
-                gate.at(now).start();
-                black_box(gate.try_acquire_at(now).is_ok());
-                black_box(gate.try_acquire_n_at(2, now).is_ok());
+                limiter.reset();
+                every_verb!(limiter.at(now));
+                black_box((limiter.at(now).is_idle(), limiter.at(now).now()));
+                limiter.at(now).start();
+                black_box(limiter.try_acquire_at(now).is_ok());
+                black_box(limiter.try_acquire_n_at(2, now).is_ok());
                 // Windows roll over.
                 for (_, now) in turns(30) {
-                    let now = gate.at(now);
+                    let now = limiter.at(now);
                     black_box((now.take_up_to(2).n(), now.try_acquire_n(4).is_ok()));
                     black_box((now.charge(3).debt(), now.level().ceil(), now.refund(1)));
                 }
@@ -208,8 +214,8 @@ fn nothing_when_a_limiter_is_made_or_an_algorithm_read_written_and_changed() {
     let all = all(5);
     let allocated = allocations(|| {
         let bucket = TokenBucket::new(FIVE.initial(0)).expect("a bucket");
-        let gate = Limiter::unstarted(bucket, NoClock);
-        assert!(gate.try_acquire_at(Tick::ZERO).is_err());
+        let limiter = Limiter::unstarted(bucket, NoClock);
+        assert!(limiter.try_acquire_at(Tick::ZERO).is_err());
         assert!(Limiter::new(bucket).try_acquire().is_err());
         assert!(TokenBucket::new(FIVE.burst(0)).is_err());
         assert!("5/h burst many".parse::<Quota>().is_err());
@@ -237,47 +243,54 @@ fn nothing_when_a_limiter_is_made_or_an_algorithm_read_written_and_changed() {
 fn nothing_by_shards_or_leases() {
     // The first reading calibrates the clock.
     SystemClock.now();
-    let gate = Sharded::new(bucket()).expect("a bucket");
-    assert_eq!(allocations(|| every_verb!(&gate)), 0);
+    let limiter = Sharded::new(bucket()).expect("a bucket");
+    assert_eq!(allocations(|| every_verb!(&limiter)), 0);
     for algorithm in &all(10)[..7] {
-        let gate = Sharded::with_shards(*algorithm, 4, ManualClock::new()).expect("four parts");
+        let limiter = Sharded::with_shards(*algorithm, 4, ManualClock::new()).expect("four parts");
         let allocated = allocations(|| {
             // The first decision of a thread gives it a number.
             for (turn, now) in turns(5) {
-                gate.clock().set(now);
-                let view = gate.at(now).from_shard(turn as usize);
+                limiter.clock().set(now);
+                let view = limiter.at(now).from_shard(turn as usize);
                 let granted = match turn % 4 {
                     0 => view.try_acquire().ok(),
                     1 => view.try_acquire_n(4).ok(),
-                    2 => gate.try_acquire_n(10).ok(),
+                    2 => limiter.try_acquire_n(10).ok(),
                     _ => Some(view.take_up_to(turn)),
                 };
                 black_box((view.available(), view.level().ceil(), view.is_idle()));
-                black_box((gate.available(), gate.level().floor(), gate.time_until(9)));
-                black_box((view.time_until(10), gate.try_acquire_n(11).is_ok()));
+                black_box((
+                    limiter.available(),
+                    limiter.level().floor(),
+                    limiter.time_until(9),
+                ));
+                black_box((view.time_until(10), limiter.try_acquire_n(11).is_ok()));
                 match (granted, turn % 11) {
                     (Some(granted), 0..=4) => black_box(view.undo(granted)),
-                    (Some(granted), 5) => black_box(gate.undo(granted)),
-                    (_, 6) => black_box(gate.refund(3)),
-                    (_, 7) => gate.charge(5).debt(),
+                    (Some(granted), 5) => black_box(limiter.undo(granted)),
+                    (_, 6) => black_box(limiter.refund(3)),
+                    (_, 7) => limiter.charge(5).debt(),
                     _ => 0,
                 };
             }
-            gate.reset();
-            assert_eq!(gate.take_up_to(u64::MAX).n(), 10);
+            limiter.reset();
+            assert_eq!(limiter.take_up_to(u64::MAX).n(), 10);
         });
         assert_eq!(allocated, 0, "{algorithm}");
-        let gate = Leases::with_clock(*algorithm, 5, ManualClock::new()).expect("leases");
+        let limiter = Leases::with_clock(*algorithm, 5, ManualClock::new()).expect("leases");
         let allocated = allocations(|| {
-            let (mut lease, mut second) = (gate.lease(3), gate.lease(9));
+            let (mut lease, mut second) = (limiter.lease(3), limiter.lease(9));
             for (turn, now) in turns(5) {
-                gate.limiter().clock().set(now);
+                limiter.limiter().clock().set(now);
                 black_box((lease.try_acquire().is_ok(), second.try_acquire_n(2).is_ok()));
-                black_box((lease.try_acquire_n(7).is_ok(), gate.try_acquire().is_ok()));
-                black_box((lease.held(), second.size(), gate.lent()));
+                black_box((
+                    lease.try_acquire_n(7).is_ok(),
+                    limiter.try_acquire().is_ok(),
+                ));
+                black_box((lease.held(), second.size(), limiter.lent()));
                 match turn % 5 {
                     0 => black_box(lease.give_back()),
-                    1 => black_box(gate.lease(1).size()),
+                    1 => black_box(limiter.lease(1).size()),
                     _ => 0,
                 };
             }
@@ -294,18 +307,18 @@ fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
     let counted = Counted::new(Limiter::with_clock(bucket(), ManualClock::new()));
     let shards = Sharded::with_shards(bucket(), 2, ManualClock::new()).expect("two parts");
     let shards = Counted::new(shards);
-    let gates: [&dyn Gate<Clock = ManualClock>; 4] = [&slots, &log, &counted, &shards];
+    let limiters: [&dyn RateLimiter<Clock = ManualClock>; 4] = [&slots, &log, &counted, &shards];
     let allocated = allocations(|| {
         for (turn, now) in turns(1).chain(turns(10)) {
-            for gate in gates {
-                gate.clock().set(now);
+            for limiter in limiters {
+                limiter.clock().set(now);
                 black_box(match turn % 3 {
-                    0 => gate.try_acquire().is_ok(),
-                    1 => gate.try_acquire_n_at(4, now).is_ok(),
-                    _ => gate.take_up_to_at(turn, now).n() > 0,
+                    0 => limiter.try_acquire().is_ok(),
+                    1 => limiter.try_acquire_n_at(4, now).is_ok(),
+                    _ => limiter.take_up_to_at(turn, now).n() > 0,
                 });
-                black_box((gate.available_at(now), gate.try_acquire_n(0).is_ok()));
-                black_box(gate.try_acquire_n(6).is_ok());
+                black_box((limiter.available_at(now), limiter.try_acquire_n(0).is_ok()));
+                black_box(limiter.try_acquire_n(6).is_ok());
             }
             black_box((slots.counted(), slots.time_until(5)));
             black_box((shards.undo(shards.take_up_to(1)), shards.refund(2)));
@@ -325,7 +338,7 @@ fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
 #[test]
 fn nothing_where_the_quota_can_be_changed() {
     for algorithm in all(5) {
-        let gate = Adjustable::with_clock(algorithm, ManualClock::new());
+        let limiter = Adjustable::with_clock(algorithm, ManualClock::new());
         let mut granted = 0;
         let allocated = allocations(|| {
             for (quota, keep) in [1, 5, 9]
@@ -333,16 +346,24 @@ fn nothing_where_the_quota_can_be_changed() {
                 .into_iter()
                 .flat_map(|quota| [Keep::AsIs, Keep::Scaled, Keep::Fresh].map(|keep| (quota, keep)))
             {
-                gate.set_quota(quota, keep).expect("a quota");
+                limiter.set_quota(quota, keep).expect("a quota");
                 for n in [0, 1, 2, 2, u64::MAX] {
-                    granted += u64::from(gate.try_acquire_n(n).is_ok());
+                    granted += u64::from(limiter.try_acquire_n(n).is_ok());
                 }
-                let took = gate.take_up_to(2);
-                black_box((gate.undo(took), gate.refund(1), gate.charge(2).debt()));
-                black_box((gate.available(), gate.level().ceil(), gate.time_until(1)));
-                black_box((gate.quota(), gate.version()));
+                let took = limiter.take_up_to(2);
+                black_box((
+                    limiter.undo(took),
+                    limiter.refund(1),
+                    limiter.charge(2).debt(),
+                ));
+                black_box((
+                    limiter.available(),
+                    limiter.level().ceil(),
+                    limiter.time_until(1),
+                ));
+                black_box((limiter.quota(), limiter.version()));
             }
-            gate.reset();
+            limiter.reset();
         });
         assert_eq!(allocated, 0);
         assert!(granted >= 6, "{granted}");
@@ -355,47 +376,47 @@ fn nothing_where_the_quota_can_be_changed() {
 fn nothing_by_a_table_of_keys() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
         let plans = [5, 7].map(|n| TokenBucket::new(Quota::per_hour(n)).expect("a bucket"));
-        let gate = Keyed::with_plans(plans, 1, ManualClock::new()).expect("a table");
-        let gate = gate
-            .with_hasher(Seeded::new([1, 2]))
+        let limiter = Keyed::with_plans(plans, 1, ManualClock::new()).expect("a table");
+        let limiter = limiter
+            .with_hasher(SeededHasher::new([1, 2]))
             .with_overflow(overflow);
         let mut outcomes = [const { Err(Denied::busy(1)) }; 40];
         for changed in [false, true] {
             if changed {
-                let set = gate.set_quota(Quota::per_hour(6), Keep::AsIs);
+                let set = limiter.set_quota(Quota::per_hour(6), Keep::AsIs);
                 set.expect("a quota");
             }
             let allocated = allocations(|| {
                 for key in 0..3_000_u64 {
-                    gate.clock().advance(Duration::from_secs(key % 3));
-                    black_box(gate.try_acquire(&key).is_ok());
-                    black_box(gate.try_acquire_n(&key, 2).is_ok());
-                    let view = gate.plan(key as usize % 2).key(&key);
+                    limiter.clock().advance(Duration::from_secs(key % 3));
+                    black_box(limiter.try_acquire(&key).is_ok());
+                    black_box(limiter.try_acquire_n(&key, 2).is_ok());
+                    let view = limiter.plan(key as usize % 2).key(&key);
                     let took = view.take_up_to(key % 4);
                     black_box((view.available(), view.level().ceil(), view.time_until(2)));
                     black_box((view.undo(took), view.refund(1), view.charge(key % 3)));
                     match key % 64 {
                         0 => drop(black_box(view.forget())),
-                        1 => drop(black_box(gate.ban_for(&key, Duration::from_secs(9)))),
+                        1 => drop(black_box(limiter.ban_for(&key, Duration::from_secs(9)))),
                         2 => view.reset(),
                         3 => drop(black_box(view.reserve(1).map(|kept| kept.cancel()))),
                         4 if changed => {
                             let quota = Quota::per_hour(5 + key % 7);
-                            gate.set_quota(quota, Keep::Scaled).expect("a quota");
+                            limiter.set_quota(quota, Keep::Scaled).expect("a quota");
                         }
                         5 => {
-                            let many = gate.check_many(&[key; 40], &mut outcomes);
+                            let many = limiter.check_many(&[key; 40], &mut outcomes);
                             many.expect("as long as the keys");
                         }
                         _ => {}
                     }
                 }
-                black_box((gate.stats(), gate.len()));
-                black_box(gate.plan(9).try_acquire("key").is_ok());
+                black_box((limiter.stats(), limiter.len()));
+                black_box(limiter.plan(9).try_acquire("key").is_ok());
             });
             assert_eq!(allocated, 0, "{overflow:?} {changed}");
         }
-        let stats = gate.stats();
+        let stats = limiter.stats();
         assert!(stats.taken_over > 100, "{stats:?}");
         assert!(stats.evicted + stats.no_room > 100, "{stats:?}");
     }
@@ -407,37 +428,44 @@ fn nothing_by_those_that_find_what_they_would_wait_for() {
     deadline::deadline("permits and places that are there", || {
         let clock = ManualClock::new();
         let bucket = TokenBucket::new(Quota::per_second(10).burst(2)).expect("a quota");
-        let gate = Limiter::with_clock(bucket, clock.clone());
+        let limiter = Limiter::with_clock(bucket, clock.clone());
         let mut came_back = 0;
         let allocated = allocations(|| {
             for _ in 0..100 {
-                assert!(gate.acquire().is_ok() && gate.acquire_timeout(1, Duration::ZERO).is_ok());
-                let first = gate.reserve(2).expect("it will be there");
-                let second = gate.reserve_within(1, Duration::from_secs(1));
+                assert!(
+                    limiter.acquire().is_ok() && limiter.acquire_timeout(1, Duration::ZERO).is_ok()
+                );
+                let first = limiter.reserve(2).expect("it will be there");
+                let second = limiter.reserve_within(1, Duration::from_secs(1));
                 let second = second.expect("it will be there");
-                assert!(gate.reserve_within(1, Duration::ZERO).is_err());
+                assert!(limiter.reserve_within(1, Duration::ZERO).is_err());
                 came_back += second.cancel().came_back + first.settle(1).came_back;
                 clock.advance(Duration::from_secs(1));
             }
         });
         assert_eq!((allocated, came_back), (0, 200));
 
-        let gate = Arc::new(Concurrency::new(3).expect("a limit"));
+        let limiter = Arc::new(Concurrency::new(3).expect("a limit"));
         let allocated = allocations(|| {
             for n in [1, 2, 3, 0, 1, 4] {
-                let one = gate.try_enter_n(n);
-                let other = gate.try_enter_owned(n);
-                let third = gate.try_enter_ahead(1);
+                let one = limiter.try_enter_n(n);
+                let other = limiter.try_enter_owned(n);
+                let third = limiter.try_enter_ahead(1);
                 black_box((one.is_ok(), other.is_ok(), third.is_ok()));
-                black_box((gate.inside(), gate.waiting(), gate.peak(), gate.limit()));
+                black_box((
+                    limiter.inside(),
+                    limiter.waiting(),
+                    limiter.peak(),
+                    limiter.limit(),
+                ));
             }
-            assert!(gate.enter_n(2).wait().is_ok());
-            assert!(gate.enter().wait_timeout(Duration::MAX).is_ok());
-            let mut enter = pin!(gate.enter_owned(3));
+            assert!(limiter.enter_n(2).wait().is_ok());
+            assert!(limiter.enter().wait_timeout(Duration::MAX).is_ok());
+            let mut enter = pin!(limiter.enter_owned(3));
             let polled = enter.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-            assert!(polled.is_ready() && gate.inside() == 3);
-            assert!(gate.enter().wait_timeout(Duration::ZERO).is_err());
-            black_box(gate.set_limit(2).is_ok() && gate.reset_peak() == 3);
+            assert!(polled.is_ready() && limiter.inside() == 3);
+            assert!(limiter.enter().wait_timeout(Duration::ZERO).is_err());
+            black_box(limiter.set_limit(2).is_ok() && limiter.reset_peak() == 3);
         });
         assert_eq!(allocated, 0);
     });

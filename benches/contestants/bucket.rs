@@ -3,9 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use tollgate::{
-    Clock, CoarseClock, ConfigError, Limiter, NoClock, Quota, Tick, TokenBucket, Upkeep,
-};
+use tollgate::clock::{Clock, CoarseClock, NoClock, Upkeep};
+use tollgate::{ConfigError, Limiter, Quota, Tick, TokenBucket};
 
 use super::timing::{Contestant, Kind};
 
@@ -27,15 +26,15 @@ pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
 }
 
 /// A limiter that reads its clock.
-pub(crate) struct Gate<K>(Limiter<TokenBucket, K>);
+pub(crate) struct RateLimiter<K>(Limiter<TokenBucket, K>);
 
-impl<K: Clock> Gate<K> {
+impl<K: Clock> RateLimiter<K> {
     pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, ConfigError> {
         Ok(Self(Limiter::with_clock(bucket(kind)?, clock)))
     }
 }
 
-impl<K: Clock + Sync> Contestant for Gate<K> {
+impl<K: Clock + Sync> Contestant for RateLimiter<K> {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.0.try_acquire().is_ok()

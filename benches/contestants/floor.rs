@@ -1,7 +1,7 @@
 //! The least that a decision on a shared word can cost: what is left when a limiter has no
 //! arithmetic at all.
 
-use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::sync::{AtomicU64, Ordering};
 
 use super::timing::{Contestant, Handle, Handled};
 

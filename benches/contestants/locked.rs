@@ -1,7 +1,9 @@
 //! The same bucket behind a lock: the same step on the same word, with a mutex in place of the
 //! exchange. The clock is read before the lock is taken, so that it is held no longer than it must.
 
-use tollgate::{Algorithm, Clock, CoarseClock, ConfigError, SystemClock, Tick, TokenBucket};
+use tollgate::algorithm::Algorithm;
+use tollgate::clock::{Clock, CoarseClock, SystemClock};
+use tollgate::{ConfigError, Tick, TokenBucket};
 
 use super::bucket::bucket;
 use super::timing::{Contestant, Kind};

@@ -8,19 +8,20 @@ pub(crate) mod floor;
 mod locked;
 #[allow(dead_code, reason = "the benches time rows of decisions, not each")]
 pub(crate) mod sampling;
-mod spread;
+mod sharded;
 pub(crate) mod timing;
 mod window;
 
 use std::sync::Mutex;
 
-use tollgate::{ConfigError, SystemClock};
+use tollgate::ConfigError;
+use tollgate::clock::SystemClock;
 
-use bucket::{COARSE, Gate, ToldGate};
+use bucket::{COARSE, RateLimiter, ToldGate};
 use floor::{Exchange, Load, Private};
 use locked::{Locked, Told};
 use sampling::Sampled;
-use spread::{Lending, Shards, ToldShards};
+use sharded::{Lending, Shards, ToldShards};
 use timing::{Aligned, Contestant, Handled, Kind, PerThread};
 use window::{Log, Slots};
 
@@ -61,7 +62,8 @@ impl Entry {
     }
 }
 
-/// All contestants of this kind: the floor first, on one word for all threads and on a word for each.
+/// All contestants of this kind: the floor first, on one word for all threads and on a word for
+/// each.
 pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     use Source::{Coarse, Raw, System, Tick};
     type Std<T> = Locked<Mutex<u64>, T>;
@@ -82,10 +84,10 @@ pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     add("private", "private words", Raw, private);
 
     let bucket = "token bucket";
-    let gate = shared(Gate::new(kind, SystemClock)?);
-    add("tollgate_system", bucket, System, gate);
-    let gate = shared(Gate::new(kind, &COARSE)?);
-    add("tollgate_coarse", bucket, Coarse, gate);
+    let limiter = shared(RateLimiter::new(kind, SystemClock)?);
+    add("tollgate_system", bucket, System, limiter);
+    let limiter = shared(RateLimiter::new(kind, &COARSE)?);
+    add("tollgate_coarse", bucket, Coarse, limiter);
     add("tollgate_tick", bucket, Tick, shared(ToldGate::new(kind)?));
 
     add(
@@ -114,19 +116,19 @@ pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     add("log_tick", "log of 1000", Tick, log);
 
     let mutex = "std mutex";
-    let gate = shared(Std::new(kind, SystemClock)?);
-    add("std_mutex_system", mutex, System, gate);
-    let gate = shared(Std::new(kind, &COARSE)?);
-    add("std_mutex_coarse", mutex, Coarse, gate);
+    let limiter = shared(Std::new(kind, SystemClock)?);
+    add("std_mutex_system", mutex, System, limiter);
+    let limiter = shared(Std::new(kind, &COARSE)?);
+    add("std_mutex_coarse", mutex, Coarse, limiter);
     add("std_mutex_tick", mutex, Tick, shared(Std::new(kind, Told)?));
 
     let mutex = "parking_lot";
-    let gate = shared(ParkingLot::new(kind, SystemClock)?);
-    add("parking_lot_system", mutex, System, gate);
-    let gate = shared(ParkingLot::new(kind, &COARSE)?);
-    add("parking_lot_coarse", mutex, Coarse, gate);
-    let gate = shared(ParkingLot::new(kind, Told)?);
-    add("parking_lot_tick", mutex, Tick, gate);
+    let limiter = shared(ParkingLot::new(kind, SystemClock)?);
+    add("parking_lot_system", mutex, System, limiter);
+    let limiter = shared(ParkingLot::new(kind, &COARSE)?);
+    add("parking_lot_coarse", mutex, Coarse, limiter);
+    let limiter = shared(ParkingLot::new(kind, Told)?);
+    add("parking_lot_tick", mutex, Tick, limiter);
     Ok(entries)
 }
 

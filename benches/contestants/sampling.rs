@@ -1,8 +1,8 @@
 //! Single decisions, each timed by itself.
 //!
-//! The counter is read right before and right after each decision. A processor may begin what follows
-//! before the last of a decision is done, so what is seen is what the thread waits for, and not each
-//! decision's whole way.
+//! The counter is read right before and right after each decision. A processor may begin what
+//! follows before the last of a decision is done, so what is seen is what the thread waits for, and
+//! not each decision's whole way.
 
 use std::hint::black_box;
 
@@ -16,8 +16,8 @@ pub(crate) trait Sampled: Runner {
 
 /// A contestant in its loop.
 pub(crate) trait Sampler {
-    /// Makes a decision for each place of `taken`, the first of them turn `first`, and puts there how
-    /// many counts of this clock it took. Returns how many were allowed.
+    /// Makes a decision for each place of `taken`, the first of them turn `first`, and puts there
+    /// how many counts of this clock it took. Returns how many were allowed.
     fn sample(&mut self, first: u64, clock: &quanta::Clock, taken: &mut [u64]) -> u64;
 }
 

@@ -2,8 +2,9 @@
 //!
 //! What is timed is throughput. Every turn of the loop makes one decision and keeps only whether it
 //! was allowed; the contestant's address is hidden from the compiler each time, so that nothing of
-//! it stays in registers from one decision to the next. The same loop runs every contestant, and one
-//! of which each thread has a handle ([`Handled`]) in the same way, with the handle's address hidden.
+//! it stays in registers from one decision to the next. The same loop runs every contestant, and
+//! one of which each thread has a handle ([`Handled`]) in the same way, with the handle's address
+//! hidden.
 
 use std::hint::black_box;
 use std::sync::mpsc::{self, Sender};
@@ -11,7 +12,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::sync::{AtomicU64, Ordering};
 
 /// Something that decides, the same for every thread.
 pub(crate) trait Contestant: Sync {
@@ -171,8 +172,8 @@ pub(crate) fn time(
 
 /// The caller's thread, and others that wait for something to do.
 ///
-/// A limiter may remember a thread by a number, and choose its place by that. Threads that stay keep
-/// their numbers, as those of a service do.
+/// A limiter may remember a thread by a number, and choose its place by that. Threads that stay
+/// keep their numbers, as those of a service do.
 pub(crate) struct Crew<'j> {
     others: Vec<Sender<Job<'j>>>,
 }
@@ -213,11 +214,12 @@ impl<'j> Crew<'j> {
         Ok(())
     }
 
-    /// Lets `threads` threads decide at the same time, one of them exactly `turns` times, and returns
-    /// what that many decisions cost a thread: the time it took, shared among all that were made.
+    /// Lets `threads` threads decide at the same time, one of them exactly `turns` times, and
+    /// returns what that many decisions cost a thread: the time it took, shared among all that were
+    /// made.
     ///
-    /// The threads meet at a barrier, and all are deciding before the clock is read for the first time
-    /// and after it was read for the last.
+    /// The threads meet at a barrier, and all are deciding before the clock is read for the first
+    /// time and after it was read for the last.
     ///
     /// # Errors
     ///

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{ConfigError, NoClock, Quota, SlidingLog, SlottedWindow, SystemClock, Tick};
+use tollgate::clock::{NoClock, SystemClock};
+use tollgate::{ConfigError, Quota, SlidingLog, SlottedWindow, Tick};
 
 use super::timing::{Contestant, Handle, Handled, Kind};
 
@@ -39,8 +40,8 @@ pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigE
     SlottedWindow::with_clock(quota, SLOTS, clock)
 }
 
-/// So many that they are refilled faster than anybody takes them: every decision goes on by one in a full
-/// log. Or as many a day, which are taken first.
+/// So many that they are refilled faster than anybody takes them: every decision goes on by one in
+/// a full log. Or as many a day, which are taken first.
 pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, ConfigError> {
     let period = match kind {
         Kind::Allowed => Duration::from_nanos(100),
@@ -57,7 +58,7 @@ fn exhaust(window: &impl Window, kind: Kind) {
 }
 
 fn now() -> Tick {
-    tollgate::Clock::now(&SystemClock)
+    tollgate::clock::Clock::now(&SystemClock)
 }
 
 /// A window on the system's clock.
@@ -100,8 +101,9 @@ impl Contestant for Log {
     }
 }
 
-/// A window that is told the time. A full log needs a time that goes on, and nearly the same for all
-/// threads: each thread reads the clock now and then, and gives that tick to the decisions that follow.
+/// A window that is told the time. A full log needs a time that goes on, and nearly the same for
+/// all threads: each thread reads the clock now and then, and gives that tick to the decisions that
+/// follow.
 pub(crate) struct Told<W>(pub(crate) W, pub(crate) Kind);
 
 impl Told<SlottedWindow<NoClock>> {
@@ -123,7 +125,8 @@ impl<W: Window> Handled for Told<W> {
         W: 'a;
 
     fn handle(&self, threads: usize) -> TellingTime<'_, W> {
-        // All threads together make about half as many decisions with old ticks as a log has permits.
+        // All threads together make about half as many decisions with old ticks as a log has
+        // permits.
         let turns = LOG as usize / 2 / threads.next_power_of_two();
         let turns = turns.next_power_of_two() as u64;
         TellingTime {

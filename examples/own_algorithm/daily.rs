@@ -15,7 +15,8 @@
 
 use std::num::NonZeroU64;
 
-use tollgate::{Algorithm, Denied, Forecast, GiveBack, Granted, Tick};
+use tollgate::algorithm::{Algorithm, Forecast, GiveBack};
+use tollgate::{Denied, Granted, Tick};
 
 /// A day in the ticks of a clock.
 pub(crate) const DAY_NS: u64 = 86_400_000_000_000;

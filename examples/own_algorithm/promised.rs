@@ -4,15 +4,16 @@
 use std::thread;
 use std::time::Duration;
 
-use tollgate::history::{Bound, Excess, History, Log, Summary};
-use tollgate::{Limiter, NoClock, Quota, Tick};
+use tollgate::audit::{Audit, Bound, Excess, Log, Summary};
+use tollgate::clock::NoClock;
+use tollgate::{Limiter, Quota, Tick};
 
 use crate::daily::{DAY_NS, Daily};
 
 const LIMIT: u32 = 100;
 
-/// Who takes all right before midnight and all right after it has twice the limit at once; from then
-/// on a limit a day comes.
+/// Who takes all right before midnight and all right after it has twice the limit at once; from
+/// then on a limit a day comes.
 fn bound(limit: u32) -> Bound {
     let quota = Quota::per_day(limit.into()).burst(2 * u64::from(limit));
     Bound::of_quota(quota).expect("a quota")
@@ -25,10 +26,10 @@ pub(crate) fn checked() -> Result<(), Excess> {
 }
 
 /// Four threads, an hour apart, each of which sees ten days.
-fn history() -> History {
-    let gate = &Limiter::unstarted(Daily::new(LIMIT), NoClock);
+fn history() -> Audit {
+    let limiter = &Limiter::unstarted(Daily::new(LIMIT), NoClock);
     thread::scope(|scope| {
-        let threads = (0..4).map(|thread| scope.spawn(move || log(gate, thread)));
+        let threads = (0..4).map(|thread| scope.spawn(move || log(limiter, thread)));
         // All begin before the first is waited for.
         let threads: Vec<_> = threads.collect();
         let logs = threads.into_iter().map(|thread| thread.join());
@@ -36,12 +37,12 @@ fn history() -> History {
     })
 }
 
-fn log(gate: &Limiter<Daily, NoClock>, thread: u64) -> Log {
+fn log(limiter: &Limiter<Daily, NoClock>, thread: u64) -> Log {
     let hour = Duration::from_nanos(DAY_NS / 24);
     let mut log = Log::new();
     let mut now = Tick::ZERO.saturating_add(hour * thread as u32);
     while now.as_nanos() < 10 * DAY_NS {
-        if let Ok(granted) = gate.try_acquire_n_at(1 + thread, now) {
+        if let Ok(granted) = limiter.try_acquire_n_at(1 + thread, now) {
             log.granted(&granted);
         }
         now = now.saturating_add(hour / 60);

@@ -7,7 +7,7 @@
 //! models show that threads make no difference.
 //!
 //! ```text
-//!  Subject ──► suite ──► Scene (who does what, when) ──► loom, in every Layout ──► Outcome
+//!  Subject ──► suite ──► WordScenario (who does what, when) ──► loom, in every Layout ──► Outcome
 //!                          └──► orders (the same, one after the other) ──► allowed ──┘ compared
 //! ```
 //!
@@ -17,34 +17,34 @@
 // They hold closures and places, and nobody prints them.
 #![allow(missing_debug_implementations)]
 
-mod deed;
+mod action;
 mod expected;
-mod hand;
+mod faults;
 mod layout;
 pub mod logged;
 mod orders;
-pub mod places;
-mod play;
 pub mod races;
 mod rules;
 mod run;
-mod sabotage;
 pub mod samples;
-mod scene;
-mod script;
+mod scenario;
+mod schedule;
 mod subject;
 pub mod suite;
 pub mod tables;
 pub mod total;
+mod traced_word;
 mod verb;
+mod word_scenario;
+pub mod words;
 
-pub use deed::Deed;
+pub use action::Action;
 pub use expected::Expected;
-pub use hand::{Hand, Home};
+pub use faults::{Site, relaxed, stored, with_fault};
 pub use layout::{Actor, Depth, Layout, actor};
-pub use play::{Play, Played, Told};
 pub use run::{Run, broken, deep, model};
-pub use sabotage::{Site, mistaken, relaxed, stored};
-pub use scene::{Outcome, Scene, Turn};
+pub use scenario::{Scenario, ScenarioOutcome, Told};
 pub use subject::Subject;
+pub use traced_word::{SharedWord, TracedWord};
 pub use verb::{Answer, Kind, Scope, Verb};
+pub use word_scenario::{Outcome, Turn, WordScenario};

@@ -1,8 +1,9 @@
-//! What an exact log answers, by its definition: a list of ticks. It shares nothing with the crate's.
+//! What an exact log answers, by its definition: a list of ticks. It shares nothing with the
+//! crate's.
 
 use std::fmt;
 
-use crate::play::Told;
+use crate::scenario::Told;
 
 /// A call on a log, at a tick.
 #[derive(Debug, Clone, Copy)]
@@ -54,27 +55,27 @@ type Ticks = Vec<u64>;
 enum Entering {
     /// Its own, by who claimed.
     Alone,
-    /// Anybody's: who helps has another tick. And who claimed may be told the earliest one that it could be, if
-    /// it has been claimed anew by the time it looks.
+    /// Anybody's: who helps has another tick. And who claimed may be told the earliest one that it
+    /// could be, if it has been claimed anew by the time it looks.
     Helped,
 }
 
 impl Rules {
-    /// What can be told in some order of the actors' calls, after which `then` are asked: first where each
-    /// enters its own, and then where others may help.
+    /// What can be told in some order of the actors' calls, after which `then` are asked: first
+    /// where each enters its own, and then where others may help.
     pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<Told>; 2] {
         [Entering::Alone, Entering::Helped].map(|entering| {
             let all = before.iter().chain(actors.iter().copied().flatten());
             let ticks = all.chain(then).map(|call| call.tick()).collect();
-            let mut play = Orders {
+            let mut scenario = Orders {
                 rules: self,
                 entering,
                 ticks,
                 then,
                 told: Vec::new(),
             };
-            play.go_on(&self.after(before), actors, &vec![vec![]; actors.len()]);
-            play.told
+            scenario.go_on(&self.after(before), actors, &vec![vec![]; actors.len()]);
+            scenario.told
         })
     }
 

@@ -1,6 +1,7 @@
 //! What threads race for at the edge of a window, with every outcome in words.
 
-use tollgate::{Algorithm, Debt, GiveBack, Tick};
+use tollgate::Tick;
+use tollgate::algorithm::{Algorithm, Debt, GiveBack};
 
 use crate::run::Run;
 use crate::subject::Subject;
@@ -12,8 +13,8 @@ fn take<A: Algorithm>(n: u64, at: u64) -> (Verb<A>, Tick) {
     (Verb::acquire(n), Tick::from_nanos(at))
 }
 
-/// The four races at one edge, from a tick before it to one after it, and what each of two actors may be
-/// told in them.
+/// The four races at one edge, from a tick before it to one after it, and what each of two actors
+/// may be told in them.
 pub struct Races<'a> {
     /// A tick before the edge.
     pub old: u64,
@@ -26,8 +27,8 @@ pub struct Races<'a> {
     /// One is late: it takes one in the old window, where there is one left, and another takes two
     /// in the new one.
     pub late: &'a [&'a [&'a str]],
-    /// All were taken in the old window, and that is undone there; another takes two in the new one,
-    /// and asks for one more.
+    /// All were taken in the old window, and that is undone there; another takes two in the new
+    /// one, and asks for one more.
     pub undo: &'a [&'a [&'a str]],
     /// One more than all is charged in the old window; another takes two in the new one, one after
     /// the other.
@@ -45,25 +46,25 @@ impl Races<'_> {
         A: GiveBack + Debt + Send + Sync + 'static,
     {
         let (old, new) = (Tick::from_nanos(self.old), Tick::from_nanos(self.new));
-        let mut scene = |before: Turns<A>, one: Turns<A>, other: Turns<A>, told| {
-            let scene = subject.scene(&before, &[&one, &other]);
-            scene.explore_to(run, told);
+        let mut scenario = |before: Turns<A>, one: Turns<A>, other: Turns<A>, told| {
+            let scenario = subject.scenario(&before, &[&one, &other]);
+            scenario.explore_to(run, told);
         };
         let all = || vec![take(self.all, self.old)];
         let one = || vec![take(1, self.new)];
-        scene(all(), one(), one(), self.both);
+        scenario(all(), one(), one(), self.both);
 
         let but_one = vec![take(self.all - 1, self.old)];
         let late = vec![take(1, self.old)];
-        scene(but_one, late, vec![take(2, self.new)], self.late);
+        scenario(but_one, late, vec![take(2, self.new)], self.late);
 
         let undo = vec![(Verb::undo(), old)];
         let two = vec![take(2, self.new), take(1, self.new)];
-        scene(all(), undo, two, self.undo);
+        scenario(all(), undo, two, self.undo);
 
         let charge = vec![(Verb::charge(self.all + 1), old)];
         let twice = vec![(Verb::acquire(1), new), (Verb::acquire(1), new)];
-        scene(vec![take(1, self.old)], charge, twice, self.charge);
+        scenario(vec![take(1, self.old)], charge, twice, self.charge);
     }
 }
 

@@ -2,10 +2,10 @@
 //! mean, the balance of permits, and the bound.
 
 use tollgate::Tick;
-use tollgate::cell::UNSTARTED;
-use tollgate::history::Bound;
+use tollgate::audit::Bound;
+use tollgate::store::UNSTARTED;
 
-use crate::hand::Hand;
+use crate::traced_word::TracedWord;
 use crate::verb::{Answer, Kind};
 
 /// Checks what one verb wrote. Starting the place is free.
@@ -36,14 +36,14 @@ pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
 }
 
 /// A lost exchange means that somebody else won one: so no thread can go round for ever.
-pub(crate) fn check_losses(hands: &[Hand]) {
-    let writes: usize = hands.iter().map(Hand::writes).sum();
-    for hand in hands {
-        let others = (writes - hand.writes()) as u64;
+pub(crate) fn check_losses(hands: &[TracedWord]) {
+    let writes: usize = hands.iter().map(TracedWord::writes).sum();
+    for traced in hands {
+        let others = (writes - traced.writes()) as u64;
         assert!(
-            hand.lost() <= others,
+            traced.lost() <= others,
             "{} exchanges were lost where others won {others}",
-            hand.lost()
+            traced.lost()
         );
     }
 }

@@ -76,8 +76,8 @@ pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     }
 }
 
-/// Whether a model that shows again what a shorter one shows runs too: in `scripts/deep` it does, and
-/// elsewhere a line says that it is left to it.
+/// Whether a model that shows again what a shorter one shows runs too: in `scripts/deep` it does,
+/// and elsewhere a line says that it is left to it.
 pub fn deep(name: &str) -> bool {
     let runs = Depth::here() == Depth::Deep;
     if !runs {
@@ -86,8 +86,8 @@ pub fn deep(name: &str) -> bool {
     runs
 }
 
-/// Runs a model on something broken: in every layout it must fail, and say why. (Or one of several whys, with
-/// `|` between them.)
+/// Runs a model on something broken: in every layout it must fail, and say why. (Or one of several
+/// whys, with `|` between them.)
 ///
 /// # Panics
 ///

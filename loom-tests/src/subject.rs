@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tollgate::cell::UNSTARTED;
-use tollgate::history::Bound;
-use tollgate::{Algorithm, Debt, Forecast, Gauge, GiveBack, Tick};
+use tollgate::Tick;
+use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack};
+use tollgate::audit::Bound;
+use tollgate::store::UNSTARTED;
 
-use crate::places::{self, MakePlace};
-use crate::scene::{Scene, Turn};
 use crate::verb::Verb;
+use crate::word_scenario::{Turn, WordScenario};
+use crate::words::{self, MakeWord};
 
 /// An algorithm to be modelled.
 ///
@@ -18,7 +19,7 @@ use crate::verb::Verb;
 /// ```
 pub struct Subject<A> {
     pub(crate) algorithm: Arc<dyn Fn() -> A + Send + Sync>,
-    pub(crate) place: MakePlace,
+    pub(crate) place: MakeWord,
     pub(crate) verbs: Vec<Verb<A>>,
     pub(crate) states: Vec<State<A>>,
     pub(crate) burst: u64,
@@ -44,7 +45,7 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         assert!(burst >= 2, "a subject needs 2 permits or more at once");
         Self {
             algorithm: Arc::new(algorithm),
-            place: places::cell,
+            place: words::cell,
             verbs: vec![
                 Verb::acquire(0),
                 Verb::acquire(1),
@@ -92,12 +93,12 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
 
     /// Its words live in places of this kind.
     #[must_use]
-    pub fn on(mut self, place: MakePlace) -> Self {
+    pub fn on(mut self, place: MakeWord) -> Self {
         self.place = place;
         self
     }
 
-    /// The tick of its scenes.
+    /// The tick of its scenarios.
     pub const fn tick(&self) -> Tick {
         self.now
     }
@@ -109,8 +110,12 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         self
     }
 
-    /// A scene from a fresh limiter.
-    pub fn scene(&self, before: &[(Verb<A>, Tick)], actors: &[&[(Verb<A>, Tick)]]) -> Scene<A> {
+    /// A scenario from a fresh limiter.
+    pub fn scenario(
+        &self,
+        before: &[(Verb<A>, Tick)],
+        actors: &[&[(Verb<A>, Tick)]],
+    ) -> WordScenario<A> {
         let turns = |turns: &[(Verb<A>, Tick)]| {
             let turns = turns.iter().map(|(verb, now)| Turn {
                 verb: verb.clone(),
@@ -118,7 +123,7 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
             });
             turns.collect::<Vec<_>>()
         };
-        Scene {
+        WordScenario {
             algorithm: Arc::clone(&self.algorithm),
             place: self.place,
             first: 0,
@@ -131,10 +136,10 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
     }
 
     /// The same with a limiter that was not started.
-    pub fn unstarted_scene(&self, actors: &[&[(Verb<A>, Tick)]]) -> Scene<A> {
-        Scene {
+    pub fn unstarted_scene(&self, actors: &[&[(Verb<A>, Tick)]]) -> WordScenario<A> {
+        WordScenario {
             first: UNSTARTED,
-            ..self.scene(&[], actors)
+            ..self.scenario(&[], actors)
         }
     }
 }

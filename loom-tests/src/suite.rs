@@ -1,7 +1,8 @@
 //! The models that every algorithm gets. Each is for [`model`](crate::model), or for
 //! [`broken`](crate::broken) if the subject is.
 
-use tollgate::{Algorithm, Tick};
+use tollgate::Tick;
+use tollgate::algorithm::Algorithm;
 
 use crate::run::Run;
 use crate::subject::Subject;
@@ -26,10 +27,10 @@ pub fn each_verb_against_each_other<A: Subjected>(subject: &Subject<A>, run: &mu
                 let one = [(one.clone(), subject.now)];
                 if i <= j {
                     let other = [(other.clone(), subject.now)];
-                    subject.scene(&before, &[&one, &other]).explore(run);
+                    subject.scenario(&before, &[&one, &other]).explore(run);
                 }
                 let other = [(other.clone(), subject.later)];
-                subject.scene(&before, &[&one, &other]).explore(run);
+                subject.scenario(&before, &[&one, &other]).explore(run);
             }
         }
     }
@@ -43,7 +44,7 @@ pub fn each_verb_after_a_grant<A: Subjected>(subject: &Subject<A>, run: &mut Run
         for other in &subject.verbs {
             let first = [(Verb::acquire(1), now), (one.clone(), later)];
             let second = [(other.clone(), later), (Verb::acquire(1), now)];
-            subject.scene(&[], &[&first, &second]).explore(run);
+            subject.scenario(&[], &[&first, &second]).explore(run);
         }
     }
 }
@@ -55,7 +56,9 @@ pub fn each_verb_among_three<A: Subjected>(subject: &Subject<A>, run: &mut Run) 
         let first = [(Verb::acquire(1), now)];
         let second = [(Verb::take_up_to(subject.burst), now)];
         let third = [(third.clone(), now)];
-        subject.scene(&[], &[&first, &second, &third]).explore(run);
+        subject
+            .scenario(&[], &[&first, &second, &third])
+            .explore(run);
     }
 }
 
@@ -86,10 +89,10 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
     ];
     for (actors, requests) in crowds {
         let due = requests.min(subject.burst);
-        let scene = subject.scene(&[], actors).judged(move |outcome| {
+        let scenario = subject.scenario(&[], actors).judged(move |outcome| {
             assert_eq!(outcome.granted(), due, "not exactly the burst was granted");
         });
-        scene.explore(run);
+        scenario.explore(run);
     }
 }
 
@@ -107,7 +110,7 @@ pub fn the_bound_at_different_ticks<A: Subjected>(subject: &Subject<A>, run: &mu
         &[&[all(latest), one(now)], &[all(later), one(latest)]],
     ];
     for actors in crowds {
-        subject.scene(&[], actors).explore(run);
-        subject.scene(&before, actors).explore(run);
+        subject.scenario(&[], actors).explore(run);
+        subject.scenario(&before, actors).explore(run);
     }
 }

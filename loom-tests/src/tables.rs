@@ -1,15 +1,18 @@
-//! Tables of keys: where each key is to be, what is done with it, and what holds of every table at the end.
+//! Tables of keys: where each key is to be, what is done with it, and what holds of every table at
+//! the end.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::history::Bound;
-use tollgate::{Algorithm, Clock, Debt, GiveBack, Granted, Keyed, Quota, Tick, TokenBucket};
+use tollgate::algorithm::{Algorithm, Debt, GiveBack};
+use tollgate::audit::Bound;
+use tollgate::clock::Clock;
+use tollgate::{Granted, Keyed, Quota, Tick, TokenBucket};
 
-use crate::deed::Deed as Any;
-use crate::play::Play as AnyPlay;
+use crate::action::Action as Any;
 use crate::rules;
+use crate::scenario::Scenario as AnyScenario;
 use crate::verb::Answer;
 
 /// A key is its own hash: of 60 bits.
@@ -57,9 +60,9 @@ pub type TableOf<A> = Keyed<A, Standing, AsItIs>;
 /// A table of token buckets.
 pub type Table = TableOf<TokenBucket>;
 /// What is done with it.
-pub type Deed<A = TokenBucket> = Any<TableOf<A>, Memory>;
+pub type Action<A = TokenBucket> = Any<TableOf<A>, Memory>;
 /// Who does what with it.
-pub type Play<A = TokenBucket> = AnyPlay<TableOf<A>, Memory>;
+pub type Scenario<A = TokenBucket> = AnyScenario<TableOf<A>, Memory>;
 
 /// What an actor remembers: its last grant, and what it has taken of which keys.
 #[derive(Debug, Clone, Default)]
@@ -68,8 +71,8 @@ pub struct Memory {
     granted: Vec<(u64, Granted)>,
 }
 
-/// Keys. In a table of two slots the home of the first ones is the first slot, and that of `Y` and `Z` the second one;
-/// the other slot is where each may be besides.
+/// Keys. In a table of two slots the home of the first ones is the first slot, and that of `Y` and
+/// `Z` the second one; the other slot is where each may be besides.
 pub const A: u64 = 0x10;
 /// See [`A`].
 pub const B: u64 = 0x20;
@@ -100,7 +103,7 @@ fn tick(at: u64) -> Tick {
 }
 
 /// Takes `n` permits of a key.
-pub fn take<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
+pub fn take<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     let name = format!("take {n} of {key:#x} at {at}");
     take_by(0, key, n, at, name)
 }
@@ -112,9 +115,9 @@ pub fn take_by<A: Algorithm + 'static>(
     n: u64,
     at: u64,
     name: impl Into<String>,
-) -> Deed<A> {
-    Deed::new(name, move |gate, memory| {
-        match gate.plan(plan).try_acquire_n_at(&key, n, tick(at)) {
+) -> Action<A> {
+    Action::new(name, move |limiter, memory| {
+        match limiter.plan(plan).try_acquire_n_at(&key, n, tick(at)) {
             Ok(granted) => {
                 memory.last = Some(granted);
                 memory.granted.push((key, granted));
@@ -126,84 +129,86 @@ pub fn take_by<A: Algorithm + 'static>(
 }
 
 /// Takes what there is, up to `n` permits.
-pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
+pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     let name = format!("take up to {n} of {key:#x} at {at}");
-    Deed::new(name, move |gate, _| {
-        Answer::Granted(gate.key(&key).at(tick(at)).take_up_to(n))
+    Action::new(name, move |limiter, _| {
+        Answer::Granted(limiter.key(&key).at(tick(at)).take_up_to(n))
     })
 }
 
 /// Gives the last grant back to a key.
-pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Deed<A> {
-    Deed::new(
+pub fn undo<A: GiveBack + 'static>(key: u64, at: u64) -> Action<A> {
+    Action::new(
         format!("undo of {key:#x} at {at}"),
-        move |gate, memory| match memory.last.take() {
-            Some(granted) => Answer::CameBack(gate.key(&key).at(tick(at)).undo(granted)),
+        move |limiter, memory| match memory.last.take() {
+            Some(granted) => Answer::CameBack(limiter.key(&key).at(tick(at)).undo(granted)),
             None => Answer::Done,
         },
     )
 }
 
 /// Gives back `n` permits of a key.
-pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
-    Deed::new(format!("refund {n} of {key:#x} at {at}"), move |gate, _| {
-        Answer::CameBack(gate.key(&key).at(tick(at)).refund(n))
-    })
+pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
+    Action::new(
+        format!("refund {n} of {key:#x} at {at}"),
+        move |limiter, _| Answer::CameBack(limiter.key(&key).at(tick(at)).refund(n)),
+    )
 }
 
 /// Takes `n` permits of a key, also into debt.
-pub fn charge<A: Debt + 'static>(key: u64, n: u64, at: u64) -> Deed<A> {
-    Deed::new(format!("charge {n} of {key:#x} at {at}"), move |gate, _| {
-        Answer::Charged(gate.key(&key).at(tick(at)).charge(n))
-    })
+pub fn charge<A: Debt + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
+    Action::new(
+        format!("charge {n} of {key:#x} at {at}"),
+        move |limiter, _| Answer::Charged(limiter.key(&key).at(tick(at)).charge(n)),
+    )
 }
 
 /// How many permits of a key there are.
-pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Deed<A> {
+pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Action<A> {
     let name = format!("available of {key:#x} at {at}");
-    Deed::new(name, move |gate, _| {
-        Answer::Count(gate.key(&key).at(tick(at)).available())
+    Action::new(name, move |limiter, _| {
+        Answer::Count(limiter.key(&key).at(tick(at)).available())
     })
 }
 
 /// A key goes.
-pub fn forget<A: Algorithm + 'static>(key: u64) -> Deed<A> {
-    Deed::new(format!("forget {key:#x}"), move |gate, _| {
-        Answer::Is(gate.forget(&key))
+pub fn forget<A: Algorithm + 'static>(key: u64) -> Action<A> {
+    Action::new(format!("forget {key:#x}"), move |limiter, _| {
+        Answer::Is(limiter.forget(&key))
     })
 }
 
 /// A key is made fresh.
-pub fn reset<A: Algorithm + 'static>(key: u64) -> Deed<A> {
-    Deed::new(format!("reset {key:#x}"), move |gate, _| {
-        gate.key(&key).reset();
+pub fn reset<A: Algorithm + 'static>(key: u64) -> Action<A> {
+    Action::new(format!("reset {key:#x}"), move |limiter, _| {
+        limiter.key(&key).reset();
         Answer::Done
     })
 }
 
 /// A key is granted nothing for a while.
-pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Deed<A> {
+pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Action<A> {
     let name = format!("ban {key:#x} until {until} at {at}");
-    Deed::new(name, move |gate, _| {
-        match gate.key(&key).at(tick(at)).ban(tick(until)) {
+    Action::new(name, move |limiter, _| {
+        match limiter.key(&key).at(tick(at)).ban(tick(until)) {
             Ok(()) => Answer::Done,
             Err(denied) => Answer::Denied(denied),
         }
     })
 }
 
-/// What holds at the end of each execution, wherever somebody stopped: each of these keys has one slot at most, and
-/// the counts add up.
+/// What holds at the end of each execution, wherever somebody stopped: each of these keys has one
+/// slot at most, and the counts add up.
 ///
 /// # Panics
 ///
 /// If that does not hold.
-pub fn check_stopped<A: Algorithm>(gate: &TableOf<A>, keys: &[u64]) {
+pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     for key in keys {
-        let slots = gate.slots_of(key);
+        let slots = limiter.slots_of(key);
         assert!(slots <= 1, "{key:#x} has {slots} slots");
     }
-    let stats = gate.stats();
+    let stats = limiter.stats();
     let left = stats.taken_over + stats.evicted + stats.forgotten;
     assert_eq!(
         stats.inserted,
@@ -217,20 +222,20 @@ pub fn check_stopped<A: Algorithm>(gate: &TableOf<A>, keys: &[u64]) {
 /// # Panics
 ///
 /// If that does not hold.
-pub fn check<A: Algorithm>(gate: &TableOf<A>, keys: &[u64]) {
-    check_stopped(gate, keys);
-    assert_eq!(gate.claims(), 0, "a slot is still claimed");
+pub fn check<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
+    check_stopped(limiter, keys);
+    assert_eq!(limiter.claims(), 0, "a slot is still claimed");
 }
 
-/// A play at such a table, checked at its end, where it is asked what is there of these keys.
-pub fn play<A: Algorithm + Send + Sync + 'static>(
+/// A scenario at such a table, checked at its end, where it is asked what is there of these keys.
+pub fn scenario<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,
-) -> Play<A> {
-    Play::at(make).after(move |gate, _| {
-        check(gate, keys);
-        left(gate, keys, at)
+) -> Scenario<A> {
+    Scenario::at(make).after(move |limiter, _| {
+        check(limiter, keys);
+        left(limiter, keys, at)
     })
 }
 
@@ -239,33 +244,34 @@ pub fn stopped_play<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,
-) -> Play<A> {
-    Play::at(make).after(move |gate, _| {
-        check_stopped(gate, keys);
-        left(gate, keys, at)
+) -> Scenario<A> {
+    Scenario::at(make).after(move |limiter, _| {
+        check_stopped(limiter, keys);
+        left(limiter, keys, at)
     })
 }
 
 /// All that is there is taken, of each key.
-fn left<A: Algorithm>(gate: &Arc<TableOf<A>>, keys: &[u64], at: u64) -> Vec<Answer> {
-    let each = keys.iter().map(|key| gate.key(key).at(tick(at)));
+fn left<A: Algorithm>(limiter: &Arc<TableOf<A>>, keys: &[u64], at: u64) -> Vec<Answer> {
+    let each = keys.iter().map(|key| limiter.key(key).at(tick(at)));
     each.map(|key| Answer::Count(key.available())).collect()
 }
 
-/// A play that only takes permits, all at one tick, and forgets: what was granted of each of these keys and what is left
-/// are all its permits, and one burst more at most for each time that one was evicted or forgotten.
+/// A scenario that only takes permits, all at one tick, and forgets: what was granted of each of
+/// these keys and what is left are all its permits, and one burst more at most for each time that
+/// one was evicted or forgotten.
 pub fn counted_play(
     make: impl Fn() -> Table + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,
     burst: u64,
-) -> Play {
-    Play::at(make).after(move |gate, memories| {
-        check(gate, keys);
-        let stats = gate.stats();
+) -> Scenario {
+    Scenario::at(make).after(move |limiter, memories| {
+        check(limiter, keys);
+        let stats = limiter.stats();
         let gone = stats.evicted + stats.forgotten;
         for key in keys {
-            let there = gate.key(key).at(tick(at)).available();
+            let there = limiter.key(key).at(tick(at)).available();
             let total = there
                 + granted(memories, *key)
                     .map(|granted| granted.n())
@@ -273,28 +279,29 @@ pub fn counted_play(
             let range = burst..=burst * (1 + gone);
             assert!(range.contains(&total), "{total} permits of {range:?}");
         }
-        let mut after = left(gate, keys, at);
+        let mut after = left(limiter, keys, at);
         after.push(Answer::Count(gone));
         after
     })
 }
 
-/// A play in which none of these keys is evicted or forgotten: what each of them is granted keeps the bound at all ticks.
+/// A scenario in which none of these keys is evicted or forgotten: what each of them is granted
+/// keeps the bound at all ticks.
 pub fn bounded_play(
     make: impl Fn() -> Table + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,
     bound: Bound,
-) -> Play {
-    Play::at(make).after(move |gate, memories| {
-        check(gate, keys);
-        let stats = gate.stats();
+) -> Scenario {
+    Scenario::at(make).after(move |limiter, memories| {
+        check(limiter, keys);
+        let stats = limiter.stats();
         assert_eq!(stats.evicted, 0, "a key is gone");
         for key in keys {
             let answers = granted(memories, *key).map(Answer::Granted).collect();
             rules::check_bound(&bound, &[answers]);
         }
-        left(gate, keys, at)
+        left(limiter, keys, at)
     })
 }
 

@@ -1,9 +1,11 @@
-//! A limit on a total, which knows its own words, and finds out if they are mixed with another quota's.
+//! A limit on a total, which knows its own words, and finds out if they are mixed with another
+//! quota's.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick};
+use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
+use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
 
 /// One that lets no word of another quota near it.
 pub type Strict = Total<true>;
@@ -15,8 +17,8 @@ pub const MIXED: u64 = 1_000_000;
 /// A word of no quota.
 const NEVER: u64 = 1;
 
-/// At most so many, ever: the word counts those that were taken, in units of the quota's own. The unit is kept
-/// twice, so that it shows if words of two quotas are mixed.
+/// At most so many, ever: the word counts those that were taken, in units of the quota's own. The
+/// unit is kept twice, so that it shows if words of two quotas are mixed.
 #[derive(Debug, Clone, Copy)]
 pub struct Total<const STRICT: bool> {
     limit: u64,
@@ -90,7 +92,7 @@ impl<const STRICT: bool> GiveBack for Total<STRICT> {
     }
 }
 
-impl<const STRICT: bool> Requota for Total<STRICT> {
+impl<const STRICT: bool> ChangeQuota for Total<STRICT> {
     fn quota(&self) -> Quota {
         Quota::per(self.limit, Duration::from_secs(1))
     }

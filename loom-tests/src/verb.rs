@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{
-    Algorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Tick, View, Word,
-};
+use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level};
+use tollgate::outcome::Charged;
+use tollgate::store::{View, WordStore};
+use tollgate::{Denied, Granted, Tick};
 
-use crate::hand::Hand;
+use crate::traced_word::TracedWord;
 
 /// What a verb answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,17 +85,17 @@ pub struct Scope<'a, A> {
     /// The algorithm.
     pub algorithm: &'a A,
     /// The thread's access to the word.
-    pub hand: &'a Hand,
+    pub traced: &'a TracedWord,
     /// The thread's time.
     pub now: Tick,
-    /// The last grant of this thread, or of the scene's beginning.
+    /// The last grant of this thread, or of the scenario's beginning.
     pub granted: &'a mut Option<Granted>,
 }
 
 impl<A: Algorithm> Scope<'_, A> {
     /// The real verbs.
-    pub fn at(&self) -> View<Word<'_, A, Hand>> {
-        Word::new(self.algorithm, self.hand).at(self.now)
+    pub fn at(&self) -> View<WordStore<'_, A, TracedWord>> {
+        WordStore::new(self.algorithm, self.traced).at(self.now)
     }
 }
 

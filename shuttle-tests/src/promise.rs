@@ -20,9 +20,9 @@ impl Promise {
         u128::from(self.burst) + made
     }
 
-    /// How many limiters that promise it, one after the other, could at least have granted all this, less one. Each is
-    /// fresh when it begins, and its ticks may overlap with those of the others. The ticks are those at which grants
-    /// were counted.
+    /// How many limiters that promise it, one after the other, could at least have granted all
+    /// this, less one. Each is fresh when it begins, and its ticks may overlap with those of the
+    /// others. The ticks are those at which grants were counted.
     pub fn losses(&self, grants: &[Granted]) -> u64 {
         let at = |granted: &Granted| (granted.at().as_nanos(), granted.n());
         let mut grants: Vec<_> = grants.iter().map(at).collect();

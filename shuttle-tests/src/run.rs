@@ -9,11 +9,11 @@ use std::thread;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, RoundRobinScheduler, Scheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
-use tollgate::primitive::modelled::{Conditions, under};
+use tollgate::sync::model::{Conditions, under};
 
 /// How many schedules a seed stands for: few, so that one that fails is there again at once.
 const OF_A_SEED: usize = 100;
-/// On so many schedules of each kind a mistake must be found.
+/// On so many schedules of each kind a fault must be found.
 const FOR_MISTAKES: usize = 100_000;
 /// A model that has not come to all that it must goes on, up to so many times as many schedules.
 const AT_MOST: usize = 10;

@@ -2,7 +2,9 @@
 
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use tollgate::{Algorithm, Clock, Denied, Granted, Keyed, Overflow, Requota, Tick};
+use tollgate::algorithm::{Algorithm, ChangeQuota};
+use tollgate::clock::Clock;
+use tollgate::{Denied, Granted, Keyed, Overflow, Tick};
 
 /// A clock that stands still. Ticks are given by hand.
 #[derive(Debug, Clone, Copy)]
@@ -25,15 +27,15 @@ pub type Table<A> = Keyed<A, Standing, Alike>;
 /// # Panics
 ///
 /// Never: these are plans, and a capacity.
-pub fn table<A: Requota>(
+pub fn table<A: ChangeQuota>(
     plans: impl IntoIterator<Item = A>,
     slots: usize,
     overflow: Overflow,
 ) -> Table<A> {
-    let gate = Keyed::with_plans(plans, slots, Standing(Tick::from_nanos(1000)));
-    let gate = gate.expect("a table").with_hasher(Alike::default());
-    assert_eq!(gate.slots(), slots);
-    gate.with_overflow(overflow)
+    let limiter = Keyed::with_plans(plans, slots, Standing(Tick::from_nanos(1000)));
+    let limiter = limiter.expect("a table").with_hasher(Alike::default());
+    assert_eq!(limiter.slots(), slots);
+    limiter.with_overflow(overflow)
 }
 
 /// What a thread, or all of them, did to each of `KEYS` keys.
@@ -92,18 +94,18 @@ impl<const KEYS: usize> Books<KEYS> {
     }
 }
 
-/// What must hold of a table whose threads have come to their end: no key has two slots, none is claimed (but by those
-/// who stopped for ever), and the statistics add up.
+/// What must hold of a table whose threads have come to their end: no key has two slots, none is
+/// claimed (but by those who stopped for ever), and the statistics add up.
 ///
 /// # Panics
 ///
 /// If it does not.
-pub fn check_table<A: Algorithm, const KEYS: usize>(gate: &Table<A>, stopped: usize) {
-    let stats = gate.stats();
+pub fn check_table<A: Algorithm, const KEYS: usize>(limiter: &Table<A>, stopped: usize) {
+    let stats = limiter.stats();
     let left = stats.taken_over + stats.evicted + stats.forgotten;
     assert_eq!(
         stats.tracked,
-        gate.len() as u64,
+        limiter.len() as u64,
         "not as many keys: {stats:?}"
     );
     assert_eq!(
@@ -113,10 +115,10 @@ pub fn check_table<A: Algorithm, const KEYS: usize>(gate: &Table<A>, stopped: us
     );
     let mut tracked = 0;
     for key in 0..KEYS {
-        let slots = gate.slots_of(&key);
+        let slots = limiter.slots_of(&key);
         assert!(slots <= 1, "two slots of a key");
         tracked += slots as u64;
     }
     assert_eq!(stats.tracked, tracked, "a slot of no key");
-    assert!(gate.claims() <= stopped, "a claim is left");
+    assert!(limiter.claims() <= stopped, "a claim is left");
 }

@@ -1,14 +1,16 @@
-//! An algorithm whose answers show whether word and parameters belonged together when they were given.
+//! An algorithm whose answers show whether word and parameters belonged together when they were
+//! given.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick};
+use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
+use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
 
-/// At most `limit` permits, ever. A table may run a step on a word of one quota with parameters of another, as long as
-/// nothing comes of it: so here it goes through, and if something does come of it the answer is [`WRONG`], and so
-/// are all later ones.
+/// At most `limit` permits, ever. A table may run a step on a word of one quota with parameters of
+/// another, as long as nothing comes of it: so here it goes through, and if something does come of
+/// it the answer is [`WRONG`], and so are all later ones.
 ///
 /// ```text
 ///  63        16 15                0
@@ -17,11 +19,12 @@ use tollgate::{Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota
 /// └────────────┴───────────────────┘
 /// ```
 ///
-/// With `IDLES` a key of which nothing is taken is idle. Then another quota makes it fresh again, whatever it was granted
-/// once; without it there are only ever fewer permits than there were.
+/// With `IDLES` a key of which nothing is taken is idle. Then another quota makes it fresh again,
+/// whatever it was granted once; without it there are only ever fewer permits than there were.
 ///
-/// The number makes each word another one than all before: who stops for so many changes that a version comes again, and
-/// finds the very same word, may decide by the old quota, and is not to be seen here.
+/// The number makes each word another one than all before: who stops for so many changes that a
+/// version comes again, and finds the very same word, may decide by the old quota, and is not to be
+/// seen here.
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<const IDLES: bool> {
     limit: u64,
@@ -102,7 +105,7 @@ impl<const IDLES: bool> GiveBack for Watched<IDLES> {
     }
 }
 
-impl<const IDLES: bool> Requota for Watched<IDLES> {
+impl<const IDLES: bool> ChangeQuota for Watched<IDLES> {
     fn quota(&self) -> Quota {
         Quota::per(self.limit, Duration::from_secs(1))
     }

@@ -22,10 +22,10 @@
 use crossbeam_utils::CachePadded;
 
 use super::keep::Keep;
-use crate::algorithm::{MAX_SETTINGS, Requota, Settings, Then};
+use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
-use crate::parameters::Slot;
-use crate::primitive::{AtomicU128, Ordering, mistake};
+use crate::seq_lock::SeqLock;
+use crate::sync::{AtomicU128, Ordering, inject_fault};
 
 /// A version and a word, as they were at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,14 +58,14 @@ impl Pair {
 #[derive(Debug)]
 pub(super) struct Ring {
     pair: CachePadded<AtomicU128>,
-    slots: [Slot<MAX_SETTINGS>; 2],
+    slots: [SeqLock<MAX_SETTINGS>; 2],
 }
 
 impl Ring {
     /// Version 0 of this algorithm.
     pub(super) fn new<A: Settings>(algorithm: &A, word: u64) -> Self {
         const { MAX_SETTINGS - A::WORDS };
-        let slots = [Slot::new(), Slot::new()];
+        let slots = [SeqLock::new(), SeqLock::new()];
         let [first, _] = &slots;
         first.write(0, algorithm);
         let pair = Pair { version: 0, word };
@@ -87,12 +87,12 @@ impl Ring {
     /// Does something with the parameters of this pair's version; `None` if it is over, and its
     /// slot another's.
     #[inline(always)]
-    pub(super) fn read<A: Settings, T: Then<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
+    pub(super) fn read<A: Settings, T: Visit<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
         self.slot(pair.version)?.read(pair.version, then)
     }
 
     #[inline(always)]
-    fn slot(&self, version: u64) -> Option<&Slot<MAX_SETTINGS>> {
+    fn slot(&self, version: u64) -> Option<&SeqLock<MAX_SETTINGS>> {
         self.slots.get((version % 2) as usize)
     }
 
@@ -110,7 +110,7 @@ impl Ring {
             .compare_exchange_weak(pair.bits(), next.bits(), success, failure);
         match exchanged.map_err(Pair::of_bits) {
             Ok(_) => Ok(()),
-            Err(seen) if mistake!(ComparesTheWordAlone) && seen.word == pair.word => {
+            Err(seen) if inject_fault!(ComparesTheWordAlone) && seen.word == pair.word => {
                 self.exchange(seen, word)
             }
             Err(seen) => Err(seen),
@@ -118,14 +118,14 @@ impl Ring {
     }
 
     /// Brings the next version: `new` instead of `old`. Nobody else does at the same time.
-    pub(super) fn bring<A: Requota + Settings>(&self, old: &A, new: &A, keep: Keep, now: Tick) {
+    pub(super) fn bring<A: ChangeQuota + Settings>(&self, old: &A, new: &A, keep: Keep, now: Tick) {
         let mut pair = self.load();
         // It does not come again: 2^64 changes take centuries.
         let version = pair.version.wrapping_add(1);
         if let Some(slot) = self.slot(version) {
             slot.write(version, new);
         }
-        let afterwards = mistake!(CarriesAfterwards);
+        let afterwards = inject_fault!(CarriesAfterwards);
         loop {
             let word = match afterwards {
                 true => pair.word,

@@ -1,18 +1,18 @@
 //! The verbs: those that change the quota, and those of every limiter.
 
-use super::{Adjustable, Keep, turn};
+use super::{Adjustable, Keep, retry};
 use crate::algorithm::Algorithm;
-use crate::algorithm::Requota;
+use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
-use crate::gate::limiter_verbs;
-use crate::op::Op;
 use crate::quota::{ConfigError, Quota};
+use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::view::View;
+use crate::store::op::Op;
+use crate::store::view::View;
 use crate::wait::waits;
 
-impl<A: Requota + Settings + Clone, C> View<&Adjustable<A, C>> {
+impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
     /// [`Adjustable::set_quota`] at this tick.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl<A: Requota + Settings + Clone, C> View<&Adjustable<A, C>> {
     }
 }
 
-impl<A: Requota + Settings + Clone, C: Clock> Adjustable<A, C> {
+impl<A: ChangeQuota + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// Changes the quota, and goes on with what is there as `keep` says. What else the algorithm is
     /// made from, such as how windows are aligned, stays; a tolerance goes with its interval.
     ///
@@ -59,17 +59,18 @@ impl<A: Requota + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// [`ConfigError`] if the quota can't be represented: then nothing has changed.
     ///
     /// ```
-    /// use tollgate::{Adjustable, ConfigError, Keep, Quota};
+    /// use tollgate::adjustable::Keep;
+    /// use tollgate::{Adjustable, ConfigError, Quota};
     ///
     /// # fn main() -> Result<(), ConfigError> {
-    /// let gate = Adjustable::token_bucket(Quota::per_second(10))?;
-    /// gate.charge(30);
+    /// let limiter = Adjustable::token_bucket(Quota::per_second(10))?;
+    /// limiter.charge(30);
     /// let zero = Quota::per_second(0);
-    /// assert_eq!(gate.set_quota(zero, Keep::Fresh), Err(ConfigError::ZeroPermits));
-    /// assert_eq!(gate.quota(), Quota::per_second(10));
+    /// assert_eq!(limiter.set_quota(zero, Keep::Fresh), Err(ConfigError::ZeroPermits));
+    /// assert_eq!(limiter.quota(), Quota::per_second(10));
     ///
-    /// gate.set_quota(Quota::per_second(5).burst(8), Keep::Fresh)?;
-    /// assert_eq!(gate.available(), 8);
+    /// limiter.set_quota(Quota::per_second(5).burst(8), Keep::Fresh)?;
+    /// assert_eq!(limiter.available(), 8);
     /// # Ok(())
     /// # }
     /// ```
@@ -81,14 +82,15 @@ impl<A: Requota + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// [`AnyAlgorithm`](crate::AnyAlgorithm) can so become another one.
     ///
     /// ```
-    /// use tollgate::{Adjustable, AnyAlgorithm, Keep, ManualClock};
+    /// use tollgate::adjustable::Keep;
+    /// use tollgate::{Adjustable, AnyAlgorithm, ManualClock};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let bucket: AnyAlgorithm = "token-bucket 10/s".parse()?;
-    /// let gate = Adjustable::with_clock(bucket, ManualClock::new());
-    /// gate.try_acquire_n(7)?;
-    /// gate.set("sliding-window 100/min".parse()?, Keep::Scaled);
-    /// assert_eq!(gate.available(), 30);
+    /// let limiter = Adjustable::with_clock(bucket, ManualClock::new());
+    /// limiter.try_acquire_n(7)?;
+    /// limiter.set("sliding-window 100/min".parse()?, Keep::Scaled);
+    /// assert_eq!(limiter.available(), 30);
     /// # Ok(())
     /// # }
     /// ```
@@ -113,11 +115,11 @@ impl<A: Algorithm + Settings, C> Store for &Adjustable<A, C> {
 
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal> {
-        turn::apply(&self.ring, now, op)
+        retry::apply(&self.ring, now, op)
     }
 
     #[inline(always)]
     fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        turn::try_fast(&self.ring, now, op)
+        retry::try_fast(&self.ring, now, op)
     }
 }

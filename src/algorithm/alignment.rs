@@ -76,7 +76,7 @@ macro_rules! alignable {
     ($algorithm:ident) => {
         impl $algorithm {
             /// How long before tick 0 the window began in which tick 0 is.
-            #[cfg(feature = "history")]
+            #[cfg(feature = "audit")]
             pub(crate) const fn lead(&self) -> u64 {
                 // The period was checked when the algorithm was made: it fits.
                 self.alignment.lead(self.quota.period().as_nanos() as u64)
@@ -86,15 +86,15 @@ macro_rules! alignable {
             ///
             /// ```
             /// use std::time::Duration;
-            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, NoClock, Quota, Tick};")]
+            /// use tollgate::clock::NoClock;
+            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, Quota, Tick};")]
             ///
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             #[doc = concat!("let windows = ", stringify!($algorithm), "::new(Quota::per_second(2))?;")]
-            /// let gate = Limiter::unstarted(windows.offset(Duration::from_millis(300)), NoClock);
-            /// let now = Tick::from_nanos(200_000_000);
-            /// gate.try_acquire_n_at(2, now)?;
-            /// // The window ends at 300 ms.
-            /// assert!(gate.at(now).time_until(1) >= Some(Duration::from_millis(100)));
+            /// let limiter = Limiter::unstarted(windows.offset(Duration::from_millis(300)),
+            /// NoClock); let now = Tick::from_nanos(200_000_000); limiter.try_acquire_n_at(2,
+            /// now)?; // The window ends at 300 ms. assert!(limiter.at(now).time_until(1) >=
+            /// Some(Duration::from_millis(100)));
             /// # Ok(())
             /// # }
             /// ```
@@ -126,8 +126,8 @@ macro_rules! alignable {
             }
 
             /// Windows begin at the multiples of the period in UTC, on the
-            /// [`SystemClock`](crate::SystemClock): a quota per day starts anew at midnight. Add an
-            /// [`offset`](Self::offset) for midnight elsewhere.
+            /// [`SystemClock`](crate::clock::SystemClock): a quota per day starts anew at midnight.
+            /// Add an [`offset`](Self::offset) for midnight elsewhere.
             ///
             /// The system's clocks are compared once in a process. What the time of day is set to
             /// afterwards is not followed: limits keep to the clock that can't be set.
@@ -137,8 +137,8 @@ macro_rules! alignable {
             ///
             /// # fn main() -> Result<(), tollgate::ConfigError> {
             #[doc = concat!("let daily = ", stringify!($algorithm), "::new(Quota::per_day(1000))?.aligned_to_utc();")]
-            /// let gate = Limiter::new(daily);
-            /// assert!(gate.try_acquire().is_ok());
+            /// let limiter = Limiter::new(daily);
+            /// assert!(limiter.try_acquire().is_ok());
             /// # Ok(())
             /// # }
             /// ```

@@ -1,10 +1,10 @@
 //! Going on with another quota, where the words of the two have little or nothing in common.
 
-use super::{Algorithm, Debt, Requota};
+use super::{Algorithm, ChangeQuota, Debt};
 use crate::clock::Tick;
 
-/// The word with which `next` goes on at `now` where `this` left off: with as many whole permits, but
-/// no more than it can hold, and with as much debt.
+/// The word with which `next` goes on at `now` where `this` left off: with as many whole permits,
+/// but no more than it can hold, and with as much debt.
 pub(super) fn by_permits<A, B>(this: &A, word: u64, now: Tick, next: &B) -> u64
 where
     A: Algorithm + Debt,
@@ -20,9 +20,9 @@ where
     }
 }
 
-/// The word with which `next` goes on with as large a part of its permits as `this` had of its own, in whole
-/// ones.
-pub(super) fn scaled<A: Requota>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
+/// The word with which `next` goes on with as large a part of its permits as `this` had of its own,
+/// in whole ones.
+pub(super) fn scaled<A: ChangeQuota>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     let (_, seen) = this.take_up_to(word, now, 0);
     // As above.
     let now = now.max(seen.at());
@@ -38,31 +38,31 @@ pub(super) fn scaled<A: Requota>(this: &A, word: u64, now: Tick, next: &A) -> u6
 }
 
 /// An algorithm that counts in periods, whose counts may go on in another one's.
-pub(super) trait Recount: Requota + Debt + PartialEq {
-    /// The word in which what was counted goes on until it would have been forgotten, if `next` has the same
-    /// periods.
-    fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64>;
+pub(super) trait Recount: ChangeQuota + Debt + PartialEq {
+    /// The word in which what was counted goes on until it would have been forgotten, if `next` has
+    /// the same periods.
+    fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64>;
 }
 
-/// [`Requota::carry_over`] by counts, or else by whole permits.
+/// [`ChangeQuota::carry_over`] by counts, or else by whole permits.
 pub(super) fn over<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     if this == next {
         return word;
     }
-    match this.recount(word, now, next, Counts::AsIs) {
+    match this.recount(word, now, next, CarriedCounts::AsIs) {
         Some(counted) => no_more_than(this.available(word, now), counted, now, next),
         None => by_permits(this, word, now, next),
     }
 }
 
-/// [`Requota::carry_scaled`] by counts, or else by whole permits.
+/// [`ChangeQuota::carry_scaled`] by counts, or else by whole permits.
 pub(super) fn in_part<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     let (have, most) = (this.available(word, now), this.available(0, now));
     if this == next || have == 0 || most == 0 {
         // There is nothing to be scaled, and a debt stays.
         return over(this, word, now, next);
     }
-    match this.recount(word, now, next, Counts::Scaled) {
+    match this.recount(word, now, next, CarriedCounts::Scaled) {
         Some(counted) => {
             let part = u128::from(have) * u128::from(next.available(0, now)) / u128::from(most);
             let part = u64::try_from(part).unwrap_or(u64::MAX);
@@ -78,16 +78,17 @@ fn no_more_than<A: Algorithm>(permits: u64, word: u64, now: Tick, next: &A) -> u
     next.take_up_to(word, now, there.saturating_sub(permits)).0
 }
 
-/// How counts go on where the periods stay: as many permits are there as before, or as large a part of them.
+/// How counts go on where the periods stay: as many permits are there as before, or as large a part
+/// of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counts {
+pub(super) enum CarriedCounts {
     /// What one limit has more than the other counts as taken, or as not taken.
     AsIs,
     /// Rounded up.
     Scaled,
 }
 
-impl Counts {
+impl CarriedCounts {
     /// The count of the period that counts, of so many of the old limit and the new one.
     pub(super) fn current(self, count: u64, limit: u64, next: u64) -> u64 {
         match self {

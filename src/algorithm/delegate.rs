@@ -98,11 +98,11 @@ macro_rules! its_pace {
 }
 pub(super) use its_pace;
 
-/// Implements [`Requota`](crate::algorithm::Requota) for a bucket that keeps a `pace` and was made
-/// from a quota.
+/// Implements [`ChangeQuota`](crate::algorithm::ChangeQuota) for a bucket that keeps a `pace` and
+/// was made from a quota.
 macro_rules! requota_by_pace {
     ($algorithm:ty) => {
-        impl crate::algorithm::Requota for $algorithm {
+        impl crate::algorithm::ChangeQuota for $algorithm {
             #[inline]
             fn quota(&self) -> Quota {
                 self.quota

@@ -21,10 +21,10 @@ pub trait Gauge: Algorithm {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
 /// let bucket = LeakyBucket::meter(Quota::per_second(2).burst(10))?;
-/// let gate = Limiter::with_clock(bucket, clock.clone());
-/// gate.try_acquire_n(4)?;
+/// let limiter = Limiter::with_clock(bucket, clock.clone());
+/// limiter.try_acquire_n(4)?;
 /// clock.advance(Duration::from_millis(250));
-/// let level = gate.level();
+/// let level = limiter.level();
 /// assert_eq!(level.as_f64(), 3.5);
 /// assert_eq!((level.floor(), level.ceil()), (3, 4));
 /// # Ok(())

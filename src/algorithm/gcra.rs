@@ -23,11 +23,11 @@ use crate::quota::{ConfigError, Quota};
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let clock = ManualClock::new();
 /// let spaced = Gcra::from_interval(Duration::from_millis(10), Duration::from_millis(25))?;
-/// let gate = Limiter::with_clock(spaced, clock.clone());
-/// assert_eq!(gate.available(), 3); // 1 + floor(25 / 10)
-/// assert!(gate.try_acquire_n(3).is_ok());
+/// let limiter = Limiter::with_clock(spaced, clock.clone());
+/// assert_eq!(limiter.available(), 3); // 1 + floor(25 / 10)
+/// assert!(limiter.try_acquire_n(3).is_ok());
 /// clock.advance(Duration::from_millis(5)); // 5 ms of the tolerance were left
-/// assert!(gate.try_acquire().is_ok());
+/// assert!(limiter.try_acquire().is_ok());
 /// # Ok(())
 /// # }
 /// ```
@@ -54,9 +54,9 @@ impl Gcra {
 
     /// From an emission interval and a tolerance, in whole nanoseconds.
     ///
-    /// Its [`quota`](crate::Requota::quota) is one permit an interval with the burst that is had at once, which says
-    /// less than the tolerance does if that is no multiple of the interval: the bound is that of
-    /// the two durations.
+    /// Its [`quota`](crate::algorithm::ChangeQuota::quota) is one permit an interval with the burst
+    /// that is had at once, which says less than the tolerance does if that is no multiple of the
+    /// interval: the bound is that of the two durations.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ pub(crate) struct Grid {
 
 /// Where a tick is in its window.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct WindowPosition {
     /// The window.
     pub(crate) index: u64,
     /// How long ago it began.
@@ -126,10 +126,10 @@ impl Grid {
 
     /// Where a tick is; the last tick that can be told, if it is later.
     #[inline(always)]
-    pub(crate) fn place(&self, now: Tick) -> Place {
+    pub(crate) fn place(&self, now: Tick) -> WindowPosition {
         let tick = now.as_nanos().min(self.last);
         let (index, elapsed) = self.period.divide(tick + self.lead, 0);
-        Place { index, elapsed }
+        WindowPosition { index, elapsed }
     }
 
     /// Whether less of its window is left at `to` than of its own at `from`.
@@ -248,19 +248,19 @@ pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
 /// Permits come all at once at each window's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
-pub(super) struct Stairs {
+pub(super) struct WindowMeter {
     pub(super) grid: Grid,
     /// Permits a window.
     pub(super) step: NonZeroU64,
 }
 
-impl Stairs {
+impl WindowMeter {
     pub(super) const fn windows(&self) -> u64 {
         self.grid.windows
     }
 }
 
-impl Meter for Stairs {
+impl Meter for WindowMeter {
     #[inline(always)]
     fn made(&self, now: Tick) -> u64 {
         self.grid.place(now).index * self.step.get()
@@ -286,4 +286,4 @@ impl Meter for Stairs {
 }
 
 settings!(Grid, 5, if Grid::fits; period lead last windows);
-settings!(Stairs, 6; grid step);
+settings!(WindowMeter, 6; grid step);

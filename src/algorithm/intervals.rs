@@ -18,18 +18,18 @@
 //!
 //! **Budget.** `n * (windows in 50 years) + 2 * burst < 2^64`: a burst of debt always fits.
 //!
-//! The greedy one is an [`Hourglass`]: its file draws the word.
+//! The greedy one is an [`FirstHit`]: its file draws the word.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
 
 use super::alignment::{Alignment, alignable};
 use super::delegate::runs_on;
-use super::grid::{Grid, Stairs, needed, period_of, shortest_period};
-use super::hourglass::Hourglass;
+use super::first_hit::FirstHit;
+use super::grid::{Grid, WindowMeter, needed, period_of, shortest_period};
 use super::pace::{MAX_WORD, Pace};
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
-use super::{Level, Requota, carry};
+use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, MAX_BURST, Quota};
@@ -59,12 +59,12 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
 /// let bucket = Intervals::new(Quota::per_minute(10).burst(25))?;
-/// let gate = Limiter::with_clock(bucket, clock.clone());
-/// gate.try_acquire_n(25)?;
+/// let limiter = Limiter::with_clock(bucket, clock.clone());
+/// limiter.try_acquire_n(25)?;
 /// clock.advance(Duration::from_secs(59));
-/// assert_eq!(gate.available(), 0);
+/// assert_eq!(limiter.available(), 0);
 /// clock.advance(Duration::from_secs(1));
-/// assert_eq!(gate.available(), 10);
+/// assert_eq!(limiter.available(), 10);
 /// # Ok(())
 /// # }
 /// ```
@@ -78,8 +78,8 @@ pub struct Intervals {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Refill {
-    Aligned(Pace<Stairs>),
-    Greedy(Hourglass),
+    Aligned(Pace<WindowMeter>),
+    Greedy(FirstHit),
 }
 
 /// What any quota for it must have.
@@ -149,7 +149,7 @@ impl Intervals {
         }
         let grid = Grid::new(period, (MAX_WORD - 2 * burst.get()) / n, Alignment::CLOCK);
         Ok(Self {
-            refill: Refill::Aligned(Pace::of_permits(Stairs { grid, step }, burst, initial)),
+            refill: Refill::Aligned(Pace::of_permits(WindowMeter { grid, step }, burst, initial)),
             alignment: Alignment::CLOCK,
             quota,
         })
@@ -158,10 +158,10 @@ impl Intervals {
     pub(super) const fn aligned(self, alignment: Alignment) -> Self {
         match self.refill {
             Refill::Aligned(pace) => {
-                let Stairs { grid, step } = *pace.meter();
+                let WindowMeter { grid, step } = *pace.meter();
                 let grid = grid.aligned(alignment);
                 Self {
-                    refill: Refill::Aligned(pace.on(Stairs { grid, step })),
+                    refill: Refill::Aligned(pace.with_meter(WindowMeter { grid, step })),
                     alignment,
                     quota: self.quota,
                 }
@@ -188,13 +188,13 @@ impl Intervals {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
     /// let bucket = Intervals::new(Quota::per_minute(10))?.greedy()?;
-    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
     /// clock.advance(Duration::from_secs(45));
-    /// gate.try_acquire()?;
+    /// limiter.try_acquire()?;
     /// clock.advance(Duration::from_secs(59));
-    /// assert_eq!(gate.available(), 9);
+    /// assert_eq!(limiter.available(), 9);
     /// clock.advance(Duration::from_secs(1) + bucket.quantum().unwrap());
-    /// assert_eq!(gate.available(), 10);
+    /// assert_eq!(limiter.available(), 10);
     /// # Ok(())
     /// # }
     /// ```
@@ -212,7 +212,7 @@ impl Intervals {
             Ok(checked) => checked,
             Err(error) => return Err(error),
         };
-        match Hourglass::new(period, burst, step, quota.initial_permits()) {
+        match FirstHit::new(period, burst, step, quota.initial_permits()) {
             Ok(glass) => Ok(Self {
                 refill: Refill::Greedy(glass),
                 alignment: Alignment::CLOCK,
@@ -226,7 +226,7 @@ impl Intervals {
     }
 
     /// The pace of those that are aligned.
-    pub(super) const fn pace(&self) -> Option<&Pace<Stairs>> {
+    pub(super) const fn pace(&self) -> Option<&Pace<WindowMeter>> {
         match &self.refill {
             Refill::Aligned(pace) => Some(pace),
             Refill::Greedy(_) => None,
@@ -266,7 +266,13 @@ settings!(Intervals, 12, "intervals"; refill; alignment = Alignment::CLOCK; quot
 
 /// Where the period is the word's own. On the clock's grid whole permits are carried over.
 impl carry::Recount for Intervals {
-    fn recount(&self, word: u64, now: Tick, next: &Self, counts: carry::Counts) -> Option<u64> {
+    fn recount(
+        &self,
+        word: u64,
+        now: Tick,
+        next: &Self,
+        counts: carry::CarriedCounts,
+    ) -> Option<u64> {
         match (&self.refill, &next.refill) {
             (Refill::Greedy(this), Refill::Greedy(next)) => this.recount(word, now, next, counts),
             _ => None,
@@ -274,7 +280,7 @@ impl carry::Recount for Intervals {
     }
 }
 
-impl Requota for Intervals {
+impl ChangeQuota for Intervals {
     #[inline]
     fn quota(&self) -> Quota {
         self.quota

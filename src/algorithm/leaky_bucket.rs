@@ -36,9 +36,9 @@ use crate::quota::{ConfigError, Quota};
 /// // nginx's `rate=10r/s burst=4 delay=1`: one request is served, four more may queue, and the first
 /// // of these goes at once.
 /// let queue = LeakyBucket::queue(Quota::per_second(10).burst(5))?.free(1);
-/// let gate = Limiter::with_clock(queue, ManualClock::new());
+/// let limiter = Limiter::with_clock(queue, ManualClock::new());
 /// let mut delays = Vec::new();
-/// while let Ok(granted) = gate.try_acquire() {
+/// while let Ok(granted) = limiter.try_acquire() {
 ///     delays.push(granted.delay().as_millis());
 /// }
 /// assert_eq!(delays, [0, 0, 100, 200, 300]);
@@ -268,7 +268,7 @@ impl crate::algorithm::Reserve for LeakyBucket {
     }
 }
 
-impl crate::algorithm::Requota for LeakyBucket {
+impl crate::algorithm::ChangeQuota for LeakyBucket {
     #[inline]
     fn quota(&self) -> Quota {
         self.quota

@@ -4,15 +4,16 @@ use core::time::Duration;
 
 use super::split::each;
 use super::{
-    AnyAlgorithm, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket, Requota,
+    AnyAlgorithm, ChangeQuota, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket,
     SlidingWindow, TokenBucket,
 };
 use crate::quota::ConfigError;
 
-/// An algorithm that can set a part of its burst aside for permits that are held but not yet used, as
-/// `Leases` needs it.
+/// An algorithm that can set a part of its burst aside for permits that are held but not yet used,
+/// as `Leases` needs it.
 pub trait Lend: GiveBack + Forecast + Sized {
-    /// The most that can be lent: as a rule all but one permit of what is had at once; 0 if nothing can.
+    /// The most that can be lent: as a rule all but one permit of what is had at once; 0 if nothing
+    /// can.
     fn most_lent(&self) -> u64;
 
     /// The same, with as many permits fewer at once.
@@ -24,7 +25,7 @@ pub trait Lend: GiveBack + Forecast + Sized {
 }
 
 /// Of one that is made from a quota with a burst.
-fn with_less_burst<A: Requota>(algorithm: &A, total: u64) -> Result<A, ConfigError> {
+fn with_less_burst<A: ChangeQuota>(algorithm: &A, total: u64) -> Result<A, ConfigError> {
     let quota = algorithm.quota();
     let burst = quota.burst_size().saturating_sub(total);
     let initial = quota.initial_permits().min(burst);

@@ -1,13 +1,13 @@
 //! Algorithms: pure steps on one 64-bit word.
 //!
-//! A step reads no clock, touches no memory and has no side effect: it may be run several times
-//! for one decision. All time comes in as a [`Tick`], all state is the word, all parameters are
-//! `self`. Three rules hold for every algorithm, and the rest of the crate relies on them:
+//! A step reads no clock, touches no memory and has no side effect: it may be run several times for
+//! one decision. All time comes in as a [`Tick`], all state is the word, all parameters are `self`.
+//! Three rules hold for every algorithm, and the rest of the crate relies on them:
 //!
 //! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that nobody has used.
 //! - **An admission never lowers the word**; giving back may.
-//! - **The word of all ones is not used.** A [`Limiter`](crate::Limiter) keeps it for itself, as the
-//!   mark of one that has not started.
+//! - **The word of all ones is not used.** A [`Limiter`](crate::Limiter) keeps it for itself, as
+//!   the mark of one that has not started.
 //!
 //! [`Algorithm`] is what every algorithm can do. What only some can do are traits beside it, so
 //! that code can ask for just what it needs:
@@ -18,47 +18,49 @@
 //! | [`Debt`] | more can be taken than there is | `charge` |
 //! | [`Forecast`] | it knows when permits will be there | `time_until` |
 //! | [`Reserve`] | permits can be had before they are there | `reserve`, `acquire` |
-//! | [`Requota`] | it is made from a quota, which can change | `quota` |
+//! | [`ChangeQuota`] | it is made from a quota, which can change | `quota` |
 //! | [`Rebase`] | its word can move to another clock | |
 //! | [`Gauge`] | it can say how much it has counted | `level` |
 //! | [`Split`] | it can be kept in several words | all, of a `Sharded` |
 //! | [`Settings`] | its parameters can be kept in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
 //! | [`Lend`] | it can leave room for permits that are lent | those of a `Lease` |
 //!
-//! All algorithms of this crate have all of them but [`Reserve`], which the buckets have. [`AnyAlgorithm`] is any of them, chosen at run time.
+//! All algorithms of this crate have all of them but [`Reserve`], which the buckets have.
+//! [`AnyAlgorithm`] is any of them, chosen at run time.
 
 mod alignment;
-mod any;
+pub(crate) mod any;
 mod carry;
 mod delegate;
 mod division;
-mod fixed_window;
+mod first_hit;
+pub(crate) mod fixed_window;
 mod gauge;
-mod gcra;
+pub(crate) mod gcra;
 mod grid;
-mod hourglass;
-mod intervals;
-mod leaky_bucket;
+pub(crate) mod intervals;
+pub(crate) mod leaky_bucket;
 mod lend;
 mod pace;
 mod settings;
-mod sliding_window;
+pub(crate) mod sliding_window;
 mod split;
-mod token_bucket;
+pub(crate) mod token_bucket;
 
-pub use any::{AnyAlgorithm, ParseAlgorithmError};
-pub use fixed_window::FixedWindow;
+pub(crate) use any::AnyAlgorithm;
+pub(crate) use fixed_window::FixedWindow;
 pub use gauge::{Gauge, Level};
-pub use gcra::Gcra;
+pub(crate) use gcra::Gcra;
 #[cfg(feature = "std")]
 pub(crate) use grid::{Grid, needed, period_of, shortest_period};
-pub use intervals::Intervals;
-pub use leaky_bucket::LeakyBucket;
+pub(crate) use intervals::Intervals;
+pub(crate) use leaky_bucket::LeakyBucket;
 pub use lend::Lend;
-pub use settings::{MAX_SETTINGS, Settings, Then};
-pub use sliding_window::{Rounding, SlidingWindow};
+pub use settings::{MAX_SETTINGS, Settings, Visit};
+pub use sliding_window::Rounding;
+pub(crate) use sliding_window::SlidingWindow;
 pub use split::Split;
-pub use token_bucket::TokenBucket;
+pub(crate) use token_bucket::TokenBucket;
 
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -67,7 +69,9 @@ use crate::quota::{ConfigError, Quota};
 /// A pure step on one 64-bit word.
 ///
 /// ```
-/// use tollgate::{Algorithm, Denied, Granted, Limiter, NoClock, Tick};
+/// use tollgate::algorithm::Algorithm;
+/// use tollgate::clock::NoClock;
+/// use tollgate::{Denied, Granted, Limiter, Tick};
 ///
 /// /// At most so many, ever.
 /// #[derive(Debug)]
@@ -89,9 +93,9 @@ use crate::quota::{ConfigError, Quota};
 ///     }
 /// }
 ///
-/// let gate = Limiter::unstarted(Total(2), NoClock);
-/// assert!(gate.try_acquire_n_at(2, Tick::ZERO).is_ok());
-/// assert!(gate.try_acquire_at(Tick::MAX).is_err());
+/// let limiter = Limiter::unstarted(Total(2), NoClock);
+/// assert!(limiter.try_acquire_n_at(2, Tick::ZERO).is_ok());
+/// assert!(limiter.try_acquire_at(Tick::MAX).is_err());
 /// ```
 pub trait Algorithm {
     /// Decides on `n` permits at `now`: the next word and the grant, or why not.
@@ -109,9 +113,9 @@ pub trait Algorithm {
     /// Whether the word can no longer be told from a fresh one.
     fn is_idle(&self, word: u64, now: Tick) -> bool;
 
-    /// The same as [`step`](Self::step), if that is short here, such as in the window that the word is
-    /// in already. A limiter tries this first, in line, and makes the other steps out of line, which
-    /// keeps the short ones short. Leave it as it is if all steps are alike.
+    /// The same as [`step`](Self::step), if that is short here, such as in the window that the word
+    /// is in already. A limiter tries this first, in line, and makes the other steps out of line,
+    /// which keeps the short ones short. Leave it as it is if all steps are alike.
     #[inline(always)]
     fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
         Some(self.step(word, now, n))
@@ -125,9 +129,9 @@ pub trait Algorithm {
         0
     }
 
-    /// About when the word will be idle if it is left alone: `now`, if it is already. A table of keys without room asks
-    /// it, to find the one that is nearest to it. This finds it out by [`is_idle`](Self::is_idle); an algorithm that
-    /// knows it does better.
+    /// About when the word will be idle if it is left alone: `now`, if it is already. A table of
+    /// keys without room asks it, to find the one that is nearest to it. This finds it out by
+    /// [`is_idle`](Self::is_idle); an algorithm that knows it does better.
     fn idle_at(&self, word: u64, now: Tick) -> Tick {
         idle_from(self, word, now)
     }
@@ -184,11 +188,11 @@ pub trait Forecast: Algorithm {
     fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick>;
 }
 
-/// An algorithm of which permits can be had before they are there: those who take them are told when they
-/// are, in the order in which they came.
+/// An algorithm of which permits can be had before they are there: those who take them are told
+/// when they are, in the order in which they came.
 pub trait Reserve: GiveBack + Debt {
-    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: the next word and the grant, which
-    /// is [due](Granted::due) at the first tick at which they are.
+    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: the next word and
+    /// the grant, which is [due](Granted::due) at the first tick at which they are.
     ///
     /// # Errors
     ///
@@ -196,17 +200,18 @@ pub trait Reserve: GiveBack + Debt {
     fn reserve(&self, word: u64, now: Tick, n: u64, latest: Tick)
     -> Result<(u64, Granted), Denied>;
 
-    /// The same of permits that are there, if that is short: see [`short_step`](Algorithm::short_step). Leave it
-    /// as it is.
+    /// The same of permits that are there, if that is short: see
+    /// [`short_step`](Algorithm::short_step). Leave it as it is.
     #[inline(always)]
     fn reserve_now(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
         let (next, granted) = self.short_step(word, now, n)?.ok()?;
         granted.is_ready().then_some((next, granted))
     }
 
-    /// Gives back as much of the last `n` permits of what was reserved as can be without admitting more than
-    /// was promised, those who wait among it: the next word, what is kept of the reservation, which may be due
-    /// sooner now, and how many came back, a part of one counted whole.
+    /// Gives back as much of the last `n` permits of what was reserved as can be without admitting
+    /// more than was promised, those who wait among it: the next word, what is kept of the
+    /// reservation, which may be due sooner now, and how many came back, a part of one counted
+    /// whole.
     fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64);
 
     /// How many permits were taken that are not due yet, a started one counted whole.
@@ -214,7 +219,7 @@ pub trait Reserve: GiveBack + Debt {
 }
 
 /// An algorithm that is made from a quota, and whose word can be carried over to another one.
-pub trait Requota: Algorithm + Sized {
+pub trait ChangeQuota: Algorithm + Sized {
     /// The quota it was made from.
     fn quota(&self) -> Quota;
 
@@ -226,14 +231,15 @@ pub trait Requota: Algorithm + Sized {
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
 
     /// The word with which `next` goes on at `now` where this left off: with as many permits, but
-    /// no more than it can hold, and with as much debt, as far as it can hold that (a queue goes on with its line); a part of a permit
-    /// is rounded to the limiter's favour, not the caller's. `now` should be no older than what the word
-    /// has seen: a bucket that is carried over to windows by a caller whose clock is behind may find a
-    /// new window when the clock catches up.
+    /// no more than it can hold, and with as much debt, as far as it can hold that (a queue goes on
+    /// with its line); a part of a permit is rounded to the limiter's favour, not the caller's.
+    /// `now` should be no older than what the word has seen: a bucket that is carried over to
+    /// windows by a caller whose clock is behind may find a new window when the clock catches up.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64;
 
-    /// The same, but of the permits that there are as large a part is carried over as they are of all that this
-    /// can hold: half a burst goes on as half of the other burst, rounded down. A debt stays as it is.
+    /// The same, but of the permits that there are as large a part is carried over as they are of
+    /// all that this can hold: half a burst goes on as half of the other burst, rounded down. A
+    /// debt stays as it is.
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
         carry::scaled(self, word, now, next)
     }
@@ -242,8 +248,9 @@ pub trait Requota: Algorithm + Sized {
 /// An algorithm whose word can be moved to another clock.
 pub trait Rebase: Algorithm {
     /// The word that stands at tick `to` of another clock as `word` stands at tick `from` of the
-    /// old one: with as many permits, and no more for the bound's sake. Where periods lie on the clock,
-    /// those of the other clock go on from there: the next permits of a bucket may come earlier by less than a period,
-    /// and those of a window in which something is counted come no earlier, but may come as much later.
+    /// old one: with as many permits, and no more for the bound's sake. Where periods lie on the
+    /// clock, those of the other clock go on from there: the next permits of a bucket may come
+    /// earlier by less than a period, and those of a window in which something is counted come no
+    /// earlier, but may come as much later.
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }

@@ -11,14 +11,15 @@ pub const MAX_SETTINGS: usize = 15;
 
 /// Parameters that can be kept in memory that others write to at the same time.
 ///
-/// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter keeps what its
-/// decisions read in words, and makes an algorithm of them for each decision. So as few words as decisions read
-/// are best; at most [`MAX_SETTINGS`], else it does not compile. What is restored must decide, give back and
-/// charge as what was saved does, begin with the same word, and carry a word over to the same: a table of keys does all
-/// that with it. What only says what it was made from, such as the quota, may be lost: for that a limiter has a copy.
+/// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter keeps
+/// what its decisions read in words, and makes an algorithm of them for each decision. So as few
+/// words as decisions read are best; at most [`MAX_SETTINGS`], else it does not compile. What is
+/// restored must decide, give back and charge as what was saved does, begin with the same word, and
+/// carry a word over to the same: a table of keys does all that with it. What only says what it was
+/// made from, such as the quota, may be lost: for that a limiter has a copy.
 ///
 /// ```
-/// use tollgate::Settings;
+/// use tollgate::algorithm::Settings;
 ///
 /// /// At most so many, of so many in all.
 /// struct Total { limit: u64, all: u64 }
@@ -43,8 +44,9 @@ pub trait Settings: Sized {
     /// How many words it writes, at most.
     const WORDS: usize;
 
-    /// By which a snapshot of a [`Keyed`](https://docs.rs/tollgate/latest/tollgate/struct.Keyed.html) table knows
-    /// whose words it holds, in 64 bytes or fewer: those of another name are not read.
+    /// By which a snapshot of a
+    /// [`Keyed`](https://docs.rs/tollgate/latest/tollgate/struct.Keyed.html) table knows whose
+    /// words it holds, in 64 bytes or fewer: those of another name are not read.
     const NAME: &'static str = "";
 
     /// Writes the words, one after the other.
@@ -52,42 +54,45 @@ pub trait Settings: Sized {
 
     /// Reads them again, in the same order: as many as were written, or fewer.
     ///
-    /// The words may be anything, some of one writing and some of another: then it doesn't matter what is made
-    /// of them, for it is thrown away, but it must not panic. `None` if they can't be what was written; of words that
-    /// were written together it must make something, or those who decide look for ever.
+    /// The words may be anything, some of one writing and some of another: then it doesn't matter
+    /// what is made of them, for it is thrown away, but it must not panic. `None` if they can't be
+    /// what was written; of words that were written together it must make something, or those who
+    /// decide look for ever.
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self>;
 
-    /// Restores it, and does something with it. Leave it as it is, unless there are several kinds: if each is handed
-    /// on where it is read, the compiler need not put it into memory first.
+    /// Restores it, and does something with it. Leave it as it is, unless there are several kinds:
+    /// if each is handed on where it is read, the compiler need not put it into memory first.
     #[inline(always)]
-    fn restore_and<T: Then<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
-        Some(then.then(&Self::restore(read)?))
+    fn restore_and<T: Visit<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
+        Some(then.visit(&Self::restore(read)?))
     }
 
-    /// Whether an algorithm that was made in the usual way can have these parameters, so that it can be asked with any
-    /// word at any tick. A snapshot is from outside, and what it holds may be anything.
+    /// Whether an algorithm that was made in the usual way can have these parameters, so that it
+    /// can be asked with any word at any tick. A snapshot is from outside, and what it holds may be
+    /// anything.
     ///
-    /// Where this is as it is here, only a snapshot of a table with exactly the same parameters can be restored.
+    /// Where this is as it is here, only a snapshot of a table with exactly the same parameters can
+    /// be restored.
     fn is_sound(&self) -> bool {
         false
     }
 }
 
-/// What is done with an algorithm that is restored: see [`Settings::restore_and`]. A trait and not a closure, so
-/// that it is inlined by force.
-pub trait Then<A> {
+/// What is done with an algorithm that is restored: see [`Settings::restore_and`]. A trait and not
+/// a closure, so that it is inlined by force.
+pub trait Visit<A> {
     /// What comes of it.
     type Output;
 
     /// Does it.
-    fn then(self, algorithm: &A) -> Self::Output;
+    fn visit(self, algorithm: &A) -> Self::Output;
 }
 
 /// Stands where decisions need no quota.
 pub(super) const NO_QUOTA: Quota = Quota::per(0, Duration::ZERO);
 
-/// One after the other, each of these fields; the others get a value that no decision reads. They are sound if each of
-/// them is, and they fit together.
+/// One after the other, each of these fields; the others get a value that no decision reads. They
+/// are sound if each of them is, and they fit together.
 macro_rules! settings {
     (
         $type:ty, $words:expr $(, $name:literal)? $(, if $fits:path)?;
@@ -144,14 +149,14 @@ macro_rules! settings_of_kinds {
             }
 
             #[inline(always)]
-            fn restore_and<T: crate::algorithm::Then<Self>>(
+            fn restore_and<T: crate::algorithm::Visit<Self>>(
                 read: &mut impl FnMut() -> u64,
                 then: T,
             ) -> Option<T::Output> {
                 Some(match read() {
                     $($number => {
                         let this = crate::algorithm::Settings::restore(read)?;
-                        then.then(&Self::$kind(this))
+                        then.visit(&Self::$kind(this))
                     })*
                     _ => return None,
                 })
@@ -250,7 +255,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::{AnyAlgorithm, MAX_SETTINGS, Settings};
-    use crate::algorithm::{Algorithm, Forecast, Requota};
+    use crate::algorithm::{Algorithm, ChangeQuota, Forecast};
     use crate::clock::Tick;
 
     fn saved(algorithm: &AnyAlgorithm) -> Vec<u64> {

@@ -3,8 +3,8 @@
 mod search;
 
 use super::{
-    Algorithm, AnyAlgorithm, FixedWindow, Forecast, Gcra, GiveBack, Intervals, LeakyBucket,
-    Requota, SlidingWindow, TokenBucket,
+    Algorithm, AnyAlgorithm, ChangeQuota, FixedWindow, Forecast, Gcra, GiveBack, Intervals,
+    LeakyBucket, SlidingWindow, TokenBucket,
 };
 use crate::clock::Tick;
 
@@ -14,7 +14,7 @@ use crate::clock::Tick;
 /// What the parts promise adds up to what the whole promises, neither more nor less.
 pub trait Split: Forecast + GiveBack + Clone {
     /// In how many parts it can be split; 1 if it can't be.
-    fn most_parts(&self) -> u64;
+    fn most_shards(&self) -> u64;
 
     /// The algorithm that each of `parts` words runs, and how many of its permits make one permit
     /// of the whole; a multiple of `parts`. `None` if that can't be represented.
@@ -45,7 +45,7 @@ pub trait Split: Forecast + GiveBack + Clone {
 }
 
 impl Split for TokenBucket {
-    fn most_parts(&self) -> u64 {
+    fn most_shards(&self) -> u64 {
         self.pace().burst()
     }
 
@@ -60,7 +60,7 @@ impl Split for TokenBucket {
 }
 
 impl Split for Gcra {
-    fn most_parts(&self) -> u64 {
+    fn most_shards(&self) -> u64 {
         self.pace().burst()
     }
 
@@ -76,7 +76,7 @@ impl Split for Gcra {
 
 /// A meter. A queue is kept whole: two that leave at the same time are not what it promises.
 impl Split for LeakyBucket {
-    fn most_parts(&self) -> u64 {
+    fn most_shards(&self) -> u64 {
         match self.free_permits() {
             None => self.pace().burst(),
             Some(_) => 1,
@@ -100,13 +100,13 @@ impl Split for LeakyBucket {
 }
 
 impl Split for FixedWindow {
-    fn most_parts(&self) -> u64 {
+    fn most_shards(&self) -> u64 {
         self.limit()
     }
 }
 
 impl Split for SlidingWindow {
-    fn most_parts(&self) -> u64 {
+    fn most_shards(&self) -> u64 {
         self.limit()
     }
 
@@ -119,7 +119,7 @@ impl Split for SlidingWindow {
 }
 
 impl Split for Intervals {
-    fn most_parts(&self) -> u64 {
+    fn most_shards(&self) -> u64 {
         self.quota().burst_size()
     }
 
@@ -150,8 +150,8 @@ macro_rules! each {
 pub(super) use each;
 
 impl Split for AnyAlgorithm {
-    fn most_parts(&self) -> u64 {
-        each!(self, algorithm => algorithm.most_parts())
+    fn most_shards(&self) -> u64 {
+        each!(self, algorithm => algorithm.most_shards())
     }
 
     fn is_steady(&self) -> bool {

@@ -10,24 +10,25 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, net
 /// of what was given back, for any number of threads, on the ticks at which they were counted
-/// ([`Granted::at`](crate::Granted::at)). A reset allows one burst more; a charge may exceed it, into debt.
+/// ([`Granted::at`](crate::Granted::at)). A reset allows one burst more; a charge may exceed it,
+/// into debt.
 ///
 /// **Exact.** After the bucket ran dry, permit `k` is due `k * period / n` later. It is never
-/// early. It is exactly then if the interval is a whole number of nanoseconds, and wherever
-/// `n / period`, reduced and in nanoseconds, has a numerator of at most 11 and the burst fits so.
+/// early. It is exactly then if the interval is a whole number of nanoseconds, and wherever `n /
+/// period`, reduced and in nanoseconds, has a numerator of at most 11 and the burst fits so.
 /// Elsewhere it is at most one nanosecond late, after 50 years as in the first second: at one
 /// standing tick the last permit of a burst that is taken in parts may then be had a nanosecond
 /// later, and what is told of the bucket at that tick may be one permit short.
 ///
-/// Any rate from one permit in 365 days to 10 a nanosecond, any burst up to 2^40 that the word
-/// can hold at that rate: what does not fit is refused when the bucket is made.
+/// Any rate from one permit in 365 days to 10 a nanosecond, any burst up to 2^40 that the word can
+/// hold at that rate: what does not fit is refused when the bucket is made.
 ///
 /// ```
 /// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};
 ///
 /// let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
-/// let gate = Limiter::new(bucket);
-/// assert_eq!(gate.available(), 20);
+/// let limiter = Limiter::new(bucket);
+/// assert_eq!(limiter.available(), 20);
 ///
 /// assert_eq!(
 ///     TokenBucket::new(Quota::per_second(100).burst(0)),

@@ -4,7 +4,7 @@ use core::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use super::{Clock, Tick};
-use crate::primitive::{AtomicU64, Ordering, const_unless_loom};
+use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 
 /// A clock whose reading is one relaxed load of a tick that was read before.
 ///
@@ -20,15 +20,16 @@ use crate::primitive::{AtomicU64, Ordering, const_unless_loom};
 /// as much and never early.
 ///
 /// ```
-/// use tollgate::{CoarseClock, Limiter, Quota, TokenBucket};
+/// use tollgate::clock::CoarseClock;
+/// use tollgate::{Limiter, Quota, TokenBucket};
 ///
 /// static CLOCK: CoarseClock = CoarseClock::new();
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(100))?, &CLOCK);
+/// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(100))?, &CLOCK);
 /// for _turn in 0..3 {
 ///     CLOCK.refresh(); // once a turn of the event loop
-///     assert!(gate.try_acquire().is_ok());
+///     assert!(limiter.try_acquire().is_ok());
 /// }
 /// # Ok(())
 /// # }
@@ -119,14 +120,14 @@ mod upkeep {
     use std::thread::{Builder, JoinHandle};
 
     use super::CoarseClock;
-    use crate::primitive::Ordering;
+    use crate::sync::Ordering;
 
     /// A thread that refreshes a [`CoarseClock`] until this is dropped.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use std::time::Duration;
-    /// use tollgate::{CoarseClock, Upkeep};
+    /// use tollgate::clock::{CoarseClock, Upkeep};
     ///
     /// # fn main() -> std::io::Result<()> {
     /// let clock = Arc::new(CoarseClock::new());

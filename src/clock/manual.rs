@@ -3,13 +3,14 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::sleepers::{ManualSleep, Sleepers};
-use super::{Clock, Sleeps, Tick, Timer};
-use crate::primitive::{AtomicU64, Ordering};
+use super::{Clock, SleepClock, Tick, Timer};
+use crate::sync::{AtomicU64, Ordering};
 
 /// A clock that stands still until it is told to move. For tests and simulations.
 ///
-/// Clones share one time: give one to the limiter and keep the other. Who [waits](Sleeps) by it, in
-/// a thread or in a [future](Timer), sleeps until somebody moves it on far enough.
+/// Clones share one time: give one to the limiter and keep the other. Who
+/// [waits](super::SleepClock) by it, in a thread or in a [future](Timer), sleeps until somebody
+/// moves it on far enough.
 ///
 /// ```
 /// use std::time::Duration;
@@ -17,11 +18,11 @@ use crate::primitive::{AtomicU64, Ordering};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let clock = ManualClock::new();
-/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(1))?, clock.clone());
-/// assert!(gate.try_acquire().is_ok());
-/// assert!(gate.try_acquire().is_err());
+/// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(1))?, clock.clone());
+/// assert!(limiter.try_acquire().is_ok());
+/// assert!(limiter.try_acquire().is_err());
 /// clock.advance(Duration::from_secs(1));
-/// assert!(gate.try_acquire().is_ok());
+/// assert!(limiter.try_acquire().is_ok());
 /// # Ok(())
 /// # }
 /// ```
@@ -93,9 +94,9 @@ impl ManualClock {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_hour(1))?;
-    /// let gate = Limiter::with_clock(bucket, clock.clone());
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
     /// std::thread::scope(|scope| {
-    ///     let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| gate.acquire())).collect();
+    ///     let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| limiter.acquire())).collect();
     ///     while !threads.iter().all(|thread| thread.is_finished()) {
     ///         match clock.next_sleeper() {
     ///             Some(tick) => clock.set(tick),
@@ -129,7 +130,7 @@ impl Clock for ManualClock {
     }
 }
 
-impl Sleeps for ManualClock {
+impl SleepClock for ManualClock {
     fn sleep_until(&self, due: Tick, _now: Tick) -> Tick {
         self.shared.sleepers.block_until(due, || self.now())
     }

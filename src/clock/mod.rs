@@ -9,28 +9,28 @@
 
 mod coarse;
 #[cfg(feature = "std")]
-mod manual;
+pub(crate) mod manual;
+#[cfg(feature = "std")]
+mod sleep_clock;
 #[cfg(feature = "std")]
 mod sleepers;
-#[cfg(feature = "std")]
-mod sleeps;
 mod system;
-mod tick;
+pub(crate) mod tick;
 mod timer;
 
 pub use coarse::CoarseClock;
 #[cfg(feature = "std")]
 pub use coarse::Upkeep;
 #[cfg(feature = "std")]
-pub use manual::ManualClock;
+pub(crate) use manual::ManualClock;
+#[cfg(feature = "std")]
+pub use sleep_clock::SleepClock;
 #[cfg(feature = "std")]
 pub use sleepers::ManualSleep;
-#[cfg(feature = "std")]
-pub use sleeps::Sleeps;
 pub use system::SystemClock;
 #[cfg(feature = "std")]
 pub(crate) use system::unix_origin;
-pub use tick::Tick;
+pub(crate) use tick::Tick;
 pub use timer::Timer;
 
 /// Something that says what time it is.
@@ -39,7 +39,8 @@ pub use timer::Timer;
 /// tick answers conservatively and never admits more than it promised.
 ///
 /// ```
-/// use tollgate::{Clock, Tick};
+/// use tollgate::clock::Clock;
+/// use tollgate::Tick;
 ///
 /// /// Counts the frames of a game as milliseconds.
 /// #[derive(Debug)]
@@ -83,11 +84,12 @@ impl<C: Clock + ?Sized> Clock for std::sync::Arc<C> {
 /// No clock: the limiter offers only the verbs that are told the time.
 ///
 /// ```
-/// use tollgate::{Gcra, Limiter, NoClock, Quota, Tick};
+/// use tollgate::clock::NoClock;
+/// use tollgate::{Gcra, Limiter, Quota, Tick};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Limiter::unstarted(Gcra::new(Quota::per_second(10))?, NoClock);
-/// assert!(gate.try_acquire_at(Tick::from_nanos(7)).is_ok());
+/// let limiter = Limiter::unstarted(Gcra::new(Quota::per_second(10))?, NoClock);
+/// assert!(limiter.try_acquire_at(Tick::from_nanos(7)).is_ok());
 /// # Ok(())
 /// # }
 /// ```

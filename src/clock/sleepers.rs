@@ -24,7 +24,7 @@ struct Registry {
 }
 
 /// A place among the sleepers.
-type Place = (Tick, u64);
+type SleeperKey = (Tick, u64);
 
 impl Sleepers {
     fn all(&self) -> MutexGuard<'_, Registry> {
@@ -33,15 +33,15 @@ impl Sleepers {
 
     /// Registers a sleeper, or again if it is known; `None` if its time has come.
     ///
-    /// The clock is read while nobody can look for whom to wake: who moves the clock on after that finds
-    /// the sleeper, and of a move before it the sleeper reads.
+    /// The clock is read while nobody can look for whom to wake: who moves the clock on after that
+    /// finds the sleeper, and of a move before it the sleeper reads.
     fn register(
         &self,
         due: Tick,
-        known: Option<Place>,
+        known: Option<SleeperKey>,
         waker: &Waker,
         now: impl FnOnce() -> Tick,
-    ) -> Option<Place> {
+    ) -> Option<SleeperKey> {
         // Wakers are other people's code: none is cloned or dropped while the lock is held.
         let waker = waker.clone();
         let mut all = self.all();
@@ -61,7 +61,7 @@ impl Sleepers {
         Some(place)
     }
 
-    fn forget(&self, place: Place) {
+    fn forget(&self, place: SleeperKey) {
         let old = self.all().by_tick.remove(&place);
         drop(old);
     }
@@ -76,8 +76,8 @@ impl Sleepers {
         self.all().by_tick.len()
     }
 
-    /// Wakes those whose time has come, the earliest first. One by one: a waker may do anything, and if it
-    /// panics the others are still there.
+    /// Wakes those whose time has come, the earliest first. One by one: a waker may do anything,
+    /// and if it panics the others are still there.
     pub(super) fn wake(&self, now: impl Fn() -> Tick) {
         while let Some(waker) = self.first_until(&now) {
             waker.wake();
@@ -113,11 +113,11 @@ impl Wake for Unpark {
     }
 }
 
-/// Ends when a [`ManualClock`] says so. What its [`Timer`](crate::Timer) returns.
+/// Ends when a [`ManualClock`] says so. What its [`Timer`](crate::clock::Timer) returns.
 pub struct ManualSleep {
     clock: ManualClock,
     due: Tick,
-    place: Option<Place>,
+    place: Option<SleeperKey>,
 }
 
 impl ManualSleep {

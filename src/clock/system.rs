@@ -8,18 +8,18 @@ use super::{Clock, Tick};
 ///
 /// With the default feature `quanta` a reading is one read of the processor's time-stamp counter
 /// and a multiplication, where the processor says that the counter is constant; elsewhere, and
-/// without the feature, it is the system's monotonic clock. The first reading calibrates the counter
-/// against the system's clock, which takes up to 200 ms, once; call `SystemClock.now()` at start-up
-/// if the first decision must not wait for that. The calibration may be off by some tens of millionths,
-/// and all rates with it.
+/// without the feature, it is the system's monotonic clock. The first reading calibrates the
+/// counter against the system's clock, which takes up to 200 ms, once; call `SystemClock.now()` at
+/// start-up if the first decision must not wait for that. The calibration may be off by some tens
+/// of millionths, and all rates with it.
 ///
 /// On one thread it never goes back. Between threads the readings of the counter are not ordered
 /// with other memory, and may disagree by up to a microsecond: limits bear that, but who needs to
 /// know which of two threads was first must not ask this clock.
 ///
-/// Without the feature `std` the type is there, so that `Limiter<TokenBucket>` is the same type with
-/// every set of features, but it is no [`Clock`](super::Clock): only the verbs that are told the time
-/// can be used.
+/// Without the feature `std` the type is there, so that `Limiter<TokenBucket>` is the same type
+/// with every set of features, but it is no [`Clock`](super::Clock): only the verbs that are told
+/// the time can be used.
 ///
 /// # Suspend
 ///
@@ -30,11 +30,11 @@ use super::{Clock, Tick};
 ///
 /// # Fork
 ///
-/// A child process inherits origin and calibration, so its ticks can be compared with its
-/// parent's. The limiters themselves are copied, and count on their own from then.
+/// A child process inherits origin and calibration, so its ticks can be compared with its parent's.
+/// The limiters themselves are copied, and count on their own from then.
 ///
 /// ```
-/// use tollgate::{Clock, SystemClock};
+/// use tollgate::clock::{Clock, SystemClock};
 ///
 /// let before = SystemClock.now();
 /// assert!(SystemClock.now() >= before);

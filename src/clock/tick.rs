@@ -27,11 +27,11 @@ use core::time::Duration;
 /// use tollgate::{Denied, Limiter, Quota, Tick};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Limiter::token_bucket(Quota::per_second(5))?;
-/// let far = gate.at(Tick::MAX.saturating_sub(Duration::from_nanos(2)));
+/// let limiter = Limiter::token_bucket(Quota::per_second(5))?;
+/// let far = limiter.at(Tick::MAX.saturating_sub(Duration::from_nanos(2)));
 /// assert!(far.try_acquire_n(5).is_ok());
 /// assert!(matches!(far.try_acquire(), Err(Denied::Stuck { .. })));
-/// assert_eq!(gate.at(Tick::MAX).available(), 0);
+/// assert_eq!(limiter.at(Tick::MAX).available(), 0);
 /// # Ok(())
 /// # }
 /// ```

@@ -3,12 +3,12 @@ use core::time::Duration;
 
 /// Lets futures sleep: what waiting needs of a runtime.
 ///
-/// `TokioTimer` comes with the feature `tokio`, and `ManualClock` is a timer too. A timer for another
-/// runtime is a few lines:
+/// `TokioTimer` comes with the feature `tokio`, and `ManualClock` is a timer too. A timer for
+/// another runtime is a few lines:
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::Timer;
+/// use tollgate::clock::Timer;
 ///
 /// /// That of smol and of whatever else uses `async-io`.
 /// #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,8 @@ pub trait Timer {
     /// Ends when the time is over.
     type Sleep: Future<Output = ()>;
 
-    /// Sleeps for so long, from now on. It may sleep longer. (If it wakes early, who waits sleeps again.)
+    /// Sleeps for so long, from now on. It may sleep longer. (If it wakes early, who waits sleeps
+    /// again.)
     fn sleep(&self, duration: Duration) -> Self::Sleep;
 }
 

@@ -5,22 +5,15 @@
 //! [ waiting | limit    | inside ]
 //! ```
 //!
-//! `inside` is what the guards hold together. Nobody enters above the limit, so it is at most the largest
-//! limit there was, and fits; it is above the limit only after that was lowered. `waiting` is set as long as
-//! somebody stands in line: who comes sees in one look that there is room and that nobody is before him.
+//! `inside` is what the guards hold together. Nobody enters above the limit, so it is at most the
+//! largest limit there was, and fits; it is above the limit only after that was lowered. `waiting`
+//! is set as long as somebody stands in line: who comes sees in one look that there is room and
+//! that nobody is before him.
 
 use crate::outcome::Denied;
 
-/// The largest limit of a [`Concurrency`](crate::Concurrency), and so the largest weight.
-///
-/// ```
-/// use tollgate::{Concurrency, MAX_CONCURRENCY};
-///
-/// assert!(Concurrency::new(MAX_CONCURRENCY).is_ok());
-/// let error = Concurrency::new(MAX_CONCURRENCY + 1).unwrap_err();
-/// assert_eq!(error.to_string(), "limit is 2147483648, but must be from 1 to 2147483647");
-/// ```
-pub const MAX_CONCURRENCY: u64 = (1 << 31) - 1;
+/// The highest limit: `Concurrency::MAX_LIMIT`.
+pub(super) const MAX_CONCURRENCY: u64 = (1 << 31) - 1;
 
 /// Somebody stands in line.
 pub(super) const WAITING: u64 = 1 << 63;
@@ -30,9 +23,9 @@ const INSIDE: u64 = (1 << LIMIT_AT) - 1;
 
 /// A copy of the word, as it was.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word(pub(super) u64);
+pub(super) struct Snapshot(pub(super) u64);
 
-impl Word {
+impl Snapshot {
     /// Nobody inside, nobody waiting. The limit is at most [`MAX_CONCURRENCY`].
     pub(super) const fn empty(limit: u64) -> Self {
         Self(limit << LIMIT_AT)
@@ -94,8 +87,11 @@ mod tests {
         for limit in [1, 5, MAX_CONCURRENCY] {
             for inside in [0, 1, limit] {
                 for waiting in [false, true] {
-                    let word = Word::empty(limit).with_inside(inside).with_waiting(waiting);
-                    let fields = |word: Word| (word.limit(), word.inside(), word.somebody_waits());
+                    let word = Snapshot::empty(limit)
+                        .with_inside(inside)
+                        .with_waiting(waiting);
+                    let fields =
+                        |word: Snapshot| (word.limit(), word.inside(), word.somebody_waits());
                     assert_eq!(fields(word), (limit, inside, waiting));
                     assert_eq!(fields(word.with_limit(7)), (7, inside, waiting));
                     assert_eq!(
@@ -110,7 +106,7 @@ mod tests {
 
     #[test]
     fn above_a_lowered_limit_there_is_room_for_nothing_only() {
-        let word = Word::empty(9).with_inside(9).with_limit(4);
+        let word = Snapshot::empty(9).with_inside(9).with_limit(4);
         assert!(word.has_room(0) && !word.has_room(1) && !word.has_room(u64::MAX));
         assert_eq!(word.denied(4), Denied::busy(4));
         assert_eq!(word.denied(5), Denied::never(5, 4));

@@ -2,8 +2,8 @@
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::op::{Current, Op};
 use crate::outcome::Denied;
+use crate::store::op::{Current, Op};
 
 /// Bans a key: takes all permits that there are at the ban's end.
 pub(super) struct Ban {

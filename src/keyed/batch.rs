@@ -2,19 +2,19 @@
 
 use core::hash::Hash;
 
-use super::core::Asked;
+use super::core::Request;
 use super::hasher::KeyHasher;
-use super::plan::PlanOf;
+use super::plan::KeyedPlan;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
-use crate::op::Acquire;
 use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
+use crate::store::op::Acquire;
 
 /// How many keys are hashed, and their lines asked for, before the first of them is decided on.
 const AHEAD: usize = 16;
 
-impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
+impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// [`check_many`](super::Keyed::check_many) at this tick.
     ///
     /// # Errors
@@ -31,21 +31,28 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
             let (keys, outcomes) = (keys.len(), outcomes.len());
             return Err(ConfigError::OutcomesLength { keys, outcomes });
         }
-        let (core, plan) = (&self.gate.core, self.index());
-        let mut spots = [core.table.spot(0); AHEAD];
+        let (core, plan) = (&self.limiter.core, self.index());
+        let mut probe_seqs = [core.table.probe_seq(0); AHEAD];
         for (keys, outcomes) in keys.chunks(AHEAD).zip(outcomes.chunks_mut(AHEAD)) {
-            for (spot, key) in spots.iter_mut().zip(keys) {
-                *spot = core.fetch(self.gate.hasher.hash_key(key));
+            for (probe_seq, key) in probe_seqs.iter_mut().zip(keys) {
+                *probe_seq = core.fetch(self.limiter.hasher.hash_key(key));
             }
-            for (spot, outcome) in spots.into_iter().zip(outcomes) {
-                *outcome = core.apply(Asked { spot, plan, now }, Acquire { n: 1 });
+            for (probe_seq, outcome) in probe_seqs.into_iter().zip(outcomes) {
+                *outcome = core.apply(
+                    Request {
+                        probe_seq,
+                        plan,
+                        now,
+                    },
+                    Acquire { n: 1 },
+                );
             }
         }
         Ok(())
     }
 }
 
-impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
+impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// [`check_many`](super::Keyed::check_many) by this plan.
     ///
     /// # Errors
@@ -57,6 +64,6 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
-        self.check_many_at(keys, outcomes, self.gate.clock.now())
+        self.check_many_at(keys, outcomes, self.limiter.clock.now())
     }
 }

@@ -15,21 +15,21 @@ use std::vec::Vec;
 
 use super::slot::VERSIONS;
 use crate::adjustable::Keep;
-use crate::algorithm::{MAX_SETTINGS, Requota, Settings};
+use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings};
 use crate::clock::Tick;
-use crate::parameters::Slot;
-use crate::primitive::SettersMutex;
+use crate::seq_lock::SeqLock;
+use crate::sync::SettersMutex;
 
 /// In how many parts a table is gone through. The version before a part's last visit, those since,
 /// and the one that is being written must have different bits.
 pub(super) const PARTS: u64 = VERSIONS - 2;
 
 /// A slot of parameters, with the tick and what was kept.
-type Set = Slot<{ MAX_SETTINGS + 2 }>;
+type Set = SeqLock<{ MAX_SETTINGS + 2 }>;
 
 /// What a plan is in a version.
 #[derive(Debug, Clone)]
-pub(super) struct Change<A> {
+pub(super) struct PlanChange<A> {
     pub(super) algorithm: A,
     /// When the version was brought.
     pub(super) at: Tick,
@@ -37,7 +37,7 @@ pub(super) struct Change<A> {
     pub(super) keep: Option<Keep>,
 }
 
-impl<A: Settings> Settings for Change<A> {
+impl<A: Settings> Settings for PlanChange<A> {
     const WORDS: usize = A::WORDS + 2;
 
     fn save(&self, write: &mut impl FnMut(u64)) {
@@ -72,7 +72,7 @@ impl<A: Settings> Settings for Change<A> {
 /// What only an algorithm of which quotas can be changed can do, for those who don't know that it
 /// is one.
 struct Ways<A> {
-    read: fn(&Set, u64) -> Option<Change<A>>,
+    read: fn(&Set, u64) -> Option<PlanChange<A>>,
     carry: fn(Keep, &A, u64, Tick, &A) -> u64,
 }
 
@@ -93,12 +93,12 @@ impl<A> Changes<A> {
 
     /// What a plan is in this version; `None` if the version's bits are another one's by now.
     #[inline]
-    pub(super) fn read(&self, plan: u8, version: u64) -> Option<Change<A>> {
+    pub(super) fn read(&self, plan: u8, version: u64) -> Option<PlanChange<A>> {
         (self.ways.read)(self.set(plan.into(), version)?, version)
     }
 
     /// The word with which a change goes on where the algorithm before it left off.
-    pub(super) fn carry(&self, change: &Change<A>, old: &A, word: u64) -> u64 {
+    pub(super) fn carry(&self, change: &PlanChange<A>, old: &A, word: u64) -> u64 {
         match change.keep {
             Some(keep) => (self.ways.carry)(keep, old, word, change.at, &change.algorithm),
             None => word,
@@ -106,7 +106,7 @@ impl<A> Changes<A> {
     }
 }
 
-impl<A: Requota + Settings + Clone> Changes<A> {
+impl<A: ChangeQuota + Settings + Clone> Changes<A> {
     /// None yet.
     pub(super) fn new<'a>(first: impl Iterator<Item = &'a A>) -> Self
     where
@@ -132,7 +132,7 @@ impl<A: Requota + Settings + Clone> Changes<A> {
     }
 
     /// Writes what a plan is in a version that is not in force yet.
-    pub(super) fn write(&self, plan: usize, version: u64, change: &Change<A>) {
+    pub(super) fn write(&self, plan: usize, version: u64, change: &PlanChange<A>) {
         if let Some(set) = self.set(plan, version) {
             set.write(version, change);
         }
@@ -141,11 +141,11 @@ impl<A: Requota + Settings + Clone> Changes<A> {
 
 struct Cloned;
 
-impl<A: Clone> crate::algorithm::Then<A> for Cloned {
+impl<A: Clone> crate::algorithm::Visit<A> for Cloned {
     type Output = A;
 
     #[inline(always)]
-    fn then(self, algorithm: &A) -> A {
+    fn visit(self, algorithm: &A) -> A {
         algorithm.clone()
     }
 }

@@ -1,15 +1,15 @@
 //! What a key that comes into the table can claim.
 
-use super::slot::Content;
+use super::slot::SlotState;
 use super::stats::Event;
-use super::table::At;
+use super::table::SlotIndex;
 use crate::clock::Tick;
 
 /// A slot that can be claimed, and what becomes of what is there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claimable {
-    pub(super) at: At,
-    pub(super) held: Content,
+    pub(super) at: SlotIndex,
+    pub(super) held: SlotState,
     /// A key leaves, and how.
     pub(super) leaves: Option<Event>,
     /// If it is idle: a tick since which it has been.
@@ -17,7 +17,7 @@ pub(super) struct Claimable {
 }
 
 impl Claimable {
-    pub(super) fn of((at, held): (At, Content), leaves: Option<Event>) -> Self {
+    pub(super) fn of((at, held): (SlotIndex, SlotState), leaves: Option<Event>) -> Self {
         Self {
             at,
             held,

@@ -5,17 +5,17 @@ use core::fmt;
 
 use super::claimable::Claimable;
 use super::plans::Plans;
-use super::seen::Found;
-use super::slot::{Content, State};
-use super::spot::Spot;
+use super::probe::Lookup;
+use super::probe_seq::ProbeSeq;
+use super::slot::{SlotKind, SlotState};
 use super::stats::{Event, Events};
-use super::table::{At, Table};
+use super::table::{SlotIndex, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::op::{Current, Op};
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::primitive::{AtomicU64, mistake};
+use crate::store::op::{Current, Op};
+use crate::sync::{AtomicU64, inject_fault};
 
 /// How often a key is tried to be put into the table, against others who take the same places,
 /// until there is said to be no room.
@@ -37,8 +37,8 @@ pub(super) struct Core<A> {
 
 /// Who is asked, and when.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) spot: Spot,
+pub(super) struct Request {
+    pub(super) probe_seq: ProbeSeq,
     pub(super) plan: u8,
     pub(super) now: Tick,
 }
@@ -72,7 +72,7 @@ impl<A> Core<A> {
             return self;
         }
         for (at, held) in self.table.all() {
-            let _ = self.table.exchange(at, held, Content::GIVEN_UP);
+            let _ = self.table.exchange(at, held, SlotState::GIVEN_UP);
             if held.is_live() {
                 self.events.count(Event::Forgotten);
             }
@@ -82,11 +82,11 @@ impl<A> Core<A> {
 
     /// Where a key with this hash may be; its home lines are asked for, since it is soon needed.
     #[inline(always)]
-    pub(super) fn fetch(&self, hash: u64) -> Spot {
-        let spot = self.table.spot(hash);
-        self.table.fetch(spot.first());
-        self.table.fetch(spot.second());
-        spot
+    pub(super) fn fetch(&self, hash: u64) -> ProbeSeq {
+        let probe_seq = self.table.probe_seq(hash);
+        self.table.fetch(probe_seq.first());
+        self.table.fetch(probe_seq.second());
+        probe_seq
     }
 }
 
@@ -94,35 +94,37 @@ impl<A: Algorithm> Core<A> {
     /// Runs an operation on a key's word. The first attempt is for a key in a home line, of the
     /// plan that is asked for, which has never been changed.
     #[inline(always)]
-    pub(super) fn apply<O: Op<A>>(&self, asked: Asked, mut op: O) -> Outcome<A, O> {
-        if let Some(outcome) = self.first_attempt(asked, &mut op) {
+    pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> Outcome<A, O> {
+        if let Some(outcome) = self.first_attempt(request, &mut op) {
             return outcome;
         }
         // One by one, so that they are in registers.
-        self.retry(asked.spot.hash(), asked.plan, asked.now, op)
+        self.retry(request.probe_seq.hash(), request.plan, request.now, op)
     }
 
     /// The first turn alone.
     #[inline(always)]
-    pub(super) fn try_fast<O: Op<A>>(&self, asked: Asked, mut op: O) -> Option<O::Output> {
-        self.first_attempt(asked, &mut op)?.ok()
+    pub(super) fn try_fast<O: Op<A>>(&self, request: Request, mut op: O) -> Option<O::Output> {
+        self.first_attempt(request, &mut op)?.ok()
     }
 
     #[inline(always)]
-    fn first_attempt<O: Op<A>>(&self, asked: Asked, op: &mut O) -> Option<Outcome<A, O>> {
+    fn first_attempt<O: Op<A>>(&self, request: Request, op: &mut O) -> Option<Outcome<A, O>> {
         if O::BANS {
             return None;
         }
-        let algorithm = self.plans.get(asked.plan)?;
-        let spot = asked.spot;
-        let label = Content::live(spot.tag(), false, asked.plan, 0, 0).label();
-        let place = self.table.find(self.table.quick()?, &spot, label)?;
+        let algorithm = self.plans.get(request.plan)?;
+        let probe_seq = request.probe_seq;
+        let label = SlotState::live(probe_seq.tag(), false, request.plan, 0, 0).label();
+        let place = self
+            .table
+            .find(self.table.fast_pair()?, &probe_seq, label)?;
         let held = place.held;
         // Looked at afterwards, so that it was so when the slot was looked at.
         if self.plans.version() != 0 {
             return None;
         }
-        let word = Current::new(held.word, asked.now).with_source(part_of(asked.plan, 0));
+        let word = Current::new(held.word, request.now).with_source(source_of(request.plan, 0));
         let (next, answer) = match op.run_fast(algorithm, word)? {
             Ok(done) => done,
             Err(refusal) => return Some(Err(refusal)),
@@ -134,21 +136,21 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// The same where the plan has been changed, and the key's word is of the version in force.
-    fn changed_attempt<O: Op<A>>(&self, asked: &Asked, op: &mut O) -> Option<Outcome<A, O>> {
+    fn changed_attempt<O: Op<A>>(&self, request: &Request, op: &mut O) -> Option<Outcome<A, O>> {
         let version = self.plans.version();
         if version == 0 || O::BANS {
             return None;
         }
-        let spot = &asked.spot;
-        let label = Content::live(spot.tag(), false, asked.plan, version, 0).label();
-        let place = self.table.find(self.table.quick()?, spot, label)?;
+        let probe_seq = &request.probe_seq;
+        let label = SlotState::live(probe_seq.tag(), false, request.plan, version, 0).label();
+        let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
         if self.plans.version() != version {
             return None;
         }
         let word = place.held.word;
-        let view = Current::new(word, asked.now).with_source(part_of(asked.plan, version));
+        let view = Current::new(word, request.now).with_source(source_of(request.plan, version));
         let said = |algorithm: &A| op.run(algorithm, view);
-        match self.plans.with(asked.plan, version, said)? {
+        match self.plans.with(request.plan, version, said)? {
             Ok((next, answer)) => {
                 if !op.is_unchanged(word, next) {
                     place.decide(next).ok()?;
@@ -163,43 +165,47 @@ impl<A: Algorithm> Core<A> {
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(&self, hash: u64, plan: u8, now: Tick, mut op: O) -> Outcome<A, O> {
-        let spot = self.table.spot(hash);
-        let asked = &Asked { spot, plan, now };
-        if let Some(outcome) = self.changed_attempt(asked, &mut op) {
+        let probe_seq = self.table.probe_seq(hash);
+        let request = &Request {
+            probe_seq,
+            plan,
+            now,
+        };
+        if let Some(outcome) = self.changed_attempt(request, &mut op) {
             return outcome;
         }
-        if self.plans.get(asked.plan).is_none() {
-            return self.unrecorded(asked, op, Denied::no_such_plan);
+        if self.plans.get(request.plan).is_none() {
+            return self.unrecorded(request, op, Denied::no_such_plan);
         }
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         while rounds < ROUNDS {
             // There was no room: it is looked for again, since it may be one of those that took it.
             let was_full = core::mem::take(&mut is_full);
-            let seen = self.table.look(&spot);
-            let done = match seen.find(spot.tag()) {
+            let probe = self.table.look(&probe_seq);
+            let done = match probe.find(probe_seq.tag()) {
                 // Who finds it and can't change it was overtaken by somebody who did.
-                Found::Live(at, held) => match self.decide_on(asked, at, held, &mut op) {
+                Lookup::Live(at, held) => match self.decide_on(request, at, held, &mut op) {
                     None => continue,
                     done => done,
                 },
-                Found::Pending(..) if mistake!(WaitsForClaims) => None,
-                Found::Pending(at, held) => match self.of_fresh(asked, &mut op) {
+                Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
+                Lookup::Pending(at, held) => match self.of_fresh(request, &mut op) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
-                    _ => self.establish(asked, at, held, &mut op),
+                    _ => self.establish(request, at, held, &mut op),
                 },
-                Found::Nothing => match self.of_fresh(asked, &mut op) {
+                Lookup::Nothing => match self.of_fresh(request, &mut op) {
                     Some(Fresh::Said(outcome)) => Some(outcome),
                     // Once: the next one who looks there need not do it.
-                    _ if !is_brought && self.bring_up_all(&seen) => {
+                    _ if !is_brought && self.bring_up_all(&probe) => {
                         is_brought = true;
                         continue;
                     }
                     // At first a claim has to go, and no key, since who made it may have stopped
                     // for ever. If not, it looks for another place now; so later on it is not
                     // ended, or many might go on so.
-                    _ => match self.choose(&seen, now, rounds == 0) {
-                        Some(place) => self.insert(asked, place, &mut op),
-                        None if was_full || mistake!(BelievesTheFirstLook) => break,
+                    _ => match self.choose(&probe, now, rounds == 0) {
+                        Some(place) => self.insert(request, place, &mut op),
+                        None if was_full || inject_fault!(BelievesTheFirstLook) => break,
                         None => {
                             is_full = true;
                             None
@@ -212,27 +218,27 @@ impl<A: Algorithm> Core<A> {
             }
             rounds += 1;
         }
-        self.without_room(asked, op)
+        self.without_room(request, op)
     }
 
     /// Runs an operation on a slot's word. `None` if that has changed.
     fn decide_on<O: Op<A>>(
         &self,
-        asked: &Asked,
-        at: At,
-        held: Content,
+        request: &Request,
+        at: SlotIndex,
+        held: SlotState,
         op: &mut O,
     ) -> Option<Outcome<A, O>> {
-        let of = if O::BANS { held.plan() } else { asked.plan };
+        let of = if O::BANS { held.plan() } else { request.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
         let held_now = self.plans.brought_up(held, version)?;
-        let word = self.plans.gone_over(held_now, of, version, asked.now)?;
-        let mut view = Current::new(word, asked.now).with_source(part_of(of, version));
+        let word = self.plans.gone_over(held_now, of, version, request.now)?;
+        let mut view = Current::new(word, request.now).with_source(source_of(of, version));
         let said = |algorithm: &A| {
             // It lasts while there is no permit.
-            let is_banned = held_now.state() == State::Banned;
-            view.is_banned = is_banned && algorithm.available(word, asked.now) == 0;
+            let is_banned = held_now.state() == SlotKind::Banned;
+            view.is_banned = is_banned && algorithm.available(word, request.now) == 0;
             op.run(algorithm, view)
         };
         let outcome = self.plans.with(of, version, said)?;
@@ -243,10 +249,10 @@ impl<A: Algorithm> Core<A> {
         match next {
             Ok((next, answer)) => {
                 let state = match O::BANS || view.is_banned && !O::GRANTS {
-                    true => State::Banned,
-                    false => State::Live,
+                    true => SlotKind::Banned,
+                    false => SlotKind::Live,
                 };
-                let next = Content::live(held.tag(), at.second, of, version, next);
+                let next = SlotState::live(held.tag(), at.second, of, version, next);
                 let next = next.with_state(state);
                 self.table.exchange(at, held, next).ok()?;
                 Some(Ok(answer))
@@ -264,11 +270,12 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// What is said of a key that is not in the table. `None` if the plan is changed just now.
-    fn of_fresh<O: Op<A>>(&self, asked: &Asked, op: &mut O) -> Option<Fresh<Outcome<A, O>>> {
+    fn of_fresh<O: Op<A>>(&self, request: &Request, op: &mut O) -> Option<Fresh<Outcome<A, O>>> {
         let version = self.plans.version();
-        self.plans.with(asked.plan, version, |algorithm| {
-            let word = first_word(algorithm, asked.now);
-            let view = Current::new(word, asked.now).with_source(part_of(asked.plan, version));
+        self.plans.with(request.plan, version, |algorithm| {
+            let word = first_word(algorithm, request.now);
+            let view =
+                Current::new(word, request.now).with_source(source_of(request.plan, version));
             match op.run(algorithm, view) {
                 // It stays as it is, but for a word whose time begins with whoever would take
                 // something.
@@ -286,12 +293,12 @@ impl<A: Algorithm> Core<A> {
     /// Puts a key into a place.
     fn insert<O: Op<A>>(
         &self,
-        asked: &Asked,
+        request: &Request,
         place: Claimable,
         op: &mut O,
     ) -> Option<Outcome<A, O>> {
-        let claimed = self.claim(&asked.spot, place)?;
-        let done = self.establish(asked, place.at, claimed, op);
+        let claimed = self.claim(&request.probe_seq, place)?;
+        let done = self.establish(request, place.at, claimed, op);
         if done.is_none() {
             self.give_up(place.at, claimed);
         }
@@ -302,19 +309,19 @@ impl<A: Algorithm> Core<A> {
     /// is in the table now and the operation is still to be done.
     fn establish<O: Op<A>>(
         &self,
-        asked: &Asked,
-        at: At,
-        claimed: Content,
+        request: &Request,
+        at: SlotIndex,
+        claimed: SlotState,
         op: &mut O,
     ) -> Option<Outcome<A, O>> {
-        let early = mistake!(ReadsTheVersionFirst).then(|| self.plans.version());
-        let now = self.alone_since(&asked.spot, at)?.max(asked.now);
+        let early = inject_fault!(ReadsTheVersionFirst).then(|| self.plans.version());
+        let now = self.alone_since(&request.probe_seq, at)?.max(request.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of
         // the table after that version has been brought ends the claim.
         let version = early.unwrap_or_else(|| self.plans.version());
-        let made = self.plans.with(asked.plan, version, |algorithm| {
+        let made = self.plans.with(request.plan, version, |algorithm| {
             let word = first_word(algorithm, now);
-            let view = Current::new(word, now).with_source(part_of(asked.plan, version));
+            let view = Current::new(word, now).with_source(source_of(request.plan, version));
             match op.run(algorithm, view) {
                 Ok((0, answer)) if word == 0 && !O::BANS => Err(Ok(answer)),
                 Ok((next, answer)) => Ok((next, Some(answer))),
@@ -332,9 +339,15 @@ impl<A: Algorithm> Core<A> {
                 return Some(said);
             }
         };
-        let next = Content::live(asked.spot.tag(), at.second, asked.plan, version, next);
+        let next = SlotState::live(
+            request.probe_seq.tag(),
+            at.second,
+            request.plan,
+            version,
+            next,
+        );
         let next = match O::BANS {
-            true => next.with_state(State::Banned),
+            true => next.with_state(SlotKind::Banned),
             false => next,
         };
         self.table.exchange(at, claimed, next).ok()?;
@@ -343,27 +356,27 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// What is said of a key for which there is no room.
-    fn without_room<O: Op<A>>(&self, asked: &Asked, op: O) -> Outcome<A, O> {
+    fn without_room<O: Op<A>>(&self, request: &Request, op: O) -> Outcome<A, O> {
         self.events.count(Event::NoRoom);
-        self.unrecorded(asked, op, Denied::no_room)
+        self.unrecorded(request, op, Denied::no_room)
     }
 
     /// Refuses it, or answers as for a fresh key, which nobody keeps.
     fn unrecorded<O: Op<A>>(
         &self,
-        asked: &Asked,
+        request: &Request,
         mut op: O,
         why: fn(u64) -> Denied,
     ) -> Outcome<A, O> {
-        let plan = self.plans.get(asked.plan);
+        let plan = self.plans.get(request.plan);
         if self.overflow != Overflow::Admit || O::BANS || plan.is_none() {
-            if let Some(refusal) = op.unavailable(why, asked.now) {
+            if let Some(refusal) = op.unavailable(why, request.now) {
                 return refusal;
             }
         }
-        self.now_in_force(asked.plan, |algorithm| {
-            let word = first_word(algorithm, asked.now);
-            let view = Current::new(word, asked.now).with_source(UNRECORDED);
+        self.now_in_force(request.plan, |algorithm| {
+            let word = first_word(algorithm, request.now);
+            let view = Current::new(word, request.now).with_source(UNRECORDED);
             op.run(algorithm, view).map(|(_, answer)| answer)
         })
     }
@@ -382,13 +395,15 @@ impl<A: Algorithm> Core<A> {
 
 /// The word of a key that comes into the table.
 pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
-    algorithm.initial_word(now).min(crate::cell::UNSTARTED - 1)
+    algorithm
+        .initial_word(now)
+        .min(crate::store::cell::UNSTARTED - 1)
 }
 
 /// By which a grant knows what granted it: its plan and version, which comes again after 2^28
 /// changes.
 #[inline(always)]
-const fn part_of(plan: u8, version: u64) -> u32 {
+const fn source_of(plan: u8, version: u64) -> u32 {
     (plan as u32) << 28 | version as u32 & ((1 << 28) - 1)
 }
 

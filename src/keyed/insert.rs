@@ -10,21 +10,21 @@
 
 use super::claimable::Claimable;
 use super::core::Core;
-use super::seen::Seen;
-use super::slot::Content;
-use super::spot::Spot;
+use super::probe::Probe;
+use super::probe_seq::ProbeSeq;
+use super::slot::SlotState;
 use super::stats::Event;
-use super::table::At;
+use super::table::SlotIndex;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
-use crate::primitive::{Ordering, fence, mistake};
+use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {
     /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is
     /// one; else as the overflow says, or that of another claim, `claims_first` or last.
-    pub(super) fn choose(&self, seen: &Seen, now: Tick, claims_first: bool) -> Option<Claimable> {
-        if let Some(free) = seen.free() {
+    pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
+        if let Some(free) = probe.free() {
             return Some(Claimable::of(free, None));
         }
         // Who comes in is counted no earlier than others left: so those are idle who were idle
@@ -32,31 +32,32 @@ impl<A: Algorithm> Core<A> {
         let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
         // Later than what was seen, of which so none is of a later one.
         let version = self.plans.version();
-        let is_idle = |held| self.plans.is_idle(held, version, now) || mistake!(TakesWhoIsBusy);
-        let idle = seen.idle(is_idle).map(|(at, held)| Claimable {
+        let is_idle =
+            |held| self.plans.is_idle(held, version, now) || inject_fault!(TakesWhoIsBusy);
+        let idle = probe.idle(is_idle).map(|(at, held)| Claimable {
             // By the version that says that it is idle: by another one it may be that much later.
             since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
             ..Claimable::of((at, held), Some(Event::TakenOver))
         });
         let claimed = || {
-            let claim = seen.slots().find(|(_, held)| held.is_pending())?;
+            let claim = probe.slots().find(|(_, held)| held.is_pending())?;
             Some(Claimable::of(claim, None))
         };
         idle.or_else(|| claimed().filter(|_| claims_first))
-            .or_else(|| self.make_room(seen, version, now))
+            .or_else(|| self.make_room(probe, version, now))
             .or_else(claimed)
     }
 
     /// Where there is no free slot, and each has to be asked: brings them up to the version in
     /// force, so that they need not be carried over so far each time that somebody asks. Whether
     /// something was changed.
-    pub(super) fn bring_up_all(&self, seen: &Seen) -> bool {
+    pub(super) fn bring_up_all(&self, probe: &Probe) -> bool {
         // Later than what was seen.
         let version = self.plans.version();
-        if version == 0 || seen.free().is_some() {
+        if version == 0 || probe.free().is_some() {
             return false;
         }
-        let live = seen.slots().filter(|(_, held)| held.is_live());
+        let live = probe.slots().filter(|(_, held)| held.is_live());
         let brought = live.filter(|(at, held)| match self.plans.brought_up(*held, version) {
             Some(next) if next != *held => self.table.exchange(*at, *held, next).is_ok(),
             _ => false,
@@ -66,23 +67,23 @@ impl<A: Algorithm> Core<A> {
 
     /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned,
     /// if all were.
-    fn make_room(&self, seen: &Seen, version: u64, now: Tick) -> Option<Claimable> {
+    fn make_room(&self, probe: &Probe, version: u64, now: Tick) -> Option<Claimable> {
         if self.overflow != Overflow::Evict {
             return None;
         }
-        let live = seen.slots().filter(|(_, held)| held.is_live());
+        let live = probe.slots().filter(|(_, held)| held.is_live());
         let nearest = self.plans.first_to_leave(live, version, now)?;
         Some(Claimable::of(nearest, Some(Event::Evicted)))
     }
 
     /// Claims a place for a key. `None` if it has changed.
-    pub(super) fn claim(&self, spot: &Spot, place: Claimable) -> Option<Content> {
-        let afterwards = mistake!(RaisesAfterwards);
+    pub(super) fn claim(&self, probe_seq: &ProbeSeq, place: Claimable) -> Option<SlotState> {
+        let afterwards = inject_fault!(RaisesAfterwards);
         if !afterwards {
             self.raise(place.since);
         }
-        let nonce = mistake!(NumbersAlike => 0, else self.events.nonce());
-        let claim = Content::pending(spot.tag(), place.at.second, nonce);
+        let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce());
+        let claim = SlotState::pending(probe_seq.tag(), place.at.second, nonce);
         self.table.exchange(place.at, place.held, claim).ok()?;
         if afterwards {
             self.raise(place.since);
@@ -105,29 +106,29 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Ends a claim, if it is still there.
-    pub(super) fn give_up(&self, at: At, claim: Content) {
-        let held = mistake!(GivesUpBlindly => self.table.load(at), else claim);
-        let _ = self.table.exchange(at, held, Content::GIVEN_UP);
+    pub(super) fn give_up(&self, at: SlotIndex, claim: SlotState) {
+        let held = inject_fault!(GivesUpBlindly => self.table.load(at), else claim);
+        let _ = self.table.exchange(at, held, SlotState::GIVEN_UP);
     }
 
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have
     /// been ended. If so, the earliest tick at which the key may come into the table.
-    pub(super) fn alone_since(&self, spot: &Spot, claim: At) -> Option<Tick> {
+    pub(super) fn alone_since(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> Option<Tick> {
         // ORDERING: SeqCst. Of two who have claimed slots for the same key, or found them claimed,
         // one sees what the other has seen. It also comes before the neighbours that are skipped.
         // Model: keyed::two_insert_the_same_key
         fence(Ordering::SeqCst);
         let mut is_after = false;
-        for (at, held) in self.table.look(spot).slots() {
+        for (at, held) in self.table.look(probe_seq).slots() {
             if at == claim {
                 is_after = true;
-            } else if held.is_of(spot.tag(), at.second) && !mistake!(LooksOnce) {
+            } else if held.is_of(probe_seq.tag(), at.second) && !inject_fault!(LooksOnce) {
                 let ends = held.is_pending() && is_after;
                 if !ends {
                     return None;
                 }
-                let is_left = mistake!(LeavesOtherClaims);
-                if !is_left && self.table.exchange(at, held, Content::GIVEN_UP).is_err() {
+                let is_left = inject_fault!(LeavesOtherClaims);
+                if !is_left && self.table.exchange(at, held, SlotState::GIVEN_UP).is_err() {
                     return None;
                 }
             }
@@ -136,7 +137,7 @@ impl<A: Algorithm> Core<A> {
         // Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
         Some(Tick::from_nanos(
-            mistake!(IgnoresTheHorizon => 0, else horizon),
+            inject_fault!(IgnoresTheHorizon => 0, else horizon),
         ))
     }
 }
@@ -154,18 +155,18 @@ mod tests {
     use super::*;
     use crate::adjustable::Keep;
     use crate::algorithm::TokenBucket;
-    use crate::keyed::core::Asked;
+    use crate::keyed::core::Request;
     use crate::keyed::plans::Plans;
-    use crate::keyed::spot::LEAST_PAIRS;
+    use crate::keyed::probe_seq::LEAST_PAIRS;
     use crate::keyed::table::Table;
-    use crate::op::Acquire;
     use crate::quota::Quota;
+    use crate::store::op::Acquire;
 
     /// Keys of one spot: their hashes differ in bits that say nothing of the lines.
     fn all_in_one_place(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {
         let pairs = |hash| {
-            let spot = core.table.spot(hash);
-            (spot.first() / 2, spot.second() / 2)
+            let probe_seq = core.table.probe_seq(hash);
+            (probe_seq.first() / 2, probe_seq.second() / 2)
         };
         let hashes = (1_u64..).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         hashes.filter(move |hash| pairs(*hash) == (77, 200))
@@ -181,21 +182,25 @@ mod tests {
         let mut hashes = all_in_one_place(&core);
         for hash in hashes.by_ref().take(16) {
             let (plan, now) = (0, second(1));
-            let spot = core.table.spot(hash);
-            let asked = Asked { spot, plan, now };
-            let granted = core.apply(asked, Acquire { n: 1 });
+            let probe_seq = core.table.probe_seq(hash);
+            let request = Request {
+                probe_seq,
+                plan,
+                now,
+            };
+            let granted = core.apply(request, Acquire { n: 1 });
             assert!(granted.is_ok());
         }
         let new = hashes.next().expect("there are more");
-        let spot = core.table.spot(new);
-        let place = core.choose(&core.table.look(&spot), second(100), true);
+        let probe_seq = core.table.probe_seq(new);
+        let place = core.choose(&core.table.look(&probe_seq), second(100), true);
         let place = place.expect("all are idle");
         assert!(matches!(place.leaves, Some(Event::TakenOver)));
         // Of a thousand permits they have one each, and the last of them comes in a year.
         let slow = Quota::per_day(3).burst(1000);
         core.set_quota(0, slow, Keep::AsIs, second(101))
             .expect("it can be represented");
-        let claim = core.claim(&spot, place);
+        let claim = core.claim(&probe_seq, place);
         assert!(claim.is_some());
         // ORDERING: Relaxed. Nobody else is there.
         let horizon = Tick::from_nanos(core.horizon.load(Ordering::Relaxed));

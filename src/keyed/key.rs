@@ -3,25 +3,25 @@
 use core::fmt;
 
 use super::ban::Ban;
-use super::core::{Asked, Core};
-use super::spot::Spot;
+use super::core::{Core, Request};
+use super::probe_seq::ProbeSeq;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
-use crate::gate::limiter_verbs;
-use crate::op::{Op, Reset};
 use crate::outcome::Denied;
+use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::view::View;
+use crate::store::op::{Op, Reset};
+use crate::store::view::View;
 use crate::wait::waits;
 
 /// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) makes it. It has the
 /// verbs of a [`Limiter`](crate::Limiter), of this key alone, and those of all that waits: it is a
-/// [`Gate`](crate::Gate).
+/// [`RateLimiter`](crate::RateLimiter).
 ///
 /// It knows where the key may be and not the key, and looks for it with each verb: it may be kept
 /// while the key leaves the table and comes again. It is copied, and a
-/// [`Reservation`](crate::Reservation) has a copy: `gate.key(name).reserve(1)?` is good as long as
-/// the table.
+/// [`Reservation`](crate::Reservation) has a copy: `limiter.key(name).reserve(1)?` is good as long
+/// as the table.
 ///
 /// Undo a grant on the key that it was made for. Nothing comes back of a grant that the key got by
 /// another plan, or before a quota of the table was changed. While a key is banned nothing comes
@@ -32,8 +32,8 @@ use crate::wait::waits;
 /// use tollgate::{Keyed, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
-/// let alice = gate.key("alice");
+/// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+/// let alice = limiter.key("alice");
 /// let granted = alice.try_acquire_n(3)?;
 /// assert_eq!(alice.available(), 2);
 /// assert_eq!(alice.undo(granted), 3);
@@ -44,17 +44,22 @@ use crate::wait::waits;
 pub struct Key<'a, A, C> {
     core: &'a Core<A>,
     clock: &'a C,
-    spot: Spot,
+    probe_seq: ProbeSeq,
     plan: u8,
 }
 
 impl<'a, A, C> Key<'a, A, C> {
     #[inline(always)]
-    pub(super) const fn new(core: &'a Core<A>, clock: &'a C, spot: Spot, plan: u8) -> Self {
+    pub(super) const fn new(
+        core: &'a Core<A>,
+        clock: &'a C,
+        probe_seq: ProbeSeq,
+        plan: u8,
+    ) -> Self {
         Self {
             core,
             clock,
-            spot,
+            probe_seq,
             plan,
         }
     }
@@ -79,7 +84,7 @@ impl<A: Algorithm, C> Key<'_, A, C> {
     /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a
     /// ban.
     pub fn forget(&self) -> bool {
-        self.core.forget(&self.spot)
+        self.core.forget(&self.probe_seq)
     }
 }
 
@@ -110,9 +115,9 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
 
 impl<A, C> Key<'_, A, C> {
     #[inline(always)]
-    const fn asked(&self, now: Tick) -> Asked {
-        Asked {
-            spot: self.spot,
+    const fn request(&self, now: Tick) -> Request {
+        Request {
+            probe_seq: self.probe_seq,
             plan: self.plan,
             now,
         }
@@ -124,18 +129,18 @@ impl<A: Algorithm, C> Store for Key<'_, A, C> {
 
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal> {
-        self.core.apply(self.asked(now), op)
+        self.core.apply(self.request(now), op)
     }
 
     #[inline(always)]
     fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
-        self.core.try_fast(self.asked(now), op)
+        self.core.try_fast(self.request(now), op)
     }
 
     /// A key that is not in the table is fresh.
     #[inline]
     fn reset(&self, now: Tick) {
-        if self.core.tracks(&self.spot) {
+        if self.core.tracks(&self.probe_seq) {
             let Ok(()) = self.apply(now, Reset);
         }
     }

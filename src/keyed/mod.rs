@@ -1,4 +1,5 @@
-//! A million keys, each with a limit of its own, in one table of fixed size.
+//! A limit for each of a million keys, in one table of fixed size: the views, hashers and snapshots
+//! of [`Keyed`].
 
 mod ban;
 mod batch;
@@ -7,279 +8,27 @@ mod claimable;
 mod core;
 mod hasher;
 mod insert;
-mod key;
-mod leave;
-mod plan;
-mod plans;
-mod quota;
-mod seen;
-mod slot;
-mod snapshot;
-mod spot;
-mod stats;
-mod table;
-mod verbs;
 #[cfg(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")
 ))]
-mod witness;
+mod inspect;
+mod key;
+mod leave;
+pub(crate) mod limiter;
+mod plan;
+mod plans;
+mod probe;
+mod probe_seq;
+mod quota;
+mod slot;
+mod snapshot;
+pub(crate) mod stats;
+mod table;
+mod verbs;
 
-use ::core::fmt;
-use ::core::num::NonZeroU64;
-
-pub use crate::overflow::Overflow;
-pub use hasher::{KeyHasher, Seeded};
+pub use hasher::{KeyHasher, SeededHasher};
 pub use key::Key;
-pub use plan::PlanOf;
+pub(crate) use limiter::Keyed;
+pub use plan::KeyedPlan;
 pub use snapshot::{RestoreError, Restored};
-pub use stats::KeyedStats;
-
-use self::core::Core;
-use crate::algorithm::Algorithm;
-use crate::algorithm::Requota;
-use crate::clock::SystemClock;
-use crate::primitive::{IS_MODEL, SLOTS};
-use crate::quota::ConfigError;
-use plans::Plans;
-use spot::LEAST_PAIRS;
-use table::Table;
-
-/// A limit for each key: each user, address, or token.
-///
-/// ```
-/// use tollgate::{Keyed, Quota, TokenBucket};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = Keyed::new(TokenBucket::new(Quota::per_minute(100))?, 1_000_000)?;
-/// gate.try_acquire("alice")?;
-/// gate.try_acquire(&String::from("alice"))?;
-/// gate.try_acquire(&(7_u32, "bob"))?;
-/// assert_eq!(gate.key("alice").available(), 98);
-/// assert_eq!(gate.len(), 2);
-/// # Ok(())
-/// # }
-/// ```
-///
-/// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for
-/// keys afterwards. A key is known by 60 bits of its hash, which is seeded anew for each table; it
-/// is not kept, so the table has no type of keys: any that has a hash will do, at each call. It
-/// comes into the table with the first permit that is taken, and needs not be taken out: when it
-/// can't be told from a fresh one any more, its place is there for others. Only where neither an
-/// unused place nor that of an idle key is in reach, [`Overflow`] says what happens. How all this
-/// works, and what it costs, is in `docs/KEYED.md`.
-///
-/// # What is promised
-///
-/// **The bound.** Each key is held to the bound of its algorithm, over every interval, on the ticks
-/// at which its grants are counted, as by a limiter of its own. A key allows one burst more for
-/// each time that it is evicted, forgotten or reset. That an idle key leaves changes nothing: who
-/// comes when it has left is counted no earlier than the tick at which it was found idle, also if
-/// the caller's own tick is older.
-///
-/// **Many threads.** No decision waits for another thread, wherever that stops, if the exchange of
-/// two words is lock-free ([`Keyed::is_lock_free`]).
-///
-/// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit: among ten million keys
-/// there are such two with a chance of one in 20 000.
-pub struct Keyed<A, C = SystemClock, S = Seeded> {
-    core: Core<A>,
-    clock: C,
-    hasher: S,
-}
-
-/// How many hundredths of a slot there are for each key.
-const SLOTS_IN_100_KEYS: u128 = 149;
-
-impl<A: Algorithm> Keyed<A> {
-    /// A table for so many keys, on the system's clock.
-    ///
-    /// It has room for as many, all in use, with an exception in about ten thousand, and is no
-    /// bound: as many keys come in as find a place, up to [`slots`](Self::slots). No table has
-    /// fewer than 2048 of them, with room for about 1300 keys: who would see an [`Overflow`] in a
-    /// test has to bring many more than that.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if the capacity is 0, or there is not as much memory.
-    pub fn new(algorithm: A, capacity: usize) -> Result<Self, ConfigError> {
-        Self::with_clock(algorithm, capacity, SystemClock)
-    }
-}
-
-impl<A: Algorithm, C> Keyed<A, C> {
-    /// A table for so many keys, on a clock of your own.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let clock = ManualClock::new();
-    /// let bucket = TokenBucket::new(Quota::per_second(1))?;
-    /// let gate = Keyed::with_clock(bucket, 1000, clock.clone())?;
-    /// assert!(gate.try_acquire("alice").is_ok());
-    /// assert!(gate.try_acquire("alice").is_err());
-    /// clock.advance(Duration::from_secs(1));
-    /// assert!(gate.try_acquire("alice").is_ok());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if the capacity is 0, or there is not as much memory.
-    pub fn with_clock(algorithm: A, capacity: usize, clock: C) -> Result<Self, ConfigError> {
-        Self::of(Plans::one(algorithm), capacity, clock)
-    }
-
-    fn of(plans: Plans<A>, capacity: usize, clock: C) -> Result<Self, ConfigError> {
-        let table = table_for(capacity)?;
-        Ok(Self {
-            core: Core::new(table, plans),
-            clock,
-            hasher: Seeded::random(),
-        })
-    }
-}
-
-impl<A: Requota, C> Keyed<A, C> {
-    /// A table of which each key has one of several plans, at most eight: they are known by their
-    /// place in this list. See [`plan`](Self::plan).
-    ///
-    /// ```
-    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let plans = [10, 1000].map(|n| TokenBucket::new(Quota::per_hour(n)));
-    /// let [free, paid] = plans;
-    /// let gate = Keyed::with_plans([free?, paid?], 1000, ManualClock::new())?;
-    /// gate.try_acquire_n("alice", 9)?;
-    /// assert_eq!(gate.key("alice").available(), 1);
-    /// assert_eq!(gate.plan(1).key("bob").available(), 1000);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if there are no plans or too many, the capacity is 0, or there is not as
-    /// much memory.
-    pub fn with_plans(
-        plans: impl IntoIterator<Item = A>,
-        capacity: usize,
-        clock: C,
-    ) -> Result<Self, ConfigError> {
-        Self::of(Plans::several(plans)?, capacity, clock)
-    }
-}
-
-/// An empty table for so many keys.
-fn table_for(capacity: usize) -> Result<Table, ConfigError> {
-    let max = max_capacity();
-    match capacity {
-        0 => Err(ConfigError::ZeroCapacity),
-        n if n > max => Err(ConfigError::CapacityTooLarge { capacity, max }),
-        n => {
-            let slots = n as u128 * SLOTS_IN_100_KEYS / 100;
-            let pairs = (slots.div_ceil(2 * SLOTS as u128) as u64).max(LEAST_PAIRS);
-            // As small as it can be, where all orders are visited.
-            let pairs = if IS_MODEL {
-                n.div_ceil(2) as u64
-            } else {
-                pairs
-            };
-            let pairs = NonZeroU64::new(pairs).unwrap_or(NonZeroU64::MIN);
-            Table::new(pairs).ok_or(ConfigError::CapacityTooLarge { capacity, max })
-        }
-    }
-}
-
-/// As many keys as their slots have addresses.
-const fn max_capacity() -> usize {
-    usize::MAX >> 6
-}
-
-impl<A, C, S> Keyed<A, C, S> {
-    /// The same empty table, with another hasher.
-    ///
-    /// A [snapshot](Self::snapshot) of a table whose hasher has no [seed](KeyHasher::seed), as
-    /// `RandomState` has none, can't be restored in another process: for that take [`Seeded`], or a
-    /// hasher that is the same in each.
-    ///
-    /// ```
-    /// use std::hash::RandomState;
-    /// use tollgate::{Keyed, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Keyed::new(TokenBucket::new(Quota::per_second(10))?, 1000)?;
-    /// let gate = gate.with_hasher(RandomState::new());
-    /// gate.try_acquire("alice")?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn with_hasher<T: KeyHasher>(self, hasher: T) -> Keyed<A, C, T> {
-        Keyed {
-            core: self.core.emptied(),
-            clock: self.clock,
-            hasher,
-        }
-    }
-
-    /// The same, which does this when there is no room for a key.
-    ///
-    /// ```
-    /// use tollgate::{Keyed, Overflow, Quota, TokenBucket};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let bucket = TokenBucket::new(Quota::per_hour(10))?;
-    /// let gate = Keyed::new(bucket, 1)?.with_overflow(Overflow::Deny);
-    /// let granted = (0..10_000).filter(|key| gate.try_acquire(key).is_ok()).count();
-    /// assert_eq!(gate.stats().no_room, 10_000 - granted as u64);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn with_overflow(mut self, overflow: Overflow) -> Self {
-        self.core.overflow = overflow;
-        self
-    }
-
-    /// The clock.
-    #[inline]
-    pub const fn clock(&self) -> &C {
-        &self.clock
-    }
-
-    /// The hasher.
-    pub const fn hasher(&self) -> &S {
-        &self.hasher
-    }
-
-    /// What is done when there is no room for a key.
-    pub const fn overflow(&self) -> Overflow {
-        self.core.overflow
-    }
-
-    /// How many plans there are.
-    pub fn plans(&self) -> usize {
-        self.core.plans.count()
-    }
-
-    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken
-    /// for a few instructions, and who is stopped within these stops others.
-    #[must_use]
-    pub fn is_lock_free() -> bool {
-        crate::primitive::AtomicU128::is_lock_free()
-    }
-}
-
-impl<A: fmt::Debug, C: fmt::Debug, S> fmt::Debug for Keyed<A, C, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keyed")
-            .field("core", &self.core)
-            .field("clock", &self.clock)
-            .finish_non_exhaustive()
-    }
-}

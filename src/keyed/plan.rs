@@ -6,7 +6,7 @@ use super::hasher::KeyHasher;
 use super::key::Key;
 use crate::adjustable::Keep;
 use crate::algorithm::Algorithm;
-use crate::algorithm::Requota;
+use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
@@ -14,16 +14,17 @@ use crate::quota::{ConfigError, Quota};
 
 /// A table seen by one of its plans: [`Keyed::plan`] makes it.
 ///
-/// A key that is asked for by another plan than before goes on with as many permits, or as much debt, as it had, as
-/// far as the new plan can hold them ([`Requota::carry_over`]). By a plan that there is not, everything that is asked for
-/// is denied ([`Denied::NoSuchPlan`]), and nothing recorded; what can't be denied, such as to look at a key, is answered as
-/// for a fresh one of the first plan.
-pub struct PlanOf<'a, A, C, S> {
-    pub(super) gate: &'a Keyed<A, C, S>,
+/// A key that is asked for by another plan than before goes on with as many permits, or as much
+/// debt, as it had, as far as the new plan can hold them ([`ChangeQuota::carry_over`]). By a plan
+/// that there is not, everything that is asked for is denied ([`Denied::NoSuchPlan`]), and nothing
+/// recorded; what can't be denied, such as to look at a key, is answered as for a fresh one of the
+/// first plan.
+pub struct KeyedPlan<'a, A, C, S> {
+    pub(super) limiter: &'a Keyed<A, C, S>,
     pub(super) plan: usize,
 }
 
-impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
+impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
     /// A key, for all that a limiter can do.
     #[inline(always)]
     pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Key<'a, A, C> {
@@ -31,11 +32,11 @@ impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
             core,
             clock,
             hasher,
-        } = self.gate;
+        } = self.limiter;
         let hash = hasher.hash_key(key);
         // Before the clock is read, which takes a part of the time that they take.
-        let spot = core.fetch(hash);
-        Key::new(core, clock, spot, self.index())
+        let probe_seq = core.fetch(hash);
+        Key::new(core, clock, probe_seq, self.index())
     }
 
     /// The plan, or one that there can't be.
@@ -45,7 +46,7 @@ impl<'a, A, C, S: KeyHasher> PlanOf<'a, A, C, S> {
     }
 }
 
-impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
+impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// Takes one permit of this key at this tick.
     ///
     /// # Errors
@@ -72,7 +73,7 @@ impl<A: Algorithm, C, S: KeyHasher> PlanOf<'_, A, C, S> {
     }
 }
 
-impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
+impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
     /// Takes one permit of this key.
     ///
     /// # Errors
@@ -94,14 +95,15 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> PlanOf<'_, A, C, S> {
     }
 }
 
-impl<A: Requota + Settings + Clone, C, S> PlanOf<'_, A, C, S> {
+impl<A: ChangeQuota + Settings + Clone, C, S> KeyedPlan<'_, A, C, S> {
     /// [`Keyed::set_quota`] of this plan, at this tick.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing has changed.
+    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing
+    /// has changed.
     pub fn set_quota_at(&self, quota: Quota, keep: Keep, now: Tick) -> Result<(), ConfigError> {
-        self.gate.core.set_quota(self.plan, quota, keep, now)
+        self.limiter.core.set_quota(self.plan, quota, keep, now)
     }
 
     /// The quota of this plan that is in force.
@@ -110,33 +112,34 @@ impl<A: Requota + Settings + Clone, C, S> PlanOf<'_, A, C, S> {
     ///
     /// [`ConfigError::NoSuchPlan`] if there is no such plan.
     pub fn quota(&self) -> Result<Quota, ConfigError> {
-        self.gate.core.quota(self.plan)
+        self.limiter.core.quota(self.plan)
     }
 }
 
-impl<A: Requota + Settings + Clone, C: Clock, S> PlanOf<'_, A, C, S> {
+impl<A: ChangeQuota + Settings + Clone, C: Clock, S> KeyedPlan<'_, A, C, S> {
     /// [`Keyed::set_quota`] of this plan.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing has changed.
+    /// [`ConfigError`] if the quota can't be represented, or there is no such plan: then nothing
+    /// has changed.
     pub fn set_quota(&self, quota: Quota, keep: Keep) -> Result<(), ConfigError> {
-        self.set_quota_at(quota, keep, self.gate.clock.now())
+        self.set_quota_at(quota, keep, self.limiter.clock.now())
     }
 }
 
-impl<A, C, S> Clone for PlanOf<'_, A, C, S> {
+impl<A, C, S> Clone for KeyedPlan<'_, A, C, S> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<A, C, S> Copy for PlanOf<'_, A, C, S> {}
+impl<A, C, S> Copy for KeyedPlan<'_, A, C, S> {}
 
-impl<A: fmt::Debug, C: fmt::Debug, S> fmt::Debug for PlanOf<'_, A, C, S> {
+impl<A: fmt::Debug, C: fmt::Debug, S> fmt::Debug for KeyedPlan<'_, A, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlanOf")
-            .field("gate", &self.gate)
+        f.debug_struct("KeyedPlan")
+            .field("limiter", &self.limiter)
             .field("plan", &self.plan)
             .finish()
     }

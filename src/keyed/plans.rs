@@ -7,12 +7,12 @@ use std::vec::Vec;
 
 use super::ban::ban_in;
 use super::changes::Changes;
-use super::slot::{Content, PLANS, State, VERSIONS};
+use super::slot::{PLANS, SlotKind, SlotState, VERSIONS};
 use crate::adjustable::Keep;
-use crate::algorithm::{Algorithm, Requota, idle_from};
+use crate::algorithm::{Algorithm, ChangeQuota, idle_from};
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, Ordering};
 use crate::quota::ConfigError;
+use crate::sync::{AtomicU64, Ordering};
 
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
@@ -93,7 +93,7 @@ impl<A> Plans<A> {
     }
 }
 
-impl<A: Requota> Plans<A> {
+impl<A: ChangeQuota> Plans<A> {
     pub(super) fn several(algorithms: impl IntoIterator<Item = A>) -> Result<Self, ConfigError> {
         let mut plans = algorithms.into_iter();
         let Some(first) = plans.next() else {
@@ -118,14 +118,14 @@ impl<A: Algorithm> Plans<A> {
     /// A live slot as it goes on in this version of its plan. `None` if that is over, or the
     /// slot's.
     #[inline]
-    pub(super) fn brought_up(&self, held: Content, version: u64) -> Option<Content> {
+    pub(super) fn brought_up(&self, held: SlotState, version: u64) -> Option<SlotState> {
         match version.wrapping_sub(held.version()) % VERSIONS {
             0 => Some(held),
             behind => self.brought_up_from(held, behind, version),
         }
     }
 
-    fn brought_up_from(&self, mut held: Content, behind: u64, version: u64) -> Option<Content> {
+    fn brought_up_from(&self, mut held: SlotState, behind: u64, version: u64) -> Option<SlotState> {
         let (changes, plan) = (self.changes.get()?, held.plan());
         // No slot is of a version from before the first one, but one may be of a later one than
         // this.
@@ -133,11 +133,11 @@ impl<A: Algorithm> Plans<A> {
         while at < version {
             let next = changes.read(plan, at + 1)?;
             if let Some(keep) = next.keep {
-                if keep == Keep::Fresh && held.state() == State::Banned {
-                    held = held.with_state(State::Live);
+                if keep == Keep::Fresh && held.state() == SlotKind::Banned {
+                    held = held.with_state(SlotKind::Live);
                 }
                 let carry = |old: &A| {
-                    let is_banned = held.state() == State::Banned;
+                    let is_banned = held.state() == SlotKind::Banned;
                     let ban = is_banned.then(|| ban_in(old, held.word, next.at, &next.algorithm));
                     ban.flatten()
                         .unwrap_or_else(|| changes.carry(&next, old, held.word))
@@ -151,7 +151,7 @@ impl<A: Algorithm> Plans<A> {
 
     /// Whether the key of a slot can no longer be told from a fresh one, by a version that is no
     /// older than the slot.
-    pub(super) fn is_idle(&self, held: Content, version: u64, now: Tick) -> bool {
+    pub(super) fn is_idle(&self, held: SlotState, version: u64, now: Tick) -> bool {
         self.ask(held, version, |algorithm, word| {
             algorithm.is_idle(word, now)
         })
@@ -160,7 +160,7 @@ impl<A: Algorithm> Plans<A> {
 
     /// A tick since which that is so: as long ago as can be, so that who is late is counted no
     /// later than he must be.
-    pub(super) fn idle_since(&self, held: Content, version: u64) -> Option<Tick> {
+    pub(super) fn idle_since(&self, held: SlotState, version: u64) -> Option<Tick> {
         self.ask(held, version, |algorithm, word| {
             // What is told is about so, and may be too soon.
             let about = algorithm.idle_at(word, Tick::ZERO);
@@ -173,10 +173,10 @@ impl<A: Algorithm> Plans<A> {
     /// after all others. Of several the first one.
     pub(super) fn first_to_leave<T: Copy>(
         &self,
-        live: impl Iterator<Item = (T, Content)>,
+        live: impl Iterator<Item = (T, SlotState)>,
         version: u64,
         now: Tick,
-    ) -> Option<(T, Content)> {
+    ) -> Option<(T, SlotState)> {
         let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
         let available = |algorithm: &A, word| algorithm.available(word, now);
         let left = |held| self.ask(held, version, available).unwrap_or(0);
@@ -186,7 +186,7 @@ impl<A: Algorithm> Plans<A> {
         live.for_each(|slot| {
             let held = slot.1;
             let idle_at = self.ask(held, version, idle_at).unwrap_or(Tick::MAX);
-            let turn = (held.state() == State::Banned, idle_at);
+            let turn = (held.state() == SlotKind::Banned, idle_at);
             match first {
                 Some((first_turn, _)) if turn > first_turn => {}
                 Some((first_turn, (_, first_held))) if turn == first_turn => {
@@ -203,7 +203,7 @@ impl<A: Algorithm> Plans<A> {
 
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
     #[inline(always)]
-    fn ask<T>(&self, held: Content, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
+    fn ask<T>(&self, held: SlotState, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
         match version == 0 && held.version() == 0 {
             true => Some(ask(self.get(held.plan())?, held.word)),
             false => self.ask_changed(held, version, ask),
@@ -215,7 +215,7 @@ impl<A: Algorithm> Plans<A> {
     #[inline(never)]
     fn ask_changed<T>(
         &self,
-        held: Content,
+        held: SlotState,
         version: u64,
         ask: impl FnOnce(&A, u64) -> T,
     ) -> Option<T> {
@@ -227,7 +227,7 @@ impl<A: Algorithm> Plans<A> {
     /// is over.
     pub(super) fn gone_over(
         &self,
-        held: Content,
+        held: SlotState,
         plan: u8,
         version: u64,
         now: Tick,
@@ -239,7 +239,7 @@ impl<A: Algorithm> Plans<A> {
         };
         self.with(held.plan(), version, |from| {
             self.with(plan, version, |to| {
-                let is_banned = held.state() == State::Banned;
+                let is_banned = held.state() == SlotKind::Banned;
                 let ban = is_banned.then(|| ban_in(from, word, now, to));
                 ban.flatten()
                     .unwrap_or_else(|| carry_over(from, word, now, to))

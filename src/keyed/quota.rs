@@ -1,16 +1,16 @@
 //! Another quota for all keys at once: see [`changes`](super::changes).
 
-use super::changes::{Change, Changes, PARTS};
+use super::changes::{Changes, PARTS, PlanChange};
 use super::core::Core;
-use super::slot::Content;
-use super::table::At;
+use super::slot::SlotState;
+use super::table::SlotIndex;
 use crate::adjustable::Keep;
-use crate::algorithm::{Requota, Settings};
+use crate::algorithm::{ChangeQuota, Settings};
 use crate::clock::Tick;
-use crate::primitive::{Ordering, fence, mistake};
 use crate::quota::{ConfigError, Quota};
+use crate::sync::{Ordering, fence, inject_fault};
 
-impl<A: Requota + Settings + Clone> Core<A> {
+impl<A: ChangeQuota + Settings + Clone> Core<A> {
     pub(super) fn set_quota(
         &self,
         plan: usize,
@@ -30,13 +30,13 @@ impl<A: Requota + Settings + Clone> Core<A> {
             }
             *algorithm = algorithm.with_quota(quota)?;
             let version = self.plans.version();
-            if !mistake!(SweepsNothing) {
+            if !inject_fault!(SweepsNothing) {
                 self.sweep(plan, version);
             }
             // It does not come again: 2^64 changes take centuries.
             let version = version.wrapping_add(1);
             for (index, algorithm) in (0..).zip(latest) {
-                let change = Change {
+                let change = PlanChange {
                     algorithm: algorithm.clone(),
                     at,
                     keep: (index == plan).then_some(keep),
@@ -50,8 +50,8 @@ impl<A: Requota + Settings + Clone> Core<A> {
 
     pub(super) fn quota(&self, plan: usize) -> Result<Quota, ConfigError> {
         let quota = match self.plans.changes().get() {
-            Some(changes) => changes.change(|latest| latest.get(plan).map(Requota::quota)),
-            None => self.plans.all().nth(plan).map(Requota::quota),
+            Some(changes) => changes.change(|latest| latest.get(plan).map(ChangeQuota::quota)),
+            None => self.plans.all().nth(plan).map(ChangeQuota::quota),
         };
         quota.ok_or_else(|| self.no_such(plan))
     }
@@ -73,24 +73,24 @@ impl<A: Requota + Settings + Clone> Core<A> {
         // before is found here, and ended. Model:
         // keyed_quota::who_is_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
-        let (part, lines) = (u128::from(version % PARTS), self.table.len() as u128);
-        let border = |part: u128| (part * lines / u128::from(PARTS)) as usize;
-        for line in border(part)..border(part + 1) {
-            for (at, held) in self.table.slots_of(line) {
+        let (part, buckets) = (u128::from(version % PARTS), self.table.len() as u128);
+        let border = |part: u128| (part * buckets / u128::from(PARTS)) as usize;
+        for bucket in border(part)..border(part + 1) {
+            for (at, held) in self.table.slots_of(bucket) {
                 self.bring_up(plan, version, at, held);
             }
         }
     }
 
     /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
-    fn bring_up(&self, plan: usize, version: u64, at: At, mut held: Content) {
+    fn bring_up(&self, plan: usize, version: u64, at: SlotIndex, mut held: SlotState) {
         loop {
-            let next = if held.is_pending() && mistake!(SparesClaims) {
+            let next = if held.is_pending() && inject_fault!(SparesClaims) {
                 return;
             } else if held.is_pending() {
-                Content::GIVEN_UP
+                SlotState::GIVEN_UP
             } else if held.is_live()
-                && !(mistake!(SweepsOnePlan) && usize::from(held.plan()) != plan)
+                && !(inject_fault!(SweepsOnePlan) && usize::from(held.plan()) != plan)
             {
                 match self.plans.brought_up(held, version) {
                     Some(brought) => brought,

@@ -7,7 +7,7 @@
 //! └─────────────────┴────────────┴─────────┴──────┴────────┴──────┘
 //! ```
 
-use crate::primitive::{IS_MODEL, mistake};
+use crate::sync::{IS_MODEL, inject_fault};
 
 /// The most plans that a table can have.
 pub(super) const PLANS: u64 = 8;
@@ -24,7 +24,7 @@ const _: () = assert!(PLANS == 8 && (VERSIONS == 64 || IS_MODEL && VERSIONS < 64
 
 /// What is in a slot's first two bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SlotKind {
     /// Nobody's.
     Free = 0,
     /// Claimed for a key, which is not in the table yet: where the word would be is the claim's own
@@ -38,12 +38,12 @@ pub(super) enum State {
 
 /// A slot's content, as it was at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct SlotState {
     label: u64,
     pub(super) word: u64,
 }
 
-impl Content {
+impl SlotState {
     /// What no slot has had yet: it never comes back.
     pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
     /// A slot that was claimed and given up, or whose key was forgotten.
@@ -72,7 +72,7 @@ impl Content {
             | (version % VERSIONS) << VERSION_SHIFT
             | (plan as u64 % PLANS) << PLAN_SHIFT
             | (second as u64) << 2
-            | State::Live as u64;
+            | SlotKind::Live as u64;
         Self { label, word }
     }
 
@@ -85,7 +85,7 @@ impl Content {
     /// A claim for a key.
     pub(super) const fn pending(tag: u64, second: bool, nonce: u64) -> Self {
         Self {
-            label: tag | (second as u64) << 2 | State::Pending as u64,
+            label: tag | (second as u64) << 2 | SlotKind::Pending as u64,
             word: nonce,
         }
     }
@@ -96,7 +96,7 @@ impl Content {
     }
 
     #[inline(always)]
-    pub(super) const fn with_state(self, state: State) -> Self {
+    pub(super) const fn with_state(self, state: SlotKind) -> Self {
         Self {
             label: self.label & !STATE | state as u64,
             ..self
@@ -124,32 +124,32 @@ impl Content {
         self.label
     }
 
-    pub(super) const fn state(self) -> State {
+    pub(super) const fn state(self) -> SlotKind {
         match self.label & STATE {
-            0 => State::Free,
-            1 => State::Pending,
-            2 => State::Live,
-            _ => State::Banned,
+            0 => SlotKind::Free,
+            1 => SlotKind::Pending,
+            2 => SlotKind::Live,
+            _ => SlotKind::Banned,
         }
     }
 
     /// Whether a key is here.
     pub(super) const fn is_live(self) -> bool {
-        self.label & State::Live as u64 != 0
+        self.label & SlotKind::Live as u64 != 0
     }
 
     pub(super) const fn is_pending(self) -> bool {
-        self.label & STATE == State::Pending as u64
+        self.label & STATE == SlotKind::Pending as u64
     }
 
     pub(super) const fn is_free(self) -> bool {
-        self.label & STATE == State::Free as u64
+        self.label & STATE == SlotKind::Free as u64
     }
 
     /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of
     /// lines or the first. (In the other one it would be another key's, which has the same tag.)
     pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
-        let its_pair = mistake!(IgnoresThePair => self.is_second(), else second);
+        let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second);
         self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2 && !self.is_free()
     }
 

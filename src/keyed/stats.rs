@@ -1,4 +1,4 @@
-use crate::tally::Tally;
+use crate::striped::StripedCounters;
 
 /// What becomes of slots.
 #[derive(Debug, Clone, Copy)]
@@ -17,13 +17,13 @@ pub(super) enum Event {
 
 /// Counts of a table, and the numbers of claims.
 #[derive(Debug)]
-pub(super) struct Events(Tally<6>);
+pub(super) struct Events(StripedCounters<6>);
 
 impl Events {
     const NUMBERS: usize = 5;
 
     pub(super) fn new() -> Self {
-        Self(Tally::new())
+        Self(StripedCounters::new())
     }
 
     pub(super) fn count(&self, event: Event) {
@@ -45,7 +45,8 @@ impl Events {
 
     /// How many keys are in the table.
     pub(super) fn tracked(&self) -> u64 {
-        // Those that leave first: a key that is inserted meanwhile must not seem to have left before.
+        // Those that leave first: a key that is inserted meanwhile must not seem to have left
+        // before.
         let left = [Event::TakenOver, Event::Evicted, Event::Forgotten].map(|event| self.of(event));
         let left = left.into_iter().fold(0, u64::wrapping_add);
         self.of(Event::Inserted).saturating_sub(left)
@@ -69,10 +70,10 @@ pub struct KeyedStats {
     pub taken_over: u64,
     /// How many left although they were not idle: each may have one burst more.
     pub evicted: u64,
-    /// How many were forgotten by [`forget`](super::Keyed::forget), or were there when a snapshot was
-    /// [restored](super::Keyed::restore).
+    /// How many were forgotten by [`forget`](super::Keyed::forget), or were there when a snapshot
+    /// was [restored](super::Keyed::restore).
     pub forgotten: u64,
-    /// How often there was no room for a key, so that it was denied, or admitted without being recorded, as
-    /// [`Overflow`](super::Overflow) says.
+    /// How often there was no room for a key, so that it was denied, or admitted without being
+    /// recorded, as [`Overflow`](crate::Overflow) says.
     pub no_room: u64,
 }

@@ -4,10 +4,11 @@ use core::hash::Hash;
 use core::time::Duration;
 
 use super::stats::Event;
-use super::{Key, KeyHasher, Keyed, KeyedStats, PlanOf};
+use super::stats::KeyedStats;
+use super::{Key, KeyHasher, Keyed, KeyedPlan};
 use crate::adjustable::Keep;
 use crate::algorithm::Algorithm;
-use crate::algorithm::Requota;
+use crate::algorithm::ChangeQuota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
@@ -23,17 +24,20 @@ impl<A, C, S> Keyed<A, C, S> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let free = FixedWindow::new(Quota::per_day(10))?;
     /// let paid = FixedWindow::new(Quota::per_day(1000))?;
-    /// let gate = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
-    /// gate.plan(1).try_acquire_n("alice", 990)?;
+    /// let limiter = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
+    /// limiter.plan(1).try_acquire_n("alice", 990)?;
     /// // Who has spent 990 of 1000 has 10 left, and so has as many as the free plan gives.
-    /// assert_eq!(gate.plan(0).key("alice").available(), 10);
-    /// assert!(matches!(gate.plan(2).try_acquire("alice"), Err(Denied::NoSuchPlan { .. })));
+    /// assert_eq!(limiter.plan(0).key("alice").available(), 10);
+    /// assert!(matches!(limiter.plan(2).try_acquire("alice"), Err(Denied::NoSuchPlan { .. })));
     /// # Ok(())
     /// # }
     /// ```
     #[inline]
-    pub fn plan(&self, plan: usize) -> PlanOf<'_, A, C, S> {
-        PlanOf { gate: self, plan }
+    pub fn plan(&self, plan: usize) -> KeyedPlan<'_, A, C, S> {
+        KeyedPlan {
+            limiter: self,
+            plan,
+        }
     }
 
     /// How many keys are in the table, idle ones too.
@@ -60,10 +64,10 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
     /// use tollgate::{Keyed, Quota, Tick, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Keyed::new(TokenBucket::new(Quota::per_second(5))?, 1000)?;
+    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_second(5))?, 1000)?;
     /// let now = Tick::from_nanos(7);
-    /// let granted = gate.key("alice").at(now).try_acquire_n(2)?;
-    /// assert_eq!(gate.key("alice").at(now).undo(granted), 2);
+    /// let granted = limiter.key("alice").at(now).try_acquire_n(2)?;
+    /// assert_eq!(limiter.key("alice").at(now).undo(granted), 2);
     /// # Ok(())
     /// # }
     /// ```
@@ -121,11 +125,11 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// use tollgate::{Keyed, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
-    /// gate.try_acquire("alice")?;
-    /// assert!(gate.forget("alice"));
-    /// assert!(!gate.forget("alice"));
-    /// assert!(gate.try_acquire("alice").is_ok());
+    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
+    /// limiter.try_acquire("alice")?;
+    /// assert!(limiter.forget("alice"));
+    /// assert!(!limiter.forget("alice"));
+    /// assert!(limiter.try_acquire("alice").is_ok());
     /// # Ok(())
     /// # }
     /// ```
@@ -163,10 +167,10 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// use tollgate::{Denied, Keyed, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
+    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
     /// let keys = ["alice", "bob", "alice"];
     /// let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
-    /// gate.check_many(&keys, &mut outcomes)?;
+    /// limiter.check_many(&keys, &mut outcomes)?;
     /// assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, true, false]);
     /// # Ok(())
     /// # }
@@ -197,12 +201,12 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5))?;
-    /// let gate = Keyed::with_clock(bucket, 1000, clock.clone())?;
-    /// gate.ban_for("mallory", Duration::from_secs(60))?;
+    /// let limiter = Keyed::with_clock(bucket, 1000, clock.clone())?;
+    /// limiter.ban_for("mallory", Duration::from_secs(60))?;
     /// clock.advance(Duration::from_secs(60));
-    /// assert!(gate.try_acquire("mallory").is_err());
+    /// assert!(limiter.try_acquire("mallory").is_err());
     /// clock.advance(Duration::from_secs(1));
-    /// assert!(gate.try_acquire("mallory").is_ok());
+    /// assert!(limiter.try_acquire("mallory").is_ok());
     /// # Ok(())
     /// # }
     /// ```
@@ -233,11 +237,11 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
-    /// let gate = Keyed::with_clock(TokenBucket::new(Quota::per_second(1))?, 1000, clock.clone())?;
-    /// gate.try_acquire("alice")?;
+    /// let limiter = Keyed::with_clock(TokenBucket::new(Quota::per_second(1))?, 1000, clock.clone())?;
+    /// limiter.try_acquire("alice")?;
     /// clock.advance(Duration::from_secs(1));
-    /// gate.try_acquire("bob")?;
-    /// let stats = gate.stats();
+    /// limiter.try_acquire("bob")?;
+    /// let stats = limiter.stats();
     /// assert_eq!((stats.tracked, stats.idle, stats.evicted), (2, 1, 0));
     /// # Ok(())
     /// # }
@@ -271,7 +275,7 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
     }
 }
 
-impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
+impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// Changes the quota of all keys, at once, and goes on with what is there as `keep` says. It
     /// visits a small part of the table; each key is carried over when it is next asked for, as it
     /// would have been now.
@@ -285,14 +289,15 @@ impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// are there for others.
     ///
     /// ```
-    /// use tollgate::{Keep, Keyed, Quota, TokenBucket};
+    /// use tollgate::adjustable::Keep;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
-    /// gate.try_acquire_n("alice", 60)?;
-    /// gate.set_quota(Quota::per_hour(1000), Keep::AsIs)?;
-    /// assert_eq!(gate.key("alice").available(), 40);
-    /// assert_eq!(gate.key("bob").available(), 1000);
+    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
+    /// limiter.try_acquire_n("alice", 60)?;
+    /// limiter.set_quota(Quota::per_hour(1000), Keep::AsIs)?;
+    /// assert_eq!(limiter.key("alice").available(), 40);
+    /// assert_eq!(limiter.key("bob").available(), 1000);
     /// # Ok(())
     /// # }
     /// ```
@@ -305,7 +310,7 @@ impl<A: Requota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     }
 }
 
-impl<A: Requota + Settings + Clone, C, S> Keyed<A, C, S> {
+impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// [`set_quota`](Self::set_quota) at this tick.
     ///
     /// # Errors
@@ -318,12 +323,13 @@ impl<A: Requota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// The quota that is in force.
     ///
     /// ```
-    /// use tollgate::{Keep, Keyed, Quota, TokenBucket};
+    /// use tollgate::adjustable::Keep;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
-    /// gate.set_quota(Quota::per_hour(7), Keep::Scaled)?;
-    /// assert_eq!(gate.quota(), Quota::per_hour(7));
+    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
+    /// limiter.set_quota(Quota::per_hour(7), Keep::Scaled)?;
+    /// assert_eq!(limiter.quota(), Quota::per_hour(7));
     /// # Ok(())
     /// # }
     /// ```

@@ -5,22 +5,22 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
-use super::entry::{State, first_word};
+use super::entries::{FoundEntry, Guard};
+use super::entry::{EntryState, first_word};
 use super::room::Forgotten;
 use super::room::Seen;
-use super::store::{Found, Guard};
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 
 /// A key that is there, as it was when it was looked at.
-pub struct Tracked<'p, K, A> {
-    found: Found<'p, K, A>,
+pub struct TrackedKey<'p, K, A> {
+    found: FoundEntry<'p, K, A>,
     of_all: &'p A,
     available: u64,
     idle: bool,
 }
 
-impl<K, A> Tracked<'_, K, A> {
+impl<K, A> TrackedKey<'_, K, A> {
     /// The key.
     pub fn key(&self) -> &K {
         self.found.key()
@@ -47,9 +47,9 @@ impl<K, A> Tracked<'_, K, A> {
     }
 }
 
-impl<K: fmt::Debug, A> fmt::Debug for Tracked<'_, K, A> {
+impl<K: fmt::Debug, A> fmt::Debug for TrackedKey<'_, K, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tracked")
+        f.debug_struct("TrackedKey")
             .field("key", self.key())
             .field("available", &self.available)
             .field("idle", &self.idle)
@@ -77,8 +77,8 @@ where
     S: BuildHasher,
 {
     /// [`iter`](Self::iter) at this tick.
-    pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = Tracked<'_, K, A>> {
-        let all = self.map.store.all(&self.guard);
+    pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = TrackedKey<'_, K, A>> {
+        let all = self.map.entries.all(&self.guard);
         all.filter_map(move |found| {
             let state = found.entry().state(&self.map.algorithm);
             self.map.tracked_at(&found, &state, now)
@@ -96,11 +96,11 @@ where
     ///   back may be yielded twice;
     /// - so there may be more items than keys, and more than the map's capacity.
     ///
-    /// Each [`Tracked`] says how its key stood when the iterator came to it, at the one tick at
+    /// Each [`TrackedKey`] says how its key stood when the iterator came to it, at the one tick at
     /// which the iteration was begun. An iteration always ends: it walks through the map's table as
     /// it was at the beginning. [`len`](KeyedMap::len) counts the keys without walking through
     /// them.
-    pub fn iter(&self) -> impl Iterator<Item = Tracked<'_, K, A>>
+    pub fn iter(&self) -> impl Iterator<Item = TrackedKey<'_, K, A>>
     where
         C: Clock,
     {
@@ -134,27 +134,27 @@ where
     pub fn pin(&self) -> PinnedMap<'_, K, A, C, S> {
         PinnedMap {
             map: self,
-            guard: self.store.guard(),
+            guard: self.entries.guard(),
         }
     }
 
     /// A key as it is in this state.
     fn tracked_at<'p>(
         &'p self,
-        found: &Found<'p, K, A>,
-        state: &State,
+        found: &FoundEntry<'p, K, A>,
+        state: &EntryState,
         now: Tick,
-    ) -> Option<Tracked<'p, K, A>> {
+    ) -> Option<TrackedKey<'p, K, A>> {
         let algorithm = found.entry().algorithm(&self.algorithm);
         let (word, at) = match state {
-            State::Live(live) => (live.word, now.max(live.since)),
-            State::Pending => {
+            EntryState::Live(live) => (live.word, now.max(live.since)),
+            EntryState::Pending => {
                 let at = now.max(self.horizon.tick());
                 (first_word(algorithm, at), at)
             }
-            State::Retired => return None,
+            EntryState::Retired => return None,
         };
-        Some(Tracked {
+        Some(TrackedKey {
             available: algorithm.available(word, at),
             idle: algorithm.is_idle(word, at),
             found: found.clone(),
@@ -184,9 +184,9 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let asked = self.asked(key);
-        let guard = self.store.guard();
-        while let Some(found) = self.store.get(&asked, &guard) {
+        let hashed_key = self.hashed_key(key);
+        let guard = self.entries.guard();
+        while let Some(found) = self.entries.get(&hashed_key, &guard) {
             match self.forget(&found, &guard) {
                 Forgotten::Now(room) => {
                     self.counts.removed();
@@ -201,10 +201,14 @@ where
     }
 
     /// [`retain`](Self::retain) at this tick.
-    pub fn retain_at(&self, now: Tick, mut keep: impl FnMut(&Tracked<'_, K, A>) -> bool) -> usize {
-        let guard = self.store.guard();
+    pub fn retain_at(
+        &self,
+        now: Tick,
+        mut keep: impl FnMut(&TrackedKey<'_, K, A>) -> bool,
+    ) -> usize {
+        let guard = self.entries.guard();
         let mut removed: usize = 0;
-        for found in self.store.all(&guard) {
+        for found in self.entries.all(&guard) {
             // As long as somebody else changes its word, it is asked again.
             loop {
                 let state = found.entry().state(&self.algorithm);
@@ -226,16 +230,16 @@ where
     }
 
     /// Retires a key that was in this state, as one that has left if it was idle.
-    fn retire(&self, found: &Found<'_, K, A>, state: &State, now: Tick) -> bool {
+    fn retire(&self, found: &FoundEntry<'_, K, A>, state: &EntryState, now: Tick) -> bool {
         let retired = match state {
-            State::Live(live) => {
+            EntryState::Live(live) => {
                 if self.retire_idle(found, live, now) {
                     return true;
                 }
                 found.entry().retire(live)
             }
-            State::Pending => found.entry().retire_pending(),
-            State::Retired => false,
+            EntryState::Pending => found.entry().retire_pending(),
+            EntryState::Retired => false,
         };
         if retired {
             self.counts.removed();
@@ -245,7 +249,7 @@ where
 
     /// [`purge_idle`](Self::purge_idle) at this tick.
     pub fn purge_idle_at(&self, now: Tick, steps: usize) -> usize {
-        let guard = self.store.guard();
+        let guard = self.entries.guard();
         let mut seen = Seen::nothing();
         for _ in 0..steps {
             drop(self.step(now, &guard, &mut seen));
@@ -278,7 +282,7 @@ where
     /// # Ok(())
     /// # }
     /// ```
-    pub fn retain(&self, keep: impl FnMut(&Tracked<'_, K, A>) -> bool) -> usize {
+    pub fn retain(&self, keep: impl FnMut(&TrackedKey<'_, K, A>) -> bool) -> usize {
         self.retain_at(self.clock.now(), keep)
     }
 

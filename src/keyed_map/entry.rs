@@ -35,10 +35,10 @@
 
 use super::horizon::Horizon;
 use crate::algorithm::Algorithm;
-use crate::cell::{Cell, Place};
 use crate::clock::Tick;
-use crate::op::{Current, Op};
-use crate::primitive::{AtomicU64, Ordering, fence, mistake};
+use crate::store::cell::{AtomicWord, WordCell};
+use crate::store::op::{Current, Op};
+use crate::sync::{AtomicU64, Ordering, fence, inject_fault};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
 const RETIRED: u64 = u64::MAX;
@@ -50,10 +50,10 @@ const PENDING: u64 = u64::MAX;
 const STILL_PENDING: u64 = PENDING - 1;
 
 /// What is kept of a key.
-pub(super) struct Entry<A> {
+pub(super) struct MapEntry<A> {
     /// As the first word is when it is 0, and the other way round: so an entry is born with its
     /// first word, whenever that will be.
-    cell: Cell,
+    cell: WordCell,
     /// The tick since which it counts.
     since: AtomicU64,
     /// Which entry of the map it is.
@@ -72,7 +72,7 @@ pub(super) struct Live {
 
 /// What an entry is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum EntryState {
     /// Nobody has decided on it.
     Pending,
     /// Somebody has.
@@ -93,11 +93,11 @@ const fn swapped(word: u64, first: u64) -> u64 {
     }
 }
 
-impl<A> Entry<A> {
+impl<A> MapEntry<A> {
     /// Of a key that nobody has decided on.
     pub(super) fn pending(number: u64) -> Self {
         Self {
-            cell: Cell::new(0),
+            cell: WordCell::new(0),
             since: AtomicU64::new(PENDING),
             number,
             own: None,
@@ -117,7 +117,7 @@ impl<A> Entry<A> {
     {
         let first = first_word(own.as_deref().unwrap_or(of_all), since);
         Self {
-            cell: Cell::new(swapped(word, first)),
+            cell: WordCell::new(swapped(word, first)),
             since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
             number,
             own,
@@ -131,7 +131,7 @@ impl<A> Entry<A> {
 
     /// By which its grants are known.
     #[inline(always)]
-    const fn part(&self) -> u32 {
+    const fn source(&self) -> u32 {
         self.number as u32
     }
 
@@ -154,7 +154,7 @@ impl<A> Entry<A> {
         // before it was taken out and this one could be inserted: so what is read now is no
         // earlier. Model: keyed_map::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst); // after it was found
-        let since = mistake!(CountsAtOwnTick => now, else now.max(horizon.tick()));
+        let since = inject_fault!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
         // ORDERING: Relaxed, as in `since`: who says it first is right, and all use what he said.
         Tick::from_nanos(self.say(since))
@@ -213,15 +213,15 @@ impl<A> Entry<A> {
             return None;
         }
         let word = swapped(stored, first);
-        let outcome = match op.run_fast(algorithm, Current::new(word, at).with_source(self.part()))
-        {
-            Some(outcome) => outcome,
-            None => return self.retry(algorithm, stored, first, at, op),
-        };
+        let outcome =
+            match op.run_fast(algorithm, Current::new(word, at).with_source(self.source())) {
+                Some(outcome) => outcome,
+                None => return self.retry(algorithm, stored, first, at, op),
+            };
         match outcome {
             Err(refusal) => Some((Err(refusal), at)),
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
-            Ok((next, answer)) => match self.cell.exchange(stored, swapped(next, first)) {
+            Ok((next, answer)) => match self.cell.compare_exchange(stored, swapped(next, first)) {
                 Ok(()) => Some((Ok(answer), at)),
                 Err(seen) => self.retry(algorithm, seen, first, at, op),
             },
@@ -242,14 +242,14 @@ impl<A> Entry<A> {
         while stored != RETIRED {
             let word = swapped(stored, first);
             let (next, answer) =
-                match op.run(algorithm, Current::new(word, at).with_source(self.part())) {
+                match op.run(algorithm, Current::new(word, at).with_source(self.source())) {
                     Ok(done) => done,
                     Err(refusal) => return Some((Err(refusal), at)),
                 };
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            match self.cell.exchange(stored, swapped(next, first)) {
+            match self.cell.compare_exchange(stored, swapped(next, first)) {
                 Ok(()) => return Some((Ok(answer), at)),
                 Err(seen) => stored = seen,
             }
@@ -258,7 +258,7 @@ impl<A> Entry<A> {
     }
 
     /// What it is in now.
-    pub(super) fn state(&self, of_all: &A) -> State
+    pub(super) fn state(&self, of_all: &A) -> EntryState
     where
         A: Algorithm,
     {
@@ -266,13 +266,13 @@ impl<A> Entry<A> {
         // ORDERING: Relaxed, as in `since`.
         let since = self.since.load(Ordering::Relaxed);
         match (stored, since) {
-            (RETIRED, _) => State::Retired,
-            (_, STILL_PENDING..) => State::Pending,
+            (RETIRED, _) => EntryState::Retired,
+            (_, STILL_PENDING..) => EntryState::Pending,
             (stored, since) => {
                 let since = Tick::from_nanos(since);
                 let first = first_word(self.algorithm(of_all), since);
                 let word = swapped(stored, first);
-                State::Live(Live { word, since, first })
+                EntryState::Live(Live { word, since, first })
             }
         }
     }
@@ -286,9 +286,9 @@ impl<A> Entry<A> {
         // entry is gone. Models: keyed_map::a_late_tick_gets_no_second_burst,
         // an_algorithm_is_changed
         fence(Ordering::SeqCst); // before it is retired
-        mistake!(RemovesUnretired)
+        inject_fault!(RemovesUnretired)
             || (self.cell)
-                .exchange(swapped(live.word, live.first), RETIRED)
+                .compare_exchange(swapped(live.word, live.first), RETIRED)
                 .is_ok()
     }
 
@@ -297,7 +297,7 @@ impl<A> Entry<A> {
     pub(super) fn retire_pending(&self) -> bool {
         // ORDERING: SeqCst, as in `retire`.
         fence(Ordering::SeqCst); // as in `retire`
-        let retired = self.cell.exchange(0, RETIRED).is_ok();
+        let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
         if !retired {
             // Somebody has decided: by an exchange, so that who looks again sees it.
             self.come_across();
@@ -306,11 +306,11 @@ impl<A> Entry<A> {
     }
 
     /// Puts back what was retired, by who alone may say what becomes of it.
-    pub(super) fn reinstate(&self, state: &State) {
+    pub(super) fn reinstate(&self, state: &EntryState) {
         match state {
-            State::Retired => {}
-            State::Pending => drop(self.cell.replace(0)),
-            State::Live(live) => drop(self.cell.replace(swapped(live.word, live.first))),
+            EntryState::Retired => {}
+            EntryState::Pending => drop(self.cell.swap(0)),
+            EntryState::Live(live) => drop(self.cell.swap(swapped(live.word, live.first))),
         }
     }
 }

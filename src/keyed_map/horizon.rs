@@ -2,7 +2,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::primitive::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// The latest tick at which a key that has left as idle was as good as fresh.
 #[derive(Default)]
@@ -11,8 +11,8 @@ pub(super) struct Horizon(AtomicU64);
 impl Horizon {
     #[inline]
     pub(super) fn tick(&self) -> Tick {
-        // ORDERING: Relaxed. The fences of `Entry::begin` and `Entry::retire` are what orders it.
-        // Model: keyed_map::a_late_tick_gets_no_second_burst
+        // ORDERING: Relaxed. The fences of `MapEntry::begin` and `MapEntry::retire` are what orders
+        // it. Model: keyed_map::a_late_tick_gets_no_second_burst
         Tick::from_nanos(self.0.load(Ordering::Relaxed))
     }
 

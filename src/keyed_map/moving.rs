@@ -10,20 +10,20 @@ use core::hash::{BuildHasher, Hash};
 use std::sync::PoisonError;
 
 use super::KeyedMap;
-use super::entry::{Entry, Live, State, first_word};
-use super::store::{Found, Guard};
-use super::stored::{Asked, Stored};
-use crate::algorithm::{Algorithm, Requota};
+use super::entries::{FoundEntry, Guard};
+use super::entry::{EntryState, Live, MapEntry, first_word};
+use super::stored::{HashedKey, Stored};
+use crate::algorithm::{Algorithm, ChangeQuota};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
-use crate::primitive::{AtomicU64, Ordering, mistake};
+use crate::sync::{AtomicU64, Ordering, inject_fault};
 
 /// Somebody is about it.
 struct Moving<'m>(&'m AtomicU64);
 
 impl<'m> Moving<'m> {
     fn begin(moves: &'m AtomicU64) -> Self {
-        // ORDERING: Relaxed. The fence of `Entry::retire` comes after it: who finds the word
+        // ORDERING: Relaxed. The fence of `MapEntry::retire` comes after it: who finds the word
         // retired finds this. Model: keyed_map::an_algorithm_is_changed
         moves.fetch_add(1, Ordering::Relaxed);
         Self(moves)
@@ -39,8 +39,8 @@ impl Drop for Moving<'_> {
 
 /// Puts back what was retired, if what follows panics: the algorithm's own code, or the key's.
 struct Reinstating<'e, A> {
-    entry: &'e Entry<A>,
-    was: Option<State>,
+    entry: &'e MapEntry<A>,
+    was: Option<EntryState>,
 }
 
 impl<A> Drop for Reinstating<'_, A> {
@@ -52,7 +52,7 @@ impl<A> Drop for Reinstating<'_, A> {
 }
 
 /// The word of an algorithm as it goes on in the next one.
-fn carry_over<A: Requota>(old: &A, live: &Live, at: Tick, next: &A) -> u64 {
+fn carry_over<A: ChangeQuota>(old: &A, live: &Live, at: Tick, next: &A) -> u64 {
     old.carry_over(live.word, at, next)
 }
 
@@ -71,7 +71,7 @@ where
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        A: Requota,
+        A: ChangeQuota,
     {
         self.give(key, algorithm, now, carry_over)
     }
@@ -81,15 +81,17 @@ where
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        A: Requota,
+        A: ChangeQuota,
     {
-        let asked = self.asked(key);
+        let hashed_key = self.hashed_key(key);
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
-        let guard = self.store.guard();
+        let guard = self.entries.guard();
         let done = loop {
-            match self.store.get(&asked, &guard) {
+            match self.entries.get(&hashed_key, &guard) {
                 Some(found) if found.entry().own.is_some() => {
-                    if let Ok(()) = self.take_over(&asked, &found, None, now, &carry_over, &guard) {
+                    if let Ok(()) =
+                        self.take_over(&hashed_key, &found, None, now, &carry_over, &guard)
+                    {
                         break true;
                     }
                 }
@@ -125,22 +127,22 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let asked = self.asked(key);
+        let hashed_key = self.hashed_key(key);
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
-        let guard = self.store.guard();
+        let guard = self.entries.guard();
         let mut own = Some(Box::new(algorithm));
         let mut round = 0;
         loop {
-            let Some(found) = self.store.get(&asked, &guard) else {
+            let Some(found) = self.entries.get(&hashed_key, &guard) else {
                 let Some(room) = self.room(round, now, &guard) else {
                     self.counts.full(self.overflow);
                     return Err(Denied::no_room(0));
                 };
-                self.insert(&asked, now, room, &guard);
+                self.insert(&hashed_key, now, room, &guard);
                 round = round.saturating_add(1);
                 continue;
             };
-            match self.take_over(&asked, &found, own, now, &carry, &guard) {
+            match self.take_over(&hashed_key, &found, own, now, &carry, &guard) {
                 Ok(()) => break,
                 Err(again) => own = again,
             }
@@ -153,8 +155,8 @@ where
     /// quicker.
     fn take_over<Q>(
         &self,
-        asked: &Asked<'_, Q>,
-        found: &Found<'_, K, A>,
+        hashed_key: &HashedKey<'_, Q>,
+        found: &FoundEntry<'_, K, A>,
         own: Option<Box<A>>,
         now: Tick,
         carry: &impl Fn(&A, &Live, Tick, &A) -> u64,
@@ -165,7 +167,7 @@ where
         Q: ToOwned<Owned = K> + ?Sized,
     {
         let stored = Stored {
-            key: asked.key.to_owned(),
+            key: hashed_key.key.to_owned(),
             ticket: found.ticket(),
         };
         let entry = found.entry();
@@ -173,12 +175,12 @@ where
         // is all the same whether an idle key is there or has left.
         let _ = entry.since(now, &self.horizon);
         let was = entry.state(&self.algorithm);
-        let State::Live(live) = was else {
+        let EntryState::Live(live) = was else {
             self.get_over(found, guard);
             return Err(own);
         };
         let _moving = Moving::begin(&self.moves);
-        if !mistake!(CarriesUnretired) && !entry.retire(&live) {
+        if !inject_fault!(CarriesUnretired) && !entry.retire(&live) {
             return Err(own);
         }
         let mut reinstating = Reinstating {
@@ -189,8 +191,8 @@ where
         let at = now.max(live.since);
         let next = own.as_deref().unwrap_or(&self.algorithm);
         let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
-        let next = Entry::going_on(number, own, &self.algorithm, word, at);
-        self.store.replace(stored, next, guard);
+        let next = MapEntry::going_on(number, own, &self.algorithm, word, at);
+        self.entries.replace(stored, next, guard);
         reinstating.was = None;
         Ok(())
     }
@@ -204,7 +206,7 @@ where
     S: BuildHasher,
 {
     /// Gives a key an algorithm of its own, which goes on with the permits that there are
-    /// ([`Requota::carry_over`]). Grants from before can't be undone then.
+    /// ([`ChangeQuota::carry_over`]). Grants from before can't be undone then.
     ///
     /// A key that is not in the map is a fresh one, whether it was never there or has left as idle:
     /// it has the permits with which [`algorithm`](Self::algorithm) begins, and goes on with those.
@@ -241,7 +243,7 @@ where
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        A: Requota,
+        A: ChangeQuota,
     {
         self.set_algorithm_at(key, algorithm, self.clock.now())
     }
@@ -292,7 +294,7 @@ where
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        A: Requota,
+        A: ChangeQuota,
     {
         self.unset_algorithm_at(key, self.clock.now())
     }

@@ -4,14 +4,14 @@ use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use super::KeyedMap;
-use super::entry::{Entry, Live, State};
+use super::entries::{FoundEntry, Guard};
+use super::entry::{EntryState, Live, MapEntry};
 use super::horizon::{first_idle, idle_since};
-use super::store::{Found, Guard};
 use super::stored::Ticket;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
-use crate::primitive::{AtomicU64, Ordering, mistake};
+use crate::sync::{AtomicU64, Ordering, inject_fault};
 
 /// How far somebody goes who wants room for a new key. In a model less will do.
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
@@ -64,7 +64,7 @@ impl<'m> Room<'m> {
             if seen >= capacity {
                 return None;
             }
-            if mistake!(LooksForRoomFirst) {
+            if inject_fault!(LooksForRoomFirst) {
                 tracked.fetch_add(1, Ordering::Relaxed);
                 return Some(Self(tracked));
             }
@@ -139,7 +139,7 @@ impl<K, A> Seen<'_, K, A> {
 
 /// A key that may be evicted, and when it would be idle.
 struct Nearest<'g, K, A> {
-    found: Found<'g, K, A>,
+    found: FoundEntry<'g, K, A>,
     idle: Tick,
 }
 
@@ -158,7 +158,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drawn<'_, K, A, C, S> {
 
 impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drop for Drawn<'_, K, A, C, S> {
     fn drop(&mut self) {
-        self.map.store.push_ticket(self.ticket);
+        self.map.entries.push_ticket(self.ticket);
     }
 }
 
@@ -235,27 +235,27 @@ where
     ) -> Option<Room<'_>> {
         let drawn = Drawn {
             map: self,
-            ticket: self.store.pop_ticket()?,
+            ticket: self.entries.pop_ticket()?,
         };
-        let Some(found) = self.store.get(&drawn.ticket, guard) else {
+        let Some(found) = self.entries.get(&drawn.ticket, guard) else {
             drawn.tear_up();
             return None;
         };
         let entry = found.entry();
         let live = match entry.state(&self.algorithm) {
             // Its owner wants it to stay.
-            State::Pending | State::Live(_) if entry.own.is_some() => return None,
-            State::Live(live) => live,
+            EntryState::Pending | EntryState::Live(_) if entry.own.is_some() => return None,
+            EntryState::Live(live) => live,
             // Somebody is about to decide on it, or was, and has gone.
-            State::Pending if !self.retire_forsaken(entry, seen) => return None,
-            State::Retired if self.is_moving() => return None,
-            State::Pending | State::Retired => return self.take_out(&found, guard),
+            EntryState::Pending if !self.retire_forsaken(entry, seen) => return None,
+            EntryState::Retired if self.is_moving() => return None,
+            EntryState::Pending | EntryState::Retired => return self.take_out(&found, guard),
         };
         if self.retire_idle(&found, &live, now) {
             drawn.tear_up();
             seen.left = seen.left.saturating_add(1);
             let left = self.take_out(&found, guard);
-            if mistake!(RaisesAfterwards) {
+            if inject_fault!(RaisesAfterwards) {
                 self.horizon.raise(now);
             }
             return left;
@@ -274,7 +274,7 @@ where
     /// Each ticket is looked at once, and those that stay keep their order: whose turn it is to be
     /// looked at for being idle does not change.
     pub(super) fn clear_up(&self, guard: &Guard<'_>) {
-        let tickets = self.store.tickets();
+        let tickets = self.entries.tickets();
         // In a model there are never so many: it does not get past this.
         if tickets <= SPARE_TICKETS {
             return;
@@ -287,11 +287,11 @@ where
             return;
         };
         for _ in 0..tickets {
-            let Some(ticket) = self.store.pop_ticket() else {
+            let Some(ticket) = self.entries.pop_ticket() else {
                 break;
             };
             let drawn = Drawn { map: self, ticket };
-            if self.store.get(&ticket, guard).is_none() {
+            if self.entries.get(&ticket, guard).is_none() {
                 drawn.tear_up();
             }
         }
@@ -299,19 +299,19 @@ where
     }
 
     /// Retires an entry on which nobody has decided since somebody else came across it.
-    fn retire_forsaken(&self, entry: &Entry<A>, seen: &mut Seen<'_, K, A>) -> bool {
+    fn retire_forsaken(&self, entry: &MapEntry<A>, seen: &mut Seen<'_, K, A>) -> bool {
         let was_seen = mem::replace(&mut seen.pending, true);
         entry.come_across() && !was_seen && entry.retire_pending()
     }
 
     /// Retires a word that is as good as fresh.
-    pub(super) fn retire_idle(&self, found: &Found<'_, K, A>, live: &Live, now: Tick) -> bool {
+    pub(super) fn retire_idle(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> bool {
         let algorithm = found.entry().algorithm(&self.algorithm);
         let reached = self.horizon.tick().max(live.since);
         let Some(idle) = idle_since(algorithm, live.word, now, reached) else {
             return false;
         };
-        if !mistake!(RaisesAfterwards) {
+        if !inject_fault!(RaisesAfterwards) {
             self.horizon.raise(idle);
         }
         let retired = found.entry().retire(live);
@@ -324,7 +324,7 @@ where
     /// Remembers the key if it is nearer to idle than the one that was.
     fn consider<'g>(
         &self,
-        found: Found<'g, K, A>,
+        found: FoundEntry<'g, K, A>,
         live: &Live,
         now: Tick,
         nearest: &mut Option<Nearest<'g, K, A>>,

@@ -1,5 +1,5 @@
 use crate::overflow::Overflow;
-use crate::primitive::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// What has become of the keys of a [`KeyedMap`](super::KeyedMap).
 ///
@@ -15,8 +15,8 @@ pub struct MapStats {
     pub evicted: u64,
     /// Keys that were removed by who asked for it, idle or not.
     pub removed: u64,
-    /// Verbs on keys for which there was no room, that were refused; or answered as for a fresh key, where a verb can't
-    /// be refused.
+    /// Verbs on keys for which there was no room, that were refused; or answered as for a fresh
+    /// key, where a verb can't be refused.
     pub refused: u64,
     /// Verbs on keys for which there was no room, that were answered as for a fresh key.
     pub admitted: u64,
@@ -24,7 +24,7 @@ pub struct MapStats {
 
 /// They are counted where keys come and go, and not where they are decided on.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct MapCounters {
     left: AtomicU64,
     evicted: AtomicU64,
     removed: AtomicU64,
@@ -33,11 +33,11 @@ pub(super) struct Counts {
 }
 
 fn count(counter: &AtomicU64) {
-    // ORDERING: Relaxed. Counts publish nothing.
+    // ORDERING: Relaxed. MapCounters publish nothing.
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-impl Counts {
+impl MapCounters {
     pub(super) fn left(&self) {
         count(&self.left);
     }

@@ -1,5 +1,5 @@
-//! Keys as they are kept, with their hash and a number: so a key can be found again, and no other for it, without
-//! being cloned or compared; and the map itself calls nobody's `Hash`.
+//! Keys as they are kept, with their hash and a number: so a key can be found again, and no other
+//! for it, without being cloned or compared; and the map itself calls nobody's `Hash`.
 
 use core::borrow::Borrow;
 use core::hash::{Hash, Hasher};
@@ -19,13 +19,13 @@ pub(super) struct Ticket {
 }
 
 /// A key that is asked for.
-pub(super) struct Asked<'q, Q: ?Sized> {
+pub(super) struct HashedKey<'q, Q: ?Sized> {
     pub(super) hash: u64,
     pub(super) key: &'q Q,
 }
 
 /// What may be one of the keys that are kept.
-pub(super) trait Asks<K>: Hashed {
+pub(super) trait MatchesKey<K>: Hashed {
     fn is(&self, stored: &Stored<K>) -> bool;
 }
 
@@ -34,7 +34,7 @@ pub(super) trait Hashed {
     fn hashed(&self) -> u64;
 }
 
-impl<Q: ?Sized> Hashed for Asked<'_, Q> {
+impl<Q: ?Sized> Hashed for HashedKey<'_, Q> {
     fn hashed(&self) -> u64 {
         self.hash
     }
@@ -46,13 +46,13 @@ impl Hashed for Ticket {
     }
 }
 
-impl<K: Borrow<Q>, Q: Eq + ?Sized> Asks<K> for Asked<'_, Q> {
+impl<K: Borrow<Q>, Q: Eq + ?Sized> MatchesKey<K> for HashedKey<'_, Q> {
     fn is(&self, stored: &Stored<K>) -> bool {
         stored.ticket.hash == self.hash && stored.key.borrow() == self.key
     }
 }
 
-impl<K> Asks<K> for Ticket {
+impl<K> MatchesKey<K> for Ticket {
     fn is(&self, stored: &Stored<K>) -> bool {
         stored.ticket.id == self.id
     }

@@ -7,10 +7,10 @@ use core::hash::{BuildHasher, Hash};
 use super::KeyedMap;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::gate::limiter_verbs;
-use crate::op::Op;
+use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::view::View;
+use crate::store::op::Op;
+use crate::store::view::View;
 use crate::wait::waits;
 
 /// The limit of one key of a [`KeyedMap`]: [`KeyedMap::key`] makes one. Its verbs are those of a
@@ -34,7 +34,8 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
     /// A tick that is older than one at which the key has left as idle is counted as that one.
     ///
     /// ```
-    /// use tollgate::{KeyedMap, NoClock, Quota, Tick, TokenBucket};
+    /// use tollgate::clock::NoClock;
+    /// use tollgate::{KeyedMap, Quota, Tick, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let bucket = TokenBucket::new(Quota::per_hour(5))?;

@@ -9,8 +9,8 @@ use crate::clock::Tick;
 /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
-/// let charged = gate.charge(25);
+/// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let charged = limiter.charge(25);
 /// assert_eq!(charged.n(), 25);
 /// assert_eq!(charged.debt(), 15);
 /// assert_eq!(charged.clear_after(), Duration::from_millis(1500));
@@ -49,8 +49,8 @@ impl Charged {
         }
     }
 
-    /// How many permits were recorded: all that were charged, unless the word could not hold
-    /// that much debt (decades of it); none if a table of keys had no room for the key, or no such plan.
+    /// How many permits were recorded: all that were charged, unless the word could not hold that
+    /// much debt (decades of it); none if a table of keys had no room for the key, or no such plan.
     #[inline]
     pub const fn n(&self) -> u64 {
         self.n

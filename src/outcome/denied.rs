@@ -9,11 +9,11 @@ use core::time::Duration;
 /// use tollgate::{Denied, Limiter, ManualClock, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
-/// let never = gate.try_acquire_n(11).unwrap_err();
+/// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let never = limiter.try_acquire_n(11).unwrap_err();
 /// assert!(never.is_permanent());
-/// assert!(gate.try_acquire_n(10).is_ok());
-/// match gate.try_acquire() {
+/// assert!(limiter.try_acquire_n(10).is_ok());
+/// match limiter.try_acquire() {
 ///     Err(Denied::Later { retry_after, .. }) => assert_eq!(retry_after, Duration::from_millis(100)),
 ///     other => panic!("{other:?}"),
 /// }

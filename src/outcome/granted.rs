@@ -13,8 +13,8 @@ use crate::clock::Tick;
 /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
-/// let granted = gate.try_acquire_n(3)?;
+/// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_second(10))?, ManualClock::new());
+/// let granted = limiter.try_acquire_n(3)?;
 /// assert_eq!(granted.n(), 3);
 /// assert_eq!(granted.remaining(), 7);
 /// assert_eq!(granted.reset_after(), Duration::from_millis(300));
@@ -29,18 +29,18 @@ use crate::clock::Tick;
 ///
 /// ```compile_fail,E0382
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
-/// let granted = gate.try_acquire_n(3)?;
-/// gate.undo(granted);
-/// gate.undo(granted); // error: use of moved value
+/// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+/// let granted = limiter.try_acquire_n(3)?;
+/// limiter.undo(granted);
+/// limiter.undo(granted); // error: use of moved value
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// ```compile_fail,E0599
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
-/// let copy = gate.try_acquire_n(3)?.clone(); // error: no method named `clone`
+/// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+/// let copy = limiter.try_acquire_n(3)?.clone(); // error: no method named `clone`
 /// # Ok(())
 /// # }
 /// ```
@@ -64,17 +64,17 @@ pub struct Granted {
     ready: u64,
     speed: NonZeroU64,
     /// Which word granted it, of a limiter that has several.
-    part: u32,
+    source: u32,
 }
 
 /// What a [`Granted`] says: a copy that can be kept and gives nothing back.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
-/// let granted = gate.try_acquire_n(3)?;
+/// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+/// let granted = limiter.try_acquire_n(3)?;
 /// let info = granted.info();
-/// assert_eq!(gate.undo(granted), 3);
+/// assert_eq!(limiter.undo(granted), 3);
 /// assert_eq!((info.n(), info.remaining()), (3, 2));
 /// # Ok(())
 /// # }
@@ -102,8 +102,9 @@ pub(crate) const SEVERAL: u32 = u32::MAX;
 const NANOSECONDS: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 60) - 1);
 
 impl Granted {
-    /// A grant of `n` permits, counted at `at`: what an [`Algorithm`](crate::Algorithm)'s step
-    /// returns. Nothing remains and nothing is to be reset unless the following say so.
+    /// A grant of `n` permits, counted at `at`: what an
+    /// [`Algorithm`](crate::algorithm::Algorithm)'s step returns. Nothing remains and nothing is to
+    /// be reset unless the following say so.
     #[inline]
     pub const fn new(n: u64, at: Tick) -> Self {
         Self {
@@ -115,7 +116,7 @@ impl Granted {
             reset: 0,
             ready: 0,
             speed: NANOSECONDS,
-            part: 0,
+            source: 0,
         }
     }
 
@@ -127,8 +128,8 @@ impl Granted {
 
     /// Says which word granted it.
     #[inline]
-    pub(crate) const fn of_part(self, part: u32) -> Self {
-        Self { part, ..self }
+    pub(crate) const fn with_source(self, source: u32) -> Self {
+        Self { source, ..self }
     }
 
     /// The same of so many permits.
@@ -157,8 +158,8 @@ impl Granted {
 
     /// Which word granted it.
     #[inline]
-    pub(crate) const fn part(&self) -> u32 {
-        self.part
+    pub(crate) const fn source(&self) -> u32 {
+        self.source
     }
 
     /// One grant of both, from different words. There is no mark by which one of them would know
@@ -174,7 +175,7 @@ impl Granted {
             .with_room(room, NonZeroU64::MIN)
             .with_reset_at(reset)
             .with_ready_at(ready)
-            .of_part(SEVERAL)
+            .with_source(SEVERAL)
     }
 
     /// Says that `room` units remain, of which a permit takes `unit`.
@@ -321,11 +322,11 @@ readers! {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let queue = LeakyBucket::queue(Quota::per_second(10).burst(3))?;
-    /// let gate = Limiter::with_clock(queue, ManualClock::new());
-    /// assert_eq!(gate.try_acquire()?.delay(), Duration::ZERO);
-    /// assert_eq!(gate.try_acquire()?.delay(), Duration::from_millis(100));
-    /// assert_eq!(gate.try_acquire()?.delay(), Duration::from_millis(200));
-    /// assert!(gate.try_acquire().is_err()); // the queue is full
+    /// let limiter = Limiter::with_clock(queue, ManualClock::new());
+    /// assert_eq!(limiter.try_acquire()?.delay(), Duration::ZERO);
+    /// assert_eq!(limiter.try_acquire()?.delay(), Duration::from_millis(100));
+    /// assert_eq!(limiter.try_acquire()?.delay(), Duration::from_millis(200));
+    /// assert!(limiter.try_acquire().is_err()); // the queue is full
     /// # Ok(())
     /// # }
     /// ```

@@ -1,11 +1,12 @@
 //! What a decision says: [`Granted`], [`Denied`], and [`Charged`] for what was taken into debt.
 
 mod charged;
-mod denied;
-mod granted;
+pub(crate) mod denied;
+pub(crate) mod granted;
 
 pub use charged::Charged;
-pub use denied::Denied;
+pub(crate) use denied::Denied;
+pub use granted::GrantInfo;
+pub(crate) use granted::Granted;
 #[cfg(feature = "std")]
 pub(crate) use granted::SEVERAL;
-pub use granted::{GrantInfo, Granted};

@@ -95,7 +95,8 @@ impl Quota {
     }
 
     /// Starts with this many, and not with a full burst. (Where an algorithm is not exact at this
-    /// rate, the last of them is there a nanosecond later: see [`TokenBucket`](crate::TokenBucket).)
+    /// rate, the last of them is there a nanosecond later: see
+    /// [`TokenBucket`](crate::TokenBucket).)
     #[must_use]
     pub const fn initial(self, n: u64) -> Self {
         Self {

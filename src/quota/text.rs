@@ -308,8 +308,8 @@ impl FromStr for Quota {
     }
 }
 
-/// Writes a length of time in the largest unit of which it is a multiple; the number 1 only if it is
-/// wanted.
+/// Writes a length of time in the largest unit of which it is a multiple; the number 1 only if it
+/// is wanted.
 pub(crate) fn write_period(
     f: &mut fmt::Formatter<'_>,
     period: Duration,

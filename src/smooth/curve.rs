@@ -1,10 +1,11 @@
-//! The two stores of permits, and what it costs to take from them: all that the two limiters differ in.
+//! The two stores of permits, and what it costs to take from them: all that the two limiters differ
+//! in.
 
 use core::time::Duration;
 
 use super::error::SmoothError;
 use super::pace::{Cost, Unit};
-use super::state::{NEVER, State};
+use super::state::{NEVER, SmoothState};
 
 /// The slowest rate: a permit in 365 days.
 pub(super) const MIN_RATE: f64 = 1.0 / (365.0 * 86_400.0);
@@ -17,13 +18,14 @@ const MAX_FILL: Duration = Duration::from_secs(365 * 86_400);
 /// How many times slower a cold limiter can be.
 pub(super) const MAX_COLD_FACTOR: f64 = 1e6;
 
-/// Permits stored are free: [`SmoothBursty`](crate::SmoothBursty).
+/// Permits stored are free: [`SmoothBursty`](crate::smooth::SmoothBursty).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bursty {
     pub(super) max_burst: Duration,
 }
 
-/// Permits stored cost more, the more there are: [`SmoothWarmingUp`](crate::SmoothWarmingUp).
+/// Permits stored cost more, the more there are:
+/// [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmingUp {
     pub(super) warm_up: Duration,
@@ -32,7 +34,7 @@ pub struct WarmingUp {
 
 /// A rate, in the limiter's unit.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct PermitInterval {
     pub(super) unit: Unit,
     /// Permits a second.
     pub(super) rate: f64,
@@ -40,7 +42,7 @@ pub struct Pace {
     pub(super) interval: f64,
 }
 
-impl Pace {
+impl PermitInterval {
     pub(super) fn new(unit: Unit, rate: f64) -> Self {
         Self {
             unit,
@@ -53,31 +55,31 @@ impl Pace {
 /// What the two stores have in common. There are no others.
 pub trait Curve: Copy {
     /// The most permits that are stored.
-    fn max(&self, pace: &Pace) -> f64;
+    fn max(&self, pace: &PermitInterval) -> f64;
     /// Units from one permit that is stored to the next.
-    fn refill_interval(&self, pace: &Pace) -> f64;
+    fn refill_interval(&self, pace: &PermitInterval) -> f64;
     /// How many there are at first.
-    fn initial(&self, pace: &Pace) -> f64;
+    fn initial(&self, pace: &PermitInterval) -> f64;
     /// What it costs to take so many of so many that are stored.
-    fn cost(&self, pace: &Pace, stored: f64, take: f64) -> Cost;
+    fn cost(&self, pace: &PermitInterval, stored: f64, take: f64) -> Cost;
     /// The fastest rate with this store.
     fn max_rate(&self) -> f64;
 }
 
 impl Curve for Bursty {
-    fn max(&self, pace: &Pace) -> f64 {
+    fn max(&self, pace: &PermitInterval) -> f64 {
         self.max_burst.as_secs_f64() * pace.rate
     }
 
-    fn refill_interval(&self, pace: &Pace) -> f64 {
+    fn refill_interval(&self, pace: &PermitInterval) -> f64 {
         pace.interval
     }
 
-    fn initial(&self, _: &Pace) -> f64 {
+    fn initial(&self, _: &PermitInterval) -> f64 {
         0.0
     }
 
-    fn cost(&self, pace: &Pace, _: f64, _: f64) -> Cost {
+    fn cost(&self, pace: &PermitInterval, _: f64, _: f64) -> Cost {
         Cost::none(pace.unit)
     }
 
@@ -86,43 +88,43 @@ impl Curve for Bursty {
     }
 }
 
-/// A warm limiter has no more than a threshold: its permits are an interval apart. Above, the interval grows along
-/// a line to the cold one, with a full store, so that it takes the time to warm up to get from there to the
-/// threshold; and half as long from there to nothing.
+/// A warm limiter has no more than a threshold: its permits are an interval apart. Above, the
+/// interval grows along a line to the cold one, with a full store, so that it takes the time to
+/// warm up to get from there to the threshold; and half as long from there to nothing.
 impl WarmingUp {
     /// In units.
-    fn period(&self, pace: &Pace) -> f64 {
+    fn period(&self, pace: &PermitInterval) -> f64 {
         match pace.unit {
             Unit::Nanos => self.warm_up.as_nanos() as f64,
             Unit::Micros => self.warm_up.as_micros() as f64,
         }
     }
 
-    fn threshold(&self, pace: &Pace) -> f64 {
+    fn threshold(&self, pace: &PermitInterval) -> f64 {
         0.5 * self.period(pace) / pace.interval
     }
 
-    fn cold_interval(&self, pace: &Pace) -> f64 {
+    fn cold_interval(&self, pace: &PermitInterval) -> f64 {
         pace.interval * self.cold_factor
     }
 }
 
 impl Curve for WarmingUp {
-    fn max(&self, pace: &Pace) -> f64 {
+    fn max(&self, pace: &PermitInterval) -> f64 {
         let both = pace.interval + self.cold_interval(pace);
         self.threshold(pace) + 2.0 * self.period(pace) / both
     }
 
-    fn refill_interval(&self, pace: &Pace) -> f64 {
+    fn refill_interval(&self, pace: &PermitInterval) -> f64 {
         self.period(pace) / self.max(pace)
     }
 
     /// Cold.
-    fn initial(&self, pace: &Pace) -> f64 {
+    fn initial(&self, pace: &PermitInterval) -> f64 {
         self.max(pace)
     }
 
-    fn cost(&self, pace: &Pace, stored: f64, take: f64) -> Cost {
+    fn cost(&self, pace: &PermitInterval, stored: f64, take: f64) -> Cost {
         let none = Cost::none(pace.unit);
         let (threshold, interval) = (self.threshold(pace), pace.interval);
         let above = stored - threshold;
@@ -142,7 +144,8 @@ impl Curve for WarmingUp {
     }
 }
 
-/// Permits that are stored, by those that a warm limiter lets go in the time to warm up: with a cold factor of 1.
+/// Permits that are stored, by those that a warm limiter lets go in the time to warm up: with a
+/// cold factor of 1.
 const MOST_A_PERIOD: f64 = 1.5;
 
 fn max_rate(fill: Duration, times: f64) -> f64 {
@@ -181,14 +184,14 @@ pub(super) fn check_warm_up(warm_up: Duration, rate: f64) -> Result<(), SmoothEr
 
 /// The store at a rate: pure functions of the state.
 #[derive(Clone, Copy)]
-pub(super) struct Store<K> {
+pub(super) struct StoredPermits<K> {
     curve: K,
-    pace: Pace,
+    pace: PermitInterval,
 }
 
-impl<K: Curve> Store<K> {
+impl<K: Curve> StoredPermits<K> {
     pub(super) fn new(curve: K, unit: Unit, rate: f64) -> Self {
-        let pace = Pace::new(unit, rate);
+        let pace = PermitInterval::new(unit, rate);
         Self { curve, pace }
     }
 
@@ -205,7 +208,7 @@ impl<K: Curve> Store<K> {
     }
 
     /// What has come together until now, if nobody has a turn still to come.
-    pub(super) fn resync(&self, state: State, now: u64) -> State {
+    pub(super) fn resync(&self, state: SmoothState, now: u64) -> SmoothState {
         if now <= state.next {
             return state;
         }
@@ -220,7 +223,7 @@ impl<K: Curve> Store<K> {
             // Nothing is stored where there is no room: not nothing divided by nothing.
             false => 0.0,
         };
-        State {
+        SmoothState {
             next: now,
             stored,
             ..state
@@ -228,12 +231,12 @@ impl<K: Curve> Store<K> {
     }
 
     /// After so many permits: stored ones first. Who comes next waits for them.
-    pub(super) fn take(&self, state: State, n: u64) -> State {
+    pub(super) fn take(&self, state: SmoothState, n: u64) -> SmoothState {
         let n = n as f64;
         let spent = n.min(state.stored);
         let cost = self.curve.cost(&self.pace, state.stored, spent);
         let cost = cost.and((n - spent) * self.pace.interval).total();
-        State {
+        SmoothState {
             next: state.next.saturating_add(cost).min(NEVER),
             stored: state.stored - spent,
             ..state

@@ -2,11 +2,11 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a smooth limiter could not be made, or its rate not be set. Each variant names a field, what it was, and
-/// what is allowed.
+/// Why a smooth limiter could not be made, or its rate not be set. Each variant names a field, what
+/// it was, and what is allowed.
 ///
 /// ```
-/// use tollgate::SmoothBursty;
+/// use tollgate::smooth::SmoothBursty;
 ///
 /// let error = SmoothBursty::new(0.0).unwrap_err();
 /// assert_eq!(error.field(), "rate");
@@ -18,7 +18,8 @@ use core::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum SmoothError {
-    /// A rate of nothing, of less than a permit in 365 days, of more than there can be, or no number.
+    /// A rate of nothing, of less than a permit in 365 days, of more than there can be, or no
+    /// number.
     Rate {
         /// What was asked for.
         rate: f64,
@@ -41,7 +42,8 @@ pub enum SmoothError {
         /// The most, at this rate.
         max: Duration,
     },
-    /// A cold limiter that would be faster than a warm one, or slower than there can be, or no number.
+    /// A cold limiter that would be faster than a warm one, or slower than there can be, or no
+    /// number.
     ColdFactor {
         /// What was asked for.
         cold_factor: f64,

@@ -1,8 +1,9 @@
-//! Turns at a steady rate that can be changed in use: [`SmoothBursty`] and [`SmoothWarmingUp`], as in Guava.
+//! Turns at a steady rate that can be changed in use: [`SmoothBursty`] and [`SmoothWarmingUp`], as
+//! in Guava.
 //!
-//! A call never waits for what it takes itself: the **next** one does. So any number of permits is had at once if
-//! nobody has a turn still to come, and who comes after a large request waits for long. What comes together while
-//! nobody asks is stored, up to a limit:
+//! A call never waits for what it takes itself: the **next** one does. So any number of permits is
+//! had at once if nobody has a turn still to come, and who comes after a large request waits for
+//! long. What comes together while nobody asks is stored, up to a limit:
 //!
 //! | | stored permits | for |
 //! |---|---|---|
@@ -11,12 +12,13 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tollgate::{ManualClock, SmoothWarmingUp};
+//! use tollgate::smooth::SmoothWarmingUp;
+//! use tollgate::ManualClock;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // Two a second when warm, after four seconds in use; cold, a third of that.
-//! let gate = SmoothWarmingUp::with_clock(2.0, Duration::from_secs(4), ManualClock::new())?;
-//! let mut waits = [0; 6].map(|_| gate.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000));
+//! let limiter = SmoothWarmingUp::with_clock(2.0, Duration::from_secs(4), ManualClock::new())?;
+//! let mut waits = [0; 6].map(|_| limiter.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000));
 //! assert_eq!(waits, [Ok(0), Ok(1375), Ok(2500), Ok(3375), Ok(4000), Ok(4500)]);
 //! # Ok(())
 //! # }
@@ -24,38 +26,42 @@
 //!
 //! # What is promised
 //!
-//! - **Nobody is early.** A turn's due tick is rounded up to a whole nanosecond, and who waits wakes up at it or
-//!   later.
-//! - **In each interval** from one due tick to another the permits of all calls whose turn is in it, but for the
-//!   last one's, are at most `stored + rate * interval`; what is stored is at most `rate * max_burst`, and of a
-//!   limiter that warms up none is free: there it is `rate * interval`. Rates, costs and stored permits
-//!   are doubles: with a cold factor of 3 a cost may be wrong by 2^-50 of itself, which is a nanosecond in two
-//!   weeks. What cold permits cost more than others is less exact where the factor is large: by 2^-38 with one of
-//!   1000, by 2^-19 with a million. None costs less than an interval.
-//! - **No less**, but for the nanosecond to which each call's cost is rounded up (so not more than one call a
-//!   nanosecond), and one more with every sixteenth change of the rate at the latest turn. (A store of more than 50
-//!   days loses up to 7 ns of what comes between two calls to its last digit.)
-//! - **A change of the rate** takes effect at one moment: each call costs what it does at the old rate or at the
-//!   new one. Turns that were given stay, and what is stored stays the same part of a full store.
+//! - **Nobody is early.** A turn's due tick is rounded up to a whole nanosecond, and who waits
+//!   wakes up at it or later.
+//! - **In each interval** from one due tick to another the permits of all calls whose turn is in
+//!   it, but for the last one's, are at most `stored + rate * interval`; what is stored is at most
+//!   `rate * max_burst`, and of a limiter that warms up none is free: there it is `rate *
+//!   interval`. Rates, costs and stored permits are doubles: with a cold factor of 3 a cost may be
+//!   wrong by 2^-50 of itself, which is a nanosecond in two weeks. What cold permits cost more than
+//!   others is less exact where the factor is large: by 2^-38 with one of 1000, by 2^-19 with a
+//!   million. None costs less than an interval.
+//! - **No less**, but for the nanosecond to which each call's cost is rounded up (so not more than
+//!   one call a nanosecond), and one more with every sixteenth change of the rate at the latest
+//!   turn. (A store of more than 50 days loses up to 7 ns of what comes between two calls to its
+//!   last digit.)
+//! - **A change of the rate** takes effect at one moment: each call costs what it does at the old
+//!   rate or at the new one. Turns that were given stay, and what is stored stays the same part of
+//!   a full store.
 //!
 //! # Whole microseconds
 //!
-//! [`in_whole_micros`](Smooth::in_whole_micros) counts as Guava does, decision by decision: time in whole
-//! microseconds, and each part of a cost cut off to them. At three million permits a second nothing is left of a
-//! call's cost then, and nothing is limited; it is there for those who need the same answers. (Every sixteenth change
-//! of the rate that finds the next turn where it was moves it on by a microsecond, which Guava's doesn't.)
+//! [`in_whole_micros`](Smooth::in_whole_micros) counts as Guava does, decision by decision: time in
+//! whole microseconds, and each part of a cost cut off to them. At three million permits a second
+//! nothing is left of a call's cost then, and nothing is limited; it is there for those who need
+//! the same answers. (Every sixteenth change of the rate that finds the next turn where it was
+//! moves it on by a microsecond, which Guava's doesn't.)
 //!
 //! # Lock-free
 //!
-//! The state is 128 bits in one exchange ([`is_lock_free`] says whether the processor has it); no decision ever waits
-//! for another thread. Those who set a rate exclude each other by a mutex.
+//! The state is 128 bits in one exchange ([`is_lock_free`] says whether the processor has it); no
+//! decision ever waits for another thread. Those who set a rate exclude each other by a mutex.
 
 mod curve;
 mod error;
 mod pace;
 mod rates;
+mod reservation;
 mod state;
-mod turn;
 mod verbs;
 mod waits;
 
@@ -64,52 +70,56 @@ use core::time::Duration;
 
 pub use curve::{Bursty, WarmingUp};
 pub use error::SmoothError;
-pub use turn::Turn;
+pub use reservation::SmoothReservation;
 
 use crate::clock::{Clock, SystemClock, Tick};
-use crate::primitive::{AtomicU64, AtomicU128, SettersMutex};
-use curve::{Curve, MAX_COLD_FACTOR, MAX_RATE, Store, check_max_burst, check_rate, check_warm_up};
+use crate::sync::{AtomicU64, AtomicU128, SettersMutex};
+use curve::{
+    Curve, MAX_COLD_FACTOR, MAX_RATE, StoredPermits, check_max_burst, check_rate, check_warm_up,
+};
 use pace::Unit;
-use state::State;
+use state::SmoothState;
 
-/// Turns at a steady rate, and permits for a second (or [`max_burst`](Smooth::max_burst)) that are stored while
-/// nobody asks and are free.
+/// Turns at a steady rate, and permits for a second (or [`max_burst`](Smooth::max_burst)) that are
+/// stored while nobody asks and are free.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::{ManualClock, SmoothBursty};
+/// use tollgate::smooth::SmoothBursty;
+/// use tollgate::ManualClock;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
-/// let gate = SmoothBursty::with_clock(5.0, clock.clone())?;
+/// let limiter = SmoothBursty::with_clock(5.0, clock.clone())?;
 /// clock.advance(Duration::from_secs(60));
-/// assert_eq!(gate.stored(), 5.0);
-/// assert!(gate.try_acquire_n(5).is_ok()); // those were stored
-/// assert!(gate.try_acquire_n(1).is_ok()); // the next caller waits for this one
-/// assert_eq!(gate.try_acquire().unwrap_err().retry_after(), Some(Duration::from_millis(200)));
+/// assert_eq!(limiter.stored(), 5.0);
+/// assert!(limiter.try_acquire_n(5).is_ok()); // those were stored
+/// assert!(limiter.try_acquire_n(1).is_ok()); // the next caller waits for this one
+/// assert_eq!(limiter.try_acquire().unwrap_err().retry_after(), Some(Duration::from_millis(200)));
 /// # Ok(())
 /// # }
 /// ```
 pub type SmoothBursty<C = SystemClock> = Smooth<Bursty, C>;
 
-/// Turns at a steady rate, once it is warm. Who has not used it for a while finds it cold, and pays up to
-/// [`cold_factor`](Smooth::cold_factor) intervals (three) for a permit; it takes the time to warm up to get from cold
-/// to warm. It begins cold.
+/// Turns at a steady rate, once it is warm. Who has not used it for a while finds it cold, and pays
+/// up to [`cold_factor`](Smooth::cold_factor) intervals (three) for a permit; it takes the time to
+/// warm up to get from cold to warm. It begins cold.
 ///
 /// A time of zero to warm up is none: each permit costs an interval, and none is stored.
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::{ManualClock, SmoothWarmingUp};
+/// use tollgate::smooth::SmoothWarmingUp;
+/// use tollgate::ManualClock;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
-/// let gate = SmoothWarmingUp::with_clock(100.0, Duration::from_secs(3), clock)?;
-/// let cold = gate.reserve(1)?.due();
-/// assert!(gate.next_free().saturating_since(cold) > Duration::from_millis(29));
-/// let _ = gate.reserve(500)?;
-/// let warm = gate.reserve(1)?.due();
-/// assert_eq!(gate.next_free().saturating_since(warm), Duration::from_millis(10));
+/// let limiter = SmoothWarmingUp::with_clock(100.0, Duration::from_secs(3), clock)?;
+/// let cold = limiter.reserve(1)?.due();
+/// assert!(limiter.next_free().saturating_since(cold) > Duration::from_millis(29));
+/// let _ = limiter.reserve(500)?;
+/// let warm = limiter.reserve(1)?.due();
+/// assert_eq!(limiter.next_free().saturating_since(warm), Duration::from_millis(10));
 /// # Ok(())
 /// # }
 /// ```
@@ -128,9 +138,10 @@ pub struct Smooth<K, C = SystemClock> {
     clock: C,
 }
 
-/// Whether the state of a smooth limiter is exchanged by the processor alone. So it is on x86-64 with `cmpxchg16b`,
-/// which all but the oldest have (without it a lock takes its place, which is found out at run time), on aarch64,
-/// and on some others; elsewhere it goes through a lock of `portable-atomic`.
+/// Whether the state of a smooth limiter is exchanged by the processor alone. So it is on x86-64
+/// with `cmpxchg16b`, which all but the oldest have (without it a lock takes its place, which is
+/// found out at run time), on aarch64, and on some others; elsewhere it goes through a lock of
+/// `portable-atomic`.
 ///
 /// ```
 /// # #[cfg(target_arch = "aarch64")]
@@ -146,10 +157,11 @@ impl SmoothBursty {
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days, or above 10^12.
+    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
+    /// or above 10^12.
     ///
     /// ```
-    /// use tollgate::SmoothBursty;
+    /// use tollgate::smooth::SmoothBursty;
     ///
     /// assert!(SmoothBursty::new(0.5).is_ok());
     /// assert!(SmoothBursty::new(f64::NAN).is_err());
@@ -180,11 +192,13 @@ impl<C> Smooth<Bursty, C> {
     /// As [`new`](SmoothBursty::new).
     ///
     /// ```
-    /// use tollgate::{NoClock, SmoothBursty, Tick};
+    /// use tollgate::clock::NoClock;
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::Tick;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::started_at(10.0, NoClock, Tick::ZERO)?;
-    /// assert_eq!(gate.stored_at(Tick::from_nanos(500_000_000)), 5.0);
+    /// let limiter = SmoothBursty::started_at(10.0, NoClock, Tick::ZERO)?;
+    /// assert_eq!(limiter.stored_at(Tick::from_nanos(500_000_000)), 5.0);
     /// # Ok(())
     /// # }
     /// ```
@@ -196,7 +210,8 @@ impl<C> Smooth<Bursty, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// Stores the permits of so long, instead of a second's; none, if zero. The limiter begins anew.
+    /// Stores the permits of so long, instead of a second's; none, if zero. The limiter begins
+    /// anew.
     ///
     /// # Errors
     ///
@@ -204,11 +219,11 @@ impl<C> Smooth<Bursty, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::SmoothBursty;
+    /// use tollgate::smooth::SmoothBursty;
     ///
     /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
-    /// let gate = SmoothBursty::new(10.0)?.max_burst(Duration::from_secs(60))?;
-    /// assert_eq!(gate.max_stored(), 600.0);
+    /// let limiter = SmoothBursty::new(10.0)?.max_burst(Duration::from_secs(60))?;
+    /// assert_eq!(limiter.max_stored(), 600.0);
     /// # Ok(())
     /// # }
     /// ```
@@ -225,12 +240,12 @@ impl SmoothWarmingUp {
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days, or above 10^12, or
-    /// the time to warm up above 365 days or that of 2^50 permits.
+    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
+    /// or above 10^12, or the time to warm up above 365 days or that of 2^50 permits.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::SmoothWarmingUp;
+    /// use tollgate::smooth::SmoothWarmingUp;
     ///
     /// assert!(SmoothWarmingUp::new(100.0, Duration::from_secs(10)).is_ok());
     /// assert!(SmoothWarmingUp::new(-1.0, Duration::from_secs(10)).is_err());
@@ -262,13 +277,15 @@ impl<C> Smooth<WarmingUp, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{NoClock, SmoothWarmingUp, Tick};
+    /// use tollgate::clock::NoClock;
+    /// use tollgate::smooth::SmoothWarmingUp;
+    /// use tollgate::Tick;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let start = Tick::from_nanos(1_000);
-    /// let gate = SmoothWarmingUp::started_at(1.0, Duration::ZERO, NoClock, start)?;
-    /// assert_eq!(gate.reserve_at(1, start)?.wait(), Duration::ZERO);
-    /// assert_eq!(gate.reserve_at(1, start)?.wait(), Duration::from_secs(1));
+    /// let limiter = SmoothWarmingUp::started_at(1.0, Duration::ZERO, NoClock, start)?;
+    /// assert_eq!(limiter.reserve_at(1, start)?.wait(), Duration::ZERO);
+    /// assert_eq!(limiter.reserve_at(1, start)?.wait(), Duration::from_secs(1));
     /// # Ok(())
     /// # }
     /// ```
@@ -287,8 +304,8 @@ impl<C> Smooth<WarmingUp, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// How many times slower it is when it is cold, instead of three. With 1 it always costs an interval a permit,
-    /// and what is stored makes no difference. The limiter begins anew.
+    /// How many times slower it is when it is cold, instead of three. With 1 it always costs an
+    /// interval a permit, and what is stored makes no difference. The limiter begins anew.
     ///
     /// # Errors
     ///
@@ -296,11 +313,11 @@ impl<C> Smooth<WarmingUp, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::SmoothWarmingUp;
+    /// use tollgate::smooth::SmoothWarmingUp;
     ///
     /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
-    /// let gate = SmoothWarmingUp::new(2.0, Duration::from_secs(4))?.cold_factor(7.0)?;
-    /// assert_eq!(gate.max_stored(), 6.0);
+    /// let limiter = SmoothWarmingUp::new(2.0, Duration::from_secs(4))?.cold_factor(7.0)?;
+    /// assert_eq!(limiter.max_stored(), 6.0);
     /// # Ok(())
     /// # }
     /// ```
@@ -322,10 +339,10 @@ impl<C> Smooth<WarmingUp, C> {
 
 impl<K: Curve, C> Smooth<K, C> {
     fn begin(curve: K, unit: Unit, rate: f64, clock: C, start: Tick) -> Self {
-        let state = State {
+        let state = SmoothState {
             next: unit.of(start),
             version: 0,
-            stored: Store::new(curve, unit, rate).initial(),
+            stored: StoredPermits::new(curve, unit, rate).initial(),
         };
         Self {
             state: AtomicU128::new(state.pack()),
@@ -344,20 +361,21 @@ impl<K: Curve, C> Smooth<K, C> {
         Self::begin(curve, unit, rate, self.clock, start)
     }
 
-    /// Counts as Guava does, in whole microseconds: see [the module](self#whole-microseconds). The limiter begins
-    /// anew.
+    /// Counts as Guava does, in whole microseconds: see [the module](self#whole-microseconds). The
+    /// limiter begins anew.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{ManualClock, SmoothBursty};
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::with_clock(3.0, ManualClock::new())?;
-    /// let _ = gate.reserve(1)?;
-    /// assert_eq!(gate.reserve(1)?.wait(), Duration::from_nanos(333_333_334));
-    /// let gate = gate.in_whole_micros();
-    /// let before = gate.reserve(1)?;
-    /// assert_eq!(gate.reserve(1)?.due().saturating_since(before.due()), Duration::from_micros(333_333));
+    /// let limiter = SmoothBursty::with_clock(3.0, ManualClock::new())?;
+    /// let _ = limiter.reserve(1)?;
+    /// assert_eq!(limiter.reserve(1)?.wait(), Duration::from_nanos(333_333_334));
+    /// let limiter = limiter.in_whole_micros();
+    /// let before = limiter.reserve(1)?;
+    /// assert_eq!(limiter.reserve(1)?.due().saturating_since(before.due()), Duration::from_micros(333_333));
     /// # Ok(())
     /// # }
     /// ```

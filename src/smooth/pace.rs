@@ -8,7 +8,8 @@ use crate::clock::Tick;
 /// In what time is counted, and costs are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Nanoseconds. A call's cost is rounded up to a whole one, and permits that come are rounded down.
+    /// Nanoseconds. A call's cost is rounded up to a whole one, and permits that come are rounded
+    /// down.
     Nanos,
     /// Microseconds, as Guava counts: each part of a cost is cut off to whole ones.
     Micros,
@@ -48,8 +49,9 @@ impl Unit {
         Tick::from_nanos(units.saturating_mul(self.nanos()))
     }
 
-    /// How many permits a store has that is not to have more than it got: a multiple of the last digit that its
-    /// size has, so that adding and taking is exact, and no more than fits. In microseconds it is the double that it is.
+    /// How many permits a store has that is not to have more than it got: a multiple of the last
+    /// digit that its size has, so that adding and taking is exact, and no more than fits. In
+    /// microseconds it is the double that it is.
     pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
         if self == Self::Micros || max <= 0.0 {
             return permits;

@@ -17,22 +17,22 @@
 //! one load.
 
 use super::Smooth;
-use super::curve::{Curve, Store};
+use super::curve::{Curve, StoredPermits};
 use super::pace::Unit;
-use super::state::State;
-use crate::primitive::{AtomicU64, Ordering, mistake};
+use super::state::SmoothState;
+use crate::sync::{AtomicU64, Ordering, inject_fault};
 use std::sync::PoisonError;
 
 impl<K: Curve, C> Smooth<K, C> {
     #[inline]
-    pub(super) fn load(&self) -> State {
+    pub(super) fn load(&self) -> SmoothState {
         // ORDERING: Acquire. It pairs with the release in `change`, also through the exchanges of
         // others in between: who sees a version sees its rate. Models: smooth::
-        State::unpack(self.state.load(Ordering::Acquire))
+        SmoothState::unpack(self.state.load(Ordering::Acquire))
     }
 
     #[inline]
-    fn exchange(&self, state: State, next: State) -> bool {
+    fn exchange(&self, state: SmoothState, next: SmoothState) -> bool {
         // ORDERING: Relaxed. It publishes nothing, and hands on what the one who set the rate
         // published. Who fails loads the state again. Models: smooth::
         self.state
@@ -55,7 +55,7 @@ impl<K: Curve, C> Smooth<K, C> {
     /// The rate of the version that the state has. (If the state has gone on it may be another
     /// one's: the exchange will fail.)
     #[inline]
-    pub(super) fn rate_of(&self, state: State) -> f64 {
+    pub(super) fn rate_of(&self, state: SmoothState) -> f64 {
         // ORDERING: Acquire. It pairs with the release in `change`: who reads a rate that was
         // written over this version's sees that the state has gone on, be it by another look, be it
         // by an exchange (for that it is argued: in a model no thread's operations change places).
@@ -64,19 +64,21 @@ impl<K: Curve, C> Smooth<K, C> {
     }
 
     /// The state, and the store at the rate that was in force with it.
-    pub(super) fn look(&self) -> (State, Store<K>) {
+    pub(super) fn look(&self) -> (SmoothState, StoredPermits<K>) {
         let mut state = self.load();
         loop {
             let store = self.store(self.rate_of(state));
             match self.load() {
-                again if again == state || mistake!(TellsWithoutALook) => return (state, store),
+                again if again == state || inject_fault!(TellsWithoutALook) => {
+                    return (state, store);
+                }
                 again => state = again,
             }
         }
     }
 
-    pub(super) fn store(&self, rate: f64) -> Store<K> {
-        Store::new(self.curve, self.unit, rate)
+    pub(super) fn store(&self, rate: f64) -> StoredPermits<K> {
+        StoredPermits::new(self.curve, self.unit, rate)
     }
 
     /// Changes the state by a step that may run several times, at the rate that is in force; unless
@@ -84,10 +86,11 @@ impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn step<T, E>(
         &self,
-        check: impl Fn(State) -> Result<(), E>,
-        step: impl Fn(State, &Store<K>) -> (State, T),
+        check: impl Fn(SmoothState) -> Result<(), E>,
+        step: impl Fn(SmoothState, &StoredPermits<K>) -> (SmoothState, T),
     ) -> Result<T, E> {
-        let mut early = mistake!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
+        let mut early =
+            inject_fault!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
         loop {
             let state = self.load();
             check(state)?;
@@ -101,7 +104,7 @@ impl<K: Curve, C> Smooth<K, C> {
 
     /// Puts another rate in force at this moment.
     pub(super) fn change(&self, rate: f64, now: u64) {
-        let alone = mistake!(SetsTogether => None, else
+        let alone = inject_fault!(SetsTogether => None, else
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
         // Nobody else changes the version, nor what belongs to it.
         let mut state = self.load();
@@ -112,7 +115,7 @@ impl<K: Curve, C> Smooth<K, C> {
             return;
         }
         let (old, new) = (self.store(in_force), self.store(rate));
-        let version = mistake!(OverwritesTheRate => state.version, else state.version + 1);
+        let version = inject_fault!(OverwritesTheRate => state.version, else state.version + 1);
         // ORDERING: Release. See `rate_of`. Models: smooth::. A swap, since words change by
         // read-modify-write alone.
         self.place_of(version)
@@ -121,8 +124,8 @@ impl<K: Curve, C> Smooth<K, C> {
             let until_now = old.resync(state, now);
             let stored = old.scaled(until_now.stored, &new);
             let moved = state.next < until_now.next;
-            let mut next = until_now.next_version(stored, moved || mistake!(KeepsTheTurn));
-            if mistake!(OverwritesTheRate) {
+            let mut next = until_now.next_version(stored, moved || inject_fault!(KeepsTheTurn));
+            if inject_fault!(OverwritesTheRate) {
                 next.version = state.version;
             }
             // ORDERING: Release on success: it publishes the rate. On failure Relaxed: nothing is
@@ -134,7 +137,7 @@ impl<K: Curve, C> Smooth<K, C> {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => break,
-                Err(seen) => state = State::unpack(seen),
+                Err(seen) => state = SmoothState::unpack(seen),
             }
         }
         drop(alone);

@@ -20,14 +20,14 @@ const VERSIONS: u64 = 1 << VERSION_BITS;
 pub(super) const NEVER: u64 = u64::MAX >> VERSION_BITS;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct State {
+pub(super) struct SmoothState {
     /// In the limiter's unit, at most [`NEVER`].
     pub(super) next: u64,
     pub(super) version: u64,
     pub(super) stored: f64,
 }
 
-impl State {
+impl SmoothState {
     pub(super) const fn pack(self) -> u128 {
         let high = (self.next << VERSION_BITS) | self.version;
         ((high as u128) << 64) | self.stored.to_bits() as u128
@@ -42,8 +42,9 @@ impl State {
         }
     }
 
-    /// The same in the next version, with so many permits. Where the versions begin anew the next turn moves on by
-    /// one, unless it has just `moved`, so that a next turn and a version never come together a second time.
+    /// The same in the next version, with so many permits. Where the versions begin anew the next
+    /// turn moves on by one, unless it has just `moved`, so that a next turn and a version never
+    /// come together a second time.
     pub(super) const fn next_version(self, stored: f64, moved: bool) -> Self {
         let version = (self.version + 1) % VERSIONS;
         let next = match version {
@@ -67,12 +68,12 @@ mod tests {
         for next in [0, 1, 12_345, NEVER - 1, NEVER] {
             for version in [0, 1, VERSIONS - 1] {
                 for stored in [0.0, 0.1, 1e12, f64::MAX] {
-                    let state = State {
+                    let state = SmoothState {
                         next,
                         version,
                         stored,
                     };
-                    assert_eq!(State::unpack(state.pack()), state);
+                    assert_eq!(SmoothState::unpack(state.pack()), state);
                 }
             }
         }
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_turn_and_a_version_never_come_twice() {
-        let mut state = State {
+        let mut state = SmoothState {
             next: 7,
             version: 0,
             stored: 0.0,
@@ -91,7 +92,7 @@ mod tests {
             state = state.next_version(0.0, false);
         }
         assert_eq!(state.next, 7 + 100 / VERSIONS);
-        let end = State {
+        let end = SmoothState {
             next: NEVER,
             version: VERSIONS - 1,
             stored: 0.0,

@@ -5,8 +5,8 @@ use core::time::Duration;
 use super::Smooth;
 use super::curve::{Curve, check_rate};
 use super::error::SmoothError;
-use super::state::{NEVER, State};
-use super::turn::Turn;
+use super::reservation::SmoothReservation;
+use super::state::{NEVER, SmoothState};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 
@@ -17,7 +17,7 @@ impl<K: Curve, C> Smooth<K, C> {
     ///
     /// As [`reserve`](Self::reserve).
     #[inline]
-    pub fn reserve_at(&self, n: u64, now: Tick) -> Result<Turn, Denied> {
+    pub fn reserve_at(&self, n: u64, now: Tick) -> Result<SmoothReservation, Denied> {
         self.take(n, now, NEVER)
     }
 
@@ -27,7 +27,7 @@ impl<K: Curve, C> Smooth<K, C> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_at(&self, now: Tick) -> Result<Turn, Denied> {
+    pub fn try_acquire_at(&self, now: Tick) -> Result<SmoothReservation, Denied> {
         self.take(1, now, 0)
     }
 
@@ -37,11 +37,12 @@ impl<K: Curve, C> Smooth<K, C> {
     ///
     /// As [`try_acquire`](Self::try_acquire).
     #[inline]
-    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Turn, Denied> {
+    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<SmoothReservation, Denied> {
         self.take(n, now, 0)
     }
 
-    /// [`try_acquire_timeout`](Self::try_acquire_timeout) at this tick, which does not wait: the turn says how long.
+    /// [`try_acquire_timeout`](Self::try_acquire_timeout) at this tick, which does not wait: the
+    /// turn says how long.
     ///
     /// # Errors
     ///
@@ -52,28 +53,28 @@ impl<K: Curve, C> Smooth<K, C> {
         n: u64,
         timeout: Duration,
         now: Tick,
-    ) -> Result<Turn, Denied> {
+    ) -> Result<SmoothReservation, Denied> {
         self.take(n, now, self.unit.of_wait(timeout))
     }
 
     /// A turn, if its wait is not above `longest`.
     #[inline]
-    fn take(&self, n: u64, now: Tick, longest: u64) -> Result<Turn, Denied> {
+    fn take(&self, n: u64, now: Tick, longest: u64) -> Result<SmoothReservation, Denied> {
         if n == 0 {
-            return Ok(Turn::new(0, now, now));
+            return Ok(SmoothReservation::new(0, now, now));
         }
         let units = self.unit.of(now);
         let check = |state| self.check(state, n, now, longest);
         self.step(check, |state, store| {
             let state = store.resync(state, units);
             let due = self.unit.tick(state.next).max(now);
-            (store.take(state, n), Turn::new(n, now, due))
+            (store.take(state, n), SmoothReservation::new(n, now, due))
         })
     }
 
     /// Whether the next turn comes soon enough.
     #[inline]
-    fn check(&self, state: State, n: u64, now: Tick, longest: u64) -> Result<(), Denied> {
+    fn check(&self, state: SmoothState, n: u64, now: Tick, longest: u64) -> Result<(), Denied> {
         if state.next >= NEVER {
             return Err(Denied::stuck(n));
         }
@@ -99,7 +100,7 @@ impl<K: Curve, C> Smooth<K, C> {
     /// The rate in force, in permits a second.
     ///
     /// ```
-    /// use tollgate::SmoothBursty;
+    /// use tollgate::smooth::SmoothBursty;
     ///
     /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
     /// assert_eq!(SmoothBursty::new(2.5)?.rate(), 2.5);
@@ -114,7 +115,7 @@ impl<K: Curve, C> Smooth<K, C> {
     /// The most permits that are stored, at the rate in force.
     ///
     /// ```
-    /// use tollgate::SmoothBursty;
+    /// use tollgate::smooth::SmoothBursty;
     ///
     /// # fn main() -> Result<(), tollgate::smooth::SmoothError> {
     /// assert_eq!(SmoothBursty::new(2.5)?.max_stored(), 2.5);
@@ -126,7 +127,8 @@ impl<K: Curve, C> Smooth<K, C> {
         self.look().1.max()
     }
 
-    /// [`stored`](Self::stored) at this tick. At an older one than the limiter has seen it is what there was then.
+    /// [`stored`](Self::stored) at this tick. At an older one than the limiter has seen it is what
+    /// there was then.
     #[must_use]
     pub fn stored_at(&self, now: Tick) -> f64 {
         let (state, store) = self.look();
@@ -144,30 +146,33 @@ impl<K: Curve, C> Smooth<K, C> {
 }
 
 impl<K: Curve, C: Clock> Smooth<K, C> {
-    /// Takes `n` permits, however many, and says when the caller may go: when those before it have been paid for, and
-    /// not later for its own. Who comes next waits for these. `n` = 0 takes nothing, and goes at once.
+    /// Takes `n` permits, however many, and says when the caller may go: when those before it have
+    /// been paid for, and not later for its own. Who comes next waits for these. `n` = 0 takes
+    /// nothing, and goes at once.
     ///
     /// It does not wait: [`acquire_n`](Self::acquire_n) does.
     ///
     /// # Errors
     ///
-    /// [`Denied::Stuck`] if that would be beyond what 60 bits of nanoseconds can tell, 36 years after the clock's
-    /// start: somebody has taken as much, or told a tick from there. Nothing is taken, then or ever after.
+    /// [`Denied::Stuck`] if that would be beyond what 60 bits of nanoseconds can tell, 36 years
+    /// after the clock's start: somebody has taken as much, or told a tick from there. Nothing is
+    /// taken, then or ever after.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{ManualClock, SmoothBursty};
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::with_clock(1.0, ManualClock::new())?;
-    /// assert_eq!(gate.reserve(60)?.wait(), Duration::ZERO);
-    /// assert_eq!(gate.reserve(1)?.wait(), Duration::from_secs(60));
-    /// assert_eq!(gate.reserve(1)?.wait(), Duration::from_secs(61));
+    /// let limiter = SmoothBursty::with_clock(1.0, ManualClock::new())?;
+    /// assert_eq!(limiter.reserve(60)?.wait(), Duration::ZERO);
+    /// assert_eq!(limiter.reserve(1)?.wait(), Duration::from_secs(60));
+    /// assert_eq!(limiter.reserve(1)?.wait(), Duration::from_secs(61));
     /// # Ok(())
     /// # }
     /// ```
     #[inline]
-    pub fn reserve(&self, n: u64) -> Result<Turn, Denied> {
+    pub fn reserve(&self, n: u64) -> Result<SmoothReservation, Denied> {
         self.reserve_at(n, self.clock.now())
     }
 
@@ -175,14 +180,15 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied::Later`] if somebody has a turn still to come, and [`Denied::Stuck`] as [`reserve`](Self::reserve).
-    /// Nothing is taken then.
+    /// [`Denied::Later`] if somebody has a turn still to come, and [`Denied::Stuck`] as
+    /// [`reserve`](Self::reserve). Nothing is taken then.
     #[inline]
-    pub fn try_acquire(&self) -> Result<Turn, Denied> {
+    pub fn try_acquire(&self) -> Result<SmoothReservation, Denied> {
         self.try_acquire_at(self.clock.now())
     }
 
-    /// Takes `n` permits, however many, if they can be used at once: the next caller waits for them.
+    /// Takes `n` permits, however many, if they can be used at once: the next caller waits for
+    /// them.
     ///
     /// # Errors
     ///
@@ -190,40 +196,42 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{ManualClock, SmoothBursty};
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::with_clock(10.0, ManualClock::new())?;
-    /// assert!(gate.try_acquire_n(25).is_ok());
-    /// let denied = gate.try_acquire_n(1).unwrap_err();
+    /// let limiter = SmoothBursty::with_clock(10.0, ManualClock::new())?;
+    /// assert!(limiter.try_acquire_n(25).is_ok());
+    /// let denied = limiter.try_acquire_n(1).unwrap_err();
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(2500)));
     /// # Ok(())
     /// # }
     /// ```
     #[inline]
-    pub fn try_acquire_n(&self, n: u64) -> Result<Turn, Denied> {
+    pub fn try_acquire_n(&self, n: u64) -> Result<SmoothReservation, Denied> {
         self.try_acquire_n_at(n, self.clock.now())
     }
 
-    /// Changes the rate to so many permits a second. Turns that were given stay as they are; what is stored stays
-    /// the same part of a full store.
+    /// Changes the rate to so many permits a second. Turns that were given stay as they are; what
+    /// is stored stays the same part of a full store.
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days, or above 10^12 or
-    /// what makes 2^50 permits stored. Nothing is changed then.
+    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
+    /// or above 10^12 or what makes 2^50 permits stored. Nothing is changed then.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{ManualClock, SmoothBursty};
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
-    /// let gate = SmoothBursty::with_clock(10.0, clock.clone())?;
+    /// let limiter = SmoothBursty::with_clock(10.0, clock.clone())?;
     /// clock.advance(Duration::from_millis(500));
-    /// gate.set_rate(20.0)?;
-    /// assert_eq!(gate.stored(), 10.0); // half of what it stores, as before
-    /// assert!(gate.set_rate(-1.0).is_err());
+    /// limiter.set_rate(20.0)?;
+    /// assert_eq!(limiter.stored(), 10.0); // half of what it stores, as before
+    /// assert!(limiter.set_rate(-1.0).is_err());
     /// # Ok(())
     /// # }
     /// ```
@@ -231,21 +239,24 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         self.set_rate_at(rate, self.clock.now())
     }
 
-    /// How many permits are stored. Of a [`SmoothWarmingUp`](crate::SmoothWarmingUp): how cold it is.
+    /// How many permits are stored. Of a [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp): how
+    /// cold it is.
     #[must_use]
     pub fn stored(&self) -> f64 {
         self.stored_at(self.clock.now())
     }
 
-    /// When the next caller may go: now, or when all before it have been paid for. [`Tick::MAX`] if never.
+    /// When the next caller may go: now, or when all before it have been paid for. [`Tick::MAX`] if
+    /// never.
     ///
     /// ```
-    /// use tollgate::{ManualClock, SmoothBursty, Tick};
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::{ManualClock, Tick};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::with_clock(1.0, ManualClock::new())?;
-    /// let _ = gate.reserve(2)?;
-    /// assert_eq!(gate.next_free(), Tick::from_nanos(2_000_000_000));
+    /// let limiter = SmoothBursty::with_clock(1.0, ManualClock::new())?;
+    /// let _ = limiter.reserve(2)?;
+    /// assert_eq!(limiter.next_free(), Tick::from_nanos(2_000_000_000));
     /// # Ok(())
     /// # }
     /// ```

@@ -4,65 +4,73 @@ use core::time::Duration;
 
 use super::Smooth;
 use super::curve::Curve;
-use super::turn::Turn;
+use super::reservation::SmoothReservation;
 #[cfg(feature = "wait")]
 use crate::clock::Clock;
-use crate::clock::Sleeps;
+use crate::clock::SleepClock;
 use crate::outcome::Denied;
 
-impl<K: Curve, C: Sleeps> Smooth<K, C> {
+impl<K: Curve, C: SleepClock> Smooth<K, C> {
     /// Takes a permit and waits for its turn.
     ///
     /// # Errors
     ///
     /// As [`reserve`](Self::reserve).
-    pub fn acquire(&self) -> Result<Turn, Denied> {
+    pub fn acquire(&self) -> Result<SmoothReservation, Denied> {
         self.acquire_n(1)
     }
 
-    /// Takes `n` permits, however many, and waits for their turn: for what was taken before, and not for these.
+    /// Takes `n` permits, however many, and waits for their turn: for what was taken before, and
+    /// not for these.
     ///
     /// # Errors
     ///
     /// As [`reserve`](Self::reserve).
     ///
     /// ```
-    /// use tollgate::{Clock, SmoothBursty};
+    /// use tollgate::clock::Clock;
+    /// use tollgate::smooth::SmoothBursty;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::new(1_000_000.0)?;
-    /// gate.acquire_n(100)?;
-    /// let turn = gate.acquire()?; // 100 microseconds later
-    /// assert!(gate.clock().now() >= turn.due());
+    /// let limiter = SmoothBursty::new(1_000_000.0)?;
+    /// limiter.acquire_n(100)?;
+    /// let turn = limiter.acquire()?; // 100 microseconds later
+    /// assert!(limiter.clock().now() >= turn.due());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn acquire_n(&self, n: u64) -> Result<Turn, Denied> {
+    pub fn acquire_n(&self, n: u64) -> Result<SmoothReservation, Denied> {
         let turn = self.reserve(n)?;
         self.clock.sleep_until(turn.due(), turn.at());
         Ok(turn)
     }
 
-    /// Takes `n` permits, however many, if their turn comes within `timeout`, and waits for it. Zero is a try.
+    /// Takes `n` permits, however many, if their turn comes within `timeout`, and waits for it.
+    /// Zero is a try.
     ///
     /// # Errors
     ///
-    /// At once: [`Denied::Later`] if the turn comes later than that, and when the same would succeed;
-    /// [`Denied::Stuck`] as [`reserve`](Self::reserve). Nothing is taken then.
+    /// At once: [`Denied::Later`] if the turn comes later than that, and when the same would
+    /// succeed; [`Denied::Stuck`] as [`reserve`](Self::reserve). Nothing is taken then.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{ManualClock, SmoothBursty};
+    /// use tollgate::smooth::SmoothBursty;
+    /// use tollgate::ManualClock;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = SmoothBursty::with_clock(10.0, ManualClock::new())?;
-    /// let _ = gate.reserve(10)?;
-    /// let denied = gate.try_acquire_timeout(1, Duration::from_millis(600)).unwrap_err();
+    /// let limiter = SmoothBursty::with_clock(10.0, ManualClock::new())?;
+    /// let _ = limiter.reserve(10)?;
+    /// let denied = limiter.try_acquire_timeout(1, Duration::from_millis(600)).unwrap_err();
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(400)));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn try_acquire_timeout(&self, n: u64, timeout: Duration) -> Result<Turn, Denied> {
+    pub fn try_acquire_timeout(
+        &self,
+        n: u64,
+        timeout: Duration,
+    ) -> Result<SmoothReservation, Denied> {
         let turn = self.try_acquire_timeout_at(n, timeout, self.clock.now())?;
         self.clock.sleep_until(turn.due(), turn.at());
         Ok(turn)
@@ -71,24 +79,25 @@ impl<K: Curve, C: Sleeps> Smooth<K, C> {
 
 #[cfg(feature = "wait")]
 impl<K: Curve, C: Clock> Smooth<K, C> {
-    /// Takes `n` permits and waits for their turn in a future, on any runtime that can sleep. The turn is taken
-    /// when it is first polled. Dropped while it waits, it is as if the caller had not come when called: the
-    /// turns of others stay as they are, and its own is lost.
+    /// Takes `n` permits and waits for their turn in a future, on any runtime that can sleep. The
+    /// turn is taken when it is first polled. Dropped while it waits, it is as if the caller had
+    /// not come when called: the turns of others stay as they are, and its own is lost.
     ///
     /// # Errors
     ///
     /// As [`reserve`](Self::reserve).
     ///
     /// ```
-    /// use tollgate::{SmoothBursty, TokioTimer};
+    /// use tollgate::wait::TokioTimer;
+    /// use tollgate::smooth::SmoothBursty;
     ///
     /// # #[cfg(feature = "tokio")]
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     /// # runtime.block_on(async {
-    /// let gate = SmoothBursty::new(1_000.0)?;
+    /// let limiter = SmoothBursty::new(1_000.0)?;
     /// for _ in 0..3 {
-    ///     gate.acquire_on(TokioTimer, 1).await?;
+    ///     limiter.acquire_on(TokioTimer, 1).await?;
     /// }
     /// # Ok(())
     /// # })
@@ -100,7 +109,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         &self,
         timer: T,
         n: u64,
-    ) -> Result<Turn, Denied> {
+    ) -> Result<SmoothReservation, Denied> {
         let turn = self.reserve(n)?;
         let mut now = turn.at();
         while now < turn.due() {

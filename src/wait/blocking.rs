@@ -1,31 +1,31 @@
 //! The verbs that reserve and wait.
 
-use crate::clock::{Sleeps, Tick};
-use crate::gate::ReserveGate;
+use crate::clock::{SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
+use crate::rate_limiter::ReserveLimiter;
 
 /// Takes `n` permits and sleeps until they are there, if that is not after `latest`. A caller that
 /// finds them there pays for nothing else.
 #[inline(always)]
-pub(crate) fn acquire<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
+pub(crate) fn acquire<G>(limiter: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
 where
-    G: ReserveGate<Clock: Sleeps>,
+    G: ReserveLimiter<Clock: SleepClock>,
 {
-    match gate.reserve_fast_at(n, now) {
+    match limiter.reserve_fast_at(n, now) {
         Some(granted) => Ok(granted),
-        None => wait(gate, n, now, latest),
+        None => wait(limiter, n, now, latest),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn wait<G>(gate: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
+fn wait<G>(limiter: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
 where
-    G: ReserveGate<Clock: Sleeps>,
+    G: ReserveLimiter<Clock: SleepClock>,
 {
-    let granted = gate.reserve_until_at(n, latest, now)?;
+    let granted = limiter.reserve_until_at(n, latest, now)?;
     if !granted.is_ready() {
-        gate.clock().sleep_until(granted.due(), now);
+        limiter.clock().sleep_until(granted.due(), now);
     }
     Ok(granted.when_due())
 }
@@ -83,13 +83,14 @@ macro_rules! waits {
 
         #[cfg(feature = "wait")]
         impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
-            /// The same limiter for those who wait in futures: see [`On`](crate::On).
+            /// The same limiter for those who wait in futures: see
+            /// [`AsyncLimiter`](crate::AsyncLimiter).
             #[inline]
-            pub fn on<T: $crate::clock::Timer>(
+            pub fn with_timer<T: $crate::clock::Timer>(
                 &self,
                 timer: T,
-            ) -> $crate::wait::On<$crate::wait::blocking::kept!($kept), T> {
-                $crate::wait::On::new($crate::wait::blocking::kept!(self $kept), timer)
+            ) -> $crate::wait::AsyncLimiter<$crate::wait::blocking::kept!($kept), T> {
+                $crate::wait::AsyncLimiter::new($crate::wait::blocking::kept!(self $kept), timer)
             }
         }
 
@@ -105,10 +106,10 @@ macro_rules! waits {
             /// ```
             /// use std::time::Duration;
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(60).burst(2))?;
-            /// assert!(gate.reserve(2)?.is_due());
-            /// assert!(gate.reserve(1)?.time_left() > Duration::from_secs(59));
-            /// assert!(gate.reserve(3).unwrap_err().is_permanent());
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(60).burst(2))?;
+            /// assert!(limiter.reserve(2)?.is_due());
+            /// assert!(limiter.reserve(1)?.time_left() > Duration::from_secs(59));
+            /// assert!(limiter.reserve(3).unwrap_err().is_permanent());
             /// # Ok(())
             /// # }
             /// ```
@@ -129,10 +130,10 @@ macro_rules! waits {
             /// ```
             /// use std::time::Duration;
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(60).burst(1))?;
-            /// assert!(gate.reserve_within(1, Duration::ZERO)?.is_due());
-            /// assert!(gate.reserve_within(1, Duration::from_secs(50)).is_err());
-            /// assert!(gate.reserve_within(1, Duration::from_secs(60)).is_ok());
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(60).burst(1))?;
+            /// assert!(limiter.reserve_within(1, Duration::ZERO)?.is_due());
+            /// assert!(limiter.reserve_within(1, Duration::from_secs(50)).is_err());
+            /// assert!(limiter.reserve_within(1, Duration::from_secs(60)).is_ok());
             /// # Ok(())
             /// # }
             /// ```
@@ -146,7 +147,7 @@ macro_rules! waits {
             }
         }
 
-        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Sleeps, $($parameters)*> $limiter {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::SleepClock, $($parameters)*> $limiter {
             /// Takes one permit, and blocks this thread until it is there. It computes when that
             /// is, and sleeps once: it may wake late, never early. Who waits is served in the order
             /// of arrival.
@@ -157,9 +158,9 @@ macro_rules! waits {
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
-            /// let first = gate.acquire()?;
-            /// let second = gate.acquire()?;
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
+            /// let first = limiter.acquire()?;
+            /// let second = limiter.acquire()?;
             /// assert!((second.at().saturating_since(first.at())).as_millis() >= 1);
             /// # Ok(())
             /// # }
@@ -189,9 +190,9 @@ macro_rules! waits {
             /// ```
             /// use std::time::Duration;
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-            /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
-            /// gate.acquire_timeout(1, Duration::ZERO)?;
-            /// let denied = gate.acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(1))?;
+            /// limiter.acquire_timeout(1, Duration::ZERO)?;
+            /// let denied = limiter.acquire_timeout(1, Duration::from_secs(1)).unwrap_err();
             /// assert!(denied.retry_after().unwrap() > Duration::from_secs(3000));
             /// # Ok(())
             /// # }

@@ -9,21 +9,21 @@ use std::io;
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use pin_project_lite::pin_project;
 
-use super::On;
-use super::turn::Turn;
+use super::AsyncLimiter;
+use super::permit_wait::PermitWait;
 use crate::clock::{Clock, Timer};
-use crate::gate::ReserveGate;
 use crate::outcome::{Denied, Granted};
+use crate::rate_limiter::ReserveLimiter;
 
 /// As many bytes are asked for at once, or as few.
 const MOST: u64 = 64 * 1024;
 const FEW: u64 = 512;
 
-impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
-    /// This reader or writer at the limiter's rate, one permit a byte: permits are there before bytes are
-    /// moved. What bytes did not need is kept for the next ones, at most a
-    /// [piece](Throttled::in_pieces_of) for each direction, and given back when it is dropped: so a limiter
-    /// that several share moves at most a piece for each of them more than it grants.
+impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
+    /// This reader or writer at the limiter's rate, one permit a byte: permits are there before
+    /// bytes are moved. What bytes did not need is kept for the next ones, at most a
+    /// [piece](Throttled::in_pieces_of) for each direction, and given back when it is dropped: so a
+    /// limiter that several share moves at most a piece for each of them more than it grants.
     ///
     /// Reading and writing take from the same limiter, each in its own turn.
     ///
@@ -35,12 +35,12 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(1_000))?;
-    /// let gate = Limiter::with_clock(bucket, clock.clone());
-    /// let mut reader = gate.on(&clock).bytes(&b"four hundred"[..]);
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
+    /// let mut reader = limiter.with_timer(&clock).bytes(&b"four hundred"[..]);
     /// let mut text = String::new();
     /// reader.read_to_string(&mut text).await?;
     /// drop(reader);
-    /// assert_eq!(gate.available(), 988);
+    /// assert_eq!(limiter.available(), 988);
     /// # Ok(())
     /// # })
     /// # }
@@ -74,7 +74,7 @@ pin_project! {
         // Whether the last permits were all used: then there is more to move.
         flows: bool,
         #[pin]
-        turn: Turn<S>,
+        turn: PermitWait<S>,
     }
 }
 
@@ -83,7 +83,7 @@ impl<S> Way<S> {
         Self {
             kept: None,
             flows: false,
-            turn: Turn::new(),
+            turn: PermitWait::new(),
         }
     }
 }
@@ -92,13 +92,13 @@ impl<S: Future<Output = ()>> Way<S> {
     /// Permits for some of `wanted` bytes: those that are kept, or else others.
     fn poll_permits<G, T>(
         self: Pin<&mut Self>,
-        on: &On<G, T>,
+        on: &AsyncLimiter<G, T>,
         pieces: &mut Pieces,
         wanted: usize,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<Granted>>
     where
-        G: ReserveGate<Clock: Clock>,
+        G: ReserveLimiter<Clock: Clock>,
         T: Timer<Sleep = S>,
     {
         let mut this = self.project();
@@ -109,7 +109,7 @@ impl<S: Future<Output = ()>> Way<S> {
             let wanted = (wanted as u64).min(pieces.most);
             let few = wanted.min(pieces.few);
             let there = match *this.flows {
-                true => on.gate.available_at(on.gate.clock().now()),
+                true => on.limiter.available_at(on.limiter.clock().now()),
                 false => few,
             };
             let n = there.clamp(few, wanted);
@@ -124,9 +124,9 @@ impl<S: Future<Output = ()>> Way<S> {
     }
 
     /// So many bytes were moved by these permits.
-    fn moved<G: ReserveGate<Clock: Clock>, T>(
+    fn moved<G: ReserveLimiter<Clock: Clock>, T>(
         self: Pin<&mut Self>,
-        on: &On<G, T>,
+        on: &AsyncLimiter<G, T>,
         few: u64,
         granted: Granted,
         bytes: usize,
@@ -138,8 +138,8 @@ impl<S: Future<Output = ()>> Way<S> {
         let kept = match too_many {
             0 => granted,
             _ => {
-                on.gate
-                    .cancel_at(granted, too_many, on.gate.clock().now())
+                on.limiter
+                    .cancel_at(granted, too_many, on.limiter.clock().now())
                     .0
             }
         };
@@ -147,7 +147,7 @@ impl<S: Future<Output = ()>> Way<S> {
         *this.kept = (left > 0).then(|| kept.with_n(left));
     }
 
-    fn give_up<G: ReserveGate<Clock: Clock>, T>(self: Pin<&mut Self>, on: &On<G, T>) {
+    fn give_up<G: ReserveLimiter<Clock: Clock>, T>(self: Pin<&mut Self>, on: &AsyncLimiter<G, T>) {
         let this = self.project();
         this.turn.give_up(on);
         if let Some(kept) = this.kept.take() {
@@ -157,16 +157,16 @@ impl<S: Future<Output = ()>> Way<S> {
 }
 
 pin_project! {
-    /// A reader or writer whose bytes are limited: [`On::bytes`] makes it.
+    /// A reader or writer whose bytes are limited: [`AsyncLimiter::bytes`] makes it.
     pub struct Throttled<I, G, T>
     where
-        G: ReserveGate,
+        G: ReserveLimiter,
         G::Clock: Clock,
         T: Timer,
     {
         #[pin]
         inner: I,
-        on: On<G, T>,
+        on: AsyncLimiter<G, T>,
         pieces: Pieces,
         #[pin]
         reading: Way<T::Sleep>,
@@ -176,7 +176,7 @@ pin_project! {
 
     impl<I, G, T> PinnedDrop for Throttled<I, G, T>
     where
-        G: ReserveGate,
+        G: ReserveLimiter,
         G::Clock: Clock,
         T: Timer,
     {
@@ -188,10 +188,10 @@ pin_project! {
     }
 }
 
-impl<I, G: ReserveGate<Clock: Clock>, T: Timer> Throttled<I, G, T> {
-    /// Permits are taken for so many bytes at a time, and for more only while there are more bytes to move: 512
-    /// if nothing is said. A small piece spreads bytes more evenly, and wakes more often. At least 1, and at
-    /// most what the limiter can grant at once.
+impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
+    /// Permits are taken for so many bytes at a time, and for more only while there are more bytes
+    /// to move: 512 if nothing is said. A small piece spreads bytes more evenly, and wakes more
+    /// often. At least 1, and at most what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         let few = (bytes as u64).max(1);
@@ -213,7 +213,7 @@ fn allowed(granted: &Granted, bytes: usize) -> usize {
     usize::try_from(granted.n()).map_or(bytes, |n| n.min(bytes))
 }
 
-impl<I: AsyncRead, G: ReserveGate<Clock: Clock>, T: Timer> AsyncRead for Throttled<I, G, T> {
+impl<I: AsyncRead, G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncRead for Throttled<I, G, T> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -238,7 +238,7 @@ impl<I: AsyncRead, G: ReserveGate<Clock: Clock>, T: Timer> AsyncRead for Throttl
     }
 }
 
-impl<I: AsyncWrite, G: ReserveGate<Clock: Clock>, T: Timer> AsyncWrite for Throttled<I, G, T> {
+impl<I: AsyncWrite, G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncWrite for Throttled<I, G, T> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -269,7 +269,7 @@ impl<I: AsyncWrite, G: ReserveGate<Clock: Clock>, T: Timer> AsyncWrite for Throt
     }
 }
 
-impl<I: fmt::Debug, G: ReserveGate<Clock: Clock>, T: Timer> fmt::Debug for Throttled<I, G, T> {
+impl<I: fmt::Debug, G: ReserveLimiter<Clock: Clock>, T: Timer> fmt::Debug for Throttled<I, G, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Throttled")
             .field("inner", &self.inner)

@@ -6,7 +6,7 @@ use std::hash::RandomState;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tollgate::Jitter;
+/// use tollgate::wait::Jitter;
 ///
 /// let jitter = Jitter::up_to(Duration::from_millis(5));
 /// assert!((0..1000).all(|_| jitter.draw() <= Duration::from_millis(5)));

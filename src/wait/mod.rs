@@ -1,34 +1,37 @@
-//! Waiting for permits: taken at once by one exchange, used when they are due. No queue, no list:
-//! who waits stands in the word (see the buckets' arithmetic), knows its tick, and sleeps once.
+//! Waiting for permits, in threads and in futures.
+//!
+//! A caller that waits takes its permits at once, by one exchange, and uses them when they are due.
+//! There is no queue: its turn stands in the word, so it knows its tick and sleeps once.
 
+#[cfg(feature = "wait")]
+pub(crate) mod async_limiter;
 pub(crate) mod blocking;
 #[cfg(feature = "tokio")]
 mod bytes;
 #[cfg(feature = "wait")]
 mod jitter;
+pub(crate) mod pacer;
 #[cfg(feature = "wait")]
-mod on;
-mod pacer;
-mod reservation;
-mod room;
+mod permit_wait;
+pub(crate) mod reservation;
+pub(crate) mod room;
 #[cfg(feature = "futures")]
 mod streams;
 #[cfg(feature = "tokio")]
 mod tokio;
-#[cfg(feature = "wait")]
-mod turn;
 
 #[cfg(feature = "tokio")]
 pub use self::tokio::TokioTimer;
+#[cfg(feature = "wait")]
+pub use async_limiter::AcquireFuture;
+#[cfg(feature = "wait")]
+pub(crate) use async_limiter::AsyncLimiter;
 pub(crate) use blocking::{acquire, waits};
 #[cfg(feature = "tokio")]
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]
 pub use jitter::Jitter;
-#[cfg(feature = "wait")]
-pub use on::{Acquire, On};
-pub use pacer::Pacer;
-pub use reservation::{Cancelled, Reservation, Settled};
-pub use room::WaitingRoom;
+pub(crate) use reservation::Reservation;
+pub use reservation::{Cancelled, Settled};
 #[cfg(feature = "futures")]
 pub use streams::{LimitedSink, LimitedStream};

@@ -3,17 +3,18 @@ use core::time::Duration;
 
 use super::Reservation;
 use crate::algorithm::Gcra;
-use crate::clock::{Clock, Sleeps, SystemClock, Tick};
+use crate::clock::{Clock, SleepClock, SystemClock, Tick};
 use crate::limiter::Limiter;
 use crate::outcome::Denied;
 use crate::quota::{ConfigError, Quota};
 
 /// Spreads work evenly: each [`take`](Self::take) returns when the next piece may begin.
 ///
-/// One who comes late may catch up: what was not taken in time is kept, up to a slack of 10 intervals, and
-/// taken at once by who comes next. [`with_slack`](Self::with_slack) says how much, and with none all are an
-/// interval apart, whatever happens. Deadlines follow one another on the clock, and not each other's
-/// wake-ups, so the rate is kept in the long run though each sleeps a little too long.
+/// One who comes late may catch up: what was not taken in time is kept, up to a slack of 10
+/// intervals, and taken at once by who comes next. [`with_slack`](Self::with_slack) says how much,
+/// and with none all are an interval apart, whatever happens. Deadlines follow one another on the
+/// clock, and not each other's wake-ups, so the rate is kept in the long run though each sleeps a
+/// little too long.
 ///
 /// **Bound.** In every interval `[a, b]` at most `1 + slack + rate * (b - a)`.
 ///
@@ -39,7 +40,7 @@ use crate::quota::{ConfigError, Quota};
 /// # }
 /// ```
 pub struct Pacer<C = SystemClock> {
-    gate: Limiter<Gcra, C>,
+    limiter: Limiter<Gcra, C>,
 }
 
 /// What [`Pacer::new`] allows to catch up with, in intervals.
@@ -59,7 +60,8 @@ impl Pacer {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] as [`new`](Self::new); a slack that does not fit is a burst that is too large.
+    /// [`ConfigError`] as [`new`](Self::new); a slack that does not fit is a burst that is too
+    /// large.
     pub fn with_slack(quota: Quota, slack: u64) -> Result<Self, ConfigError> {
         Self::with_clock(quota, slack, SystemClock)
     }
@@ -73,26 +75,30 @@ impl<C: Clock> Pacer<C> {
     ///
     /// [`Denied`] if the clock will not get there.
     pub fn reserve(&self) -> Result<Reservation<&Limiter<Gcra, C>>, Denied> {
-        self.gate.reserve(1)
+        self.limiter.reserve(1)
     }
 
-    /// The same futures that other limiters have: `pacer.on(timer).acquire().await`.
+    /// The same futures that other limiters have: `pacer.with_timer(timer).acquire().await`.
     #[cfg(feature = "wait")]
-    pub fn on<T: crate::clock::Timer>(&self, timer: T) -> super::On<&Limiter<Gcra, C>, T> {
-        self.gate.on(timer)
+    pub fn with_timer<T: crate::clock::Timer>(
+        &self,
+        timer: T,
+    ) -> super::AsyncLimiter<&Limiter<Gcra, C>, T> {
+        self.limiter.with_timer(timer)
     }
 }
 
 impl<C> Pacer<C> {
-    /// The same on a clock of your own. It starts with its first use: there is nothing to catch up with then.
+    /// The same on a clock of your own. It starts with its first use: there is nothing to catch up
+    /// with then.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] as [`with_slack`](Pacer::with_slack).
     pub fn with_clock(quota: Quota, slack: u64, clock: C) -> Result<Self, ConfigError> {
         let quota = quota.burst(slack.saturating_add(1)).initial(1);
-        let gate = Limiter::unstarted(Gcra::new(quota)?, clock);
-        Ok(Self { gate })
+        let limiter = Limiter::unstarted(Gcra::new(quota)?, clock);
+        Ok(Self { limiter })
     }
 
     /// [`reserve`](Self::reserve) at this tick.
@@ -101,24 +107,25 @@ impl<C> Pacer<C> {
     ///
     /// [`Denied`] if the clock will not get there.
     pub fn reserve_at(&self, now: Tick) -> Result<Reservation<&Limiter<Gcra, C>>, Denied> {
-        self.gate.reserve_at(1, now)
+        self.limiter.reserve_at(1, now)
     }
 
     /// What one piece of work is apart from the next, rounded down to a nanosecond.
     pub fn interval(&self) -> Duration {
-        let quota = self.gate.quota();
+        let quota = self.limiter.quota();
         let nanos = quota.period().as_nanos() / u128::from(quota.permits().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// How many intervals one who comes late may catch up with.
     pub fn slack(&self) -> u64 {
-        self.gate.quota().burst_size().saturating_sub(1)
+        self.limiter.quota().burst_size().saturating_sub(1)
     }
 }
 
-impl<C: Sleeps> Pacer<C> {
-    /// Blocks this thread until the next piece of work may begin, and returns the tick at which that was.
+impl<C: SleepClock> Pacer<C> {
+    /// Blocks this thread until the next piece of work may begin, and returns the tick at which
+    /// that was.
     ///
     /// # Errors
     ///
@@ -134,7 +141,7 @@ impl<C: Sleeps> Pacer<C> {
     /// # }
     /// ```
     pub fn take(&self) -> Result<Tick, Denied> {
-        Ok(self.gate.acquire()?.at())
+        Ok(self.limiter.acquire()?.at())
     }
 }
 
@@ -143,7 +150,7 @@ impl<C: fmt::Debug> fmt::Debug for Pacer<C> {
         f.debug_struct("Pacer")
             .field("interval", &self.interval())
             .field("slack", &self.slack())
-            .field("clock", self.gate.clock())
+            .field("clock", self.limiter.clock())
             .finish()
     }
 }

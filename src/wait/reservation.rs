@@ -1,8 +1,8 @@
 use core::time::Duration;
 
-use crate::clock::{Clock, Sleeps, Tick};
-use crate::gate::ReserveGate;
+use crate::clock::{Clock, SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
+use crate::rate_limiter::ReserveLimiter;
 
 /// Permits that are taken, and may be used when they are [due](Self::due).
 ///
@@ -23,17 +23,17 @@ use crate::outcome::{Denied, Granted};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
 /// let bucket = TokenBucket::new(Quota::per_second(10).burst(1))?;
-/// let gate = Limiter::with_clock(bucket, clock.clone());
+/// let limiter = Limiter::with_clock(bucket, clock.clone());
 ///
-/// assert!(gate.reserve(1)?.is_due());
-/// let second = gate.reserve(1)?;
-/// let third = gate.reserve(1)?;
+/// assert!(limiter.reserve(1)?.is_due());
+/// let second = limiter.reserve(1)?;
+/// let third = limiter.reserve(1)?;
 /// assert_eq!(second.delay(), Duration::from_millis(100));
 /// assert_eq!(third.delay(), Duration::from_millis(200));
 ///
 /// // The last in line gives back all; the next one has its turn.
 /// assert_eq!(third.cancel().came_back, 1);
-/// assert_eq!(gate.reserve(1)?.delay(), Duration::from_millis(200));
+/// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_millis(200));
 ///
 /// // One in the middle can't: those after it have been told when to go.
 /// assert_eq!(second.cancel().lost, 1);
@@ -43,7 +43,7 @@ use crate::outcome::{Denied, Granted};
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the permits are taken, and should be used, waited for or cancelled"]
 pub struct Reservation<G> {
-    gate: G,
+    limiter: G,
     granted: Granted,
 }
 
@@ -94,17 +94,17 @@ impl<G> Reservation<G> {
     }
 }
 
-impl<G: ReserveGate> Reservation<G> {
+impl<G: ReserveLimiter> Reservation<G> {
     /// Takes `n` permits at this tick if they are due at `latest` or sooner.
-    pub(crate) fn until(gate: G, n: u64, latest: Tick, now: Tick) -> Result<Self, Denied> {
-        let granted = gate.reserve_until_at(n, latest, now)?;
-        Ok(Self { gate, granted })
+    pub(crate) fn until(limiter: G, n: u64, latest: Tick, now: Tick) -> Result<Self, Denied> {
+        let granted = limiter.reserve_until_at(n, latest, now)?;
+        Ok(Self { limiter, granted })
     }
 
     /// [`cancel`](Self::cancel) at this tick.
     pub fn cancel_at(self, now: Tick) -> Cancelled {
         let n = self.n();
-        let (_, came_back) = self.gate.cancel_at(self.granted, n, now);
+        let (_, came_back) = self.limiter.cancel_at(self.granted, n, now);
         let lost = n.saturating_sub(came_back);
         Cancelled { came_back, lost }
     }
@@ -115,11 +115,11 @@ impl<G: ReserveGate> Reservation<G> {
         let over = n.saturating_sub(actual);
         let (granted, came_back) = match over {
             0 => (self.granted, 0),
-            over => self.gate.cancel_at(self.granted, over, now),
+            over => self.limiter.cancel_at(self.granted, over, now),
         };
         let charged = match actual.saturating_sub(n) {
             0 => 0,
-            more => self.gate.charge_at(more, now).n(),
+            more => self.limiter.charge_at(more, now).n(),
         };
         Settled {
             granted,
@@ -130,7 +130,7 @@ impl<G: ReserveGate> Reservation<G> {
     }
 }
 
-impl<G: ReserveGate<Clock: Clock>> Reservation<G> {
+impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
     /// Whether the permits may be used.
     #[must_use]
     pub fn is_due(&self) -> bool {
@@ -139,7 +139,7 @@ impl<G: ReserveGate<Clock: Clock>> Reservation<G> {
 
     /// How long until the permits may be used.
     pub fn time_left(&self) -> Duration {
-        self.due().saturating_since(self.gate.clock().now())
+        self.due().saturating_since(self.limiter.clock().now())
     }
 
     /// Gives back what can be given back without admitting more than was promised.
@@ -149,7 +149,7 @@ impl<G: ReserveGate<Clock: Clock>> Reservation<G> {
     /// would go at the same tick as one of them. When nobody waits any more, what the clock has
     /// refilled already does not come back a second time.
     pub fn cancel(self) -> Cancelled {
-        let now = self.gate.clock().now();
+        let now = self.limiter.clock().now();
         self.cancel_at(now)
     }
 
@@ -159,35 +159,35 @@ impl<G: ReserveGate<Clock: Clock>> Reservation<G> {
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
-    /// let estimate = gate.reserve(30)?;
+    /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
+    /// let estimate = limiter.reserve(30)?;
     /// assert_eq!(estimate.settle(10).came_back, 20);
-    /// let estimate = gate.reserve(30)?;
+    /// let estimate = limiter.reserve(30)?;
     /// assert_eq!(estimate.settle(35).charged, 5);
-    /// assert_eq!(gate.available(), 55);
+    /// assert_eq!(limiter.available(), 55);
     /// # Ok(())
     /// # }
     /// ```
     pub fn settle(self, actual: u64) -> Settled {
-        let now = self.gate.clock().now();
+        let now = self.limiter.clock().now();
         self.settle_at(actual, now)
     }
 }
 
-impl<G: ReserveGate<Clock: Sleeps>> Reservation<G> {
+impl<G: ReserveLimiter<Clock: SleepClock>> Reservation<G> {
     /// Blocks this thread until the permits may be used.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
-    /// let first = gate.reserve(1)?;
-    /// let second = gate.reserve(1)?.wait();
-    /// assert!(gate.now() >= second.at());
+    /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_second(1000).burst(1))?;
+    /// let first = limiter.reserve(1)?;
+    /// let second = limiter.reserve(1)?.wait();
+    /// assert!(limiter.now() >= second.at());
     /// # Ok(())
     /// # }
     /// ```
     pub fn wait(self) -> Granted {
-        let clock = self.gate.clock();
+        let clock = self.limiter.clock();
         clock.sleep_until(self.due(), clock.now());
         self.granted.when_due()
     }

@@ -1,11 +1,11 @@
 use core::time::Duration;
 
 use super::{Reservation, blocking};
-use crate::algorithm::{Requota, Reserve};
-use crate::clock::{Clock, Sleeps, Tick};
-use crate::gate::ReserveGate;
+use crate::algorithm::{ChangeQuota, Reserve};
+use crate::clock::{Clock, SleepClock, Tick};
 use crate::limiter::Limiter;
 use crate::outcome::{Denied, Granted};
+use crate::rate_limiter::ReserveLimiter;
 
 /// A limiter with a waiting room of a certain size.
 ///
@@ -22,8 +22,8 @@ use crate::outcome::{Denied, Granted};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let bucket = TokenBucket::new(Quota::per_second(10).burst(2))?;
-/// let gate = Limiter::with_clock(bucket, ManualClock::new());
-/// let room = WaitingRoom::for_wait(gate, Duration::from_millis(300));
+/// let limiter = Limiter::with_clock(bucket, ManualClock::new());
+/// let room = WaitingRoom::for_wait(limiter, Duration::from_millis(300));
 /// let waits: Vec<_> = (0..5).map(|_| room.reserve(1).unwrap().delay().as_millis()).collect();
 /// assert_eq!(waits, [0, 0, 100, 200, 300]);
 /// assert!(room.reserve(1).is_err());
@@ -33,19 +33,19 @@ use crate::outcome::{Denied, Granted};
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct WaitingRoom<G> {
-    gate: G,
+    limiter: G,
     longest: Duration,
 }
 
 impl<G> WaitingRoom<G> {
     /// As many may wait as are served in this time: nobody waits longer.
-    pub const fn for_wait(gate: G, longest: Duration) -> Self {
-        Self { gate, longest }
+    pub const fn for_wait(limiter: G, longest: Duration) -> Self {
+        Self { limiter, longest }
     }
 
     /// The limiter.
-    pub const fn gate(&self) -> &G {
-        &self.gate
+    pub const fn limiter(&self) -> &G {
+        &self.limiter
     }
 
     /// The longest that anybody waits.
@@ -54,7 +54,7 @@ impl<G> WaitingRoom<G> {
     }
 }
 
-impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
+impl<A: Reserve + ChangeQuota, C> WaitingRoom<Limiter<A, C>> {
     /// At most so many permits are waited for at once: a request for several counts by what is
     /// missing of them. (Whose turn comes within as many nanoseconds as there are places may be
     /// counted as served already: ticks are whole nanoseconds, and each of those who wait may be
@@ -74,14 +74,14 @@ impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn for_permits(gate: Limiter<A, C>, waiting: u64) -> Self {
-        let quota = gate.quota();
+    pub fn for_permits(limiter: Limiter<A, C>, waiting: u64) -> Self {
+        let quota = limiter.quota();
         let (period, permits) = (
             quota.period().as_nanos(),
             u128::from(quota.permits().max(1)),
         );
         let time = match quota.burst_size() {
-            1 => Self::one_by_one(&gate, waiting),
+            1 => Self::one_by_one(&limiter, waiting),
             _ => {
                 let time = period.saturating_mul(waiting.into()).div_ceil(permits);
                 // A nanosecond for each, unless that is long enough for one more to be served.
@@ -89,16 +89,16 @@ impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
             }
         };
         let longest = Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX));
-        Self { gate, longest }
+        Self { limiter, longest }
     }
 
     /// How long so many wait where each is due at a whole nanosecond after the one before: as the
     /// first ones do, and a nanosecond.
-    fn one_by_one(gate: &Limiter<A, C>, waiting: u64) -> u128 {
+    fn one_by_one(limiter: &Limiter<A, C>, waiting: u64) -> u128 {
         let some = waiting.min(10_000);
         let (mut word, mut due) = (0, Tick::ZERO);
         for _ in 0..=some {
-            let reserved = gate.algorithm().reserve(word, Tick::ZERO, 1, Tick::MAX);
+            let reserved = limiter.algorithm().reserve(word, Tick::ZERO, 1, Tick::MAX);
             if let Ok((next, granted)) = reserved {
                 (word, due) = (next, granted.due());
             }
@@ -108,18 +108,18 @@ impl<A: Reserve + Requota, C> WaitingRoom<Limiter<A, C>> {
     }
 }
 
-impl<G: ReserveGate> WaitingRoom<G> {
+impl<G: ReserveLimiter> WaitingRoom<G> {
     /// [`reserve`](Self::reserve) at this tick.
     ///
     /// # Errors
     ///
     /// [`Denied`] if the room is full.
     pub fn reserve_at(&self, n: u64, now: Tick) -> Result<Reservation<&G>, Denied> {
-        Reservation::until(&self.gate, n, now.saturating_add(self.longest), now)
+        Reservation::until(&self.limiter, n, now.saturating_add(self.longest), now)
     }
 }
 
-impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
+impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
     /// A place in the room for who does the waiting.
     ///
     /// # Errors
@@ -127,27 +127,28 @@ impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
     /// [`Denied`] if the room is full: `retry_after` says when there will be a place.
     /// [`Denied::Never`] if `n` is more than fits into the empty room.
     pub fn reserve(&self, n: u64) -> Result<Reservation<&G>, Denied> {
-        self.reserve_at(n, self.gate.clock().now())
+        self.reserve_at(n, self.limiter.clock().now())
     }
 
     /// How many permits are waited for, a started one counted whole; what was charged into debt is
     /// waited for, too, and what was lost by those who gave up.
     pub fn waiting(&self) -> u64 {
-        self.gate.waiting_at(self.gate.clock().now())
+        self.limiter.waiting_at(self.limiter.clock().now())
     }
 
     /// For those who wait in futures.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tollgate::{Limiter, Quota, TokioTimer, WaitingRoom};
+    /// use tollgate::wait::TokioTimer;
+    /// use tollgate::{Limiter, Quota, WaitingRoom};
     ///
     /// # #[cfg(feature = "tokio")]
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     /// # runtime.block_on(async {
-    /// let gate = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
-    /// let room = WaitingRoom::for_wait(gate, Duration::from_millis(50));
+    /// let limiter = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+    /// let room = WaitingRoom::for_wait(limiter, Duration::from_millis(50));
     /// for _ in 0..3 {
     ///     room.enter_on(TokioTimer, 1).await?;
     /// }
@@ -167,12 +168,12 @@ impl<G: ReserveGate<Clock: Clock>> WaitingRoom<G> {
         timer: T,
         n: u64,
     ) -> Result<Granted, Denied> {
-        let on = super::On::new(&self.gate, timer);
+        let on = super::AsyncLimiter::new(&self.limiter, timer);
         on.acquire_timeout(n, self.longest).await
     }
 }
 
-impl<G: ReserveGate<Clock: Sleeps>> WaitingRoom<G> {
+impl<G: ReserveLimiter<Clock: SleepClock>> WaitingRoom<G> {
     /// Takes `n` permits, waiting in the room until they are there.
     ///
     /// # Errors
@@ -184,15 +185,15 @@ impl<G: ReserveGate<Clock: Sleeps>> WaitingRoom<G> {
     /// use tollgate::{Limiter, Quota, WaitingRoom};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
-    /// let room = WaitingRoom::for_wait(gate, Duration::from_millis(50));
+    /// let limiter = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+    /// let room = WaitingRoom::for_wait(limiter, Duration::from_millis(50));
     /// room.enter(1)?;
     /// room.enter(1)?; // a millisecond later
     /// # Ok(())
     /// # }
     /// ```
     pub fn enter(&self, n: u64) -> Result<Granted, Denied> {
-        let now = self.gate.clock().now();
-        blocking::acquire(&self.gate, n, now, now.saturating_add(self.longest))
+        let now = self.limiter.clock().now();
+        blocking::acquire(&self.limiter, n, now, now.saturating_add(self.longest))
     }
 }

@@ -8,15 +8,15 @@ use futures_core::{FusedStream, Stream};
 use futures_sink::Sink;
 use pin_project_lite::pin_project;
 
-use super::On;
-use super::turn::Turn;
+use super::AsyncLimiter;
+use super::permit_wait::PermitWait;
 use crate::clock::{Clock, Timer};
-use crate::gate::ReserveGate;
 use crate::outcome::Granted;
+use crate::rate_limiter::ReserveLimiter;
 
-impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
-    /// The same stream at the limiter's rate: each item takes a permit, and waits until it is there. While
-    /// there is no item none is taken.
+impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
+    /// The same stream at the limiter's rate: each item takes a permit, and waits until it is
+    /// there. While there is no item none is taken.
     ///
     /// ```
     /// use futures::{StreamExt, stream};
@@ -26,10 +26,10 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
     /// # futures::executor::block_on(async {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(1).burst(3))?;
-    /// let gate = Limiter::with_clock(bucket, clock.clone());
-    /// let items = gate.on(&clock).stream(stream::iter(["a", "b", "c"]));
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
+    /// let items = limiter.with_timer(&clock).stream(stream::iter(["a", "b", "c"]));
     /// assert_eq!(items.collect::<Vec<_>>().await, ["a", "b", "c"]);
-    /// assert_eq!(gate.available(), 0);
+    /// assert_eq!(limiter.available(), 0);
     /// # Ok(())
     /// # })
     /// # }
@@ -39,7 +39,7 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
             inner,
             on: self,
             item: None,
-            turn: Turn::new(),
+            turn: PermitWait::new(),
         }
     }
 
@@ -53,12 +53,12 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
     /// # futures::executor::block_on(async {
     /// let clock = ManualClock::new();
     /// let bucket = TokenBucket::new(Quota::per_second(1).burst(3))?;
-    /// let gate = Limiter::with_clock(bucket, clock.clone());
-    /// let mut items = gate.on(&clock).sink(sink::drain());
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
+    /// let mut items = limiter.with_timer(&clock).sink(sink::drain());
     /// items.send("a").await?;
     /// items.send("b").await?;
     /// drop(items);
-    /// assert_eq!(gate.available(), 1);
+    /// assert_eq!(limiter.available(), 1);
     /// # Ok(())
     /// # })
     /// # }
@@ -68,34 +68,34 @@ impl<G: ReserveGate<Clock: Clock>, T: Timer> On<G, T> {
             inner,
             on: self,
             permit: None,
-            turn: Turn::new(),
+            turn: PermitWait::new(),
         }
     }
 }
 
 pin_project! {
-    /// A stream at a limiter's rate: [`On::stream`] makes it.
+    /// A stream at a limiter's rate: [`AsyncLimiter::stream`] makes it.
     #[must_use = "streams do nothing unless they are polled"]
     pub struct LimitedStream<S, G, T>
     where
         S: Stream,
-        G: ReserveGate,
+        G: ReserveLimiter,
         G::Clock: Clock,
         T: Timer,
     {
         #[pin]
         inner: S,
-        on: On<G, T>,
+        on: AsyncLimiter<G, T>,
         // What waits for its permit.
         item: Option<S::Item>,
         #[pin]
-        turn: Turn<T::Sleep>,
+        turn: PermitWait<T::Sleep>,
     }
 
     impl<S, G, T> PinnedDrop for LimitedStream<S, G, T>
     where
         S: Stream,
-        G: ReserveGate,
+        G: ReserveLimiter,
         G::Clock: Clock,
         T: Timer,
     {
@@ -106,7 +106,7 @@ pin_project! {
     }
 }
 
-impl<S: Stream, G: ReserveGate<Clock: Clock>, T: Timer> Stream for LimitedStream<S, G, T> {
+impl<S: Stream, G: ReserveLimiter<Clock: Clock>, T: Timer> Stream for LimitedStream<S, G, T> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
@@ -129,7 +129,7 @@ impl<S: Stream, G: ReserveGate<Clock: Clock>, T: Timer> Stream for LimitedStream
     }
 }
 
-impl<S: FusedStream, G: ReserveGate<Clock: Clock>, T: Timer> FusedStream
+impl<S: FusedStream, G: ReserveLimiter<Clock: Clock>, T: Timer> FusedStream
     for LimitedStream<S, G, T>
 {
     fn is_terminated(&self) -> bool {
@@ -138,26 +138,26 @@ impl<S: FusedStream, G: ReserveGate<Clock: Clock>, T: Timer> FusedStream
 }
 
 pin_project! {
-    /// A sink at a limiter's rate: [`On::sink`] makes it.
+    /// A sink at a limiter's rate: [`AsyncLimiter::sink`] makes it.
     #[must_use = "sinks do nothing unless they are polled"]
     pub struct LimitedSink<S, G, T>
     where
-        G: ReserveGate,
+        G: ReserveLimiter,
         G::Clock: Clock,
         T: Timer,
     {
         #[pin]
         inner: S,
-        on: On<G, T>,
+        on: AsyncLimiter<G, T>,
         // That of the next item.
         permit: Option<Granted>,
         #[pin]
-        turn: Turn<T::Sleep>,
+        turn: PermitWait<T::Sleep>,
     }
 
     impl<S, G, T> PinnedDrop for LimitedSink<S, G, T>
     where
-        G: ReserveGate,
+        G: ReserveLimiter,
         G::Clock: Clock,
         T: Timer,
     {
@@ -169,7 +169,7 @@ pin_project! {
     }
 }
 
-impl<I, S: Sink<I>, G: ReserveGate<Clock: Clock>, T: Timer> Sink<I> for LimitedSink<S, G, T> {
+impl<I, S: Sink<I>, G: ReserveLimiter<Clock: Clock>, T: Timer> Sink<I> for LimitedSink<S, G, T> {
     type Error = S::Error;
 
     fn poll_ready(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
@@ -191,8 +191,8 @@ impl<I, S: Sink<I>, G: ReserveGate<Clock: Clock>, T: Timer> Sink<I> for LimitedS
         let this = self.project();
         if this.permit.take().is_none() {
             // Somebody has not asked whether it is ready.
-            let now = this.on.gate.clock().now();
-            this.on.gate.charge_at(1, now);
+            let now = this.on.limiter.clock().now();
+            this.on.limiter.charge_at(1, now);
         }
         this.inner.start_send(item)
     }
@@ -210,7 +210,10 @@ impl<I, S: Sink<I>, G: ReserveGate<Clock: Clock>, T: Timer> Sink<I> for LimitedS
 }
 
 /// A permit that is not used.
-fn give_back<G: ReserveGate<Clock: Clock>, T>(on: &On<G, T>, permit: &mut Option<Granted>) {
+fn give_back<G: ReserveLimiter<Clock: Clock>, T>(
+    on: &AsyncLimiter<G, T>,
+    permit: &mut Option<Granted>,
+) {
     if let Some(permit) = permit.take() {
         on.settle(permit, 0);
     }
@@ -218,14 +221,14 @@ fn give_back<G: ReserveGate<Clock: Clock>, T>(on: &On<G, T>, permit: &mut Option
 
 macro_rules! holds_another {
     ($limited:ident, $($bound:tt)*) => {
-        impl<S: $($bound)*, G: ReserveGate<Clock: Clock>, T: Timer> $limited<S, G, T> {
+        impl<S: $($bound)*, G: ReserveLimiter<Clock: Clock>, T: Timer> $limited<S, G, T> {
             /// What is inside.
             pub const fn inner(&self) -> &S {
                 &self.inner
             }
         }
 
-        impl<S: $($bound)* + fmt::Debug, G: ReserveGate<Clock: Clock>, T: Timer> fmt::Debug
+        impl<S: $($bound)* + fmt::Debug, G: ReserveLimiter<Clock: Clock>, T: Timer> fmt::Debug
             for $limited<S, G, T>
         {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,14 +7,15 @@ use crate::clock::Timer;
 /// Tokio's timer, which has a resolution of a millisecond and rounds up.
 ///
 /// ```
-/// use tollgate::{Limiter, Quota, TokioTimer};
+/// use tollgate::wait::TokioTimer;
+/// use tollgate::{Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 /// # runtime.block_on(async {
-/// let gate = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
+/// let limiter = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
 /// for _ in 0..3 {
-///     gate.on(TokioTimer).acquire().await?;
+///     limiter.with_timer(TokioTimer).acquire().await?;
 /// }
 /// # Ok(())
 /// # })

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollgate::{
-    Clock, CoarseClock, Limiter, ManualClock, NoClock, Quota, SystemClock, Tick, TokenBucket,
-    Upkeep,
-};
+use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
+use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 
 use crate::deadline::deadline;
 
@@ -54,11 +52,11 @@ fn the_system_clock_runs_as_fast_as_the_standard_librarys() {
 #[test]
 fn clones_of_a_manual_clock_share_its_time() {
     let clock = ManualClock::at(Tick::from_nanos(5));
-    let gate = Limiter::with_clock(bucket(), clock.clone());
+    let limiter = Limiter::with_clock(bucket(), clock.clone());
     assert_eq!(clock.advance(Duration::from_nanos(3)), Tick::from_nanos(8));
-    assert_eq!(gate.now(), Tick::from_nanos(8));
+    assert_eq!(limiter.now(), Tick::from_nanos(8));
     clock.set(Tick::from_nanos(2));
-    assert_eq!(gate.now(), Tick::from_nanos(2));
+    assert_eq!(limiter.now(), Tick::from_nanos(2));
     assert_eq!(clock.advance(Duration::MAX), Tick::MAX);
     assert_eq!(ManualClock::default().now(), Tick::ZERO);
 }
@@ -108,15 +106,15 @@ fn upkeep_refreshes_until_it_is_dropped() {
 #[test]
 fn a_limiter_runs_on_every_clock() {
     static COARSE: CoarseClock = CoarseClock::new();
-    fn takes_two<C: Clock>(gate: Limiter<TokenBucket, C>) {
-        assert!(gate.try_acquire_n(2).is_ok());
-        assert!(gate.try_acquire().is_err());
+    fn takes_two<C: Clock>(limiter: Limiter<TokenBucket, C>) {
+        assert!(limiter.try_acquire_n(2).is_ok());
+        assert!(limiter.try_acquire().is_err());
     }
     takes_two(Limiter::new(bucket()));
     takes_two(Limiter::with_clock(bucket(), &COARSE));
     takes_two(Limiter::with_clock(bucket(), Arc::new(CoarseClock::new())));
     takes_two(Limiter::with_clock(bucket(), ManualClock::new()));
-    let gate = Limiter::unstarted(bucket(), NoClock);
-    assert!(gate.try_acquire_n_at(2, Tick::ZERO).is_ok());
-    assert!(gate.try_acquire_at(Tick::ZERO).is_err());
+    let limiter = Limiter::unstarted(bucket(), NoClock);
+    assert!(limiter.try_acquire_n_at(2, Tick::ZERO).is_ok());
+    assert!(limiter.try_acquire_at(Tick::ZERO).is_err());
 }

@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
+use tollgate::clock::Clock;
+use tollgate::stats::Counts;
+use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{
-    Clock, Counted, Counts, DebtGate, Denied, Gate, GiveBackGate, Granted, Limiter, ManualClock,
-    Quota, Sharded, SlidingLog, SlottedWindow,
+    Counted, Denied, Granted, Limiter, ManualClock, Quota, RateLimiter, Sharded, SlidingLog,
+    SlottedWindow,
 };
 
 use crate::deadline::deadline;
-use crate::spread::read;
+use crate::support::algorithms::read;
 use crate::support::random::Random;
 
 /// What is counted of an answer.
@@ -39,32 +42,32 @@ fn and(mut counts: Counts, other: Counts) -> Counts {
 #[test]
 fn each_verb_counts_what_it_answers() {
     let (mut random, clock) = (Random(0x0070_11a7_e901), ManualClock::new());
-    let gate = Limiter::with_clock(read("token-bucket 1/us burst 20"), clock.clone());
-    let gate = Counted::new(gate);
+    let limiter = Limiter::with_clock(read("token-bucket 1/us burst 20"), clock.clone());
+    let limiter = Counted::new(limiter);
     let (mut right, mut granted) = (Counts::default(), None);
     for _ in 0..5000 {
         let (n, now) = (random.below(24), clock.now());
         let mut this = Counts::default();
         match random.below(12) {
             0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
-            1 => this = of(gate.try_acquire().as_ref()),
-            2 => this = of(gate.try_acquire_at(now).as_ref()),
-            3 => this = of(Gate::try_acquire_n_at(&gate, n, now).as_ref()),
-            4 => this = of(Ok(&gate.take_up_to(n))),
-            5 => this.returned = gate.refund(n),
-            6 => this.returned = granted.take().map_or(0, |granted| gate.undo(granted)),
-            7 => this.charged = gate.charge(n).n(),
-            8 => this.returned = gate.refund_at(n, now),
-            9 => this.charged = gate.charge_at(n, now).n(),
+            1 => this = of(limiter.try_acquire().as_ref()),
+            2 => this = of(limiter.try_acquire_at(now).as_ref()),
+            3 => this = of(RateLimiter::try_acquire_n_at(&limiter, n, now).as_ref()),
+            4 => this = of(Ok(&limiter.take_up_to(n))),
+            5 => this.returned = limiter.refund(n),
+            6 => this.returned = granted.take().map_or(0, |granted| limiter.undo(granted)),
+            7 => this.charged = limiter.charge(n).n(),
+            8 => this.returned = limiter.refund_at(n, now),
+            9 => this.charged = limiter.charge_at(n, now).n(),
             _ => {
-                let outcome = gate.try_acquire_n(n);
+                let outcome = limiter.try_acquire_n(n);
                 this = of(outcome.as_ref());
                 granted = outcome.ok().or(granted);
             }
         }
         right = and(right, this);
-        assert_eq!(gate.counts(), right);
-        assert_eq!(gate.available(), gate.gate().available());
+        assert_eq!(limiter.counts(), right);
+        assert_eq!(limiter.available(), limiter.limiter().available());
     }
     assert!(
         right
@@ -74,31 +77,31 @@ fn each_verb_counts_what_it_answers() {
             .min(right.charged)
             > 100
     );
-    assert!(format!("{gate:?}").starts_with("Counted"));
-    assert_eq!(gate.into_gate().clock().now(), clock.now());
+    assert!(format!("{limiter:?}").starts_with("Counted"));
+    assert_eq!(limiter.into_limiter().clock().now(), clock.now());
 }
 
 #[test]
 fn counts_of_huge_numbers_wrap() {
     let bucket = read("token-bucket 1/1ns");
-    let gate = Counted::new(Limiter::with_clock(bucket, ManualClock::new()));
+    let limiter = Counted::new(Limiter::with_clock(bucket, ManualClock::new()));
     let mut charged = 0_u64;
     for _ in 0..3 {
-        gate.gate().reset();
-        charged = charged.wrapping_add(gate.charge(u64::MAX).n());
+        limiter.limiter().reset();
+        charged = charged.wrapping_add(limiter.charge(u64::MAX).n());
     }
-    assert_eq!(gate.counts().charged, charged);
+    assert_eq!(limiter.counts().charged, charged);
 }
 
-type AnyGate = Box<dyn Gate<Clock = ManualClock> + Sync>;
+type AnyGate = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
 
 const LIMIT: u64 = 500;
 
-fn gates() -> Vec<AnyGate> {
+fn limiters() -> Vec<AnyGate> {
     let (clock, quota) = (ManualClock::new(), Quota::per_minute(LIMIT));
     let slots = SlottedWindow::with_clock(quota, 60, clock.clone()).expect("slots");
     let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
-    let mut gates: Vec<AnyGate> = vec![
+    let mut limiters: Vec<AnyGate> = vec![
         Box::new(Limiter::with_clock(read("gcra 500/min"), clock.clone())),
         Box::new(slots),
         Box::new(log),
@@ -112,14 +115,14 @@ fn gates() -> Vec<AnyGate> {
             "intervals",
         ] {
             let algorithm = read(&format!("{kind} 500/min"));
-            let gate = Sharded::with_shards(algorithm, shards, clock.clone());
-            gates.push(Box::new(gate.expect("a permit for each part")));
+            let limiter = Sharded::with_shards(algorithm, shards, clock.clone());
+            limiters.push(Box::new(limiter.expect("a permit for each part")));
         }
     }
-    gates
+    limiters
 }
 
-/// How many of the first gates are not in shards.
+/// How many of the first limiters are not in shards.
 const WHOLE: usize = 7;
 
 /// limitador checks first and adds then, and grants 1001 of 1000. Here requests for one permit get
@@ -132,12 +135,12 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();
             let pool = pool.expect("threads can be started");
             for most in [1, 7] {
-                for (place, gate) in gates().into_iter().enumerate() {
-                    let gate = Counted::new(gate);
+                for (place, limiter) in limiters().into_iter().enumerate() {
+                    let limiter = Counted::new(limiter);
                     let came = pool.install(|| {
                         let requests = (0..4 * LIMIT).into_par_iter();
                         let each = requests.map(|i| {
-                            let outcome = gate.try_acquire_n(1 + i % most);
+                            let outcome = limiter.try_acquire_n(1 + i % most);
                             let denied = outcome.as_ref().err();
                             assert!(
                                 denied.is_none_or(|denied| denied.retry_after().is_some()),
@@ -148,9 +151,9 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                         each.reduce(Counts::default, and)
                     });
                     let of_this = format!("{place}, {threads} threads, {most}");
-                    assert_eq!(gate.counts(), came, "{of_this}");
+                    assert_eq!(limiter.counts(), came, "{of_this}");
                     assert_eq!(came.granted + came.denied, 4 * LIMIT);
-                    let left = gate.available();
+                    let left = limiter.available();
                     if place < WHOLE || threads == 1 || most == 1 {
                         assert_eq!(came.permits + left, LIMIT, "{of_this}");
                     }
@@ -158,8 +161,8 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                         assert!(left == 0 || most > 1, "{of_this}");
                     }
                     assert!(came.permits + left <= LIMIT, "{of_this}");
-                    gate.gate().clock().advance(Duration::from_secs(120));
-                    assert_eq!(gate.available(), LIMIT, "{of_this}");
+                    limiter.limiter().clock().advance(Duration::from_secs(120));
+                    assert_eq!(limiter.available(), LIMIT, "{of_this}");
                 }
             }
         }

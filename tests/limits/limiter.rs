@@ -8,12 +8,19 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::cell::{Cell, UNSTARTED};
+use tollgate::algorithm::{Level, Rounding};
+use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
+use tollgate::error::ParseAlgorithmError;
+use tollgate::leases::Lease;
+use tollgate::outcome::Charged;
+use tollgate::sharded::ShardedAt;
+use tollgate::stats::Counts;
+use tollgate::store::{UNSTARTED, WordCell};
+use tollgate::store::{View, WordStore};
 use tollgate::{
-    AnyAlgorithm, Charged, Clock, CoarseClock, ConfigError, Counted, Counts, Denied, FixedWindow,
-    Gcra, Granted, Intervals, LeakyBucket, Lease, Leases, Level, Limiter, ManualClock, NoClock,
-    ParseAlgorithmError, Quota, Rounding, Sharded, ShardedAt, SlidingLog, SlidingWindow,
-    SlottedWindow, SystemClock, Tick, TokenBucket, Upkeep, View, Word,
+    AnyAlgorithm, ConfigError, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket,
+    Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
+    TokenBucket,
 };
 
 use crate::deadline::deadline;
@@ -125,26 +132,26 @@ fn an_empty_start_counts_from_the_first_verb() {
 fn an_empty_start_counts_from_where_it_is_told_to() {
     let clock = ManualClock::at(hours(7));
     let bucket = TokenBucket::new(FIVE.initial(1)).expect("a bucket");
-    let gate = Limiter::unstarted(bucket, clock.clone());
-    gate.start();
+    let limiter = Limiter::unstarted(bucket, clock.clone());
+    limiter.start();
     clock.advance(HOUR / 5);
-    assert_eq!(gate.available(), 2);
+    assert_eq!(limiter.available(), 2);
     // Starting is done once.
-    gate.start();
+    limiter.start();
     clock.advance(HOUR / 5);
-    gate.at(clock.now()).start();
-    assert_eq!(gate.available(), 3);
+    limiter.at(clock.now()).start();
+    assert_eq!(limiter.available(), 3);
     // A reset is a fresh limiter, and fresh is full.
-    gate.reset();
-    assert_eq!(gate.available(), 5);
+    limiter.reset();
+    assert_eq!(limiter.available(), 5);
     // With a clock of its own it starts when it is made.
-    let gate = Limiter::with_clock(bucket, clock.clone());
+    let limiter = Limiter::with_clock(bucket, clock.clone());
     clock.advance(HOUR / 5);
-    assert_eq!(gate.available(), 2);
+    assert_eq!(limiter.available(), 2);
     // A limiter without a start to wait for is full at once.
     let full = TokenBucket::new(FIVE.initial(5)).expect("a bucket");
-    let gate = Limiter::unstarted(full, NoClock);
-    assert_eq!(gate.at(Tick::MAX).available(), 5);
+    let limiter = Limiter::unstarted(full, NoClock);
+    assert_eq!(limiter.at(Tick::MAX).available(), 5);
 }
 
 /// What allocates is made when it is first used. A lease of a `static` can go to any thread.
@@ -199,15 +206,15 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<Limiter<Gcra, ManualClock>>();
     is_shared::<Limiter<Gcra, &'static CoarseClock>>();
     is_shared::<Limiter<Gcra, NoClock>>();
-    is_shared::<View<Word<'static, TokenBucket>>>();
-    is_shared::<(TokenBucket, Gcra, Quota, Cell)>();
+    is_shared::<View<WordStore<'static, TokenBucket>>>();
+    is_shared::<(TokenBucket, Gcra, Quota, WordCell)>();
     is_shared::<(LeakyBucket, FixedWindow, SlidingWindow, Intervals)>();
     is_shared::<(AnyAlgorithm, Level, Rounding, ParseAlgorithmError)>();
     is_shared::<Limiter<AnyAlgorithm, ManualClock>>();
     is_shared::<(SystemClock, CoarseClock, ManualClock, NoClock)>();
     is_shared::<(Tick, Upkeep)>();
     is_shared::<(Granted, Denied, Charged)>();
-    is_shared::<(ConfigError, tollgate::ParseQuotaError)>();
+    is_shared::<(ConfigError, tollgate::error::ParseQuotaError)>();
     is_shared::<Sharded<TokenBucket>>();
     is_shared::<Sharded<AnyAlgorithm, &'static CoarseClock>>();
     is_shared::<ShardedAt<'static, FixedWindow>>();
@@ -217,19 +224,19 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<(SlottedWindow, SlottedWindow<ManualClock>)>();
     is_shared::<(SlidingLog, SlidingLog<NoClock>)>();
     is_shared::<(Counted<Sharded<Gcra>>, Counts)>();
-    #[cfg(feature = "history")]
-    is_shared::<(tollgate::history::History, tollgate::history::Log)>();
+    #[cfg(feature = "audit")]
+    is_shared::<(tollgate::audit::Audit, tollgate::audit::Log)>();
 }
 
 #[test]
 fn what_is_small_stays_small() {
     assert_eq!(size_of::<SystemClock>(), 0);
     assert_eq!(size_of::<NoClock>(), 0);
-    assert_eq!(size_of::<Cell>(), 8);
+    assert_eq!(size_of::<WordCell>(), 8);
     assert_eq!(size_of::<Tick>(), 8);
-    let gate = size_of::<Limiter<TokenBucket>>();
-    assert_eq!(gate, size_of::<Limiter<TokenBucket, NoClock>>());
-    assert_eq!(gate, size_of::<Cell>() + size_of::<TokenBucket>());
+    let limiter = size_of::<Limiter<TokenBucket>>();
+    assert_eq!(limiter, size_of::<Limiter<TokenBucket, NoClock>>());
+    assert_eq!(limiter, size_of::<WordCell>() + size_of::<TokenBucket>());
     // In bytes; with the word beside it each is two or three cache lines.
     let sizes = [
         ("TokenBucket", size_of::<TokenBucket>(), 120),
@@ -243,17 +250,20 @@ fn what_is_small_stays_small() {
     for (name, size, most) in sizes {
         assert!(size <= most, "{name} takes {size} bytes");
     }
-    let gate = size_of::<Limiter<AnyAlgorithm>>();
-    assert_eq!(gate, size_of::<Cell>() + size_of::<AnyAlgorithm>());
+    let limiter = size_of::<Limiter<AnyAlgorithm>>();
+    assert_eq!(limiter, size_of::<WordCell>() + size_of::<AnyAlgorithm>());
 }
 
 #[test]
 fn a_limiter_shows_what_it_is() {
-    let gate = Limiter::unstarted(BUCKET, NoClock);
-    assert!(format!("{gate:?}").starts_with("Limiter { place: Cell(unstarted), algorithm: "));
-    assert_eq!(format!("{:?}", Cell::new(UNSTARTED)), "Cell(unstarted)");
-    gate.at(Tick::ZERO).start();
-    assert!(format!("{gate:?}").starts_with("Limiter { place: Cell(0), algorithm: "));
+    let limiter = Limiter::unstarted(BUCKET, NoClock);
+    assert!(format!("{limiter:?}").starts_with("Limiter { cell: WordCell(unstarted), algorithm: "));
+    assert_eq!(
+        format!("{:?}", WordCell::new(UNSTARTED)),
+        "WordCell(unstarted)"
+    );
+    limiter.at(Tick::ZERO).start();
+    assert!(format!("{limiter:?}").starts_with("Limiter { cell: WordCell(0), algorithm: "));
     let second = Tick::ZERO.saturating_add(Duration::from_secs(1));
     assert_eq!(format!("{second:?}"), "Tick(1s)");
     let clock = format!("{:?}", ManualClock::at(second));

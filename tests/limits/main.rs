@@ -8,9 +8,10 @@ mod counted;
 #[path = "../support/deadline.rs"]
 mod deadline;
 mod layers;
+mod leases;
 mod limiter;
+mod multiword;
 mod outcome;
 mod quota;
-mod spread;
+mod sharded;
 mod support;
-mod window;

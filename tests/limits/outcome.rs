@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Denied, LeakyBucket, Limiter, NoClock, Quota, Tick};
+use tollgate::clock::NoClock;
+use tollgate::{Denied, LeakyBucket, Limiter, Quota, Tick};
 
 #[test]
 fn a_denial_says_what_would_help() {
@@ -42,10 +43,11 @@ fn a_denial_says_what_would_help() {
 #[test]
 fn what_is_added_to_a_grant_leaves_the_rest_of_it() {
     let queue = LeakyBucket::queue(Quota::per_second(13).burst(40)).expect("a queue");
-    let gate = Limiter::unstarted(queue, NoClock);
+    let limiter = Limiter::unstarted(queue, NoClock);
     let fresh = || {
-        gate.reset();
-        gate.try_acquire_n_at(9, Tick::from_nanos(12_345))
+        limiter.reset();
+        limiter
+            .try_acquire_n_at(9, Tick::from_nanos(12_345))
             .expect("fresh")
     };
     let granted = fresh();

@@ -32,7 +32,8 @@ pub const fn key(number: u64) -> u64 {
     mix(number.wrapping_add(1))
 }
 
-/// The address of this number, of both kinds in turn: half of the addresses have four bytes, half sixteen.
+/// The address of this number, of both kinds in turn: half of the addresses have four bytes, half
+/// sixteen.
 #[must_use]
 pub const fn address(number: u64) -> IpAddr {
     if number.is_multiple_of(2) {
@@ -88,11 +89,12 @@ impl Spread {
 
 /// Ranks from 1 on, each as likely as one divided by it.
 ///
-/// A point under the curve 1/x is drawn, which takes a logarithm back, and the nearest whole number is the rank if
-/// the point lies under the step that stands for it; else another one is drawn.
+/// A point under the curve 1/x is drawn, which takes a logarithm back, and the nearest whole number
+/// is the rank if the point lies under the step that stands for it; else another one is drawn.
 struct Zipf {
     keys: u64,
-    /// Where the area begins and ends. The first step is wider than the curve above it, and begins earlier.
+    /// Where the area begins and ends. The first step is wider than the curve above it, and begins
+    /// earlier.
     area: [f64; 2],
 }
 

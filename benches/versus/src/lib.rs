@@ -1,13 +1,14 @@
-//! What the comparisons share: limiters by their own verbs, and windows that have been in use for long.
+//! What the comparisons share: limiters by their own verbs, and windows that have been in use for
+//! long.
 
 pub mod keys;
 pub mod memory;
 
 use std::time::Duration;
 
+use tollgate::clock::{Clock, SystemClock};
 use tollgate::{
-    Clock, Counted, Gate, Limiter, Quota, Sharded, SlidingLog, SlottedWindow, SystemClock, Tick,
-    TokenBucket,
+    Counted, Limiter, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
 
 /// A limiter that reads its clock, by the verb that people use.
@@ -23,8 +24,8 @@ pub trait AskAt: Sync {
 }
 
 macro_rules! asked {
-    ($([$($generics:tt)*] $gate:ty),* $(,)?) => {$(
-        impl<$($generics)*> Ask for $gate {
+    ($([$($generics:tt)*] $limiter:ty),* $(,)?) => {$(
+        impl<$($generics)*> Ask for $limiter {
             #[inline(always)]
             fn is_allowed(&self) -> bool {
                 self.try_acquire().is_ok()
@@ -34,8 +35,8 @@ macro_rules! asked {
 }
 
 macro_rules! told {
-    ($([$($generics:tt)*] $gate:ty),* $(,)?) => {$(
-        impl<$($generics)*> AskAt for $gate {
+    ($([$($generics:tt)*] $limiter:ty),* $(,)?) => {$(
+        impl<$($generics)*> AskAt for $limiter {
             #[inline(always)]
             fn is_allowed_at(&self, now: Tick) -> bool {
                 self.try_acquire_at(now).is_ok()
@@ -49,7 +50,7 @@ asked! {
     [C: Clock + Sync] Sharded<TokenBucket, C>,
     [C: Clock + Sync] SlottedWindow<C>,
     [C: Clock + Sync] SlidingLog<C>,
-    [G: Gate<Clock: Clock> + Sync] Counted<G>,
+    [G: RateLimiter<Clock: Clock> + Sync] Counted<G>,
 }
 
 told! {
@@ -57,7 +58,7 @@ told! {
     [C: Sync] Sharded<TokenBucket, C>,
     [C: Sync] SlottedWindow<C>,
     [C: Sync] SlidingLog<C>,
-    [G: Gate + Sync] Counted<G>,
+    [G: RateLimiter + Sync] Counted<G>,
 }
 
 /// Two days: so late that all slots of a window are over.
@@ -83,8 +84,8 @@ pub const SLOTS: u64 = 60;
 /// How many permits a log keeps.
 pub const KEPT: u64 = 1000;
 
-/// So short a period that a log which is asked once a nanosecond always has one permit, and a new one only
-/// because an old one has expired.
+/// So short a period that a log which is asked once a nanosecond always has one permit, and a new
+/// one only because an old one has expired.
 pub const SHORT: Duration = Duration::from_nanos(KEPT);
 
 /// A window of this quota.
@@ -99,18 +100,19 @@ pub const fn wide_slots() -> Quota {
     Quota::per_minute(4_000_000_000)
 }
 
-/// A window of a day that has nothing left: up to [`START`] one permit was taken in each of its slots.
+/// A window of a day that has nothing left: up to [`START`] one permit was taken in each of its
+/// slots.
 ///
 /// # Panics
 ///
 /// If a permit is denied.
 #[must_use]
 pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
-    let gate = slots(Quota::per(SLOTS, DAY), clock);
-    before_start(SLOTS, gate.slot_length(), |tick| {
-        gate.try_acquire_at(tick).is_ok()
+    let limiter = slots(Quota::per(SLOTS, DAY), clock);
+    before_start(SLOTS, limiter.slot_length(), |tick| {
+        limiter.try_acquire_at(tick).is_ok()
     });
-    gate
+    limiter
 }
 
 /// A log with a permit a nanosecond until [`START`], as many as it keeps.
@@ -120,11 +122,11 @@ pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
 /// If a permit is denied.
 #[must_use]
 pub fn full_log<C>(period: Duration, clock: C) -> SlidingLog<C> {
-    let gate = SlidingLog::with_clock(Quota::per(KEPT, period), clock).expect("a log that fits");
+    let limiter = SlidingLog::with_clock(Quota::per(KEPT, period), clock).expect("a log that fits");
     before_start(KEPT, Duration::from_nanos(1), |tick| {
-        gate.try_acquire_at(tick).is_ok()
+        limiter.try_acquire_at(tick).is_ok()
     });
-    gate
+    limiter
 }
 
 /// Asks so many times, the last one at [`START`].

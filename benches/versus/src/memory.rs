@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 
-use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::sync::{AtomicU64, Ordering};
 
 /// The system's allocator, which counts.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came, and counting touches nothing but
-// atomics in a static, which never allocates.
+// SAFETY: every call is passed on to the system's allocator as it came, and counting touches
+// nothing but atomics in a static, which never allocates.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.took(layout.size());

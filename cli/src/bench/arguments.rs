@@ -19,9 +19,9 @@ const MAX_SECONDS: f64 = 3600.0;
 /// that take turns with all the others, so that a disturbance hits them alike. The figures are
 /// medians over the slices.
 ///
-///   ns      what a decision costs the thread that makes it
-///   M/s     million decisions a second, of all threads together
-///   floor   ns, divided by the floor's: a raw reading of the clock and one exchange of a word
+///   ns      what a decision costs the thread that makes it M/s     million decisions a second, of
+///   all threads together floor   ns, divided by the floor's: a raw reading of the clock and one
+///   exchange of a word
 ///           (denied: one load), with as many threads. Lower is better. Below 1 is what need not
 ///           read that clock
 ///   mutex   how many times the decisions that the same bucket behind a std::sync::Mutex makes in
@@ -29,8 +29,8 @@ const MAX_SECONDS: f64 = 3600.0;
 ///   times   M/s divided by that of one thread: how it scales. As many as there are threads is all
 ///           that there can be
 ///
-/// What comes first, the floor on one word and on private words, is what the machine itself makes of
-/// several threads. Numbers of threads that do not have a core each are marked: their ratios say
+/// What comes first, the floor on one word and on private words, is what the machine itself makes
+/// of several threads. Numbers of threads that do not have a core each are marked: their ratios say
 /// little.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]

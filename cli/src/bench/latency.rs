@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::sync::{AtomicU64, Ordering};
 
 use super::contest::Contest;
 use super::contestants::sampling::Sampler;

@@ -114,8 +114,8 @@ fn clock() -> String {
     format!("time-stamp counter at {:.2} GHz", 1.0 / ns)
 }
 
-/// In what steps the raw counter moves, in nanoseconds, if that can be seen: some move by many counts at
-/// a time.
+/// In what steps the raw counter moves, in nanoseconds, if that can be seen: some move by many
+/// counts at a time.
 pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
     const LOOKS: u64 = 10_000;
     let between = |i| {
@@ -128,8 +128,8 @@ pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
     Some(step(&differences)? * ns_a_count(clock))
 }
 
-/// The number of which nearly all of these are multiples, but for a count; not of those that are too few
-/// to be told apart.
+/// The number of which nearly all of these are multiples, but for a count; not of those that are
+/// too few to be told apart.
 fn step(differences: &[u64]) -> Option<f64> {
     let least = *differences.iter().filter(|&&n| n > 0).min()?;
     let singles = || differences.iter().filter(|&&n| n > 0 && 2 * n < 3 * least);

@@ -8,8 +8,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::contest::Contest;
 use super::contestants::timing::Crew;
 
-/// How long a contestant is timed in a round, about. Far shorter than the time a system lets a thread
-/// run, so that most slices are undisturbed even where other programs want the processors.
+/// How long a contestant is timed in a round, about. Far shorter than the time a system lets a
+/// thread run, so that most slices are undisturbed even where other programs want the processors.
 const SLICE: Duration = Duration::from_micros(500);
 
 /// With less time than this many rounds need, the slices are shorter.

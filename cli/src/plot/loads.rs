@@ -1,8 +1,8 @@
 //! What the algorithms are asked: three loads of single requests, each four periods long.
 //!
-//! Windows begin at each whole second. So that those which are opened by their first hit end at about
-//! the same time, the third load begins with a lone request, a little more than a period before its
-//! crowds.
+//! Windows begin at each whole second. So that those which are opened by their first hit end at
+//! about the same time, the third load begins with a lone request, a little more than a period
+//! before its crowds.
 
 /// When each load ends.
 pub(crate) const END_NS: u64 = 4_000 * MS;

@@ -30,8 +30,8 @@ use subjects::Subject;
 
 /// Draw what each algorithm admits over time, under the same three loads.
 ///
-/// The algorithms decide for real, on a clock that is set by hand: nothing is drawn by a formula. The
-/// pictures are the same, byte for byte, each time.
+/// The algorithms decide for real, on a clock that is set by hand: nothing is drawn by a formula.
+/// The pictures are the same, byte for byte, each time.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Where to put the pictures

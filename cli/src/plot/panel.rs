@@ -44,8 +44,8 @@ pub(crate) fn draw(area: &Area<'_>, recorded: &Recorded, answered: &Answered) ->
     counts(&below, recorded, answered)
 }
 
-/// Bars of what was offered, filled as far as it was admitted; and on the axis when it leaves, if that
-/// is later.
+/// Bars of what was offered, filled as far as it was admitted; and on the axis when it leaves, if
+/// that is later.
 fn requests(area: &Area<'_>, answered: &Answered) -> Drawn {
     let mut chart = axes(area, REQUESTS, 4, false)?;
     let bins = figures::bins(answered);

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use serde::Serialize;
-use tollgate::{AnyAlgorithm, Limiter, ManualClock, Requota, Tick};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::{AnyAlgorithm, Limiter, ManualClock, Tick};
 
 use super::loads::{self, Load};
 use super::subjects::{LIMIT, PERIOD_NS, Subject};
@@ -65,11 +66,11 @@ impl Recorded {
 /// A fresh limiter, asked at its time for each permit of the load.
 fn answer(algorithm: AnyAlgorithm, load: &Load) -> Answered {
     let clock = ManualClock::new();
-    let gate = Limiter::with_clock(algorithm, clock.clone());
+    let limiter = Limiter::with_clock(algorithm, clock.clone());
     let ask = |&at_ns: &u64| {
         clock.set(Tick::from_nanos(at_ns));
-        let granted = gate.try_acquire().ok();
-        let leaves = granted.map(|granted| gate.now().saturating_add(granted.delay()));
+        let granted = limiter.try_acquire().ok();
+        let leaves = granted.map(|granted| limiter.now().saturating_add(granted.delay()));
         Request {
             at_ns,
             leaves_ns: leaves.map(Tick::as_nanos),

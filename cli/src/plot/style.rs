@@ -1,10 +1,10 @@
 //! Colours that are readable on light and dark.
 //!
-//! Whoever draws writes the colours of this file as they are, each of them as readable on white as on
-//! nearly black: more than 4.3 : 1 on both. The style sheet that goes into each picture replaces them,
-//! by what they are, where the reader says whether the page is light or dark. Those have 6.3 : 1 on
-//! their own kind of page and still 3 : 1 on the other, since a page may be dark where the system
-//! says light.
+//! Whoever draws writes the colours of this file as they are, each of them as readable on white as
+//! on nearly black: more than 4.3 : 1 on both. The style sheet that goes into each picture replaces
+//! them, by what they are, where the reader says whether the page is light or dark. Those have 6.3
+//! : 1 on their own kind of page and still 3 : 1 on the other, since a page may be dark where the
+//! system says light.
 
 use std::fmt::Write;
 

@@ -7,9 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::pictures::committed;
-use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Limiter, NoClock, Quota, SlidingWindow, Tick,
-};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, ConfigError, FixedWindow, Limiter, Quota, SlidingWindow, Tick};
 
 fn guide() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ALGORITHMS.md");
@@ -94,11 +93,11 @@ fn each_picture_is_shown_once() {
 fn the_examples_of_the_sliding_window_hold() -> Result<(), ConfigError> {
     let level = |limit, before, now, at: u64| -> Result<f64, ConfigError> {
         let window = SlidingWindow::new(Quota::per_minute(limit))?;
-        let gate = Limiter::unstarted(window, NoClock);
+        let limiter = Limiter::unstarted(window, NoClock);
         let second = |at: u64| Tick::from_nanos(at * 1_000_000_000);
-        assert!(gate.try_acquire_n_at(before, second(59)).is_ok());
-        let _ = gate.at(second(60 + at)).charge(now);
-        Ok(gate.at(second(60 + at)).level().as_f64())
+        assert!(limiter.try_acquire_n_at(before, second(59)).is_ok());
+        let _ = limiter.at(second(60 + at)).charge(now);
+        Ok(limiter.at(second(60 + at)).level().as_f64())
     };
     assert_eq!(level(10, 9, 5, 15)?, 11.75);
     assert_eq!(level(50, 42, 18, 15)?, 49.5);

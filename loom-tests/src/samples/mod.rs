@@ -4,18 +4,19 @@ pub mod windows;
 
 use std::time::Duration;
 
-use tollgate::history::Bounded;
-use tollgate::{Debt, Forecast, Gauge, Gcra, GiveBack, Quota, TokenBucket};
+use tollgate::algorithm::{Debt, Forecast, Gauge, GiveBack};
+use tollgate::audit::Bounded;
+use tollgate::{Gcra, Quota, TokenBucket};
 
-use crate::places::MakePlace;
 use crate::subject::Subject;
+use crate::words::MakeWord;
 
 /// A token bucket: a permit every 2 ns, 2 at once.
 ///
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn bucket(place: MakePlace) -> Subject<TokenBucket> {
+pub fn bucket(place: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2);
     all_verbs(TokenBucket::new(quota).expect("a quota"), place)
 }
@@ -25,7 +26,7 @@ pub fn bucket(place: MakePlace) -> Subject<TokenBucket> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn empty_bucket(place: MakePlace) -> Subject<TokenBucket> {
+pub fn empty_bucket(place: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2).initial(0);
     all_verbs(TokenBucket::new(quota).expect("a quota"), place)
 }
@@ -35,7 +36,7 @@ pub fn empty_bucket(place: MakePlace) -> Subject<TokenBucket> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn rounding_bucket(place: MakePlace) -> Subject<TokenBucket> {
+pub fn rounding_bucket(place: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(17, Duration::from_nanos(10)).burst(3);
     all_verbs(TokenBucket::new(quota).expect("a quota"), place).rounding()
 }
@@ -45,14 +46,14 @@ pub fn rounding_bucket(place: MakePlace) -> Subject<TokenBucket> {
 /// # Panics
 ///
 /// Never: the durations are allowed.
-pub fn spaced(place: MakePlace) -> Subject<Gcra> {
+pub fn spaced(place: MakeWord) -> Subject<Gcra> {
     let (interval, tolerance) = (Duration::from_nanos(2), Duration::from_nanos(3));
     let gcra = Gcra::from_interval(interval, tolerance).expect("an interval");
     all_verbs(gcra, place)
 }
 
 /// With all verbs, and its own promise.
-fn all_verbs<A>(algorithm: A, place: MakePlace) -> Subject<A>
+fn all_verbs<A>(algorithm: A, place: MakeWord) -> Subject<A>
 where
     A: Bounded + Debt + Forecast + Gauge + GiveBack + Copy + Send + Sync + 'static,
 {

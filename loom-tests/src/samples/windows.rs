@@ -1,14 +1,15 @@
-//! The leaky bucket, and what has windows. Each has two or three permits at once. The second tick is
-//! the first one of a new window, and the first is the last one before that: whoever is late there is
-//! in the window before.
+//! The leaky bucket, and what has windows. Each has two or three permits at once. The second tick
+//! is the first one of a new window, and the first is the last one before that: whoever is late
+//! there is in the window before.
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Quota, Rounding, SlidingWindow};
+use tollgate::algorithm::Rounding;
+use tollgate::{AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Quota, SlidingWindow};
 
 use super::all_verbs;
-use crate::places::MakePlace;
 use crate::subject::Subject;
+use crate::words::MakeWord;
 
 const fn per(n: u64, period: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period))
@@ -19,7 +20,7 @@ const fn per(n: u64, period: u64) -> Quota {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn queue(place: MakePlace) -> Subject<LeakyBucket> {
+pub fn queue(place: MakeWord) -> Subject<LeakyBucket> {
     let queue = LeakyBucket::queue(per(1, 2).burst(3)).expect("a quota");
     all_verbs(queue.free(1), place)
 }
@@ -29,7 +30,7 @@ pub fn queue(place: MakePlace) -> Subject<LeakyBucket> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn fixed(place: MakePlace) -> Subject<FixedWindow> {
+pub fn fixed(place: MakeWord) -> Subject<FixedWindow> {
     let windows = FixedWindow::new(per(2, 4)).expect("a quota");
     all_verbs(windows, place).at(7, 8)
 }
@@ -40,7 +41,7 @@ pub fn fixed(place: MakePlace) -> Subject<FixedWindow> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn first_hit(place: MakePlace) -> Subject<FixedWindow> {
+pub fn first_hit(place: MakeWord) -> Subject<FixedWindow> {
     let windows = FixedWindow::new(per(2, 100)).expect("a quota");
     let windows = windows.opened_by_first_hit().expect("it fits");
     all_verbs(windows, place).at(7, 108)
@@ -52,7 +53,7 @@ pub fn first_hit(place: MakePlace) -> Subject<FixedWindow> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn sliding(place: MakePlace) -> Subject<SlidingWindow> {
+pub fn sliding(place: MakeWord) -> Subject<SlidingWindow> {
     let windows = SlidingWindow::new(per(3, 8)).expect("a quota");
     all_verbs(windows, place).at(15, 18)
 }
@@ -62,7 +63,7 @@ pub fn sliding(place: MakePlace) -> Subject<SlidingWindow> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn sliding_down(place: MakePlace) -> Subject<SlidingWindow> {
+pub fn sliding_down(place: MakeWord) -> Subject<SlidingWindow> {
     let windows = SlidingWindow::new(per(3, 8)).expect("a quota");
     all_verbs(windows.rounding(Rounding::Down), place).at(15, 18)
 }
@@ -72,7 +73,7 @@ pub fn sliding_down(place: MakePlace) -> Subject<SlidingWindow> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn intervals(place: MakePlace) -> Subject<Intervals> {
+pub fn intervals(place: MakeWord) -> Subject<Intervals> {
     let intervals = Intervals::new(per(2, 4).burst(3)).expect("a quota");
     all_verbs(intervals, place).at(7, 8)
 }
@@ -82,7 +83,7 @@ pub fn intervals(place: MakePlace) -> Subject<Intervals> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn empty_intervals(place: MakePlace) -> Subject<Intervals> {
+pub fn empty_intervals(place: MakeWord) -> Subject<Intervals> {
     let intervals = Intervals::new(per(2, 4).burst(3).initial(0)).expect("a quota");
     all_verbs(intervals, place).at(7, 8)
 }
@@ -92,7 +93,7 @@ pub fn empty_intervals(place: MakePlace) -> Subject<Intervals> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn greedy(place: MakePlace) -> Subject<Intervals> {
+pub fn greedy(place: MakeWord) -> Subject<Intervals> {
     let intervals = Intervals::new(per(2, 4).burst(3)).expect("a quota");
     all_verbs(intervals.greedy().expect("it fits"), place).at(7, 11)
 }
@@ -102,7 +103,7 @@ pub fn greedy(place: MakePlace) -> Subject<Intervals> {
 /// # Panics
 ///
 /// Never: the quota is a quota.
-pub fn any(place: MakePlace) -> Subject<AnyAlgorithm> {
+pub fn any(place: MakeWord) -> Subject<AnyAlgorithm> {
     let windows = FixedWindow::new(per(2, 4)).expect("a quota");
     all_verbs(AnyAlgorithm::from(windows), place).at(7, 8)
 }

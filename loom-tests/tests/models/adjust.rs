@@ -1,27 +1,30 @@
-//! A quota that is changed in use: no decision mixes two quotas, whatever is changed meanwhile; no change is lost,
-//! and no permit comes from nowhere; who stops in the middle of a change stops nobody. And mistakes in that are
-//! found.
+//! A quota that is changed in use: no decision mixes two quotas, whatever is changed meanwhile; no
+//! change is lost, and no permit comes from nowhere; who stops in the middle of a change stops
+//! nobody. And faults in that are found.
 
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Adjustable, Granted, Keep, NoClock, Quota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::clock::NoClock;
+use tollgate::sync::model::Fault;
+use tollgate::{Adjustable, Granted, Quota, Tick};
 use tollgate_loom_tests::total::Strict as Total;
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
+    stored, with_fault,
 };
 
-type Gate = Adjustable<Total, NoClock>;
-type Deed = Any<Gate, Option<Granted>>;
-type Play = AnyPlay<Gate, Option<Granted>>;
+type RateLimiter = Adjustable<Total, NoClock>;
+type Action = Any<RateLimiter, Option<Granted>>;
+type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
 
 /// What is there at first.
 const LIMIT: u64 = 3;
 const NOW: Tick = Tick::from_nanos(5);
 
-fn take(n: u64) -> Deed {
-    Deed::new(format!("take {n}"), move |gate, memory| {
-        match gate.at(NOW).try_acquire_n(n) {
+fn take(n: u64) -> Action {
+    Action::new(format!("take {n}"), move |limiter, memory| {
+        match limiter.at(NOW).try_acquire_n(n) {
             Ok(granted) => {
                 *memory = Some(granted);
                 Answer::Granted(granted)
@@ -31,62 +34,62 @@ fn take(n: u64) -> Deed {
     })
 }
 
-fn undo() -> Deed {
-    Deed::new("undo", |gate, memory| match memory.take() {
-        Some(granted) => Answer::CameBack(gate.at(NOW).undo(granted)),
+fn undo() -> Action {
+    Action::new("undo", |limiter, memory| match memory.take() {
+        Some(granted) => Answer::CameBack(limiter.at(NOW).undo(granted)),
         None => Answer::Done,
     })
 }
 
-fn refund(n: u64) -> Deed {
-    Deed::new(format!("refund {n}"), move |gate, _| {
-        Answer::CameBack(gate.at(NOW).refund(n))
+fn refund(n: u64) -> Action {
+    Action::new(format!("refund {n}"), move |limiter, _| {
+        Answer::CameBack(limiter.at(NOW).refund(n))
     })
 }
 
-fn available() -> Deed {
-    Deed::new("available", |gate, _| {
-        Answer::Count(gate.at(NOW).available())
+fn available() -> Action {
+    Action::new("available", |limiter, _| {
+        Answer::Count(limiter.at(NOW).available())
     })
 }
 
-fn reset() -> Deed {
-    Deed::new("reset", |gate, _| {
-        gate.reset();
+fn reset() -> Action {
+    Action::new("reset", |limiter, _| {
+        limiter.reset();
         Answer::Done
     })
 }
 
-fn set(limit: u64, keep: Keep) -> Deed {
-    Deed::new(format!("set {limit}, {keep:?}"), move |gate, _| {
+fn set(limit: u64, keep: Keep) -> Action {
+    Action::new(format!("set {limit}, {keep:?}"), move |limiter, _| {
         let quota = Quota::per(limit, Duration::from_secs(1));
-        Answer::Is(gate.at(NOW).set_quota(quota, keep).is_ok())
+        Answer::Is(limiter.at(NOW).set_quota(quota, keep).is_ok())
     })
 }
 
-fn as_is(limit: u64) -> Deed {
+fn as_is(limit: u64) -> Action {
     set(limit, Keep::AsIs)
 }
 
 /// What is there afterwards, and under which quota.
-fn play() -> Play {
-    Play::at(|| Adjustable::starting_at(Total::of(LIMIT), NoClock, NOW)).after(|gate, _| {
+fn scenario() -> Scenario {
+    Scenario::at(|| Adjustable::starting_at(Total::of(LIMIT), NoClock, NOW)).after(|limiter, _| {
         vec![
-            Answer::Count(gate.at(NOW).available()),
-            Answer::Count(gate.quota().permits()),
+            Answer::Count(limiter.at(NOW).available()),
+            Answer::Count(limiter.quota().permits()),
         ]
     })
 }
 
 /// As many as there were, and not one more, are had, however often the quota is changed as it is.
-fn counted() -> Play {
-    play().rule(|played| {
+fn counted() -> Scenario {
+    scenario().rule(|played| {
         let taken = taken(played);
         assert!(taken <= LIMIT, "{taken} permits of {LIMIT}");
     })
 }
 
-fn taken(played: &Played) -> u64 {
+fn taken(played: &ScenarioOutcome) -> u64 {
     let taken = played.all().map(|answer| match answer {
         Answer::Granted(granted) => granted.n(),
         _ => 0,
@@ -99,7 +102,7 @@ fn against_each_verb(run: &mut Run) {
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for limit in [1, 6] {
             for verb in [take(1), take(3), undo(), refund(1), available(), reset()] {
-                let sets = play().actor(&[set(limit, keep)]);
+                let sets = scenario().actor(&[set(limit, keep)]);
                 sets.actor_after(&[take(1)], &[verb]).explore(run);
             }
         }
@@ -117,13 +120,13 @@ fn against_denials(run: &mut Run) {
 fn against_another(run: &mut Run) {
     let one = counted().actor(&[as_is(4)]);
     one.actor_after(&[take(1)], &[as_is(2)]).explore(run);
-    let one = play().actor(&[set(6, Keep::Scaled)]);
+    let one = scenario().actor(&[set(6, Keep::Scaled)]);
     one.actor_after(&[take(1)], &[set(1, Keep::Fresh)])
         .explore(run);
 }
 
-/// Who is late by two changes: its parameters are overwritten while it reads them. One takes what there is, and one
-/// asks for what is there only after the first change.
+/// Who is late by two changes: its parameters are overwritten while it reads them. One takes what
+/// there is, and one asks for what is there only after the first change.
 fn late(run: &mut Run) {
     for n in [1, 4] {
         let sets = counted().actor(&[as_is(4), as_is(5)]);
@@ -141,7 +144,7 @@ fn undone(run: &mut Run) {
 fn carried(run: &mut Run) {
     let sets = counted().actor(&[as_is(2)]);
     sets.actor(&[take(1), take(1)]).explore(run);
-    let fresh = play().actor(&[set(4, Keep::Fresh)]);
+    let fresh = scenario().actor(&[set(4, Keep::Fresh)]);
     fresh.actor(&[take(1)]).explore(run);
 }
 
@@ -153,27 +156,27 @@ fn three(run: &mut Run) {
     two_set.actor(&[take(2)]).explore(run);
 }
 
-/// Who changes the quota, or decides, stops for ever, before each of its operations in turn: others decide, and
-/// no permit is lost but those that the smaller quota can't hold, or that were being taken. (Others who change it
-/// would wait, so there are none.)
+/// Who changes the quota, or decides, stops for ever, before each of its operations in turn: others
+/// decide, and no permit is lost but those that the smaller quota can't hold, or that were being
+/// taken. (Others who change it would wait, so there are none.)
 fn one_stops(run: &mut Run) {
-    let casts: [(u64, [&[Deed]; 2]); 3] = [
+    let casts: [(u64, [&[Action]; 2]); 3] = [
         (0, [&[as_is(6)], &[take(1), available(), take(1)]]),
         (1, [&[as_is(2)], &[take(2), take(1)]]),
         (2, [&[take(1)], &[as_is(2), take(1)]]),
     ];
     for (lost, [stops, goes_on]) in casts {
-        let play = counted().actor(stops).actor(goes_on);
-        let play = play.after(|gate, _| {
+        let scenario = counted().actor(stops).actor(goes_on);
+        let scenario = scenario.after(|limiter, _| {
             // A grant that is not taken again.
-            let left = gate.at(NOW).take_up_to(LIMIT);
+            let left = limiter.at(NOW).take_up_to(LIMIT);
             vec![Answer::Granted(left)]
         });
-        let play = play.rule(move |played| {
+        let scenario = scenario.rule(move |played| {
             let taken = taken(played);
             assert!(taken + lost >= LIMIT, "{taken} permits of {LIMIT}");
         });
-        play.explore_stopping(run, 0);
+        scenario.explore_stopping(run, 0);
     }
 }
 
@@ -194,8 +197,8 @@ fn a_decision_is_of_one_version() {
 #[test]
 fn a_late_one_mixes_nothing() {
     model("adjust::a_late_one_mixes_nothing", Some(2), late);
-    for mistake in [Mistake::ReadsUnchecked, Mistake::SaysAfterwards] {
-        mistaken("adjust", mistake, MIXED, Some(2), late);
+    for fault in [Fault::ReadsUnchecked, Fault::SaysAfterwards] {
+        with_fault("adjust", fault, MIXED, Some(2), late);
     }
     let for_ever = "exceeded maximum number of branches";
     let store = site("self.version.store");
@@ -222,16 +225,16 @@ fn no_change_is_lost() {
 fn a_grant_of_before_is_not_undone() {
     let name = "adjust::a_grant_of_before_is_not_undone";
     model(name, Some(3), undone);
-    mistaken("adjust", Mistake::UndoesOldMarks, MIXED, Some(3), undone);
+    with_fault("adjust", Fault::UndoesOldMarks, MIXED, Some(3), undone);
 }
 
 #[test]
 fn the_word_is_carried_over_in_the_same_exchange() {
     let name = "adjust::the_word_is_carried_over_in_the_same_exchange";
     model(name, Some(3), carried);
-    for mistake in [Mistake::ComparesTheWordAlone, Mistake::CarriesAfterwards] {
+    for fault in [Fault::ComparesTheWordAlone, Fault::CarriesAfterwards] {
         let why = "two quotas are mixed | another quota | no order | overflow";
-        mistaken("adjust", mistake, why, Some(3), carried);
+        with_fault("adjust", fault, why, Some(3), carried);
     }
 }
 
@@ -249,11 +252,11 @@ fn who_stops_stops_nobody() {
 fn site(operation: &'static str) -> Site {
     let (ring, parameters) = (
         include_str!("../../../src/adjustable/ring.rs"),
-        include_str!("../../../src/parameters.rs"),
+        include_str!("../../../src/seq_lock.rs"),
     );
     let (file, text) = match ring.contains(operation) {
         true => ("adjustable/ring.rs", ring),
-        false => ("src/parameters.rs", parameters),
+        false => ("src/seq_lock.rs", parameters),
     };
     Site {
         file,

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use tollgate::history::Bound;
-use tollgate::{Algorithm, Denied, Granted, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{Subject, broken, model, places, samples, suite};
+use tollgate::algorithm::Algorithm;
+use tollgate::audit::Bound;
+use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate_loom_tests::{Subject, broken, model, samples, suite, words};
 
 #[test]
 fn it_holds_at_different_ticks() {
@@ -13,17 +14,17 @@ fn it_holds_at_different_ticks() {
         "bound::it_holds_at_different_ticks, token bucket",
         Some(3),
         |run| {
-            suite::the_bound_at_different_ticks(&samples::bucket(places::cell), run);
+            suite::the_bound_at_different_ticks(&samples::bucket(words::cell), run);
         },
     );
     model("bound::it_holds_at_different_ticks, GCRA", Some(3), |run| {
-        suite::the_bound_at_different_ticks(&samples::spaced(places::cell).at(20, 22), run);
+        suite::the_bound_at_different_ticks(&samples::spaced(words::cell).at(20, 22), run);
     });
     model(
         "bound::it_holds_at_different_ticks, rounding bucket",
         Some(3),
         |run| {
-            suite::the_bound_at_different_ticks(&samples::rounding_bucket(places::cell), run);
+            suite::the_bound_at_different_ticks(&samples::rounding_bucket(words::cell), run);
         },
     );
 }
@@ -31,14 +32,14 @@ fn it_holds_at_different_ticks() {
 #[test]
 fn it_breaks_in_broken_cells() {
     broken("bound::compares and stores", "no order", Some(3), |run| {
-        suite::the_bound_at_different_ticks(&samples::bucket(places::stores), run);
+        suite::the_bound_at_different_ticks(&samples::bucket(words::stores), run);
     });
     broken(
         "bound::exchanges whatever is there",
         "no order",
         Some(3),
         |run| {
-            suite::the_bound_at_different_ticks(&samples::spaced(places::insists).at(20, 22), run);
+            suite::the_bound_at_different_ticks(&samples::spaced(words::insists).at(20, 22), run);
         },
     );
 }
@@ -50,7 +51,7 @@ fn a_single_permit_too_many_is_found() {
     let bound = Bound::of_quota(quota).expect("a quota");
     let why = "more than was promised";
     broken("bound::one permit too many", why, Some(3), |run| {
-        let subject = samples::bucket(places::cell).promising(bound);
+        let subject = samples::bucket(words::cell).promising(bound);
         suite::the_bound_at_different_ticks(&subject, run);
     });
 }

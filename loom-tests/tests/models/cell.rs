@@ -1,51 +1,51 @@
 //! The word and its loop: exactly the burst is granted at one tick, and a reset is not lost; and on
 //! broken cells the same models fail.
 
-use tollgate_loom_tests::places::{self, MakePlace};
+use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, Verb, broken, model, samples, suite};
 
-fn burst(run: &mut Run, place: MakePlace) {
+fn burst(run: &mut Run, place: MakeWord) {
     suite::exactly_the_burst_at_one_tick(&samples::bucket(place), run);
 }
 
 #[test]
 fn never_grants_more_than_the_burst() {
     let name = "cell::never_grants_more_than_the_burst";
-    model(name, None, |run| burst(run, places::cell));
+    model(name, None, |run| burst(run, words::cell));
 }
 
 #[test]
 fn never_grants_more_where_exchanges_fail_without_a_reason() {
     let name = "cell::never_grants_more_where_exchanges_fail_without_a_reason";
-    model(name, Some(3), |run| burst(run, places::hesitant));
+    model(name, Some(3), |run| burst(run, words::hesitant));
 }
 
 #[test]
 fn the_burst_is_exceeded_or_lost_in_broken_cells() {
-    let cells: [(_, MakePlace, _); 5] = [
+    let cells: [(_, MakeWord, _); 5] = [
         (
             "cell::burst, compares and stores",
-            places::stores,
+            words::stores,
             "granted twice",
         ),
         (
             "cell::burst, exchanges whatever is there",
-            places::insists,
+            words::insists,
             "granted twice",
         ),
         (
             "cell::burst, says it exchanged",
-            places::boasts,
+            words::boasts,
             "granted twice",
         ),
         (
             "cell::burst, says it failed after it exchanged",
-            places::denies,
+            words::denies,
             "exchanges were lost",
         ),
         (
             "cell::burst, does not look again",
-            places::dreams,
+            words::dreams,
             "a loop does not end",
         ),
     ];
@@ -55,7 +55,7 @@ fn the_burst_is_exceeded_or_lost_in_broken_cells() {
 }
 
 /// A reset against every verb that changes the word, from an empty bucket and from one in debt.
-fn resets(run: &mut Run, place: MakePlace) {
+fn resets(run: &mut Run, place: MakeWord) {
     let subject = samples::bucket(place);
     let now = subject.tick();
     let others = [
@@ -73,7 +73,7 @@ fn resets(run: &mut Run, place: MakePlace) {
                 &[(other.clone(), now), (other.clone(), now)],
             ];
             subject
-                .scene(&[(before.clone(), now)], &actors)
+                .scenario(&[(before.clone(), now)], &actors)
                 .explore(run);
         }
     }
@@ -82,26 +82,26 @@ fn resets(run: &mut Run, place: MakePlace) {
 #[test]
 fn reset_is_not_lost() {
     model("cell::reset_is_not_lost", None, |run| {
-        resets(run, places::cell)
+        resets(run, words::cell)
     });
 }
 
 #[test]
 fn resets_are_lost_in_broken_cells() {
-    let cells: [(_, MakePlace, _); 3] = [
+    let cells: [(_, MakeWord, _); 3] = [
         (
             "cell::reset, gives up if somebody comes between",
-            places::gives_up,
+            words::gives_up,
             "no order",
         ),
         (
             "cell::reset, overwritten by who compares and stores",
-            places::stores,
+            words::stores,
             "no order",
         ),
         (
             "cell::reset, overwritten by who insists",
-            places::insists,
+            words::insists,
             "no order",
         ),
     ];

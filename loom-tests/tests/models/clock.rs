@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::{AtomicU64, Ordering};
-use tollgate::{Clock, CoarseClock, Limiter, ManualClock, Quota, Tick, TokenBucket};
+use tollgate::clock::{Clock, CoarseClock};
+use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{Expected, Run, actor, broken, model};
 
 /// A clock that is moved by a tick or to one.
@@ -170,15 +171,15 @@ fn follow(run: &mut Run) {
     run.explore(move |layout| {
         let bucket = TokenBucket::new(Quota::per(1, Duration::from_nanos(2))).expect("a quota");
         let clock = ManualClock::at(Tick::from_nanos(10));
-        let gate = Arc::new(Limiter::with_clock(bucket, clock.clone()));
+        let limiter = Arc::new(Limiter::with_clock(bucket, clock.clone()));
         let asks = || {
-            let gate = Arc::clone(&gate);
-            actor(move || gate.try_acquire().map_or(0, |granted| granted.n()))
+            let limiter = Arc::clone(&limiter);
+            actor(move || limiter.try_acquire().map_or(0, |granted| granted.n()))
         };
         let moves = actor(move || clock.advance(Duration::from_nanos(2)).as_nanos());
         let told = layout.act(vec![asks(), asks(), moves]);
         assert_eq!(told[2], 12);
-        noted.note(&(told[0], told[1], gate.available()));
+        noted.note(&(told[0], told[1], limiter.available()));
     });
     expected.assert_reached();
 }

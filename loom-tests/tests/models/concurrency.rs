@@ -1,5 +1,6 @@
-//! Concurrency: who enters, leaves, waits, gives up and sets the limit, against each other. Nobody who waits is
-//! passed or forgotten, and nothing is lost. (concurrency_word.rs has what the word alone promises.)
+//! Concurrency: who enters, leaves, waits, gives up and sets the limit, against each other. Nobody
+//! who waits is passed or forgotten, and nothing is lost. (concurrency_word.rs has what the word
+//! alone promises.)
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,14 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Concurrency, Denied, Enter, Inside};
-use tollgate_loom_tests::{Expected, Run, actor, mistaken, model};
+use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
+use tollgate::sync::model::Fault;
+use tollgate::{Concurrency, Denied};
+use tollgate_loom_tests::{Expected, Run, actor, model, with_fault};
 
-type Gate = Arc<Concurrency>;
-type Guard = Inside<Gate>;
+type RateLimiter = Arc<Concurrency>;
+type Guard = ConcurrencyGuard<RateLimiter>;
 
-fn gate(limit: u64) -> Gate {
+fn limiter(limit: u64) -> RateLimiter {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
@@ -28,10 +30,10 @@ impl Wake for Bell {
     }
 }
 
-/// Somebody who waits, and is polled by hand: nobody blocks, so who is forgotten is seen at the end. (A thread
-/// that loom finds blocked can't unwind.)
+/// Somebody who waits, and is polled by hand: nobody blocks, so who is forgotten is seen at the
+/// end. (A thread that loom finds blocked can't unwind.)
 struct Waiter {
-    enter: Enter<Gate>,
+    enter: EnterFuture<RateLimiter>,
     bell: Arc<Bell>,
     guard: Option<Guard>,
     refused: bool,
@@ -39,9 +41,9 @@ struct Waiter {
 
 impl Waiter {
     /// Asks once.
-    fn new(gate: &Gate, n: u64) -> Self {
+    fn new(limiter: &RateLimiter, n: u64) -> Self {
         let mut waiter = Self {
-            enter: gate.enter_owned(n),
+            enter: limiter.enter_owned(n),
             bell: Arc::default(),
             guard: None,
             refused: false,
@@ -59,7 +61,8 @@ impl Waiter {
         }
     }
 
-    /// When all have come to their end: what it was told, also if it has to ask once more. Then it leaves.
+    /// When all have come to their end: what it was told, also if it has to ask once more. Then it
+    /// leaves.
     fn end(mut self) -> &'static str {
         let at_once = self.guard.is_some() || self.refused;
         if !at_once {
@@ -85,19 +88,19 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
 }
 
 /// What must be so when all have left.
-fn check_empty(gate: &Concurrency) {
-    let (inside, waiting) = (gate.inside(), gate.waiting());
+fn check_empty(limiter: &Concurrency) {
+    let (inside, waiting) = (limiter.inside(), limiter.waiting());
     assert_eq!((inside, waiting), (0, 0), "something was lost");
 }
 
-/// One leaves a full gate while two come to wait, of which one wants all.
+/// One leaves a full limiter while two come to wait, of which one wants all.
 fn leave_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(2);
-        let held = gate.try_enter_owned(2).expect("room");
+        let limiter = limiter(2);
+        let held = limiter.try_enter_owned(2).expect("room");
         let wait = |n| {
-            let gate = Arc::clone(&gate);
-            actor(move || Some(Waiter::new(&gate, n)))
+            let limiter = Arc::clone(&limiter);
+            actor(move || Some(Waiter::new(&limiter, n)))
         };
         let leave = actor(move || {
             drop(held);
@@ -107,7 +110,7 @@ fn leave_against_enter(run: &mut Run) {
         let mut waiters: Vec<Waiter> = told.into_iter().flatten().collect();
         // Who is inside leaves, and then the other one is.
         waiters.sort_by_key(|waiter| waiter.guard.is_none());
-        let inside = gate.inside();
+        let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
         let others_turn = *other.bell.0.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = match others_turn && first.guard.is_none() {
@@ -116,23 +119,23 @@ fn leave_against_enter(run: &mut Run) {
         };
         assert_eq!(ends, ["inside", "inside"], "somebody was forgotten");
         assert!((1..=2).contains(&inside), "nobody came in");
-        check_empty(&gate);
+        check_empty(&limiter);
     });
 }
 
 /// The same in threads that sleep: loom would find one that nobody wakes.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(1);
-        let held = gate.try_enter_owned(1).expect("room");
-        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let limiter = limiter(1);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let wait = actor(move || one.enter().wait().map(|guard| guard.n()));
         let leave = actor(move || {
             drop(held);
             other.enter().wait().map(|guard| guard.n())
         });
         assert_eq!(layout.act(vec![wait, leave]), [Ok(1), Ok(1)]);
-        check_empty(&gate);
+        check_empty(&limiter);
     });
 }
 
@@ -141,10 +144,10 @@ fn nobody_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
     model("two sleep in turn", Some(3), threads_sleep);
     let why = "somebody was forgotten";
-    for mistake in [Mistake::LeavesSilently, Mistake::WaitsBlindly] {
-        mistaken(
+    for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
+        with_fault(
             "one leaves, two wait",
-            mistake,
+            fault,
             why,
             Some(2),
             leave_against_enter,
@@ -155,10 +158,10 @@ fn nobody_is_forgotten() {
 /// One leaves while another tries to enter, and a third stands in line.
 fn leave_against_try(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(2);
-        let held = gate.try_enter_owned(2).expect("room");
-        let waiter = Waiter::new(&gate, 2);
-        let newcomer = Arc::clone(&gate);
+        let limiter = limiter(2);
+        let held = limiter.try_enter_owned(2).expect("room");
+        let waiter = Waiter::new(&limiter, 2);
+        let newcomer = Arc::clone(&limiter);
         let told = layout.act(vec![
             actor(move || {
                 drop(held);
@@ -168,7 +171,7 @@ fn leave_against_try(run: &mut Run) {
         ]);
         let end = waiter.end();
         assert_eq!((told[1], end), ("busy", "inside"), "who waits was passed");
-        check_empty(&gate);
+        check_empty(&limiter);
     });
 }
 
@@ -176,35 +179,37 @@ fn leave_against_try(run: &mut Run) {
 fn nobody_is_passed() {
     model("one leaves, one tries, one waits", None, leave_against_try);
     let why = "who waits was passed";
-    mistaken(
+    with_fault(
         "one leaves, one tries, one waits",
-        Mistake::Overtakes,
+        Fault::Overtakes,
         why,
         None,
         leave_against_try,
     );
 }
 
-/// Two stand in line. One leaves while the first of them gives up, who may have been let in already.
+/// Two stand in line. One leaves while the first of them gives up, who may have been let in
+/// already.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(1);
-        let held = gate.try_enter_owned(1).expect("room");
-        let (first, second) = (Waiter::new(&gate, 1), Waiter::new(&gate, 1));
+        let limiter = limiter(1);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
         layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
         let end = second.end();
         assert_eq!(end, "inside", "what was handed over was lost");
-        check_empty(&gate);
+        check_empty(&limiter);
     });
 }
 
-/// The first in line wants more than there is and gives up, while another comes for whom there is room.
+/// The first in line wants more than there is and gives up, while another comes for whom there is
+/// room.
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(2);
-        let held = gate.try_enter_owned(1).expect("room");
-        let large = Waiter::new(&gate, 2);
-        let newcomer = Arc::clone(&gate);
+        let limiter = limiter(2);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let large = Waiter::new(&limiter, 2);
+        let newcomer = Arc::clone(&limiter);
         let told = layout.act(vec![
             actor(move || {
                 drop(large);
@@ -215,7 +220,7 @@ fn enter_against_give_up(run: &mut Run) {
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
         assert_eq!(ends, ["inside"], "somebody was forgotten");
-        check_empty(&gate);
+        check_empty(&limiter);
     });
 }
 
@@ -223,22 +228,23 @@ fn enter_against_give_up(run: &mut Run) {
 fn who_gives_up_loses_nothing() {
     let name = "one leaves, one gives up, one waits";
     model(name, None, leave_against_give_up);
-    let (mistake, why) = (Mistake::KeepsWhatWasHanded, "what was handed over was lost");
-    mistaken(name, mistake, why, None, leave_against_give_up);
+    let (fault, why) = (Fault::KeepsWhatWasHanded, "what was handed over was lost");
+    with_fault(name, fault, why, None, leave_against_give_up);
     let name = "one gives up, one comes";
     model(name, None, enter_against_give_up);
-    let (mistake, why) = (Mistake::GivesUpSilently, "somebody was forgotten");
-    mistaken(name, mistake, why, None, enter_against_give_up);
+    let (fault, why) = (Fault::GivesUpSilently, "somebody was forgotten");
+    with_fault(name, fault, why, None, enter_against_give_up);
 }
 
-/// One leaves while the time of one who waits is over: it is let in, or too late, and nothing between.
+/// One leaves while the time of one who waits is over: it is let in, or too late, and nothing
+/// between.
 fn leave_against_timeout(run: &mut Run) {
     let expected = Expected::all(vec!["inside", "busy"]);
     let noted = expected.clone();
     run.explore(move |layout| {
-        let gate = gate(1);
-        let held = gate.try_enter_owned(1).expect("room");
-        let other = Arc::clone(&gate);
+        let limiter = limiter(1);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let other = Arc::clone(&limiter);
         let told = layout.act(vec![
             actor(move || {
                 drop(held);
@@ -247,7 +253,7 @@ fn leave_against_timeout(run: &mut Run) {
             // It is over when it is looked at.
             actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
         ]);
-        check_empty(&gate);
+        check_empty(&limiter);
         noted.note(&told[1]);
     });
     expected.assert_reached();
@@ -257,16 +263,16 @@ fn leave_against_timeout(run: &mut Run) {
 fn who_is_late_loses_nothing() {
     let name = "one leaves, the time of one is over";
     model(name, None, leave_against_timeout);
-    let (mistake, why) = (Mistake::TooLateAnyhow, "something was lost");
-    mistaken(name, mistake, why, None, leave_against_timeout);
+    let (fault, why) = (Fault::TooLateAnyhow, "something was lost");
+    with_fault(name, fault, why, None, leave_against_timeout);
 }
 
 /// The limit is raised while one comes.
 fn raise_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(1);
-        let held = gate.try_enter_owned(1).expect("room");
-        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let limiter = limiter(1);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let told = layout.act(vec![
             actor(move || {
                 assert_eq!(one.set_limit(2), Ok(1));
@@ -277,17 +283,17 @@ fn raise_against_enter(run: &mut Run) {
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
         assert_eq!(ends, ["inside"], "somebody was forgotten");
-        assert_eq!(gate.limit(), 2);
-        check_empty(&gate);
+        assert_eq!(limiter.limit(), 2);
+        check_empty(&limiter);
     });
 }
 
 /// The limit is lowered while one comes who wants as much as there was.
 fn lower_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(2);
-        let held = gate.try_enter_owned(1).expect("room");
-        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let limiter = limiter(2);
+        let held = limiter.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let told = layout.act(vec![
             actor(move || {
                 assert_eq!(one.set_limit(1), Ok(2));
@@ -298,7 +304,7 @@ fn lower_against_enter(run: &mut Run) {
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
         assert_eq!(ends, ["refused"], "somebody waits in vain");
-        check_empty(&gate);
+        check_empty(&limiter);
     });
 }
 
@@ -307,10 +313,10 @@ fn lower_against_leave(run: &mut Run) {
     let expected = Expected::all(vec!["inside", "busy"]);
     let noted = expected.clone();
     run.explore(move |layout| {
-        let gate = gate(3);
-        let stays = gate.try_enter_owned(1).expect("room");
-        let goes = gate.try_enter_owned(1).expect("room");
-        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let limiter = limiter(3);
+        let stays = limiter.try_enter_owned(1).expect("room");
+        let goes = limiter.try_enter_owned(1).expect("room");
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let told = layout.act(vec![
             actor(move || {
                 assert_eq!(one.set_limit(2), Ok(3));
@@ -322,12 +328,12 @@ fn lower_against_leave(run: &mut Run) {
             }),
         ]);
         let entered: Vec<_> = told.into_iter().flatten().collect();
-        let (said, inside) = (said(&entered[0]), gate.inside());
+        let (said, inside) = (said(&entered[0]), limiter.inside());
         drop((entered, stays));
         let right = if said == "inside" { 3 } else { 1 };
         assert_eq!(inside, right, "somebody is not counted");
-        assert_eq!(gate.limit(), 2, "the limit was not set");
-        check_empty(&gate);
+        assert_eq!(limiter.limit(), 2, "the limit was not set");
+        check_empty(&limiter);
         noted.note(&said);
     });
     expected.assert_reached();
@@ -337,14 +343,14 @@ fn lower_against_leave(run: &mut Run) {
 fn a_limit_is_set_beside_others() {
     let name = "the limit is raised, one comes";
     model(name, None, raise_against_enter);
-    let (mistake, why) = (Mistake::RaisesSilently, "somebody was forgotten");
-    mistaken(name, mistake, why, None, raise_against_enter);
+    let (fault, why) = (Fault::RaisesSilently, "somebody was forgotten");
+    with_fault(name, fault, why, None, raise_against_enter);
     let name = "the limit is lowered, one comes";
     model(name, None, lower_against_enter);
-    let (mistake, why) = (Mistake::LowersSilently, "somebody waits in vain");
-    mistaken(name, mistake, why, None, lower_against_enter);
+    let (fault, why) = (Fault::LowersSilently, "somebody waits in vain");
+    with_fault(name, fault, why, None, lower_against_enter);
     let name = "the limit is lowered, one leaves and comes";
     model(name, None, lower_against_leave);
-    let (mistake, why) = (Mistake::SetsByStore, "not counted | was lost | was not set");
-    mistaken(name, mistake, why, None, lower_against_leave);
+    let (fault, why) = (Fault::SetsByStore, "not counted | was lost | was not set");
+    with_fault(name, fault, why, None, lower_against_leave);
 }

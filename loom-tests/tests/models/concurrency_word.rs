@@ -1,13 +1,13 @@
-//! The word of a concurrency limit: never more inside than the limit, who enters sees what was done inside, and no
-//! peak is missed.
+//! The word of a concurrency limit: never more inside than the limit, who enters sees what was done
+//! inside, and no peak is missed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tollgate::primitive::{AtomicU64, Ordering::Relaxed};
+use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Concurrency, Denied};
 use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored};
 
-fn gate(limit: u64) -> Arc<Concurrency> {
+fn limiter(limit: u64) -> Arc<Concurrency> {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
@@ -21,16 +21,16 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
 }
 
 /// What must be so when all have left.
-fn check_empty(gate: &Concurrency) {
-    let (inside, waiting) = (gate.inside(), gate.waiting());
+fn check_empty(limiter: &Concurrency) {
+    let (inside, waiting) = (limiter.inside(), limiter.waiting());
     assert_eq!((inside, waiting), (0, 0), "something was lost");
 }
 
 /// In the file that has the operations.
 fn site(operation: &'static str) -> Site {
     Site {
-        file: "concurrency/mod.rs",
-        text: include_str!("../../../src/concurrency/mod.rs"),
+        file: "concurrency/limiter.rs",
+        text: include_str!("../../../src/concurrency/limiter.rs"),
         operation,
     }
 }
@@ -48,11 +48,11 @@ fn two_try(run: &mut Run) {
     ]);
     let noted = expected.clone();
     run.explore(move |layout| {
-        let (gate, inside) = (gate(3), Arc::new(Mutex::new((0, 0))));
+        let (limiter, inside) = (limiter(3), Arc::new(Mutex::new((0, 0))));
         let actors = [2, 2].map(|n| {
-            let (gate, inside) = (Arc::clone(&gate), Arc::clone(&inside));
+            let (limiter, inside) = (Arc::clone(&limiter), Arc::clone(&inside));
             actor(move || {
-                let guard = gate.try_enter_owned(n);
+                let guard = limiter.try_enter_owned(n);
                 let said = said(&guard);
                 if let Ok(guard) = guard {
                     let note = |change: fn(u64, u64) -> u64| {
@@ -62,7 +62,7 @@ fn two_try(run: &mut Run) {
                     };
                     note(|inside, n| inside + n);
                     // Something happens inside.
-                    let _ = gate.limit();
+                    let _ = limiter.limit();
                     note(|inside, n| inside - n);
                     drop(guard);
                 }
@@ -72,7 +72,7 @@ fn two_try(run: &mut Run) {
         let told = layout.act(actors.into());
         let most = inside.lock().unwrap_or_else(PoisonError::into_inner).1;
         assert!(most <= 3, "more inside than the limit: {most}");
-        check_empty(&gate);
+        check_empty(&limiter);
         noted.note(&[told[0], told[1]]);
     });
     expected.assert_reached();
@@ -88,11 +88,11 @@ fn never_more_than_the_limit() {
 /// Two that are alone inside, one after the other: the second sees what the first wrote.
 fn one_after_the_other(run: &mut Run) {
     run.explore(|layout| {
-        let (gate, data) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
         let actors = [(), ()].map(|()| {
-            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            let (limiter, data) = (Arc::clone(&limiter), Arc::clone(&data));
             actor(move || {
-                let guard = gate.try_enter().ok()?;
+                let guard = limiter.try_enter().ok()?;
                 let seen = data.load(Relaxed);
                 data.store(seen + 1, Relaxed);
                 drop(guard);
@@ -109,11 +109,11 @@ fn one_after_the_other(run: &mut Run) {
 /// The same where the second waits.
 fn one_waits_for_the_other(run: &mut Run) {
     run.explore(|layout| {
-        let (gate, data) = (gate(1), Arc::new(AtomicU64::new(0)));
+        let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
         let actors = [(), ()].map(|()| {
-            let (gate, data) = (Arc::clone(&gate), Arc::clone(&data));
+            let (limiter, data) = (Arc::clone(&limiter), Arc::clone(&data));
             actor(move || {
-                let guard = gate.enter().wait().expect("room");
+                let guard = limiter.enter().wait().expect("room");
                 let seen = data.load(Relaxed);
                 data.store(seen + 1, Relaxed);
                 drop(guard);
@@ -138,9 +138,9 @@ fn who_enters_sees_what_was_done_inside() {
 /// The peak is reset while one enters, who stays: the new peak has it.
 fn reset_against_enter(run: &mut Run) {
     run.explore(|layout| {
-        let gate = gate(2);
-        drop(gate.try_enter());
-        let (one, other) = (Arc::clone(&gate), Arc::clone(&gate));
+        let limiter = limiter(2);
+        drop(limiter.try_enter());
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
         let told = layout.act(vec![
             actor(move || {
                 assert_eq!(one.reset_peak(), 1);
@@ -149,7 +149,7 @@ fn reset_against_enter(run: &mut Run) {
             actor(move || other.try_enter_owned(1).ok()),
         ]);
         drop(told);
-        assert_eq!(gate.peak(), 1, "a peak was missed");
+        assert_eq!(limiter.peak(), 1, "a peak was missed");
     });
 }
 

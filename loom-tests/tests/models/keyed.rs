@@ -1,15 +1,15 @@
 //! A table of keys: threads that bring the same key, decide on it, forget it, ban it, and need its
 //! place for another; each key has one slot at most, and is granted what it has and not one permit
 //! more, but for one burst each time that it is evicted or forgotten; a thread that stops does not
-//! hold up the others. And mistakes in that are found.
+//! hold up the others. And faults in that are found.
 
 use tollgate::Overflow;
-use tollgate::primitive::modelled::Mistake;
+use tollgate::sync::model::Fault;
 use tollgate_loom_tests::tables::{
-    self, A, B, C, Deed, Play, Table, Y, available, ban, bucket, charge, forget, refund, reset,
-    take, take_up_to, undo,
+    self, A, Action, B, C, Scenario, Table, Y, available, ban, bucket, charge, forget, refund,
+    reset, take, take_up_to, undo,
 };
-use tollgate_loom_tests::{Answer, Run, Site, mistaken, model, relaxed, stored};
+use tollgate_loom_tests::{Answer, Run, Site, model, relaxed, stored, with_fault};
 
 const NOW: u64 = 5;
 const BURST: u64 = 2;
@@ -19,49 +19,49 @@ fn two_slots() -> Table {
     tables::table(bucket(BURST), 2)
 }
 
-/// A play at it, after which these keys are asked for.
-fn play(keys: &'static [u64]) -> Play {
-    tables::play(two_slots, keys, NOW)
+/// A scenario at it, after which these keys are asked for.
+fn scenario(keys: &'static [u64]) -> Scenario {
+    tables::scenario(two_slots, keys, NOW)
 }
 
 /// The same, where permits are counted.
-fn counted(keys: &'static [u64]) -> Play {
+fn counted(keys: &'static [u64]) -> Scenario {
     tables::counted_play(two_slots, keys, NOW, BURST)
 }
 
 /// The same, of which one may stop.
-fn stopped(keys: &'static [u64]) -> Play {
+fn stopped(keys: &'static [u64]) -> Scenario {
     tables::stopped_play(two_slots, keys, NOW)
 }
 
-fn one(key: u64) -> Deed {
+fn one(key: u64) -> Action {
     take(key, 1, NOW)
 }
 
-fn both(key: u64) -> Deed {
+fn both(key: u64) -> Action {
     take(key, BURST, NOW)
 }
 
 /// Two bring a new key, and each takes one permit or both.
 fn two_insert(run: &mut Run) {
     for (one, other) in [(1, 1), (1, 2), (2, 2)] {
-        let both = play(&[A]).actor(&[take(A, one, NOW)]);
+        let both = scenario(&[A]).actor(&[take(A, one, NOW)]);
         both.actor(&[take(A, other, NOW)]).explore(run);
     }
 }
 
 /// One chooses the second slot because the first one is busy, and the other one then takes that.
 fn both_slots(run: &mut Run) {
-    let second = play(&[A, B]).actor_after(&[one(B)], &[one(A)]);
+    let second = scenario(&[A, B]).actor_after(&[one(B)], &[one(A)]);
     second.actor(&[forget(B), one(A)]).explore(run);
 }
 
 /// One of them takes twice, or the key goes and comes again meanwhile: an old claim is not a new
 /// one.
 fn insert_again(run: &mut Run) {
-    let twice = play(&[A]).actor(&[one(A)]);
+    let twice = scenario(&[A]).actor(&[one(A)]);
     twice.actor(&[one(A), one(A)]).explore(run);
-    let comes_again = play(&[A]).actor(&[one(A)]);
+    let comes_again = scenario(&[A]).actor(&[one(A)]);
     let comes_again = comes_again.actor(&[one(A), forget(A), one(A)]);
     comes_again.explore(run);
 }
@@ -70,13 +70,13 @@ fn insert_again(run: &mut Run) {
 fn two_keys(run: &mut Run) {
     for other in [B, Y] {
         let keys = if other == B { &[A, B] } else { &[A, Y] };
-        let two = play(keys).actor(&[one(A), one(A)]);
+        let two = scenario(keys).actor(&[one(A), one(A)]);
         two.actor(&[both(other)]).explore(run);
     }
 }
 
 fn three_insert(run: &mut Run) {
-    let three = play(&[A]).actor(&[one(A)]).actor(&[one(A)]);
+    let three = scenario(&[A]).actor(&[one(A)]).actor(&[one(A)]);
     three.actor(&[one(A)]).explore(run);
     // A claim takes room for a moment, in which another key may be evicted for want of it.
     let two_keys = counted(&[A, B]).actor(&[one(A)]).actor(&[one(A)]);
@@ -98,15 +98,15 @@ fn decide(run: &mut Run) {
     };
     for (i, verb) in verbs().into_iter().enumerate() {
         for other in verbs().into_iter().skip(i) {
-            let play = play(&[A]).actor_after(&[one(A)], std::slice::from_ref(&verb));
-            play.actor(&[other]).explore(run);
+            let scenario = scenario(&[A]).actor_after(&[one(A)], std::slice::from_ref(&verb));
+            scenario.actor(&[other]).explore(run);
         }
     }
 }
 
 /// A key is forgotten, made fresh or banned, and meanwhile each of the others is done.
 fn leave(run: &mut Run) {
-    let states: [&[Deed]; 2] = [&[], &[one(A)]];
+    let states: [&[Action]; 2] = [&[], &[one(A)]];
     for state in states {
         for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
             for verb in [
@@ -118,8 +118,8 @@ fn leave(run: &mut Run) {
                 reset(A),
                 ban(A, 50, NOW),
             ] {
-                let play = play(&[A]).actor(std::slice::from_ref(&leaves));
-                play.actor_after(state, &[verb]).explore(run);
+                let scenario = scenario(&[A]).actor(std::slice::from_ref(&leaves));
+                scenario.actor_after(state, &[verb]).explore(run);
             }
         }
     }
@@ -128,8 +128,9 @@ fn leave(run: &mut Run) {
 /// The same with two verbs after each other.
 fn leave_and_come_again(run: &mut Run) {
     for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
-        let play = play(&[A]).actor_after(&[one(A)], &[leaves]);
-        play.actor_after(&[one(A)], &[both(A), undo(A, NOW)])
+        let scenario = scenario(&[A]).actor_after(&[one(A)], &[leaves]);
+        scenario
+            .actor_after(&[one(A)], &[both(A), undo(A, NOW)])
             .explore(run);
     }
 }
@@ -155,9 +156,9 @@ fn evict_for_one(run: &mut Run) {
     same.explore_to(run, &told);
 }
 
-fn overflowing(overflow: Overflow, keys: &'static [u64]) -> Play {
+fn overflowing(overflow: Overflow, keys: &'static [u64]) -> Scenario {
     let table = move || two_slots().with_overflow(overflow);
-    tables::play(table, keys, NOW)
+    tables::scenario(table, keys, NOW)
 }
 
 /// All slots are busy, or all but one, and more keys come than there is room for.
@@ -187,7 +188,7 @@ fn comes_behind(run: &mut Run) {
 
 /// The first stops for ever, before each of its operations in turn.
 fn one_stops(run: &mut Run) {
-    let casts: [(&[Deed], [&[Deed]; 2]); 6] = [
+    let casts: [(&[Action], [&[Action]; 2]); 6] = [
         (&[], [&[one(A)], &[one(A), one(A)]]),
         (&[], [&[one(A)], &[forget(A), both(A)]]),
         (&[one(A)], [&[one(A)], &[one(A), forget(A)]]),
@@ -196,8 +197,8 @@ fn one_stops(run: &mut Run) {
         (&[], [&[ban(A, 100, NOW)], &[one(A), available(A, NOW)]]),
     ];
     for (before, [stops, goes_on]) in casts {
-        let play = stopped(&[A, B, Y]).actor_after(before, stops);
-        play.actor(goes_on).explore_stopping_in_order(run, 0);
+        let scenario = stopped(&[A, B, Y]).actor_after(before, stops);
+        scenario.actor(goes_on).explore_stopping_in_order(run, 0);
     }
     // Who evicts sees one place after the other: which of the two goes, depends on when.
     let crowded = stopped(&[A, B, Y]).actor(&[one(A)]);
@@ -237,12 +238,12 @@ fn two_insert_the_same_key() {
     let name = "keyed::two_insert_the_same_key";
     model(name, None, two_insert);
     model(name, Some(3), both_slots);
-    mistaken(name, Mistake::LooksOnce, SLOTS, Some(3), both_slots);
-    let leaves = Mistake::LeavesOtherClaims;
-    mistaken(name, leaves, SLOTS, Some(3), both_slots);
+    with_fault(name, Fault::LooksOnce, SLOTS, Some(3), both_slots);
+    let leaves = Fault::LeavesOtherClaims;
+    with_fault(name, leaves, SLOTS, Some(3), both_slots);
     relaxed(name, fence(), SLOTS, Some(3), both_slots);
     let why = "add up | no order";
-    mistaken(name, Mistake::GivesUpBlindly, why, Some(3), both_slots);
+    with_fault(name, Fault::GivesUpBlindly, why, Some(3), both_slots);
     stored(name, "no order | slots | add up", None, two_insert);
 }
 
@@ -276,7 +277,7 @@ fn a_key_leaves_while_it_is_decided_on() {
 fn a_key_is_evicted_while_it_is_decided_on() {
     let name = "keyed::a_key_is_evicted_while_it_is_decided_on";
     model(name, Some(3), evict);
-    mistaken(name, Mistake::ForgetsTheOwner, "permits", Some(3), evict);
+    with_fault(name, Fault::ForgetsTheOwner, "permits", Some(3), evict);
     model(name, Some(3), evict_for_one);
 }
 
@@ -284,10 +285,10 @@ fn a_key_is_evicted_while_it_is_decided_on() {
 fn there_is_no_room() {
     let name = "keyed::there_is_no_room";
     model(name, Some(3), no_room);
-    mistaken(name, Mistake::TakesWhoIsBusy, NO_ORDER, Some(3), no_room);
+    with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), no_room);
     model(name, Some(3), comes_behind);
-    let believes = Mistake::BelievesTheFirstLook;
-    mistaken(name, believes, NO_ORDER, Some(3), comes_behind);
+    let believes = Fault::BelievesTheFirstLook;
+    with_fault(name, believes, NO_ORDER, Some(3), comes_behind);
 }
 
 #[test]
@@ -295,7 +296,7 @@ fn who_stops_stops_nobody() {
     let name = "keyed::who_stops_stops_nobody";
     model(name, Some(1), one_stops);
     model(name, Some(1), one_stops_in_the_last_slot);
-    mistaken(name, Mistake::WaitsForClaims, NO_ORDER, Some(1), one_stops);
+    with_fault(name, Fault::WaitsForClaims, NO_ORDER, Some(1), one_stops);
 }
 
 fn fence() -> Site {

@@ -1,23 +1,26 @@
-//! The map of keys: from a word that was retired nothing is granted, so whoever decides late counts with those who
-//! came after; a key that left as idle has no second burst, whoever comes with an old tick; never more keys than
-//! there is room for; a changed algorithm goes on with what there was; and who stops while a key leaves stops nobody.
-//! And mistakes in that are found.
+//! The map of keys: from a word that was retired nothing is granted, so whoever decides late counts
+//! with those who came after; a key that left as idle has no second burst, whoever comes with an
+//! old tick; never more keys than there is room for; a changed algorithm goes on with what there
+//! was; and who stops while a key leaves stops nobody. And faults in that are found.
 //!
-//! The map itself is a stand-in (`src/keyed_map/store_modelled.rs`), which promises no more than is relied on.
+//! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`), which promises no more than
+//! is relied on.
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-use tollgate::history::Bound;
-use tollgate::primitive::modelled::{Conditions, Mistake, under};
-use tollgate::{KeyedMap, NoClock, Overflow, Quota, Tick, TokenBucket};
+use tollgate::audit::Bound;
+use tollgate::clock::NoClock;
+use tollgate::sync::model::{Conditions, Fault, under};
+use tollgate::{KeyedMap, Overflow, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
+    stored, with_fault,
 };
 
-type Gate = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
-type Deed = Any<Gate, ()>;
-type Play = AnyPlay<Gate, ()>;
+type RateLimiter = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
+type Action = Any<RateLimiter, ()>;
+type Scenario = AnyScenario<RateLimiter, ()>;
 
 /// The key is its hash: so a model knows where it is.
 #[derive(Default)]
@@ -58,10 +61,10 @@ fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-fn take(key: u64, n: u64, at: u64) -> Deed {
-    Deed::new(
+fn take(key: u64, n: u64, at: u64) -> Action {
+    Action::new(
         format!("take {n} of {key} at {at}"),
-        move |gate, _| match gate.try_acquire_n_at(&key, n, tick(at)) {
+        move |limiter, _| match limiter.try_acquire_n_at(&key, n, tick(at)) {
             Ok(granted) => Answer::Granted(granted),
             Err(denied) => Answer::Denied(denied),
         },
@@ -69,49 +72,49 @@ fn take(key: u64, n: u64, at: u64) -> Deed {
 }
 
 /// Has to do with another key before: loom sees more orders of those who change something first.
-fn visit(key: u64) -> Deed {
-    Deed::new(format!("visit {key}"), move |gate, _| {
-        let _ = gate.try_acquire_at(&key, tick(0));
+fn visit(key: u64) -> Action {
+    Action::new(format!("visit {key}"), move |limiter, _| {
+        let _ = limiter.try_acquire_at(&key, tick(0));
         Answer::Done
     })
 }
 
-fn purge(steps: usize, at: u64) -> Deed {
-    Deed::new(format!("purge {steps} at {at}"), move |gate, _| {
-        Answer::Count(gate.purge_idle_at(tick(at), steps) as u64)
+fn purge(steps: usize, at: u64) -> Action {
+    Action::new(format!("purge {steps} at {at}"), move |limiter, _| {
+        Answer::Count(limiter.purge_idle_at(tick(at), steps) as u64)
     })
 }
 
-fn remove(key: u64) -> Deed {
-    Deed::new(format!("remove {key}"), move |gate, _| {
-        Answer::Is(gate.remove(&key))
+fn remove(key: u64) -> Action {
+    Action::new(format!("remove {key}"), move |limiter, _| {
+        Answer::Is(limiter.remove(&key))
     })
 }
 
-fn give(key: u64, burst: u64, at: u64) -> Deed {
-    Deed::new(format!("give {key} {burst} at {at}"), move |gate, _| {
-        let given = gate.set_algorithm_at(&key, bucket(burst), tick(at));
+fn give(key: u64, burst: u64, at: u64) -> Action {
+    Action::new(format!("give {key} {burst} at {at}"), move |limiter, _| {
+        let given = limiter.set_algorithm_at(&key, bucket(burst), tick(at));
         Answer::Is(given.is_ok())
     })
 }
 
 /// How many keys are there.
-fn len() -> Deed {
-    Deed::new("len", |gate, _| Answer::Count(gate.len() as u64))
+fn len() -> Action {
+    Action::new("len", |limiter, _| Answer::Count(limiter.len() as u64))
 }
 
 /// Two permits at once for each key.
-fn play(capacity: usize, overflow: Overflow) -> Play {
-    Play::at(move || {
+fn scenario(capacity: usize, overflow: Overflow) -> Scenario {
+    Scenario::at(move || {
         let map = KeyedMap::with_clock(bucket(2), capacity, NoClock).expect("a capacity");
         map.with_hasher(AsTheyAre(0)).with_overflow(overflow)
     })
 }
 
 /// Of one key, which only leaves as idle: its bound.
-fn bounded() -> Play {
+fn bounded() -> Scenario {
     let bound = Bound::of_quota(quota(2)).expect("a quota");
-    play(2, Overflow::Deny).rule(move |played| played.check_bound(&bound))
+    scenario(2, Overflow::Deny).rule(move |played| played.check_bound(&bound))
 }
 
 fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 {
@@ -123,12 +126,12 @@ fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 {
 }
 
 /// With the bells: loom misses too much of those who only look.
-fn ringing(run: &mut Run, plays: impl FnOnce(&mut Run)) {
+fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
     let conditions = Conditions {
         rings: true,
         ..Conditions::now()
     };
-    under(conditions, || plays(run));
+    under(conditions, || scenarios(run));
 }
 
 const TOO_MUCH: &str = "more than was promised";
@@ -154,9 +157,10 @@ fn late_at_once(run: &mut Run) {
     leaves.actor(&[take(1, 2, 20)]).explore_rules(run);
 }
 
-/// A removal allows a burst more, and no more than that; and each one of those that say they removed it.
+/// A removal allows a burst more, and no more than that; and each one of those that say they
+/// removed it.
 fn removed(run: &mut Run) {
-    let at_most_a_burst_for_each = |played: &Played| {
+    let at_most_a_burst_for_each = |played: &ScenarioOutcome| {
         let removals = played
             .all()
             .filter(|answer| matches!(answer, Answer::Is(true)));
@@ -164,10 +168,10 @@ fn removed(run: &mut Run) {
         let granted = granted(played.all());
         assert!(granted <= allowed, "{TOO_MUCH}: {granted} of {allowed}");
     };
-    let play = || play(2, Overflow::Deny).rule(at_most_a_burst_for_each);
-    let removes = play().actor_after(&[take(1, 1, 0)], &[remove(1), take(1, 2, 0)]);
+    let scenario = || scenario(2, Overflow::Deny).rule(at_most_a_burst_for_each);
+    let removes = scenario().actor_after(&[take(1, 1, 0)], &[remove(1), take(1, 2, 0)]);
     removes.actor(&[take(1, 1, 0)]).explore_rules(run);
-    let both = play().actor_after(&[take(1, 2, 0)], &[remove(1), take(1, 2, 0)]);
+    let both = scenario().actor_after(&[take(1, 2, 0)], &[remove(1), take(1, 2, 0)]);
     both.actor(&[remove(1), take(1, 2, 0)]).explore_rules(run);
 }
 
@@ -186,22 +190,22 @@ fn in_between(run: &mut Run) {
 
 /// Two bring a key each, and there is room for one.
 fn the_last_room(run: &mut Run) {
-    let never_more = |played: &Played| {
+    let never_more = |played: &ScenarioOutcome| {
         let lens = played.all().filter_map(|answer| match answer {
             Answer::Count(len) => Some(*len),
             _ => None,
         });
         assert!(lens.max() <= Some(1), "more than there is room for");
     };
-    let one_is_granted = |played: &Played| {
+    let one_is_granted = |played: &ScenarioOutcome| {
         assert_eq!(granted(played.all()), 1, "more than there is room for");
     };
-    let denied = play(1, Overflow::Deny)
+    let denied = scenario(1, Overflow::Deny)
         .rule(never_more)
         .rule(one_is_granted)
         .actor(&[take(1, 1, 0), len()]);
     denied.actor(&[take(2, 1, 0), len()]).explore_rules(run);
-    let evicted = play(1, Overflow::Evict)
+    let evicted = scenario(1, Overflow::Evict)
         .rule(never_more)
         .actor(&[take(1, 1, 0), len()]);
     evicted.actor(&[take(2, 1, 0), len()]).explore_rules(run);
@@ -219,20 +223,20 @@ fn twice(run: &mut Run) {
 
 /// A key gets another algorithm: what was taken and what is there is what there was.
 fn changed(run: &mut Run) {
-    let adds_up = |played: &Played| {
+    let adds_up = |played: &ScenarioOutcome| {
         let there: u64 = played.after.iter().map(count).sum();
         let taken = granted(played.all());
         assert_eq!(taken + there, 2, "more than was promised, or less");
     };
-    let play = || {
-        let there = |gate: &std::sync::Arc<Gate>, _: &mut [()]| {
-            vec![Answer::Count(gate.key(&1).at(tick(0)).available())]
+    let scenario = || {
+        let there = |limiter: &std::sync::Arc<RateLimiter>, _: &mut [()]| {
+            vec![Answer::Count(limiter.key(&1).at(tick(0)).available())]
         };
-        play(2, Overflow::Deny).after(there).rule(adds_up)
+        scenario(2, Overflow::Deny).after(there).rule(adds_up)
     };
-    let gives = play().actor_after(&[take(1, 1, 0)], &[give(1, 3, 0)]);
+    let gives = scenario().actor_after(&[take(1, 1, 0)], &[give(1, 3, 0)]);
     gives.actor(&[take(1, 1, 0)]).explore_rules(run);
-    let again = play().actor_after(&[take(1, 1, 0)], &[give(1, 3, 0), give(1, 4, 0)]);
+    let again = scenario().actor_after(&[take(1, 1, 0)], &[give(1, 3, 0), give(1, 4, 0)]);
     again
         .actor(&[take(1, 1, 0), purge(1, 0)])
         .explore_rules(run);
@@ -251,7 +255,7 @@ fn one_stops(run: &mut Run) {
     leaves.actor(&[take(1, 2, 20)]).explore_stopping(run, 0);
     let comes = bounded().actor(&[take(1, 2, 20)]);
     comes.actor(&[take(1, 2, 20)]).explore_stopping(run, 0);
-    let removes = play(2, Overflow::Deny).actor_after(&[take(1, 2, 0)], &[remove(1)]);
+    let removes = scenario(2, Overflow::Deny).actor_after(&[take(1, 2, 0)], &[remove(1)]);
     removes.actor(&[take(1, 2, 0)]).explore_stopping(run, 0);
 }
 
@@ -260,9 +264,9 @@ fn a_late_decision_counts_with_those_after_it() {
     let name = "keyed_map::a_late_decision_counts_with_those_after_it";
     model(name, Some(2), late);
     stored(name, TOO_MUCH, Some(2), late_at_once);
-    mistaken(
+    with_fault(
         "keyed_map",
-        Mistake::RemovesUnretired,
+        Fault::RemovesUnretired,
         TOO_MUCH,
         None,
         late_at_once,
@@ -273,9 +277,9 @@ fn a_late_decision_counts_with_those_after_it() {
 fn a_removal_allows_one_burst() {
     let name = "keyed_map::a_removal_allows_one_burst";
     model(name, Some(1), removed);
-    mistaken(
+    with_fault(
         "keyed_map, removed",
-        Mistake::RemovesUnretired,
+        Fault::RemovesUnretired,
         TOO_MUCH,
         Some(3),
         removed,
@@ -291,12 +295,12 @@ fn a_late_tick_gets_no_second_burst() {
         Some(2),
         in_between,
     );
-    for mistake in [Mistake::RaisesAfterwards, Mistake::CountsAtOwnTick] {
-        mistaken("keyed_map", mistake, TOO_MUCH, Some(2), an_old_tick);
+    for fault in [Fault::RaisesAfterwards, Fault::CountsAtOwnTick] {
+        with_fault("keyed_map", fault, TOO_MUCH, Some(2), an_old_tick);
     }
-    mistaken(
+    with_fault(
         "keyed_map",
-        Mistake::ReadsTheHorizonFirst,
+        Fault::ReadsTheHorizonFirst,
         TOO_MUCH,
         Some(3),
         in_between,
@@ -308,9 +312,9 @@ fn never_more_than_the_capacity() {
     let name = "keyed_map::never_more_than_the_capacity";
     model(name, Some(2), the_last_room);
     let why = "more than there is room for";
-    mistaken(
+    with_fault(
         "keyed_map",
-        Mistake::LooksForRoomFirst,
+        Fault::LooksForRoomFirst,
         why,
         Some(3),
         the_last_room,
@@ -325,8 +329,8 @@ fn a_key_comes_once() {
 #[test]
 fn an_algorithm_is_changed() {
     model("keyed_map::an_algorithm_is_changed", Some(2), changed);
-    for mistake in [Mistake::TakesOutMoving, Mistake::CarriesUnretired] {
-        mistaken("keyed_map", mistake, TOO_MUCH, Some(2), changed);
+    for fault in [Fault::TakesOutMoving, Fault::CarriesUnretired] {
+        with_fault("keyed_map", fault, TOO_MUCH, Some(2), changed);
     }
 }
 
@@ -352,8 +356,8 @@ fn weaker_orderings_are_found() {
         );
     }
     let turn = |operation| Site {
-        file: "keyed_map/turn.rs",
-        text: include_str!("../../../src/keyed_map/turn.rs"),
+        file: "keyed_map/decide.rs",
+        text: include_str!("../../../src/keyed_map/decide.rs"),
         operation,
     };
     let looks = turn("// after it was found retired");

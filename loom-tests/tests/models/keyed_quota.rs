@@ -1,21 +1,22 @@
-//! A quota that is changed for all keys of a table: no decision mixes two quotas, whoever comes meanwhile, and however
-//! many changes are made until it goes on; keys that go from one plan to another; who stops in the middle of a change stops
-//! no decision. And mistakes in that are found.
+//! A quota that is changed for all keys of a table: no decision mixes two quotas, whoever comes
+//! meanwhile, and however many changes are made until it goes on; keys that go from one plan to
+//! another; who stops in the middle of a change stops no decision. And faults in that are found.
 //!
 //! In a model a slot tells four versions apart, so that they come again with the fourth change.
 
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Keep, Keyed, Quota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::sync::model::Fault;
+use tollgate::{Keyed, Quota, Tick};
 use tollgate_loom_tests::tables::{
     self, A, AsItIs, B, Standing, TableOf, available, forget, refund, take, take_by, undo,
 };
 use tollgate_loom_tests::total::{self, Lenient as Total};
-use tollgate_loom_tests::{Answer, Run, Site, mistaken, model, relaxed};
+use tollgate_loom_tests::{Answer, Run, Site, model, relaxed, with_fault};
 
-type Deed = tables::Deed<Total>;
-type Play = tables::Play<Total>;
+type Action = tables::Action<Total>;
+type Scenario = tables::Scenario<Total>;
 
 const LIMIT: u64 = 3;
 const NOW: u64 = 5;
@@ -32,12 +33,12 @@ fn two_plans() -> TableOf<Total> {
 }
 
 /// At such a table: no answer is of another quota's word.
-fn play_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Play {
-    unmixed(tables::play(make, keys, NOW))
+fn play_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Scenario {
+    unmixed(tables::scenario(make, keys, NOW))
 }
 
-fn unmixed(play: Play) -> Play {
-    play.rule(|played| {
+fn unmixed(scenario: Scenario) -> Scenario {
+    scenario.rule(|played| {
         for answer in played.all() {
             let there = match answer {
                 Answer::Granted(granted) => granted.remaining(),
@@ -49,39 +50,39 @@ fn unmixed(play: Play) -> Play {
     })
 }
 
-fn play(keys: &'static [u64]) -> Play {
+fn scenario(keys: &'static [u64]) -> Scenario {
     play_at(two_slots, keys)
 }
 
-fn set_by(plan: usize, limit: u64, keep: Keep) -> Deed {
+fn set_by(plan: usize, limit: u64, keep: Keep) -> Action {
     let name = format!("set {limit}, {keep:?}, of plan {plan}");
-    Deed::new(name, move |gate, _| {
+    Action::new(name, move |limiter, _| {
         let quota = Quota::per(limit, Duration::from_secs(1));
         let now = Tick::from_nanos(NOW);
-        Answer::Is(gate.plan(plan).set_quota_at(quota, keep, now).is_ok())
+        Answer::Is(limiter.plan(plan).set_quota_at(quota, keep, now).is_ok())
     })
 }
 
-fn set(limit: u64, keep: Keep) -> Deed {
+fn set(limit: u64, keep: Keep) -> Action {
     set_by(0, limit, keep)
 }
 
-fn as_is(limit: u64) -> Deed {
+fn as_is(limit: u64) -> Action {
     set(limit, Keep::AsIs)
 }
 
-fn one(key: u64) -> Deed {
+fn one(key: u64) -> Action {
     take(key, 1, NOW)
 }
 
-fn by(plan: usize, key: u64) -> Deed {
+fn by(plan: usize, key: u64) -> Action {
     let name = format!("take 1 of {key:#x} by plan {plan}");
     take_by(plan, key, 1, NOW, name)
 }
 
 /// One changes the quota, and the other does each of the others, to a key that is there or is not.
 fn against_each_verb(run: &mut Run) {
-    let states: [&[Deed]; 2] = [&[], &[one(A)]];
+    let states: [&[Action]; 2] = [&[], &[one(A)]];
     for state in states {
         for (limit, keep) in [(1, Keep::AsIs), (6, Keep::Scaled), (6, Keep::Fresh)] {
             for verb in [
@@ -93,7 +94,7 @@ fn against_each_verb(run: &mut Run) {
                 forget(A),
                 one(B),
             ] {
-                let sets = play(&[A, B]).actor(&[set(limit, keep)]);
+                let sets = scenario(&[A, B]).actor(&[set(limit, keep)]);
                 sets.actor_after(state, &[verb]).explore(run);
             }
         }
@@ -102,40 +103,40 @@ fn against_each_verb(run: &mut Run) {
 
 /// Two changes, and two decisions.
 fn against_two(run: &mut Run) {
-    let sets = play(&[A]).actor(&[as_is(1), as_is(4)]);
+    let sets = scenario(&[A]).actor(&[as_is(1), as_is(4)]);
     sets.actor_after(&[one(A)], &[take(A, 2, NOW), one(A)])
         .explore(run);
     // What there is of changes is made by the first one, behind a lock of the standard library.
-    let two_set = play(&[A]).actor_after(&[as_is(5)], &[as_is(4)]);
+    let two_set = scenario(&[A]).actor_after(&[as_is(5)], &[as_is(4)]);
     two_set.actor_after(&[one(A)], &[as_is(2)]).explore(run);
 }
 
 /// So many changes that versions come again.
-fn many() -> [Deed; 5] {
+fn many() -> [Action; 5] {
     [4, 5, 6, 7, 8].map(as_is)
 }
 
 /// Who brings a key is late by all of them, or by some.
 fn late(run: &mut Run) {
-    let sets = play(&[A]).actor(&many());
+    let sets = scenario(&[A]).actor(&many());
     sets.actor(&[one(A)]).explore_rules(run);
 }
 
 /// Who decides on a key is.
 fn late_with_a_key(run: &mut Run) {
-    let sets = play(&[A]).actor_after(&[one(A)], &many());
+    let sets = scenario(&[A]).actor_after(&[one(A)], &many());
     sets.actor(&[one(A)]).explore_rules(run);
 }
 
 /// Who changes the quota carries a key over, and the other one finds it so.
 fn carried(run: &mut Run) {
-    let sets = play(&[A]).actor_after(&[one(A)], &[as_is(4), one(A)]);
+    let sets = scenario(&[A]).actor_after(&[one(A)], &[as_is(4), one(A)]);
     sets.actor(&[one(A)]).explore(run);
 }
 
 /// A key that nobody touches meanwhile; one change after the other.
 fn untouched(run: &mut Run) {
-    let sets = play(&[A]).actor_after(&[one(A)], &many());
+    let sets = scenario(&[A]).actor_after(&[one(A)], &many());
     sets.explore(run);
 }
 
@@ -150,8 +151,8 @@ fn between_plans(run: &mut Run) {
     two.actor(&[by(0, A)]).actor(&[by(1, A)]).explore(run);
 }
 
-/// The same, and it is late by some of so many changes, of which the last one's version has the bits of the first.
-/// (By one more, the slot of a key that nobody touches is as it was.)
+/// The same, and it is late by some of so many changes, of which the last one's version has the
+/// bits of the first. (By one more, the slot of a key that nobody touches is as it was.)
 fn late_between_plans(run: &mut Run) {
     let many = [8, 9, 10, 11].map(|limit| set_by(1, limit, Keep::AsIs));
     let sets = play_at(two_plans, &[A]).actor_after(&[one(A)], &many);
@@ -160,15 +161,15 @@ fn late_between_plans(run: &mut Run) {
 
 /// Who changes the quota stops for ever, before each of its operations in turn, or who decides.
 fn one_stops(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 3] = [
+    let casts: [[&[Action]; 2]; 3] = [
         [&[as_is(6)], &[one(A), one(B)]],
         [&[one(A)], &[as_is(2), one(A)]],
         [&[one(B)], &[as_is(2), one(B)]],
     ];
     for [stops, goes_on] in casts {
-        let play = unmixed(tables::stopped_play(two_slots, &[A, B], NOW));
-        let play = play.actor_after(&[one(A)], stops).actor(goes_on);
-        play.explore_stopping_or_done(run, 0);
+        let scenario = unmixed(tables::stopped_play(two_slots, &[A, B], NOW));
+        let scenario = scenario.actor_after(&[one(A)], stops).actor(goes_on);
+        scenario.explore_stopping_or_done(run, 0);
     }
 }
 
@@ -181,7 +182,7 @@ fn a_change_reaches_every_key() {
     model(name, Some(2), against_two);
     model(name, None, carried);
     model(name, None, untouched);
-    mistaken(name, Mistake::SweepsNothing, MIXED, None, untouched);
+    with_fault(name, Fault::SweepsNothing, MIXED, None, untouched);
 }
 
 #[test]
@@ -203,8 +204,8 @@ fn who_is_late_by_many_changes_mixes_nothing() {
     let name = "keyed_quota::who_is_late_by_many_changes_mixes_nothing";
     model(name, Some(2), late);
     model(name, Some(1), late_with_a_key);
-    for mistake in [Mistake::SparesClaims, Mistake::ReadsTheVersionFirst] {
-        mistaken(name, mistake, MIXED, Some(2), late);
+    for fault in [Fault::SparesClaims, Fault::ReadsTheVersionFirst] {
+        with_fault(name, fault, MIXED, Some(2), late);
     }
     relaxed(name, site("fence(Ordering::SeqCst)"), MIXED, Some(2), late);
 }
@@ -214,8 +215,8 @@ fn a_key_goes_to_another_plan() {
     let name = "keyed_quota::a_key_goes_to_another_plan";
     model(name, Some(2), between_plans);
     model(name, Some(2), late_between_plans);
-    let one = Mistake::SweepsOnePlan;
-    mistaken(name, one, MIXED, Some(2), late_between_plans);
+    let one = Fault::SweepsOnePlan;
+    with_fault(name, one, MIXED, Some(2), late_between_plans);
 }
 
 #[test]

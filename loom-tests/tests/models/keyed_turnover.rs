@@ -1,14 +1,15 @@
-//! A slot goes from an idle key to another one: who is late with the old key finds it out, is counted no earlier than
-//! the tick at which it left, and gets no second burst; neighbours that are skipped hide nobody; keys that share a tag share
-//! nothing else. And mistakes in that are found.
+//! A slot goes from an idle key to another one: who is late with the old key finds it out, is
+//! counted no earlier than the tick at which it left, and gets no second burst; neighbours that are
+//! skipped hide nobody; keys that share a tag share nothing else. And faults in that are found.
 
-use tollgate::history::Bound;
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Overflow, Requota, Tick};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::audit::Bound;
+use tollgate::sync::model::Fault;
+use tollgate::{Overflow, Tick};
 use tollgate_loom_tests::tables::{
-    self, A, B, C, Deed, Play, Table, Y, Z, available, bucket, forget, take,
+    self, A, Action, B, C, Scenario, Table, Y, Z, available, bucket, forget, take,
 };
-use tollgate_loom_tests::{Played, Run, Site, mistaken, model, relaxed};
+use tollgate_loom_tests::{Run, ScenarioOutcome, Site, model, relaxed, with_fault};
 
 const BURST: u64 = 2;
 /// By then who took everything at 5 is idle again.
@@ -18,7 +19,8 @@ fn two_slots() -> Table {
     tables::table(bucket(BURST), 2)
 }
 
-/// The same, with a place for one more key: the other is somebody's who owes so much that he is busy to the end.
+/// The same, with a place for one more key: the other is somebody's who owes so much that he is
+/// busy to the end.
 fn one_place() -> Table {
     let table = two_slots();
     let owes = table.key(&Z).at(Tick::ZERO).charge(1000);
@@ -31,14 +33,14 @@ fn one_place_denied() -> Table {
     one_place().with_overflow(Overflow::Deny)
 }
 
-/// One place is that of `A`, who took everything at 5 and is idle from 25 on; all that each key was granted must keep its
-/// bound.
-fn bounded(keys: &'static [u64]) -> Play {
+/// One place is that of `A`, who took everything at 5 and is idle from 25 on; all that each key was
+/// granted must keep its bound.
+fn bounded(keys: &'static [u64]) -> Scenario {
     let bound = Bound::of_quota(bucket(BURST).quota()).expect("a quota");
     tables::bounded_play(one_place_denied, keys, 2 * LATER, bound)
 }
 
-fn all_of_a() -> [Deed; 1] {
+fn all_of_a() -> [Action; 1] {
     [take(A, BURST, 5)]
 }
 
@@ -79,8 +81,8 @@ fn three(run: &mut Run) {
     three.actor(&[take(A, 2, 15)]).explore_openly(run);
 }
 
-/// Who has claimed a slot and looked round sleeps, while the key comes, leaves as idle, and its slot is claimed for it
-/// once more: an old claim is not a new one.
+/// Who has claimed a slot and looked round sleeps, while the key comes, leaves as idle, and its
+/// slot is claimed for it once more: an old claim is not a new one.
 fn old_claim(run: &mut Run) {
     let again = [
         take(A, 2, 5),
@@ -88,14 +90,14 @@ fn old_claim(run: &mut Run) {
         forget(B),
         take(A, 1, LATER),
     ];
-    let told = |played: &Played| {
+    let told = |played: &ScenarioOutcome| {
         let told = played.in_words();
         assert!(
             !told[0].starts_with("2 at 15") || told[1].starts_with("not for"),
             "no order: a second burst, and {told:?}"
         );
     };
-    let old = tables::play(one_place, &[A, B], 2 * LATER).rule(told);
+    let old = tables::scenario(one_place, &[A, B], 2 * LATER).rule(told);
     old.actor(&[take(A, 2, 15)])
         .actor(&again)
         .explore_rules(run);
@@ -103,7 +105,7 @@ fn old_claim(run: &mut Run) {
 
 /// The key is idle, but not any more when it is to leave.
 fn comes_back(run: &mut Run) {
-    let back = tables::play(one_place_denied, &[A, B], LATER);
+    let back = tables::scenario(one_place_denied, &[A, B], LATER);
     let back = back.actor_after(&all_of_a(), &[take(B, 1, LATER)]);
     back.actor(&[take(A, 2, LATER), take(A, 1, LATER)])
         .explore(run);
@@ -112,7 +114,7 @@ fn comes_back(run: &mut Run) {
 /// A key that may not be evicted is not idle.
 fn busy(run: &mut Run) {
     let table = || two_slots().with_overflow(Overflow::Deny);
-    let busy = tables::play(table, &[A, B, Y], 15);
+    let busy = tables::scenario(table, &[A, B, Y], 15);
     let busy = busy.actor_after(&[take(A, 2, 5), take(Y, 1, 5)], &[take(B, 1, 15)]);
     busy.actor(&[take(A, 2, 15)]).explore(run);
 }
@@ -129,14 +131,16 @@ fn one_stops(run: &mut Run) {
         } else {
             take(A, 2, 15)
         };
-        let play = tables::stopped_play(one_place, &[A, B], 2 * LATER);
-        let play = play.actor_after(&all_of_a(), &[stops]).actor(&[goes_on]);
-        play.explore_stopping_in_order(run, 0);
+        let scenario = tables::stopped_play(one_place, &[A, B], 2 * LATER);
+        let scenario = scenario
+            .actor_after(&all_of_a(), &[stops])
+            .actor(&[goes_on]);
+        scenario.explore_stopping_in_order(run, 0);
     }
 }
 
-/// Keys of a table of two pairs of slots. The homes of the first ones are the first slot of the one pair and the second
-/// of the other, and the neighbours are the other two.
+/// Keys of a table of two pairs of slots. The homes of the first ones are the first slot of the one
+/// pair and the second of the other, and the neighbours are the other two.
 const IN_BOTH: [u64; 2] = [0x100, 0x300];
 /// One whose first home is their second one.
 const THERE: u64 = 0x600 | 0b11 << 58;
@@ -147,12 +151,12 @@ fn four_slots() -> Table {
     tables::table(bucket(BURST), 4)
 }
 
-/// One key is put into a neighbour, because there is no place in its homes, of which one has only just been used for the
-/// first time. Who brings the same key when there is a place again may still see that one as never used, and skips the
-/// neighbours.
+/// One key is put into a neighbour, because there is no place in its homes, of which one has only
+/// just been used for the first time. Who brings the same key when there is a place again may still
+/// see that one as never used, and skips the neighbours.
 fn neighbours(run: &mut Run) {
     let [key, other] = IN_BOTH;
-    let skips = tables::play(four_slots, &[0x100, 0x300, THERE], 5);
+    let skips = tables::scenario(four_slots, &[0x100, 0x300, THERE], 5);
     let skips = skips.actor_after(&[take(other, 1, 5)], &[take(THERE, 1, 5), take(key, 1, 5)]);
     let skips = skips.actor(&[forget(other), take(key, 2, 5)]);
     skips.explore(run);
@@ -161,7 +165,7 @@ fn neighbours(run: &mut Run) {
 /// The same key, and one whose tag is the same and whose first pair is the other's second.
 fn same_tag(run: &mut Run) {
     let [one, other] = ALIKE;
-    let tables = tables::play(four_slots, &ALIKE, 5);
+    let tables = tables::scenario(four_slots, &ALIKE, 5);
     let two = tables.actor(&[take(one, 1, 5), take(one, 2, 5)]);
     two.actor(&[take(other, 2, 5)]).explore(run);
 }
@@ -173,9 +177,9 @@ fn who_is_late_gets_no_second_burst() {
     let name = "keyed_turnover::who_is_late_gets_no_second_burst";
     model(name, Some(3), late);
     model(name, Some(2), late_twice);
-    let mistakes = [Mistake::RaisesAfterwards, Mistake::IgnoresTheHorizon];
-    for mistake in mistakes {
-        mistaken(name, mistake, "promised | no order", Some(3), late);
+    let faults = [Fault::RaisesAfterwards, Fault::IgnoresTheHorizon];
+    for fault in faults {
+        with_fault(name, fault, "promised | no order", Some(3), late);
     }
 }
 
@@ -190,7 +194,7 @@ fn two_take_over_one_slot() {
 fn an_old_claim_is_not_a_new_one() {
     let name = "keyed_turnover::an_old_claim_is_not_a_new_one";
     model(name, Some(1), old_claim);
-    mistaken(name, Mistake::NumbersAlike, NO_ORDER, Some(3), old_claim);
+    with_fault(name, Fault::NumbersAlike, NO_ORDER, Some(3), old_claim);
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn three_at_once() {
 fn who_is_busy_stays() {
     let name = "keyed_turnover::who_is_busy_stays";
     model(name, Some(3), busy);
-    mistaken(name, Mistake::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
+    with_fault(name, Fault::TakesWhoIsBusy, NO_ORDER, Some(3), busy);
 }
 
 #[test]
@@ -216,7 +220,7 @@ fn neighbours_that_are_skipped_hide_nobody() {
     let name = "keyed_turnover::neighbours_that_are_skipped_hide_nobody";
     model(name, Some(3), neighbours);
     let why = "slots | no order";
-    mistaken(name, Mistake::SkipsByFree, why, Some(3), neighbours);
+    with_fault(name, Fault::SkipsByFree, why, Some(3), neighbours);
     relaxed(name, fence(), why, Some(3), neighbours);
 }
 
@@ -224,7 +228,7 @@ fn neighbours_that_are_skipped_hide_nobody() {
 fn keys_that_share_a_tag_share_nothing_else() {
     let name = "keyed_turnover::keys_that_share_a_tag_share_nothing_else";
     model(name, Some(2), same_tag);
-    mistaken(name, Mistake::IgnoresThePair, NO_ORDER, Some(2), same_tag);
+    with_fault(name, Fault::IgnoresThePair, NO_ORDER, Some(2), same_tag);
 }
 
 fn fence() -> Site {

@@ -6,10 +6,12 @@ use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Lease, Leases, ManualClock, Quota, Tick, TokenBucket};
+use tollgate::leases::Lease;
+use tollgate::sync::model::Fault;
+use tollgate::{Leases, ManualClock, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
+    stored, with_fault,
 };
 
 /// What leases may hold.
@@ -20,7 +22,7 @@ const THERE: u64 = 6;
 /// A limiter of six permits, and three that it may lend, at a standing tick; and a note of what its
 /// leases hold, which loom does not see. Loom changes threads before an operation on an atomic: so
 /// what is noted right after a call is noted in the moment of its last operation.
-struct Gate {
+struct RateLimiter {
     leases: Arc<Leases<TokenBucket, ManualClock>>,
     held: Mutex<u64>,
 }
@@ -29,117 +31,117 @@ type Handle = Lease<Arc<Leases<TokenBucket, ManualClock>>>;
 
 /// A lease that is never dropped by accident: a thread that has stopped keeps its own.
 #[derive(Default)]
-struct Hand {
+struct TracedWord {
     lease: Option<ManuallyDrop<Handle>>,
     noted: u64,
 }
 
-type Deed = Any<Gate, Hand>;
-type Play = AnyPlay<Gate, Hand>;
+type Action = Any<RateLimiter, TracedWord>;
+type Scenario = AnyScenario<RateLimiter, TracedWord>;
 
-fn gate() -> Gate {
+fn limiter() -> RateLimiter {
     let bucket = TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(THERE + TOTAL));
     let clock = ManualClock::at(Tick::from_nanos(20));
     let leases = Leases::with_clock(bucket.expect("a quota"), TOTAL, clock);
-    Gate {
+    RateLimiter {
         leases: Arc::new(leases.expect("a total")),
         held: Mutex::new(0),
     }
 }
 
-impl Gate {
+impl RateLimiter {
     /// Notes what this hand holds, and that all of them hold no more than the total.
-    fn note(&self, hand: &mut Hand, holds: u64) {
+    fn note(&self, traced: &mut TracedWord, holds: u64) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = *held - hand.noted + holds;
-        hand.noted = holds;
+        *held = *held - traced.noted + holds;
+        traced.noted = holds;
         assert!(*held <= TOTAL, "more is held than the total: {held}");
     }
 }
 
 /// Gets a lease of this size; says what it got.
-fn lease(size: u64) -> Deed {
-    Deed::new(format!("lease {size}"), move |gate, hand| {
-        let lease = gate.leases.lease_owned(size);
+fn lease(size: u64) -> Action {
+    Action::new(format!("lease {size}"), move |limiter, traced| {
+        let lease = limiter.leases.lease_owned(size);
         let got = lease.size();
         assert!(got <= size, "a lease is larger than was asked for");
-        hand.lease = Some(ManuallyDrop::new(lease));
+        traced.lease = Some(ManuallyDrop::new(lease));
         Answer::Count(got)
     })
 }
 
 /// Takes one by the lease; says whether it had it.
-fn take() -> Deed {
-    Deed::new("take by the lease", |gate, hand| {
-        let lease = hand.lease.as_mut().expect("a lease");
+fn take() -> Action {
+    Action::new("take by the lease", |limiter, traced| {
+        let lease = traced.lease.as_mut().expect("a lease");
         let had = lease.try_acquire().is_ok();
         let (held, size) = (lease.held(), lease.size());
         assert!(held <= size, "a lease holds {held}, and its size is {size}");
-        gate.note(hand, held);
+        limiter.note(traced, held);
         Answer::Is(had)
     })
 }
 
 /// Drops the lease, which holds what it held until that is done.
-fn drop_it() -> Deed {
-    Deed::new("drop the lease", |gate, hand| {
-        if let Some(lease) = hand.lease.take() {
+fn drop_it() -> Action {
+    Action::new("drop the lease", |limiter, traced| {
+        if let Some(lease) = traced.lease.take() {
             drop(ManuallyDrop::into_inner(lease));
         }
-        gate.note(hand, 0);
+        limiter.note(traced, 0);
         Answer::Done
     })
 }
 
 /// Gives back what the lease holds; says how many came back.
-fn give_back() -> Deed {
-    Deed::new("give back", |gate, hand| {
-        let lease = hand.lease.as_mut().expect("a lease");
+fn give_back() -> Action {
+    Action::new("give back", |limiter, traced| {
+        let lease = traced.lease.as_mut().expect("a lease");
         let back = lease.give_back();
-        gate.note(hand, 0);
+        limiter.note(traced, 0);
         Answer::CameBack(back)
     })
 }
 
 /// Takes permits without a lease.
-fn acquire(n: u64) -> Deed {
-    Deed::new(format!("acquire {n}"), move |gate, _| {
-        match gate.leases.try_acquire_n(n) {
+fn acquire(n: u64) -> Action {
+    Action::new(format!("acquire {n}"), move |limiter, _| {
+        match limiter.leases.try_acquire_n(n) {
             Ok(granted) => Answer::Granted(granted),
             Err(denied) => Answer::Denied(denied),
         }
     })
 }
 
-/// A play of these actors, for each of whom this was done before.
-fn play(actors: &[[&[Deed]; 2]]) -> Play {
-    let mut play = Play::at(gate);
-    for [before, deeds] in actors {
-        play = play.actor_after(before, deeds);
+/// A scenario of these actors, for each of whom this was done before.
+fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
+    let mut scenario = Scenario::at(limiter);
+    for [before, actions] in actors {
+        scenario = scenario.actor_after(before, actions);
     }
-    play
+    scenario
 }
 
 /// When all have come to their end, what leases hold is known; then all are dropped, and what was
 /// not used is there again.
-fn all_end(actors: &[[&[Deed]; 2]]) -> Play {
-    let play = play(actors).after(|gate, hands| {
-        let leases = || hands.iter().filter_map(|hand| hand.lease.as_ref());
+fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
+    let scenario = scenario(actors).after(|limiter, hands| {
+        let leases = || hands.iter().filter_map(|traced| traced.lease.as_ref());
         let (sizes, held) = (
             leases().map(|lease| lease.size()).sum::<u64>(),
             leases().map(|lease| lease.held()).sum::<u64>(),
         );
-        assert_eq!(gate.leases.lent(), sizes, "another size is lent");
-        let before = gate.leases.limiter().available();
-        for hand in hands {
-            drop_it().act(gate, hand);
+        assert_eq!(limiter.leases.lent(), sizes, "another size is lent");
+        let before = limiter.leases.limiter().available();
+        for traced in hands {
+            drop_it().act(limiter, traced);
         }
-        let after = gate.leases.limiter().available();
+        let after = limiter.leases.limiter().available();
         assert_eq!(before + held, after, "permits were lost");
-        assert_eq!(gate.leases.lent(), 0, "a size was lost");
+        assert_eq!(limiter.leases.lent(), 0, "a size was lost");
         vec![Answer::Count(after)]
     });
-    play.rule(|played| {
+    scenario.rule(|played| {
         let left = played.after[0];
         let used = used(played);
         assert!(used <= THERE, "{used} were used of {THERE}");
@@ -148,7 +150,7 @@ fn all_end(actors: &[[&[Deed]; 2]]) -> Play {
 }
 
 /// The permits that actors know they have used: by a lease one by one.
-fn used(played: &Played) -> u64 {
+fn used(played: &ScenarioOutcome) -> u64 {
     let used = played.all().map(|answer| match answer {
         Answer::Is(true) => 1,
         Answer::Granted(granted) => granted.n(),
@@ -160,42 +162,42 @@ fn used(played: &Played) -> u64 {
 /// Two leases, and what is left of the total.
 fn sizes(run: &mut Run) {
     let told: [&[&str]; 2] = [&["2 there", "1 there"], &["1 there", "2 there"]];
-    let both: &[[&[Deed]; 2]] = &[[&[], &[lease(2)]], [&[], &[lease(2)]]];
+    let both: &[[&[Action]; 2]] = &[[&[], &[lease(2)]], [&[], &[lease(2)]]];
     all_end(both).explore_to(run, &told);
 }
 
 /// One draws, and another takes what it can without a lease.
 fn draws(run: &mut Run) {
-    let two_left: &[Deed] = &[acquire(4), lease(2)];
+    let two_left: &[Action] = &[acquire(4), lease(2)];
     let told: [&[&str]; 2] = [
         &["true, true", "not for 1000000000"],
         &["true, false", "1 at 20, 1 left"],
     ];
-    let one: &[[&[Deed]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
+    let one: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
     all_end(one).explore_to(run, &told);
 
     // Of two leases each draws one, or one draws both.
     let told: [&[&str]; 2] = [&["true, true", "false"], &["true, false", "true"]];
-    let both: &[[&[Deed]; 2]] = &[[two_left, &[take(), take()]], [&[lease(1)], &[take()]]];
+    let both: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[lease(1)], &[take()]]];
     all_end(both).explore_to(run, &told);
 }
 
 /// One drops its lease, and another gets a lease and uses it, where the limiter has nothing else:
 /// who gets the size has the permits.
 fn drops(run: &mut Run) {
-    let nothing_left: &[Deed] = &[acquire(3), lease(3), take()];
+    let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
     let told: [&[&str]; 3] = [
         &["done", "0 there, false"],
         &["done", "0 there, true"],
         &["done", "3 there, true"],
     ];
-    let actors: &[[&[Deed]; 2]] = &[[nothing_left, &[drop_it()]], [&[], &[lease(3), take()]]];
+    let actors: &[[&[Action]; 2]] = &[[nothing_left, &[drop_it()]], [&[], &[lease(3), take()]]];
     all_end(actors).explore_to(run, &told);
 }
 
 /// The same where the limiter has enough for both: the total is not exceeded.
 fn drops_in_plenty(run: &mut Run) {
-    let actors: &[[&[Deed]; 2]] = &[
+    let actors: &[[&[Action]; 2]] = &[
         [&[lease(3), take()], &[drop_it()]],
         [&[], &[lease(3), take(), drop_it()]],
     ];
@@ -206,13 +208,13 @@ fn drops_in_plenty(run: &mut Run) {
     all_end(actors).explore_to(run, &told);
 }
 
-/// Each deed of a lease against each, and against one that takes all that it can.
+/// Each action of a lease against each, and against one that takes all that it can.
 fn each_against_each(run: &mut Run) {
-    let deeds = [take(), give_back(), drop_it(), acquire(1), acquire(3)];
-    for one in &deeds {
-        for other in &deeds {
+    let actions = [take(), give_back(), drop_it(), acquire(1), acquire(3)];
+    for one in &actions {
+        for other in &actions {
             for taken in [0, 2, 3] {
-                let actors: &[[&[Deed]; 2]] = &[
+                let actors: &[[&[Action]; 2]] = &[
                     [
                         &[acquire(taken), lease(2), take()],
                         std::slice::from_ref(one),
@@ -228,14 +230,14 @@ fn each_against_each(run: &mut Run) {
 /// Three threads: one drops, one gets a lease, one takes without.
 fn three(run: &mut Run) {
     for taken in [1, 3] {
-        let before: &[Deed] = &[acquire(taken), lease(3), take()];
-        let actors: &[[&[Deed]; 2]] = &[
+        let before: &[Action] = &[acquire(taken), lease(3), take()];
+        let actors: &[[&[Action]; 2]] = &[
             [before, &[drop_it()]],
             [&[], &[lease(2), take()]],
             [&[], &[acquire(2)]],
         ];
         all_end(actors).explore_rules(run);
-        let actors: &[[&[Deed]; 2]] = &[
+        let actors: &[[&[Action]; 2]] = &[
             [before, &[drop_it()]],
             [&[], &[lease(2), take()]],
             [&[], &[lease(3), take(), drop_it()]],
@@ -246,7 +248,7 @@ fn three(run: &mut Run) {
 
 /// One stops for ever, before each of its operations in turn. What it had is lost, and no more.
 fn one_stops(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 3] = [
+    let casts: [[&[Action]; 2]; 3] = [
         [
             &[lease(2), take(), drop_it()],
             &[lease(3), take(), drop_it()],
@@ -261,30 +263,30 @@ fn one_stops(run: &mut Run) {
         ],
     ];
     for [stops, goes_on] in casts {
-        let play = play(&[[&[], stops], [&[acquire(2)], goes_on]]);
-        let play = play.after(|gate, hands| {
-            let lent = gate.leases.lent();
-            let leases = hands.iter().filter_map(|hand| hand.lease.as_ref());
+        let scenario = scenario(&[[&[], stops], [&[acquire(2)], goes_on]]);
+        let scenario = scenario.after(|limiter, hands| {
+            let lent = limiter.leases.lent();
+            let leases = hands.iter().filter_map(|traced| traced.lease.as_ref());
             let held: u64 = leases.map(|lease| lease.held()).sum();
             assert!(lent <= TOTAL, "{lent} are lent");
             assert!(held <= lent, "{held} are held, and {lent} are lent");
-            let there = gate.leases.limiter().available();
+            let there = limiter.leases.limiter().available();
             vec![Answer::Count(there + held)]
         });
-        let play = play.rule(|played| {
+        let scenario = scenario.rule(|played| {
             let Answer::Count(left) = played.after[0] else {
                 panic!("no count")
             };
             let (used, most) = (used(played), THERE - left);
             assert!(used <= most, "{used} were used, and {left} are left");
-            // The last deed of who stopped may have used one; and a lease that was being dropped is
-            // lost.
+            // The last action of who stopped may have used one; and a lease that was being dropped
+            // is lost.
             assert!(
                 most - used <= TOTAL,
                 "{used} were used, and only {left} are left"
             );
         });
-        play.explore_stopping(run, 0);
+        scenario.explore_stopping(run, 0);
     }
 }
 
@@ -318,13 +320,13 @@ fn who_gets_the_size_has_the_permits() {
 fn the_total_is_never_exceeded() {
     let name = "leases::the_total_is_never_exceeded";
     model(name, None, drops_in_plenty);
-    let (mistake, why) = (Mistake::ReleasesSizeFirst, "more is held than the total");
-    mistaken(name, mistake, why, None, drops_in_plenty);
+    let (fault, why) = (Fault::ReleasesSizeFirst, "more is held than the total");
+    with_fault(name, fault, why, None, drops_in_plenty);
 }
 
 #[test]
-fn each_deed_against_each() {
-    model("leases::each_deed_against_each", None, each_against_each);
+fn each_action_against_each() {
+    model("leases::each_action_against_each", None, each_against_each);
 }
 
 #[test]
@@ -340,8 +342,8 @@ fn who_stops_stops_nobody() {
 /// In the file that has the operations.
 fn site(operation: &'static str) -> Site {
     Site {
-        file: "spread/leases/mod.rs",
-        text: include_str!("../../../src/spread/leases/mod.rs"),
+        file: "leases/limiter.rs",
+        text: include_str!("../../../src/leases/limiter.rs"),
         operation,
     }
 }

@@ -1,21 +1,23 @@
 //! The exact log: threads claim at once and help each other to enter what was claimed, one permit
 //! and several, round the ring and again; never more than the limit is counted in a period; a
-//! thread that stops does not hold up the others. And mistakes in that are found.
+//! thread that stops does not hold up the others. And faults in that are found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use Call::{Available, Take, TakeUpTo, TimeUntil};
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{NoClock, Quota, SlidingLog, Tick};
+use tollgate::clock::NoClock;
+use tollgate::sync::model::Fault;
+use tollgate::{Quota, SlidingLog, Tick};
 use tollgate_loom_tests::logged::{Call, Rules};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Played, Run, Site, mistaken, model, relaxed, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, Site, model, relaxed,
+    stored, with_fault,
 };
 
-type Gate = SlidingLog<NoClock>;
-type Deed = Any<Gate, ()>;
-type Play = AnyPlay<Gate, ()>;
+type RateLimiter = SlidingLog<NoClock>;
+type Action = Any<RateLimiter, ()>;
+type Scenario = AnyScenario<RateLimiter, ()>;
 
 const PERIOD: u64 = 10;
 
@@ -25,50 +27,50 @@ fn then(limit: u64) -> Vec<Call> {
     (1..=limit).map(|n| TimeUntil(n, 0)).collect()
 }
 
-fn call(gate: &Gate, call: Call) -> Answer {
+fn call(limiter: &RateLimiter, call: Call) -> Answer {
     let tick = Tick::from_nanos;
     match call {
-        Take(n, at) => match gate.try_acquire_n_at(n, tick(at)) {
+        Take(n, at) => match limiter.try_acquire_n_at(n, tick(at)) {
             Ok(granted) => Answer::Granted(granted),
             Err(denied) => Answer::Denied(denied),
         },
-        TakeUpTo(n, at) => Answer::Granted(gate.take_up_to_at(n, tick(at))),
-        Available(at) => Answer::Count(gate.available_at(tick(at))),
-        TimeUntil(n, at) => Answer::Wait(gate.time_until_at(n, tick(at))),
+        TakeUpTo(n, at) => Answer::Granted(limiter.take_up_to_at(n, tick(at))),
+        Available(at) => Answer::Count(limiter.available_at(tick(at))),
+        TimeUntil(n, at) => Answer::Wait(limiter.time_until_at(n, tick(at))),
     }
 }
 
-fn deeds(calls: &[Call]) -> Vec<Deed> {
-    let deed = |made: &Call| {
+fn actions(calls: &[Call]) -> Vec<Action> {
+    let action = |made: &Call| {
         let made = *made;
-        Deed::new(made.to_string(), move |gate: &Arc<Gate>, ()| {
-            call(gate, made)
+        Action::new(made.to_string(), move |limiter: &Arc<RateLimiter>, ()| {
+            call(limiter, made)
         })
     };
-    calls.iter().map(deed).collect()
+    calls.iter().map(action).collect()
 }
 
-/// A play at a log of so many permits in 10 ns.
-fn play(limit: u64, before: &[Call], actors: &[&[Call]]) -> Play {
+/// A scenario at a log of so many permits in 10 ns.
+fn scenario(limit: u64, before: &[Call], actors: &[&[Call]]) -> Scenario {
     let make = move || {
         let quota = Quota::per(limit, Duration::from_nanos(PERIOD));
         SlidingLog::with_clock(quota, NoClock).expect("a quota")
     };
-    let mut play = Play::at(make).rule(move |played| never_more(limit, played));
+    let mut scenario = Scenario::at(make).rule(move |played| never_more(limit, played));
     for (who, calls) in actors.iter().enumerate() {
         let before = if who == 0 { before } else { &[] };
-        play = play.actor_after(&deeds(before), &deeds(calls));
+        scenario = scenario.actor_after(&actions(before), &actions(calls));
     }
-    play.after(move |gate, _| {
+    scenario.after(move |limiter, _| {
         then(limit)
             .into_iter()
-            .map(|made| call(gate, made))
+            .map(|made| call(limiter, made))
             .collect()
     })
 }
 
 /// No more than the limit in any period, at the ticks that were told.
-fn never_more(limit: u64, played: &Played) {
+fn never_more(limit: u64, played: &ScenarioOutcome) {
     let grants = played.all().filter_map(|answer| match answer {
         Answer::Granted(granted) => Some((granted.at().as_nanos(), granted.n())),
         _ => None,
@@ -89,7 +91,7 @@ fn explore(limit: u64, before: &[Call], actors: &[&[Call]], run: &mut Run) {
         period: PERIOD,
     };
     let [required, others] = rules.told(before, actors, &then(limit));
-    play(limit, before, actors).explore_among(run, required, others);
+    scenario(limit, before, actors).explore_among(run, required, others);
 }
 
 /// Each call against each, from each state, at one tick and at others; with limits of one to three.
@@ -213,8 +215,8 @@ fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
             both.concat()
         });
         let allowed = allowed.collect();
-        let play = play(limit, before, &[stops, goes_on]);
-        play.explore_stopping_among(run, 0, allowed);
+        let scenario = scenario(limit, before, &[stops, goes_on]);
+        scenario.explore_stopping_among(run, 0, allowed);
     }
 }
 
@@ -283,14 +285,14 @@ fn who_stops_stops_nobody() {
 const TOO_MANY: &str = " permits in | no order";
 
 #[test]
-fn mistakes_are_found() {
+fn faults_are_found() {
     let why = "no order";
-    mistaken("log", Mistake::EntersFirst, why, None, two_claims);
+    with_fault("log", Fault::EntersFirst, why, None, two_claims);
     let why = "exceeded maximum number of branches";
-    mistaken("log", Mistake::NeverHelps, why, None, two_claims);
-    mistaken("log", Mistake::TakesUnentered, TOO_MANY, None, two_claims);
-    for mistake in [Mistake::HelpsAtItsTick, Mistake::EntersLate] {
-        mistaken("log", mistake, TOO_MANY, Some(2), |run| overtaken(1, run));
+    with_fault("log", Fault::NeverHelps, why, None, two_claims);
+    with_fault("log", Fault::TakesUnentered, TOO_MANY, None, two_claims);
+    for fault in [Fault::HelpsAtItsTick, Fault::EntersLate] {
+        with_fault("log", fault, TOO_MANY, Some(2), |run| overtaken(1, run));
     }
     stored("log", TOO_MANY, Some(2), |run| overtaken(1, run));
 }
@@ -312,8 +314,8 @@ fn weaker_orderings_are_found() {
 /// In the file that has the operations.
 fn site(operation: &'static str) -> Site {
     Site {
-        file: "window/log/claim.rs",
-        text: include_str!("../../../src/window/log/claim.rs"),
+        file: "multiword/log/claim.rs",
+        text: include_str!("../../../src/multiword/log/claim.rs"),
         operation,
     }
 }

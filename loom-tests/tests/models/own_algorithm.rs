@@ -1,13 +1,13 @@
-//! An algorithm from outside the crate gets all the models that fit it by implementing the trait: the
-//! one of examples/own_algorithm, from the same file.
+//! An algorithm from outside the crate gets all the models that fit it by implementing the trait:
+//! the one of examples/own_algorithm, from the same file.
 
 #[path = "../../../examples/own_algorithm/daily.rs"]
 mod daily;
 
 use daily::{DAY_NS, Daily};
 use tollgate::Quota;
-use tollgate::history::Bound;
-use tollgate_loom_tests::{Subject, broken, deep, model, places, suite};
+use tollgate::audit::Bound;
+use tollgate_loom_tests::{Subject, broken, deep, model, suite, words};
 
 /// Two at once, and midnight between the threads' ticks. Who takes all before it and all after it
 /// has four at once.
@@ -62,7 +62,7 @@ fn it_gets_the_longer_models() {
 fn it_fails_in_a_broken_cell() {
     let name = "own_algorithm::compares and stores";
     broken(name, "granted twice", None, |run| {
-        suite::each_verb_against_each_other(&daily().on(places::stores), run);
+        suite::each_verb_against_each_other(&daily().on(words::stores), run);
     });
 }
 

@@ -1,24 +1,25 @@
-//! Reservations: one exchange each, due in the order in which they were made. Reserve, cancel, settle and acquire
-//! against each other give what some order of them gives, and what goes keeps the bound at the ticks at which it is
-//! due. And mistakes in that are found.
+//! Reservations: one exchange each, due in the order in which they were made. Reserve, cancel,
+//! settle and acquire against each other give what some order of them gives, and what goes keeps
+//! the bound at the ticks at which it is due. And faults in that are found.
 
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Granted, Limiter, NoClock, Quota, Tick, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::sync::model::Fault;
+use tollgate::{Granted, Limiter, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Played, Run, mistaken, model, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
 };
 
-type Gate = Limiter<TokenBucket, NoClock>;
-type Deed = Any<Gate, Option<Granted>>;
-type Play = AnyPlay<Gate, Option<Granted>>;
+type RateLimiter = Limiter<TokenBucket, NoClock>;
+type Action = Any<RateLimiter, Option<Granted>>;
+type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
 
 const BURST: u64 = 2;
 const INTERVAL_NS: u64 = 10;
 
 /// Two at once, and one every 10 ns.
-fn gate() -> Gate {
+fn limiter() -> RateLimiter {
     let quota = Quota::per(1, Duration::from_nanos(INTERVAL_NS)).burst(BURST);
     Limiter::unstarted(TokenBucket::new(quota).expect("a quota"), NoClock)
 }
@@ -27,19 +28,19 @@ fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-fn take(n: u64, at: u64) -> Deed {
-    Deed::new(format!("take {n} at {at}"), move |gate, _| {
-        match gate.try_acquire_n_at(n, tick(at)) {
-            Ok(granted) => Answer::Granted(granted),
-            Err(denied) => Answer::Denied(denied),
-        }
+fn take(n: u64, at: u64) -> Action {
+    Action::new(format!("take {n} at {at}"), move |limiter, _| match limiter
+        .try_acquire_n_at(n, tick(at))
+    {
+        Ok(granted) => Answer::Granted(granted),
+        Err(denied) => Answer::Denied(denied),
     })
 }
 
-fn reserve_until(n: u64, latest: u64, at: u64) -> Deed {
+fn reserve_until(n: u64, latest: u64, at: u64) -> Action {
     let name = format!("reserve {n} until {latest} at {at}");
-    Deed::new(name, move |gate, memory| {
-        match gate.at(tick(at)).reserve_until(n, tick(latest)) {
+    Action::new(name, move |limiter, memory| {
+        match limiter.at(tick(at)).reserve_until(n, tick(latest)) {
             Ok(granted) => {
                 *memory = Some(granted);
                 Answer::Granted(granted)
@@ -49,29 +50,29 @@ fn reserve_until(n: u64, latest: u64, at: u64) -> Deed {
     })
 }
 
-fn reserve(n: u64, at: u64) -> Deed {
+fn reserve(n: u64, at: u64) -> Action {
     reserve_until(n, u64::MAX, at)
 }
 
-fn cancel(n: u64, at: u64) -> Deed {
-    Deed::new(
+fn cancel(n: u64, at: u64) -> Action {
+    Action::new(
         format!("cancel {n} at {at}"),
-        move |gate, memory| match memory.take() {
-            Some(granted) => Answer::CameBack(gate.at(tick(at)).cancel(granted, n).1),
+        move |limiter, memory| match memory.take() {
+            Some(granted) => Answer::CameBack(limiter.at(tick(at)).cancel(granted, n).1),
             None => Answer::Done,
         },
     )
 }
 
-fn charge(n: u64, at: u64) -> Deed {
-    Deed::new(format!("charge {n} at {at}"), move |gate, _| {
-        Answer::Charged(gate.at(tick(at)).charge(n))
+fn charge(n: u64, at: u64) -> Action {
+    Action::new(format!("charge {n} at {at}"), move |limiter, _| {
+        Answer::Charged(limiter.at(tick(at)).charge(n))
     })
 }
 
-/// What goes keeps the bound: grants at the ticks at which they are due, but for those that are cancelled whole
-/// before that. All of a play is at one tick, the beginning.
-fn keeps_the_bound(played: &Played) {
+/// What goes keeps the bound: grants at the ticks at which they are due, but for those that are
+/// cancelled whole before that. All of a scenario is at one tick, the beginning.
+fn keeps_the_bound(played: &ScenarioOutcome) {
     let mut goes: Vec<(u64, u64)> = Vec::new();
     for (before, answers) in played.before.iter().zip(&played.answers) {
         let mut own: Vec<(u64, u64)> = Vec::new();
@@ -101,24 +102,24 @@ fn keeps_the_bound(played: &Played) {
     }
 }
 
-/// A play after which somebody comes last.
-fn play() -> Play {
-    Play::at(gate).after(|gate, _| {
-        let last = gate.at(tick(50)).reserve_until(1, Tick::MAX);
+/// A scenario after which somebody comes last.
+fn scenario() -> Scenario {
+    Scenario::at(limiter).after(|limiter, _| {
+        let last = limiter.at(tick(50)).reserve_until(1, Tick::MAX);
         vec![Answer::Granted(last.expect("it will be there"))]
     })
 }
 
 /// The same where all that comes back is cancelled whole, before it is due.
-fn bounded() -> Play {
-    play().rule(keeps_the_bound)
+fn bounded() -> Scenario {
+    scenario().rule(keeps_the_bound)
 }
 
 const NOW: u64 = 50;
 
 /// Each against each, in the line and at its end.
 fn each_against_each(run: &mut Run) {
-    let states: [&[Deed]; 3] = [
+    let states: [&[Action]; 3] = [
         &[reserve(1, NOW)],
         &[take(2, NOW), reserve(1, NOW)],
         &[take(2, NOW), reserve(2, NOW)],
@@ -136,8 +137,8 @@ fn each_against_each(run: &mut Run) {
         for one in &verbs {
             for other in &verbs {
                 let then = std::slice::from_ref(other);
-                let play = play().actor_after(state, std::slice::from_ref(one));
-                play.actor(then).explore(run);
+                let scenario = scenario().actor_after(state, std::slice::from_ref(one));
+                scenario.actor(then).explore(run);
             }
         }
     }
@@ -145,14 +146,14 @@ fn each_against_each(run: &mut Run) {
 
 /// Who reserved first gives up, while others come.
 fn one_gives_up(run: &mut Run) {
-    let others: [&[Deed]; 4] = [
+    let others: [&[Action]; 4] = [
         &[reserve(1, NOW)],
         &[reserve(2, NOW), cancel(2, NOW)],
         &[reserve(1, NOW), reserve(1, NOW)],
         &[take(1, NOW), reserve(1, NOW)],
     ];
     for others in others {
-        let full: [Deed; 2] = [take(2, NOW), reserve(1, NOW)];
+        let full: [Action; 2] = [take(2, NOW), reserve(1, NOW)];
         let gives_up = bounded().actor_after(&full, &[cancel(1, NOW), reserve(1, NOW)]);
         gives_up.actor(others).explore(run);
     }
@@ -160,10 +161,13 @@ fn one_gives_up(run: &mut Run) {
 
 /// Three come at once; two of them give up.
 fn three_at_once(run: &mut Run) {
-    let full: [Deed; 1] = [take(2, NOW)];
+    let full: [Action; 1] = [take(2, NOW)];
     let gives_up = [reserve(1, NOW), cancel(1, NOW)];
-    let play = bounded().actor_after(&full, &gives_up);
-    play.actor(&gives_up).actor(&[reserve(2, NOW)]).explore(run);
+    let scenario = bounded().actor_after(&full, &gives_up);
+    scenario
+        .actor(&gives_up)
+        .actor(&[reserve(2, NOW)])
+        .explore(run);
 }
 
 #[test]
@@ -178,10 +182,10 @@ fn giving_up() {
 }
 
 #[test]
-fn mistakes_are_found() {
-    mistaken(
+fn faults_are_found() {
+    with_fault(
         "reservations",
-        Mistake::CancelsInTheMiddle,
+        Fault::CancelsInTheMiddle,
         "go early | no order",
         None,
         one_gives_up,

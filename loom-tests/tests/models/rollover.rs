@@ -1,30 +1,30 @@
-//! What threads race for at the edge of a window, with every outcome in words: two bring the new window
-//! at once, a late one is still in the old one, an undo or a charge in the old one meets a permit taken
-//! in the new one.
+//! What threads race for at the edge of a window, with every outcome in words: two bring the new
+//! window at once, a late one is still in the old one, an undo or a charge in the old one meets a
+//! permit taken in the new one.
 
-use tollgate::{Debt, GiveBack};
-use tollgate_loom_tests::places::{self, MakePlace};
+use tollgate::algorithm::{Debt, GiveBack};
 use tollgate_loom_tests::races::{FIXED, Races};
 use tollgate_loom_tests::samples::windows;
+use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Subject, broken, model};
 
 const NO_ORDER: &str = "no order";
 const TOO_MANY: &str = "more than was promised";
 
 /// On the cell, and on two broken ones, of which something is said.
-fn explore<A>(name: &str, make: fn(MakePlace) -> Subject<A>, races: &Races<'_>, why: &str)
+fn explore<A>(name: &str, make: fn(MakeWord) -> Subject<A>, races: &Races<'_>, why: &str)
 where
     A: GiveBack + Debt + Send + Sync + 'static,
 {
     let title = format!("rollover::{name}");
-    model(&title, None, |run| races.explore(&make(places::cell), run));
+    model(&title, None, |run| races.explore(&make(words::cell), run));
     let title = format!("rollover::{name}, compares and stores");
     broken(&title, why, None, |run| {
-        races.explore(&make(places::stores), run);
+        races.explore(&make(words::stores), run);
     });
     let title = format!("rollover::{name}, exchanges whatever is there");
     broken(&title, why, None, |run| {
-        races.explore(&make(places::insists), run);
+        races.explore(&make(words::insists), run);
     });
 }
 
@@ -38,7 +38,8 @@ fn any_algorithm() {
     explore("any", windows::any, &FIXED, NO_ORDER);
 }
 
-/// Two in 100 ns from tick 7 on, rounded up: until 108, and the next two from there on, rounded up, until
+/// Two in 100 ns from tick 7 on, rounded up: until 108, and the next two from there on, rounded up,
+/// until
 /// 210. Who is late there is counted where that one's beginning is rounded up to.
 const FIRST_HIT: Races<'_> = Races {
     old: 7,
@@ -74,8 +75,8 @@ fn fixed_window_opened_by_the_first_hit() {
     explore("first hit", windows::first_hit, &FIRST_HIT, NO_ORDER);
 }
 
-/// Three in 8 ns, half of which weigh in the middle of the next window. Who is late there is counted at
-/// its beginning, where all of them do.
+/// Three in 8 ns, half of which weigh in the middle of the next window. Who is late there is
+/// counted at its beginning, where all of them do.
 const SLIDING: Races<'_> = Races {
     old: 15,
     new: 20,
@@ -143,7 +144,8 @@ fn sliding_window_rounded_down() {
     );
 }
 
-/// A bucket of three, and two more at 8, 12, 16. Who is late undoes what its own clock has not refilled.
+/// A bucket of three, and two more at 8, 12, 16. Who is late undoes what its own clock has not
+/// refilled.
 const INTERVALS: Races<'_> = Races {
     old: 7,
     new: 8,
@@ -170,8 +172,8 @@ fn intervals() {
     explore("intervals", windows::intervals, &INTERVALS, NO_ORDER);
 }
 
-/// A bucket of three, and two more 4 ns after the first was taken. Who is late there gets of them, too,
-/// and undoes what they have left.
+/// A bucket of three, and two more 4 ns after the first was taken. Who is late there gets of them,
+/// too, and undoes what they have left.
 const GREEDY: Races<'_> = Races {
     old: 7,
     new: 11,

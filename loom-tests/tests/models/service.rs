@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Clock, Limiter, ManualClock, Quota, TokenBucket};
+use tollgate::clock::Clock;
+use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_loom_tests::{Expected, Run, actor, broken, model};
 
 /// What the service takes from loom when it is modelled, and from the standard library otherwise.
@@ -20,30 +21,31 @@ mod mailer {
     use std::collections::VecDeque;
 
     use super::sync::Mutex;
-    use tollgate::{Clock, Limiter, TokenBucket};
+    use tollgate::clock::Clock;
+    use tollgate::{Limiter, TokenBucket};
 
     pub(crate) type Letter = u32;
 
     /// Letters to be sent, and the limit at which that may be done.
     pub(crate) struct Mailer<C> {
-        pub(crate) gate: Limiter<TokenBucket, C>,
+        pub(crate) limiter: Limiter<TokenBucket, C>,
         pub(crate) outbox: Mutex<VecDeque<Letter>>,
     }
 
     impl<C: Clock> Mailer<C> {
-        pub(crate) fn new(gate: Limiter<TokenBucket, C>, letters: &[Letter]) -> Self {
+        pub(crate) fn new(limiter: Limiter<TokenBucket, C>, letters: &[Letter]) -> Self {
             let outbox = Mutex::new(letters.iter().copied().collect());
-            Self { gate, outbox }
+            Self { limiter, outbox }
         }
 
         /// One turn of a worker: the letter to be sent, if the limit allows one and there is one.
         /// The permit is taken first, so that no letter leaves the outbox that may not be sent;
         /// if there is none it is given back, so that it is not wasted.
         pub(crate) fn next(&self) -> Option<Letter> {
-            let granted = self.gate.try_acquire().ok()?;
+            let granted = self.limiter.try_acquire().ok()?;
             let letter = self.pop();
             if letter.is_none() {
-                self.gate.undo(granted);
+                self.limiter.undo(granted);
             }
             letter
         }
@@ -65,24 +67,24 @@ fn real(mailer: &Mailer<ManualClock>) -> Option<Letter> {
 
 /// Broken: asks first whether there is a permit, and takes it afterwards.
 fn asks_first(mailer: &Mailer<ManualClock>) -> Option<Letter> {
-    if mailer.gate.available() == 0 {
+    if mailer.limiter.available() == 0 {
         return None;
     }
     let letter = mailer.pop()?;
-    mailer.gate.charge(1);
+    mailer.limiter.charge(1);
     Some(letter)
 }
 
 /// Broken: keeps the permit where there is no letter.
 fn wastes(mailer: &Mailer<ManualClock>) -> Option<Letter> {
-    let _kept = mailer.gate.try_acquire().ok()?;
+    let _kept = mailer.limiter.try_acquire().ok()?;
     mailer.pop()
 }
 
 /// Broken: takes the letter out before it knows that it may be sent.
 fn drops_letters(mailer: &Mailer<ManualClock>) -> Option<Letter> {
     let letter = mailer.pop()?;
-    let _kept = mailer.gate.try_acquire().ok()?;
+    let _kept = mailer.limiter.try_acquire().ok()?;
     Some(letter)
 }
 
@@ -107,8 +109,8 @@ fn two_workers(
         // In the model, because loom's atomics can only be made there: not in a static.
         let quota = Quota::per(1, Duration::from_nanos(2)).burst(permits);
         let bucket = TokenBucket::new(quota).expect("a quota");
-        let gate = Limiter::with_clock(bucket, ManualClock::new());
-        let mailer = std::sync::Arc::new(Mailer::new(gate, letters));
+        let limiter = Limiter::with_clock(bucket, ManualClock::new());
+        let mailer = std::sync::Arc::new(Mailer::new(limiter, letters));
         let turn = || {
             let mailer = std::sync::Arc::clone(&mailer);
             actor(move || worker(&mailer))
@@ -125,7 +127,7 @@ fn two_workers(
             "a letter was lost"
         );
         assert_eq!(
-            mailer.gate.available(),
+            mailer.limiter.available(),
             permits - count,
             "a permit was lost"
         );
@@ -178,8 +180,8 @@ fn broken_mailers_are_found() {
     });
 }
 
-/// Two workers, while another thread moves the clock on by one permit. Both send if one of them came
-/// before it and the other after; else one does.
+/// Two workers, while another thread moves the clock on by one permit. Both send if one of them
+/// came before it and the other after; else one does.
 #[test]
 fn a_mailer_follows_its_clock() {
     model("service::the clock moves on", Some(3), |run| {
@@ -188,8 +190,8 @@ fn a_mailer_follows_its_clock() {
         run.explore(move |layout| {
             let bucket = TokenBucket::new(Quota::per(1, Duration::from_nanos(1))).expect("a quota");
             let clock = ManualClock::at(tollgate::Tick::from_nanos(10));
-            let gate = Limiter::with_clock(bucket, clock.clone());
-            let mailer = std::sync::Arc::new(Mailer::new(gate, &[1, 2]));
+            let limiter = Limiter::with_clock(bucket, clock.clone());
+            let mailer = std::sync::Arc::new(Mailer::new(limiter, &[1, 2]));
             let turn = || {
                 let mailer = std::sync::Arc::clone(&mailer);
                 actor(move || mailer.next())
@@ -204,7 +206,7 @@ fn a_mailer_follows_its_clock() {
             // When the next letter may leave tells when the last one did.
             let full = clock
                 .now()
-                .saturating_add(mailer.gate.time_until(1).expect("a wait"));
+                .saturating_add(mailer.limiter.time_until(1).expect("a wait"));
             noted.note(&(count, full.as_nanos()));
         });
         expected.assert_reached();

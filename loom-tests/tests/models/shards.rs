@@ -1,22 +1,23 @@
 //! Shards: threads take from each other's parts, and from several at once, and put back what they
 //! can't use, while others take, give back, charge and reset. No permit is granted too many; at a
 //! fixed tick every permit can be taken; a thread that stops does not hold up the others. The
-//! models also fail on seeded mistakes.
+//! models also fail on seeded faults.
 
 use std::time::Duration;
 
-use tollgate::history::Bounded;
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{AnyAlgorithm, FixedWindow, Granted, NoClock, Quota, Sharded, Tick, TokenBucket};
+use tollgate::audit::Bounded;
+use tollgate::clock::NoClock;
+use tollgate::sync::model::Fault;
+use tollgate::{AnyAlgorithm, FixedWindow, Granted, Quota, Sharded, Tick, TokenBucket};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Played, Run, mistaken, model, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
 };
 
-type Gate = Sharded<AnyAlgorithm, NoClock>;
-type Deed = Any<Gate, Option<Granted>>;
-type Play = AnyPlay<Gate, Option<Granted>>;
+type RateLimiter = Sharded<AnyAlgorithm, NoClock>;
+type Action = Any<RateLimiter, Option<Granted>>;
+type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
 
-/// When plays begin.
+/// When scenarios begin.
 const NOW: u64 = 100;
 /// A part's permit comes again.
 const NEXT: u64 = NOW + 4;
@@ -39,10 +40,10 @@ fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
 }
 
 /// Takes `n` from home on.
-fn take_at(n: u64, home: usize, at: u64) -> Deed {
-    let name = format!("take {n} at {at}, from {home} on");
-    Deed::new(name, move |gate, memory| {
-        let view = gate.at(Tick::from_nanos(at)).from_shard(home);
+fn take_at(n: u64, first: usize, at: u64) -> Action {
+    let name = format!("take {n} at {at}, from {first} on");
+    Action::new(name, move |limiter, memory| {
+        let view = limiter.at(Tick::from_nanos(at)).from_shard(first);
         match view.try_acquire_n(n) {
             Ok(grant) => granted(grant, memory),
             Err(denied) => Answer::Denied(denied),
@@ -50,66 +51,66 @@ fn take_at(n: u64, home: usize, at: u64) -> Deed {
     })
 }
 
-fn take(n: u64, home: usize) -> Deed {
-    take_at(n, home, NOW)
+fn take(n: u64, first: usize) -> Action {
+    take_at(n, first, NOW)
 }
 
 /// Takes the permit of the second part, and keeps in mind what was taken before.
-fn rob() -> Deed {
-    Deed::new("take 1 from 1 on, and forget it", |gate, _| {
-        take(1, 1).act(gate, &mut None)
+fn rob() -> Action {
+    Action::new("take 1 from 1 on, and forget it", |limiter, _| {
+        take(1, 1).act(limiter, &mut None)
     })
 }
 
-fn take_up_to_at(n: u64, home: usize, at: u64) -> Deed {
-    let name = format!("take up to {n} at {at}, from {home} on");
-    Deed::new(name, move |gate, memory| {
-        let view = gate.at(Tick::from_nanos(at)).from_shard(home);
+fn take_up_to_at(n: u64, first: usize, at: u64) -> Action {
+    let name = format!("take up to {n} at {at}, from {first} on");
+    Action::new(name, move |limiter, memory| {
+        let view = limiter.at(Tick::from_nanos(at)).from_shard(first);
         granted(view.take_up_to(n), memory)
     })
 }
 
-fn undo() -> Deed {
-    Deed::new("undo", |gate, memory| match memory.take() {
-        Some(granted) => Answer::CameBack(gate.at(Tick::from_nanos(NOW)).undo(granted)),
+fn undo() -> Action {
+    Action::new("undo", |limiter, memory| match memory.take() {
+        Some(granted) => Answer::CameBack(limiter.at(Tick::from_nanos(NOW)).undo(granted)),
         None => Answer::Done,
     })
 }
 
-fn refund(n: u64) -> Deed {
-    Deed::new(format!("refund {n}"), move |gate, _| {
-        Answer::CameBack(gate.at(Tick::from_nanos(NOW)).refund(n))
+fn refund(n: u64) -> Action {
+    Action::new(format!("refund {n}"), move |limiter, _| {
+        Answer::CameBack(limiter.at(Tick::from_nanos(NOW)).refund(n))
     })
 }
 
-fn reset() -> Deed {
-    Deed::new("reset", |gate, _| {
-        gate.reset();
+fn reset() -> Action {
+    Action::new("reset", |limiter, _| {
+        limiter.reset();
         Answer::Done
     })
 }
 
-fn available() -> Deed {
-    Deed::new("available", |gate, _| {
-        Answer::Count(gate.at(Tick::from_nanos(NOW)).available())
+fn available() -> Action {
+    Action::new("available", |limiter, _| {
+        Answer::Count(limiter.at(Tick::from_nanos(NOW)).available())
     })
 }
 
-/// A play at two shards. When all have come to their end all that is there at this tick is taken,
-/// and what comes in the next one.
-fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Play {
+/// A scenario at two shards. When all have come to their end all that is there at this tick is
+/// taken, and what comes in the next one.
+fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Scenario {
     let make =
         move || Sharded::starting_at(algorithm(), 2, NoClock, Tick::ZERO).expect("it splits");
-    Play::at(make).after(move |gate, _| {
+    Scenario::at(make).after(move |limiter, _| {
         let ticks = [last, last + 4];
-        let drains = ticks.map(|at| take_up_to_at(9, 0, at).act(gate, &mut None));
+        let drains = ticks.map(|at| take_up_to_at(9, 0, at).act(limiter, &mut None));
         drains.to_vec()
     })
 }
 
 /// The same at one tick, where permits only are taken and come back: then all that was not used is
 /// there.
-fn standing() -> Play {
+fn standing() -> Scenario {
     play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
         assert!(
@@ -145,7 +146,7 @@ fn a_denial_of_what_fits_says_when() {
 }
 
 /// What was taken, and came back, until the end of the first drain.
-fn balance(played: &Played) -> (u64, u64) {
+fn balance(played: &ScenarioOutcome) -> (u64, u64) {
     let (mut taken, mut back) = (0, 0);
     for answer in played.all().take(played.all().count() - 1) {
         match answer {
@@ -177,9 +178,9 @@ fn several(run: &mut Run) {
         &["not for 2", "1 at 100, 1 left"],
         &["not for 1", "1 at 100, 1 left"],
     ];
-    for home in [0, 1] {
-        let play = standing().actor_after(&[take(1, 0)], &[take(2, home)]);
-        play.actor(&[take(1, 1)]).explore_to(run, &told);
+    for first in [0, 1] {
+        let scenario = standing().actor_after(&[take(1, 0)], &[take(2, first)]);
+        scenario.actor(&[take(1, 1)]).explore_to(run, &told);
     }
 }
 
@@ -195,7 +196,7 @@ fn two_of_several(run: &mut Run) {
 /// somebody puts back is refused, and what such a one had taken may be lost: no more than the less
 /// than three that it wanted. But never is one granted too many.
 fn each_verb_against_each_other(run: &mut Run) {
-    let states: [&[Deed]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
+    let states: [&[Action]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
     let verbs = || {
         [
             take(1, 0),
@@ -211,7 +212,7 @@ fn each_verb_against_each_other(run: &mut Run) {
     for state in states {
         for (i, one) in verbs().into_iter().enumerate() {
             for other in verbs().into_iter().skip(i) {
-                let play = play_until(bucket, NOW).rule(|played| {
+                let scenario = play_until(bucket, NOW).rule(|played| {
                     let (taken, back) = balance(played);
                     assert!(
                         taken <= 3 + back,
@@ -223,8 +224,8 @@ fn each_verb_against_each_other(run: &mut Run) {
                         3 + back - taken
                     );
                 });
-                let play = play.actor_after(state, std::slice::from_ref(&one));
-                play.actor(&[other]).explore_openly(run);
+                let scenario = scenario.actor_after(state, std::slice::from_ref(&one));
+                scenario.actor(&[other]).explore_openly(run);
             }
         }
     }
@@ -233,8 +234,8 @@ fn each_verb_against_each_other(run: &mut Run) {
 /// A reset, and a charge into debt, against what takes from several and what gives back.
 fn resets_and_charges(run: &mut Run) {
     let charge = |n| {
-        Deed::new(format!("charge {n}"), move |gate, _| {
-            Answer::Charged(gate.at(Tick::from_nanos(NOW)).charge(n))
+        Action::new(format!("charge {n}"), move |limiter, _| {
+            Answer::Charged(limiter.at(Tick::from_nanos(NOW)).charge(n))
         })
     };
     let others = [take(1, 0), take(3, 0), take(2, 1), undo(), refund(1)];
@@ -270,8 +271,8 @@ fn resets_and_charges(run: &mut Run) {
 }
 
 /// No more than `limit` is granted at this tick, though permits came back before.
-fn at_most(limit: u64, tick: u64, play: Play) -> Play {
-    play.rule(move |played| {
+fn at_most(limit: u64, tick: u64, scenario: Scenario) -> Scenario {
+    scenario.rule(move |played| {
         let then = played.all().map(|answer| match answer {
             Answer::Granted(granted) if granted.at().as_nanos() == tick => granted.n(),
             _ => 0,
@@ -294,18 +295,19 @@ fn the_same_word_again(run: &mut Run) {
     let full = NOW + 12;
     let before = [take(8, 0), refund(2)];
     let robs = [rob(), refund(2), take_at(1, 0, full)];
-    let play = at_most(8, full, play_until(large, full));
-    let play = play.actor_after(&before, &[take(2, 0)]);
-    play.actor(&robs).explore_rules(run);
+    let scenario = at_most(8, full, play_until(large, full));
+    let scenario = scenario.actor_after(&before, &[take(2, 0)]);
+    scenario.actor(&robs).explore_rules(run);
 }
 
 /// The same, where the word is another one: later, each part has two permits more than was left.
 fn another_word(run: &mut Run) {
     let later = NOW + 8;
     let robs = [take(1, 1), take_at(1, 0, later)];
-    let play = at_most(5, later, play_until(large, later));
-    let play = play.actor_after(&[take(6, 0)], &[take(2, 0)]);
-    play.actor(&robs)
+    let scenario = at_most(5, later, play_until(large, later));
+    let scenario = scenario.actor_after(&[take(6, 0)], &[take(2, 0)]);
+    scenario
+        .actor(&robs)
         .rule(|played| played.check_bound(&large().bound()))
         .explore_rules(run);
 }
@@ -313,7 +315,7 @@ fn another_word(run: &mut Run) {
 /// Threads at different ticks keep the bound of the whole.
 fn at_different_ticks(run: &mut Run) {
     for algorithm in [bucket, windows] {
-        let casts: [[&[Deed]; 2]; 4] = [
+        let casts: [[&[Action]; 2]; 4] = [
             [&[take(3, 0)], &[take_at(1, 1, NEXT), take(1, 0)]],
             [&[take(2, 1)], &[take(1, 0), take_at(2, 0, NEXT)]],
             [&[take_at(3, 0, NEXT)], &[take(2, 1)]],
@@ -323,9 +325,10 @@ fn at_different_ticks(run: &mut Run) {
             ],
         ];
         for [one, other] in casts {
-            let play = play_until(algorithm, NEXT).actor(one).actor(other);
+            let scenario = play_until(algorithm, NEXT).actor(one).actor(other);
             let bound = algorithm().bound();
-            play.rule(move |played| played.check_bound(&bound))
+            scenario
+                .rule(move |played| played.check_bound(&bound))
                 .explore_openly(run);
         }
     }
@@ -334,9 +337,9 @@ fn at_different_ticks(run: &mut Run) {
 /// Three threads ask for four permits, and there are three. A thread that took half a permit and
 /// finds the rest taken can't put its half back into a part that another thread has changed.
 fn three_threads(run: &mut Run) {
-    let play = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
-    play.actor(&[take(1, 0)]).explore_rules(run);
-    let play = play_until(bucket, NOW).rule(|played| {
+    let scenario = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
+    scenario.actor(&[take(1, 0)]).explore_rules(run);
+    let scenario = play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
         let whole = 2 + back..=3 + back;
         assert!(
@@ -344,14 +347,16 @@ fn three_threads(run: &mut Run) {
             "{taken} were taken, and {back} came back"
         );
     });
-    let play = play.actor(&[take(1, 0)]).actor(&[take(1, 1)]);
-    play.actor(&[take_up_to_at(2, 0, NOW)]).explore_openly(run);
+    let scenario = scenario.actor(&[take(1, 0)]).actor(&[take(1, 1)]);
+    scenario
+        .actor(&[take_up_to_at(2, 0, NOW)])
+        .explore_openly(run);
 }
 
 /// The first stops for ever, before each of its operations in turn. What it had taken is lost, and
 /// no more.
 fn one_stops(run: &mut Run) {
-    let casts: [[&[Deed]; 3]; 4] = [
+    let casts: [[&[Action]; 3]; 4] = [
         [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],
         [&[take(1, 0)], &[take(2, 1)], &[take(1, 0)]],
         [&[take(1, 0)], &[undo()], &[take(2, 1)]],
@@ -362,7 +367,7 @@ fn one_stops(run: &mut Run) {
         ],
     ];
     for [before, stops, goes_on] in casts {
-        let play = play_until(bucket, NOW).rule(|played| {
+        let scenario = play_until(bucket, NOW).rule(|played| {
             let (taken, back) = balance(played);
             // What came back of an undo that stopped was not told.
             let back = back + 1;
@@ -371,8 +376,8 @@ fn one_stops(run: &mut Run) {
                 "{taken} were taken, and {back} came back"
             );
         });
-        let play = play.actor_after(before, stops);
-        play.actor(goes_on).explore_stopping(run, 0);
+        let scenario = scenario.actor_after(before, stops);
+        scenario.actor(goes_on).explore_stopping(run, 0);
     }
 }
 
@@ -387,9 +392,9 @@ fn takes_from_siblings() {
 fn takes_from_several() {
     let name = "shards::takes_from_several";
     model(name, None, several);
-    mistaken(
+    with_fault(
         name,
-        Mistake::PutsNothingBack,
+        Fault::RollsNothingBack,
         "permits were lost",
         None,
         several,
@@ -417,12 +422,12 @@ fn never_one_too_many() {
     let name = "shards::never_one_too_many";
     model(name, Some(3), the_same_word_again);
     let why = "were granted at one tick";
-    for mistake in [Mistake::IgnoresGiveBacks, Mistake::LowersMeanwhile] {
-        mistaken(name, mistake, why, Some(3), the_same_word_again);
+    for fault in [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile] {
+        with_fault(name, fault, why, Some(3), the_same_word_again);
     }
     let name = "shards::never_one_too_many, touched";
     model(name, Some(3), another_word);
-    mistaken(name, Mistake::PutsBackBlindly, why, Some(3), another_word);
+    with_fault(name, Fault::RollsBackBlindly, why, Some(3), another_word);
 }
 
 #[test]

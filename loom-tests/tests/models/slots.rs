@@ -1,25 +1,26 @@
 //! The window of slots: threads go on to the next slot at once, late ones and ones far ahead among
 //! them, and the sum over any window stays within the limit; a thread that stops does not hold up
-//! the others. And mistakes in that are found.
+//! the others. And faults in that are found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Granted, NoClock, Quota, SlottedWindow, Tick};
+use tollgate::clock::NoClock;
+use tollgate::sync::model::Fault;
+use tollgate::{Granted, Quota, SlottedWindow, Tick};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Run, Site, mistaken, model, relaxed, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
 };
 
-type Gate = SlottedWindow<NoClock>;
-type Deed = Any<Gate, Option<Granted>>;
-type Play = AnyPlay<Gate, Option<Granted>>;
+type RateLimiter = SlottedWindow<NoClock>;
+type Action = Any<RateLimiter, Option<Granted>>;
+type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
 
 const LIMIT: u64 = 3;
 const SLOT_NS: u64 = 10;
 
 /// Three permits in so many slots of 10 ns.
-fn gate(slots: u64) -> Gate {
+fn limiter(slots: u64) -> RateLimiter {
     let quota = Quota::per(LIMIT, Duration::from_nanos(slots * SLOT_NS));
     SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("a quota")
 }
@@ -33,71 +34,73 @@ fn answer(granted: Granted, memory: &mut Option<Granted>) -> Answer {
     Answer::Granted(granted)
 }
 
-fn take(n: u64, at: u64) -> Deed {
-    Deed::new(format!("take {n} at {at}"), move |gate, memory| match gate
-        .try_acquire_n_at(n, tick(at))
-    {
-        Ok(granted) => answer(granted, memory),
-        Err(denied) => Answer::Denied(denied),
+fn take(n: u64, at: u64) -> Action {
+    Action::new(
+        format!("take {n} at {at}"),
+        move |limiter, memory| match limiter.try_acquire_n_at(n, tick(at)) {
+            Ok(granted) => answer(granted, memory),
+            Err(denied) => Answer::Denied(denied),
+        },
+    )
+}
+
+fn take_up_to(n: u64, at: u64) -> Action {
+    Action::new(format!("take up to {n} at {at}"), move |limiter, memory| {
+        answer(limiter.take_up_to_at(n, tick(at)), memory)
     })
 }
 
-fn take_up_to(n: u64, at: u64) -> Deed {
-    Deed::new(format!("take up to {n} at {at}"), move |gate, memory| {
-        answer(gate.take_up_to_at(n, tick(at)), memory)
-    })
-}
-
-fn undo(at: u64) -> Deed {
-    Deed::new(format!("undo at {at}"), move |gate, memory| {
-        match memory.take() {
-            Some(granted) => Answer::CameBack(gate.undo_at(granted, tick(at))),
+fn undo(at: u64) -> Action {
+    Action::new(
+        format!("undo at {at}"),
+        move |limiter, memory| match memory.take() {
+            Some(granted) => Answer::CameBack(limiter.undo_at(granted, tick(at))),
             None => Answer::Done,
-        }
+        },
+    )
+}
+
+fn refund(n: u64, at: u64) -> Action {
+    Action::new(format!("refund {n} at {at}"), move |limiter, _| {
+        Answer::CameBack(limiter.refund_at(n, tick(at)))
     })
 }
 
-fn refund(n: u64, at: u64) -> Deed {
-    Deed::new(format!("refund {n} at {at}"), move |gate, _| {
-        Answer::CameBack(gate.refund_at(n, tick(at)))
+fn charge(n: u64, at: u64) -> Action {
+    Action::new(format!("charge {n} at {at}"), move |limiter, _| {
+        Answer::Charged(limiter.charge_at(n, tick(at)))
     })
 }
 
-fn charge(n: u64, at: u64) -> Deed {
-    Deed::new(format!("charge {n} at {at}"), move |gate, _| {
-        Answer::Charged(gate.charge_at(n, tick(at)))
+fn available(at: u64) -> Action {
+    Action::new(format!("available at {at}"), move |limiter, _| {
+        Answer::Count(limiter.available_at(tick(at)))
     })
 }
 
-fn available(at: u64) -> Deed {
-    Deed::new(format!("available at {at}"), move |gate, _| {
-        Answer::Count(gate.available_at(tick(at)))
+fn time_until(n: u64, at: u64) -> Action {
+    Action::new(format!("time until {n} at {at}"), move |limiter, _| {
+        Answer::Wait(limiter.time_until_at(n, tick(at)))
     })
 }
 
-fn time_until(n: u64, at: u64) -> Deed {
-    Deed::new(format!("time until {n} at {at}"), move |gate, _| {
-        Answer::Wait(gate.time_until_at(n, tick(at)))
-    })
-}
-
-/// A play at a window of so many slots, after which the words are asked what they hold: what is
+/// A scenario at a window of so many slots, after which the words are asked what they hold: what is
 /// counted from slot to slot.
-fn play(slots: u64) -> Play {
-    let after = |gate: &Arc<Gate>, _: &mut [Option<Granted>]| {
+fn scenario(slots: u64) -> Scenario {
+    let after = |limiter: &Arc<RateLimiter>, _: &mut [Option<Granted>]| {
         let ticks = [0, 2, 3, 4, 5, 8]
             .into_iter()
             .map(|slot| tick(slot * SLOT_NS));
         ticks
-            .map(|now| Answer::Count(gate.counted_at(now)))
+            .map(|now| Answer::Count(limiter.counted_at(now)))
             .collect()
     };
-    Play::at(move || gate(slots)).after(after)
+    Scenario::at(move || limiter(slots)).after(after)
 }
 
 /// The same where only permits are taken: no window of so many slots has more than the limit.
-fn bounded(slots: u64) -> Play {
-    play(slots).rule(move |played| {
+fn bounded(slots: u64) -> Scenario {
+    scenario(slots).rule(move |played| {
         let grants = played.all().filter_map(|answer| match answer {
             Answer::Granted(granted) => Some((granted.at().as_nanos() / SLOT_NS, granted.n())),
             _ => None,
@@ -144,7 +147,7 @@ fn at_an_edge(run: &mut Run) {
         &["2 back", "1 at 15, 2 left"],
         &["0 back", "1 at 15, 0 left"],
     ];
-    let undoes = play(3).actor_after(&[take(2, 5)], &[undo(6)]);
+    let undoes = scenario(3).actor_after(&[take(2, 5)], &[undo(6)]);
     undoes.actor(&[take(1, 15)]).explore_to(run, &undone);
 
     let charged: [&[&str]; 3] = [
@@ -152,13 +155,13 @@ fn at_an_edge(run: &mut Run) {
         &["charged 3 at 10, owes 2", "1 at 15, 1 left"],
         &["charged 3 at 10, owes 1", "not for 25"],
     ];
-    let charges = play(3).actor_after(&[take(1, 5)], &[charge(3, 6)]);
+    let charges = scenario(3).actor_after(&[take(1, 5)], &[charge(3, 6)]);
     charges.actor(&[take(1, 15)]).explore_to(run, &charged);
 }
 
 /// Each verb against each, from each state, in one slot, across an edge and across a window.
 fn each_verb_against_each_other(run: &mut Run) {
-    let states: [&[Deed]; 4] = [
+    let states: [&[Action]; 4] = [
         &[],
         &[take(2, 25)],
         &[take(1, 5), take(1, 15), take(1, 25)],
@@ -183,8 +186,8 @@ fn each_verb_against_each_other(run: &mut Run) {
                     if then == 27 && j < i {
                         continue;
                     }
-                    let play = play(3).actor_after(state, std::slice::from_ref(&one));
-                    play.actor(&[other]).explore_begun(run);
+                    let scenario = scenario(3).actor_after(state, std::slice::from_ref(&one));
+                    scenario.actor(&[other]).explore_begun(run);
                 }
             }
         }
@@ -226,40 +229,40 @@ fn both_round_the_ring(run: &mut Run) {
 
 /// What is given back in a slot that another finishes.
 fn given_back(slots: u64, run: &mut Run) {
-    let undoes = play(slots).actor_after(&[take(2, 5)], &[undo(6), take(1, 26)]);
+    let undoes = scenario(slots).actor_after(&[take(2, 5)], &[undo(6), take(1, 26)]);
     undoes.actor(&[take(1, 15), take(2, 36)]).explore_begun(run);
 }
 
 /// The same at one edge.
 fn undone_at_an_edge(run: &mut Run) {
-    let undoes = play(2).actor_after(&[take(2, 5)], &[undo(6)]);
+    let undoes = scenario(2).actor_after(&[take(2, 5)], &[undo(6)]);
     undoes.actor(&[take(1, 15)]).explore_begun(run);
 }
 
 /// Three threads in three slots: one is late, and may record last what others have recorded.
 fn three_threads(run: &mut Run) {
-    let casts: [[&[Deed]; 3]; 3] = [
+    let casts: [[&[Action]; 3]; 3] = [
         [&[take(1, 5)], &[take(1, 15)], &[take(1, 26)]],
         [&[take(1, 15)], &[take(2, 16)], &[take(1, 36)]],
         [&[undo(6)], &[take(1, 15)], &[take(2, 16)]],
     ];
     for [one, other, third] in casts {
-        let play = play(2).actor_after(&[take(2, 5)], one);
-        play.actor(other).actor(third).explore_begun(run);
+        let scenario = scenario(2).actor_after(&[take(2, 5)], one);
+        scenario.actor(other).actor(third).explore_begun(run);
     }
 }
 
 /// The first stops for ever, before each of its operations in turn.
-fn one_stops(casts: &[[&[Deed]; 2]], run: &mut Run) {
+fn one_stops(casts: &[[&[Action]; 2]], run: &mut Run) {
     for [stops, goes_on] in casts {
-        let play = play(2).actor_after(&[take(2, 5)], stops);
-        play.actor(goes_on).explore_stopping_in_order(run, 0);
+        let scenario = scenario(2).actor_after(&[take(2, 5)], stops);
+        scenario.actor(goes_on).explore_stopping_in_order(run, 0);
     }
 }
 
 /// One verb each.
 fn one_stops_once(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 5] = [
+    let casts: [[&[Action]; 2]; 5] = [
         [&[take(1, 15)], &[take(1, 16)]],
         [&[take(1, 15)], &[take(1, 26)]],
         [&[take(1, 26)], &[take(1, 6)]],
@@ -271,7 +274,7 @@ fn one_stops_once(run: &mut Run) {
 
 /// The others go on for a while.
 fn one_stops_on_its_way(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 3] = [
+    let casts: [[&[Action]; 2]; 3] = [
         [&[take(1, 15)], &[take(1, 16), take(1, 26), take(1, 36)]],
         [&[take(1, 36)], &[take(1, 15), take(1, 26)]],
         [&[undo(6), take(1, 15)], &[take(1, 16), available(26)]],
@@ -311,12 +314,12 @@ fn who_stops_stops_nobody() {
 }
 
 #[test]
-fn mistakes_are_found() {
-    for mistake in [Mistake::SkipsTheFreeze, Mistake::IgnoresTheFreeze] {
-        mistaken("slots", mistake, NO_ORDER, None, undone_at_an_edge);
+fn faults_are_found() {
+    for fault in [Fault::SkipsTheFreeze, Fault::IgnoresTheFreeze] {
+        with_fault("slots", fault, NO_ORDER, None, undone_at_an_edge);
     }
-    for mistake in [Mistake::RecordsByStore, Mistake::LeavesRecordingToOthers] {
-        mistaken("slots", mistake, NO_ORDER, Some(2), |run| {
+    for fault in [Fault::RecordsByStore, Fault::LeavesRecordingToOthers] {
+        with_fault("slots", fault, NO_ORDER, Some(2), |run| {
             round_the_ring(2, run)
         });
     }
@@ -325,8 +328,8 @@ fn mistakes_are_found() {
 /// In the file that has the operations.
 fn site(operation: &'static str) -> Site {
     Site {
-        file: "window/slotted/roll.rs",
-        text: include_str!("../../../src/window/slotted/roll.rs"),
+        file: "multiword/slotted/roll.rs",
+        text: include_str!("../../../src/multiword/slotted/roll.rs"),
         operation,
     }
 }

@@ -1,26 +1,29 @@
-//! The smooth limiters: turns that are taken while others take theirs and while the rate changes, each as in some
-//! order of the same verbs; who stops while setting a rate stops no decision. And mistakes in that are found.
+//! The smooth limiters: turns that are taken while others take theirs and while the rate changes,
+//! each as in some order of the same verbs; who stops while setting a rate stops no decision. And
+//! faults in that are found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::smooth::Turn;
-use tollgate::{Denied, NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+use tollgate::clock::NoClock;
+use tollgate::smooth::SmoothReservation;
+use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
+use tollgate::sync::model::Fault;
+use tollgate::{Denied, Tick};
 use tollgate_loom_tests::{
-    Answer, Deed as Any, Play as AnyPlay, Run, Site, mistaken, model, relaxed, stored,
+    Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
 };
 
 /// One that warms up, so that what is stored has a say in what a turn costs.
-type Gate = SmoothWarmingUp<NoClock>;
-type Deed = Any<Gate, ()>;
-type Play = AnyPlay<Gate, ()>;
+type RateLimiter = SmoothWarmingUp<NoClock>;
+type Action = Any<RateLimiter, ()>;
+type Scenario = AnyScenario<RateLimiter, ()>;
 
 const SECOND: u64 = 1_000_000_000;
 const NO_ORDER: &str = "no order";
 
 /// Two permits a second, warm after four seconds: cold, with eight permits stored.
-fn gate() -> Gate {
+fn limiter() -> RateLimiter {
     SmoothWarmingUp::started_at(2.0, Duration::from_secs(4), NoClock, Tick::ZERO).expect("a rate")
 }
 
@@ -28,7 +31,7 @@ fn tick(seconds: u64) -> Tick {
     Tick::from_nanos(seconds * SECOND)
 }
 
-fn answer(turn: Result<Turn, Denied>) -> Answer {
+fn answer(turn: Result<SmoothReservation, Denied>) -> Answer {
     match turn {
         Ok(turn) => Answer::Wait(Some(turn.wait())),
         Err(denied) => Answer::Denied(denied),
@@ -40,62 +43,69 @@ fn double(value: f64) -> Answer {
     Answer::Count(value.to_bits())
 }
 
-fn take(n: u64, at: u64) -> Deed {
-    Deed::new(format!("take {n} at {at}"), move |gate, ()| {
-        answer(gate.reserve_at(n, tick(at)))
+fn take(n: u64, at: u64) -> Action {
+    Action::new(format!("take {n} at {at}"), move |limiter, ()| {
+        answer(limiter.reserve_at(n, tick(at)))
     })
 }
 
-fn try_take(n: u64, at: u64) -> Deed {
-    Deed::new(format!("try {n} at {at}"), move |gate, ()| {
-        answer(gate.try_acquire_n_at(n, tick(at)))
+fn try_take(n: u64, at: u64) -> Action {
+    Action::new(format!("try {n} at {at}"), move |limiter, ()| {
+        answer(limiter.try_acquire_n_at(n, tick(at)))
     })
 }
 
-fn try_within(seconds: u64, at: u64) -> Deed {
+fn try_within(seconds: u64, at: u64) -> Action {
     let name = format!("try 1 within {seconds} at {at}");
-    Deed::new(name, move |gate, ()| {
-        answer(gate.try_acquire_timeout_at(1, Duration::from_secs(seconds), tick(at)))
+    Action::new(name, move |limiter, ()| {
+        answer(limiter.try_acquire_timeout_at(1, Duration::from_secs(seconds), tick(at)))
     })
 }
 
-fn set(rate: f64, at: u64) -> Deed {
-    Deed::new(format!("set {rate} at {at}"), move |gate, ()| {
-        match gate.set_rate_at(rate, tick(at)) {
+fn set(rate: f64, at: u64) -> Action {
+    Action::new(
+        format!("set {rate} at {at}"),
+        move |limiter, ()| match limiter.set_rate_at(rate, tick(at)) {
             Ok(()) => Answer::Done,
             Err(error) => panic!("{error}"),
-        }
+        },
+    )
+}
+
+fn rate() -> Action {
+    Action::new("rate", |limiter: &Arc<RateLimiter>, ()| {
+        double(limiter.rate())
     })
 }
 
-fn rate() -> Deed {
-    Deed::new("rate", |gate: &Arc<Gate>, ()| double(gate.rate()))
+fn stored_at(at: u64) -> Action {
+    Action::new(
+        format!("stored at {at}"),
+        move |limiter: &Arc<RateLimiter>, ()| double(limiter.stored_at(tick(at))),
+    )
 }
 
-fn stored_at(at: u64) -> Deed {
-    Deed::new(format!("stored at {at}"), move |gate: &Arc<Gate>, ()| {
-        double(gate.stored_at(tick(at)))
-    })
+fn next_free(at: u64) -> Action {
+    Action::new(
+        format!("next free at {at}"),
+        move |limiter: &Arc<RateLimiter>, ()| {
+            Answer::Count(limiter.next_free_at(tick(at)).as_nanos())
+        },
+    )
 }
 
-fn next_free(at: u64) -> Deed {
-    Deed::new(format!("next free at {at}"), move |gate: &Arc<Gate>, ()| {
-        Answer::Count(gate.next_free_at(tick(at)).as_nanos())
-    })
-}
-
-/// A play, after which the state is told in full.
-fn play() -> Play {
-    Play::at(gate).after(|gate, _| {
+/// A scenario, after which the state is told in full.
+fn scenario() -> Scenario {
+    Scenario::at(limiter).after(|limiter, _| {
         vec![
-            Answer::Count(gate.next_free_at(Tick::ZERO).as_nanos()),
-            double(gate.stored_at(Tick::ZERO)),
-            double(gate.rate()),
+            Answer::Count(limiter.next_free_at(Tick::ZERO).as_nanos()),
+            double(limiter.stored_at(Tick::ZERO)),
+            double(limiter.rate()),
         ]
     })
 }
 
-fn verbs(at: u64) -> [Deed; 9] {
+fn verbs(at: u64) -> [Action; 9] {
     [
         take(1, at),
         take(9, at),
@@ -109,10 +119,10 @@ fn verbs(at: u64) -> [Deed; 9] {
     ]
 }
 
-/// Each verb against each: cold, somewhere on the line, with nothing stored and a turn still to come, and after
-/// another rate; at one tick, and at two.
+/// Each verb against each: cold, somewhere on the line, with nothing stored and a turn still to
+/// come, and after another rate; at one tick, and at two.
 fn each_verb_against_each_other(run: &mut Run) {
-    let states: [&[Deed]; 4] = [
+    let states: [&[Action]; 4] = [
         &[],
         &[take(3, 0)],
         &[take(12, 0)],
@@ -125,8 +135,8 @@ fn each_verb_against_each_other(run: &mut Run) {
                     if then == 1 && j < i {
                         continue;
                     }
-                    let play = play().actor_after(state, std::slice::from_ref(&one));
-                    play.actor(&[other]).explore(run);
+                    let scenario = scenario().actor_after(state, std::slice::from_ref(&one));
+                    scenario.actor(&[other]).explore(run);
                 }
             }
         }
@@ -134,8 +144,8 @@ fn each_verb_against_each_other(run: &mut Run) {
 }
 
 /// Both do two things, one of them sets the rate once or twice.
-fn two_after_two() -> impl Iterator<Item = Play> {
-    let casts: [[&[Deed]; 2]; 7] = [
+fn two_after_two() -> impl Iterator<Item = Scenario> {
+    let casts: [[&[Action]; 2]; 7] = [
         [&[take(1, 1), take(2, 1)], &[take(3, 1), take(1, 2)]],
         [&[set(4.0, 1), take(1, 1)], &[take(1, 1), take(1, 9)]],
         [&[set(4.0, 1), set(1.0, 2)], &[take(1, 1), take(2, 9)]],
@@ -144,46 +154,47 @@ fn two_after_two() -> impl Iterator<Item = Play> {
         [&[set(4.0, 1), set(1.0, 2)], &[stored_at(4), rate()]],
         [&[set(4.0, 1), set(1.0, 2)], &[rate(), rate()]],
     ];
-    let plays = casts.map(|[one, other]| play().actor_after(&[take(3, 0)], one).actor(other));
-    plays.into_iter()
+    let scenarios =
+        casts.map(|[one, other]| scenario().actor_after(&[take(3, 0)], one).actor(other));
+    scenarios.into_iter()
 }
 
-fn three_threads() -> impl Iterator<Item = Play> {
-    let casts: [[Deed; 3]; 3] = [
+fn three_threads() -> impl Iterator<Item = Scenario> {
+    let casts: [[Action; 3]; 3] = [
         [set(4.0, 1), set(1.0, 1), take(2, 1)],
         [set(4.0, 1), take(1, 1), take(2, 2)],
         [set(4.0, 1), try_within(2, 1), rate()],
     ];
-    let plays = casts.map(|[one, other, third]| {
-        let play = play().actor_after(&[take(2, 0)], &[one]);
-        play.actor(&[other]).actor(&[third])
+    let scenarios = casts.map(|[one, other, third]| {
+        let scenario = scenario().actor_after(&[take(2, 0)], &[one]);
+        scenario.actor(&[other]).actor(&[third])
     });
-    plays.into_iter()
+    scenarios.into_iter()
 }
 
-/// Rates until the versions begin anew, while somebody takes a turn: who sees the last of them before the turn is
-/// taken finds it taken at the last of them.
-fn round_the_versions() -> impl Iterator<Item = Play> {
+/// Rates until the versions begin anew, while somebody takes a turn: who sees the last of them
+/// before the turn is taken finds it taken at the last of them.
+fn round_the_versions() -> impl Iterator<Item = Scenario> {
     let sets = (1..=16).map(|set_to| set(f64::from(set_to) / 4.0, 0));
     let sets: Vec<_> = sets.chain([next_free(0)]).collect();
     // Nothing is stored, and a turn is still to come: nothing else tells the states apart.
-    let play = play().actor_after(&[take(12, 0)], &sets);
-    std::iter::once(play.actor(&[take(1, 0)]))
+    let scenario = scenario().actor_after(&[take(12, 0)], &sets);
+    std::iter::once(scenario.actor(&[take(1, 0)]))
 }
 
 /// Each outcome is that of some order, and each order is seen.
-fn all<P: Iterator<Item = Play>>(plays: impl Fn() -> P) -> impl Fn(&mut Run) {
-    move |run| plays().for_each(|play| play.explore(run))
+fn all<P: Iterator<Item = Scenario>>(scenarios: impl Fn() -> P) -> impl Fn(&mut Run) {
+    move |run| scenarios().for_each(|scenario| scenario.explore(run))
 }
 
 /// Each outcome is that of some order.
-fn any<P: Iterator<Item = Play>>(plays: impl Fn() -> P) -> impl Fn(&mut Run) {
-    move |run| plays().for_each(|play| play.explore_any(run))
+fn any<P: Iterator<Item = Scenario>>(scenarios: impl Fn() -> P) -> impl Fn(&mut Run) {
+    move |run| scenarios().for_each(|scenario| scenario.explore_any(run))
 }
 
 /// Who sets a rate, or takes a turn, stops for ever before each of its operations in turn.
 fn one_stops_anywhere(run: &mut Run) {
-    let casts: [[&[Deed]; 2]; 5] = [
+    let casts: [[&[Action]; 2]; 5] = [
         [&[set(4.0, 1)], &[take(1, 1), take(2, 9)]],
         [&[set(4.0, 1)], &[try_take(1, 1), rate()]],
         [&[set(4.0, 1)], &[try_within(1, 1), stored_at(1)]],
@@ -191,8 +202,8 @@ fn one_stops_anywhere(run: &mut Run) {
         [&[take(2, 1)], &[take(1, 1), next_free(1)]],
     ];
     for [stops, goes_on] in casts {
-        let play = play().actor_after(&[take(2, 0)], stops);
-        play.actor(goes_on).explore_stopping_or_done(run, 0);
+        let scenario = scenario().actor_after(&[take(2, 0)], stops);
+        scenario.actor(goes_on).explore_stopping_or_done(run, 0);
     }
 }
 
@@ -232,22 +243,25 @@ fn who_stops_stops_nobody() {
 /// What is stored is free, in words: reasoned out, and not told by the limiter itself.
 #[test]
 fn in_words() {
-    type Deed = Any<SmoothBursty<NoClock>, ()>;
+    type Action = Any<SmoothBursty<NoClock>, ()>;
     let take = |n: u64, at: u64| {
-        Deed::new("take", move |gate: &Arc<SmoothBursty<NoClock>>, ()| {
-            answer(gate.reserve_at(n, tick(at)))
+        Action::new("take", move |limiter: &Arc<SmoothBursty<NoClock>>, ()| {
+            answer(limiter.reserve_at(n, tick(at)))
         })
     };
     let set = |rate: f64, at: u64| {
-        Deed::new("set", move |gate: &Arc<SmoothBursty<NoClock>>, ()| {
-            Answer::Is(gate.set_rate_at(rate, tick(at)).is_ok())
+        Action::new("set", move |limiter: &Arc<SmoothBursty<NoClock>>, ()| {
+            Answer::Is(limiter.set_rate_at(rate, tick(at)).is_ok())
         })
     };
     let at = |rate: f64| {
-        AnyPlay::at(move || SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate"))
+        AnyScenario::at(move || {
+            SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")
+        })
     };
     model("smooth::in_words", None, |run| {
-        // Two are stored. Who takes three leaves half a second to wait, if nobody has taken them before.
+        // Two are stored. Who takes three leaves half a second to wait, if nobody has taken them
+        // before.
         let both = at(2.0).actor(&[take(3, 5)]).actor(&[take(2, 5)]);
         let after_three: &[&str] = &["0 to wait", "500000000 to wait"];
         both.explore_to(run, &[after_three, &["0 to wait", "0 to wait"]]);
@@ -263,18 +277,18 @@ fn in_words() {
 }
 
 #[test]
-fn mistakes_are_found() {
-    for mistake in [
-        Mistake::OverwritesTheRate,
-        Mistake::ReadsTheRateFirst,
-        Mistake::TellsWithoutALook,
+fn faults_are_found() {
+    for fault in [
+        Fault::OverwritesTheRate,
+        Fault::ReadsTheRateFirst,
+        Fault::TellsWithoutALook,
     ] {
-        mistaken("smooth", mistake, NO_ORDER, Some(2), any(two_after_two));
+        with_fault("smooth", fault, NO_ORDER, Some(2), any(two_after_two));
     }
-    let together = Mistake::SetsTogether;
-    mistaken("smooth", together, NO_ORDER, Some(2), any(three_threads));
-    let keeps = Mistake::KeepsTheTurn;
-    mistaken("smooth", keeps, NO_ORDER, Some(2), any(round_the_versions));
+    let together = Fault::SetsTogether;
+    with_fault("smooth", together, NO_ORDER, Some(2), any(three_threads));
+    let keeps = Fault::KeepsTheTurn;
+    with_fault("smooth", keeps, NO_ORDER, Some(2), any(round_the_versions));
 }
 
 /// In the file that has the operations.

@@ -1,38 +1,38 @@
 //! A limiter that nobody has started: whoever comes first starts it, once, at its own tick, and
 //! nobody starts it over.
 
-use tollgate_loom_tests::places::{self, MakePlace};
+use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, broken, model, samples, suite};
 
-fn starts(run: &mut Run, place: MakePlace) {
+fn starts(run: &mut Run, place: MakeWord) {
     suite::each_verb_starts(&samples::empty_bucket(place), run);
 }
 
 #[test]
 fn it_starts_once() {
     model("start::it_starts_once", None, |run| {
-        starts(run, places::cell)
+        starts(run, words::cell)
     });
 }
 
 #[test]
 fn it_starts_once_where_exchanges_fail_without_a_reason() {
     let name = "start::it_starts_once_where_exchanges_fail_without_a_reason";
-    model(name, None, |run| starts(run, places::hesitant));
+    model(name, None, |run| starts(run, words::hesitant));
 }
 
 #[test]
 fn it_starts_twice_in_broken_places() {
-    let places: [(_, MakePlace, _); 3] = [
+    let places: [(_, MakeWord, _); 3] = [
         (
             "start::starts over what has started",
-            places::starts_over,
+            words::starts_over,
             "no order",
         ),
-        ("start::compares and stores", places::stores, "no order"),
+        ("start::compares and stores", words::stores, "no order"),
         (
             "start::gives up a reset if somebody starts",
-            places::gives_up,
+            words::gives_up,
             "no order",
         ),
     ];

@@ -3,9 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tollgate::cell::Place;
-use tollgate::{Algorithm, Denied, GiveBack, Granted, Quota, Tick, TokenBucket};
-use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, places, samples, suite};
+use tollgate::algorithm::{Algorithm, GiveBack};
+use tollgate::store::AtomicWord;
+use tollgate::{Denied, Granted, Quota, Tick, TokenBucket};
+use tollgate_loom_tests::{Answer, Kind, Run, Subject, Verb, broken, samples, suite, words};
 
 /// Counts beside the word: a step that is run again counts twice.
 struct CountsBeside {
@@ -124,7 +125,7 @@ fn take_and_undo<A: GiveBack + Send + Sync + 'static>(
     let now = subject.tick();
     let undoes = [(Verb::acquire(1), now), (undo, now)];
     let keeps = [(Verb::acquire(1), now)];
-    subject.scene(&[], &[&undoes, &keeps]).explore(run);
+    subject.scenario(&[], &[&undoes, &keeps]).explore(run);
 }
 
 #[test]
@@ -146,9 +147,9 @@ fn an_undo_outside_of_the_loop() {
         let Some(granted) = scope.granted.take() else {
             return Answer::Done;
         };
-        let word = scope.hand.load();
+        let word = scope.traced.load();
         let (next, back) = scope.algorithm.undo(word, scope.now, &granted);
-        scope.hand.replace(next);
+        scope.traced.swap(next);
         Answer::CameBack(back)
     });
     broken(
@@ -156,7 +157,7 @@ fn an_undo_outside_of_the_loop() {
         "granted twice",
         None,
         |run| {
-            take_and_undo(run, &samples::bucket(places::cell), undo.clone());
+            take_and_undo(run, &samples::bucket(words::cell), undo.clone());
         },
     );
 }
@@ -174,11 +175,11 @@ fn an_admission_that_looks_first_and_then_charges() {
         "no order",
         None,
         |run| {
-            let subject = samples::bucket(places::cell);
+            let subject = samples::bucket(words::cell);
             let now = subject.tick();
             let one = [(acquire.clone(), now)];
             let before = [(Verb::acquire(1), now)];
-            subject.scene(&before, &[&one, &one]).explore(run);
+            subject.scenario(&before, &[&one, &one]).explore(run);
         },
     );
 }

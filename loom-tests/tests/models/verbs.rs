@@ -1,7 +1,7 @@
-//! Every verb of the crate's algorithms against every other: the answers and the last word are those
-//! of some order of the same verbs one after the other.
+//! Every verb of the crate's algorithms against every other: the answers and the last word are
+//! those of some order of the same verbs one after the other.
 
-use tollgate_loom_tests::{broken, model, places, samples, suite};
+use tollgate_loom_tests::{broken, model, samples, suite, words};
 
 #[test]
 fn each_verb_against_each_other() {
@@ -9,17 +9,17 @@ fn each_verb_against_each_other() {
         "verbs::each_against_each_other, token bucket",
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::bucket(places::cell), run);
+            suite::each_verb_against_each_other(&samples::bucket(words::cell), run);
         },
     );
     model("verbs::each_against_each_other, GCRA", None, |run| {
-        suite::each_verb_against_each_other(&samples::spaced(places::cell), run);
+        suite::each_verb_against_each_other(&samples::spaced(words::cell), run);
     });
     model(
         "verbs::each_against_each_other, rounding bucket",
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::rounding_bucket(places::cell), run);
+            suite::each_verb_against_each_other(&samples::rounding_bucket(words::cell), run);
         },
     );
 }
@@ -27,14 +27,14 @@ fn each_verb_against_each_other() {
 #[test]
 fn each_verb_after_a_grant() {
     model("verbs::each_after_a_grant, token bucket", None, |run| {
-        suite::each_verb_after_a_grant(&samples::bucket(places::cell), run);
+        suite::each_verb_after_a_grant(&samples::bucket(words::cell), run);
     });
 }
 
 #[test]
 fn each_verb_among_three() {
     model("verbs::each_among_three, token bucket", Some(3), |run| {
-        suite::each_verb_among_three(&samples::bucket(places::cell), run);
+        suite::each_verb_among_three(&samples::bucket(words::cell), run);
     });
 }
 
@@ -44,7 +44,7 @@ fn each_verb_where_exchanges_fail_without_a_reason() {
         "verbs::each_where_exchanges_fail_without_a_reason",
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::bucket(places::hesitant), run);
+            suite::each_verb_against_each_other(&samples::bucket(words::hesitant), run);
         },
     );
 }
@@ -53,14 +53,14 @@ fn each_verb_where_exchanges_fail_without_a_reason() {
 fn verbs_fail_on_broken_cells() {
     let (twice, no_order) = ("granted twice", "no order");
     broken("verbs::pairs, compares and stores", twice, None, |run| {
-        suite::each_verb_against_each_other(&samples::bucket(places::stores), run);
+        suite::each_verb_against_each_other(&samples::bucket(words::stores), run);
     });
     broken(
         "verbs::after a grant, compares and stores",
         no_order,
         None,
         |run| {
-            suite::each_verb_after_a_grant(&samples::bucket(places::stores), run);
+            suite::each_verb_after_a_grant(&samples::bucket(words::stores), run);
         },
     );
     broken(
@@ -68,7 +68,7 @@ fn verbs_fail_on_broken_cells() {
         "more than was promised",
         Some(3),
         |run| {
-            suite::each_verb_among_three(&samples::bucket(places::stores), run);
+            suite::each_verb_among_three(&samples::bucket(words::stores), run);
         },
     );
     broken(
@@ -76,7 +76,7 @@ fn verbs_fail_on_broken_cells() {
         twice,
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::spaced(places::insists), run);
+            suite::each_verb_against_each_other(&samples::spaced(words::insists), run);
         },
     );
     broken(
@@ -84,7 +84,7 @@ fn verbs_fail_on_broken_cells() {
         no_order,
         None,
         |run| {
-            suite::each_verb_against_each_other(&samples::rounding_bucket(places::boasts), run);
+            suite::each_verb_against_each_other(&samples::rounding_bucket(words::boasts), run);
         },
     );
 }

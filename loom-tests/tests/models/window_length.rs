@@ -1,17 +1,18 @@
-//! How long a window that a hit opens lasts, and what of the window before weighs in a sliding one: what is
-//! wrong about either is found.
+//! How long a window that a hit opens lasts, and what of the window before weighs in a sliding one:
+//! what is wrong about either is found.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use tollgate::history::Bounded;
-use tollgate::{Algorithm, Denied, FixedWindow, Granted, Intervals, Quota, SlidingWindow, Tick};
-use tollgate_loom_tests::{Run, Subject, Verb, broken, model, places, samples, suite};
+use tollgate::algorithm::Algorithm;
+use tollgate::audit::Bounded;
+use tollgate::{Denied, FixedWindow, Granted, Intervals, Quota, SlidingWindow, Tick};
+use tollgate_loom_tests::{Run, Subject, Verb, broken, model, samples, suite, words};
 
 const LIMIT: u64 = 2;
 
-/// Two permits in 8 ns from the first hit on, whose tick is rounded to a multiple of 4: up, or by mistake
-/// down. The word is the end, and in its last eight bits the count.
+/// Two permits in 8 ns from the first hit on, whose tick is rounded to a multiple of 4: up, or by
+/// fault down. The word is the end, and in its last eight bits the count.
 struct FirstHit {
     down: bool,
 }
@@ -49,28 +50,28 @@ impl Algorithm for FirstHit {
     }
 }
 
-/// One hits at a tick, and another a nanosecond less than a period later: whoever is first, its window is
-/// the other's too.
+/// One hits at a tick, and another a nanosecond less than a period later: whoever is first, its
+/// window is the other's too.
 fn less_than_a_period_apart<A: suite::Subjected>(
     subject: &Subject<A>,
     ticks: [u64; 2],
     run: &mut Run,
 ) {
     let [one, other] = ticks.map(|tick| [(Verb::take_up_to(LIMIT), Tick::from_nanos(tick))]);
-    let scene = subject.scene(&[], &[&one, &other]).judged(|outcome| {
+    let scenario = subject.scenario(&[], &[&one, &other]).judged(|outcome| {
         assert_eq!(
             outcome.granted(),
             LIMIT,
             "two windows in less than a period"
         );
     });
-    scene.explore(run);
+    scenario.explore(run);
 }
 
 #[test]
 fn a_window_is_never_shorter_than_its_period() {
     model("window_length::first hit, 99 ns of 100", None, |run| {
-        let subject = samples::windows::first_hit(places::cell);
+        let subject = samples::windows::first_hit(words::cell);
         less_than_a_period_apart(&subject, [7, 106], run);
     });
     let of = |down| Subject::new(move || FirstHit { down });
@@ -104,14 +105,14 @@ impl Algorithm for CountsLateOnes {
     }
 }
 
-/// Two are taken of a window 99 ns after it began. When the next one begins, at 200, another takes one of
-/// that, and who is late by a nanosecond the other two. That makes four at one tick, if the late ones are
-/// counted when they were asked for.
+/// Two are taken of a window 99 ns after it began. When the next one begins, at 200, another takes
+/// one of that, and who is late by a nanosecond the other two. That makes four at one tick, if the
+/// late ones are counted when they were asked for.
 fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run) {
     let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
     let actors: [&[_]; 2] = [&[take(1, 200)], &[take(2, 199)]];
-    let scene = subject.scene(&[take(1, 100), take(2, 199)], &actors);
-    scene.explore(run);
+    let scenario = subject.scenario(&[take(1, 100), take(2, 199)], &actors);
+    scenario.explore(run);
 }
 
 #[test]
@@ -132,9 +133,10 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
     });
 }
 
-/// A greedy bucket of four, into which three come at once: at 108, since it was opened at 7, and 7 is rounded
-/// up to seven and a bit. Three are taken right before that, one then, and two more by who is late, whose
-/// clock says that they have not come. They count when they came, or that makes five at once.
+/// A greedy bucket of four, into which three come at once: at 108, since it was opened at 7, and 7
+/// is rounded up to seven and a bit. Three are taken right before that, one then, and two more by
+/// who is late, whose clock says that they have not come. They count when they came, or that makes
+/// five at once.
 #[test]
 fn a_late_permit_counts_when_it_came() {
     let intervals = Intervals::new(Quota::per(3, Duration::from_nanos(100)).burst(4));
@@ -144,12 +146,12 @@ fn a_late_permit_counts_when_it_came() {
     model("window_length::late for a refill", None, |run| {
         let subject = Subject::new(move || greedy).promising(greedy.bound());
         let actors: [&[_]; 2] = [&[take(1, 108)], &[take(2, 107)]];
-        let scene = subject.scene(&[take(1, 7), take(3, 107)], &actors);
+        let scenario = subject.scenario(&[take(1, 7), take(3, 107)], &actors);
         let told: [&[_]; 2] = [
             &["1 at 108, 2 left", "2 at 108, 0 left"],
             &["1 at 108, 2 left", "not for 1"],
         ];
-        scene.explore_to(run, &told);
+        scenario.explore_to(run, &told);
     });
 }
 

@@ -1,20 +1,23 @@
-//! Windows on the clock whose steps are wrong, on a cell that works: the models find each. The same windows
-//! without a mistake pass them.
+//! Windows on the clock whose steps are wrong, on a cell that works: the models find each. The same
+//! windows without a fault pass them.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use tollgate::history::Bound;
-use tollgate::{Algorithm, Charged, Debt, Denied, GiveBack, Granted, Quota, Tick};
+use tollgate::algorithm::{Algorithm, Debt, GiveBack};
+use tollgate::audit::Bound;
+use tollgate::outcome::Charged;
+use tollgate::{Denied, Granted, Quota, Tick};
 use tollgate_loom_tests::races::FIXED;
 use tollgate_loom_tests::{Subject, broken, model, suite};
 
-/// Two permits in each 4 ns of the clock. The word is the window, and in its last eight bits the count.
+/// Two permits in each 4 ns of the clock. The word is the window, and in its last eight bits the
+/// count.
 #[derive(Clone, Copy)]
-struct Windows(Option<Mistake>);
+struct Windows(Option<Fault>);
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mistake {
+enum Fault {
     /// Who is late is counted in its own window, and the word goes back to that.
     TurnsBack,
     /// Who is late is counted in the word's window, and told its own tick.
@@ -29,7 +32,7 @@ enum Mistake {
     ChargesTheOldOne,
 }
 
-use Mistake::*;
+use Fault::*;
 
 const LIMIT: u64 = 2;
 const PERIOD: u64 = 4;
@@ -42,8 +45,8 @@ struct View {
 }
 
 impl Windows {
-    fn makes(&self, mistake: Mistake) -> bool {
-        self.0 == Some(mistake)
+    fn makes(&self, fault: Fault) -> bool {
+        self.0 == Some(fault)
     }
 
     fn view(&self, word: u64, now: Tick) -> View {
@@ -136,9 +139,9 @@ impl Debt for Windows {
     }
 }
 
-fn subject(mistake: Option<Mistake>) -> Subject<Windows> {
+fn subject(fault: Option<Fault>) -> Subject<Windows> {
     let quota = Quota::per(LIMIT, Duration::from_nanos(PERIOD));
-    Subject::new(move || Windows(mistake))
+    Subject::new(move || Windows(fault))
         .with_give_back()
         .with_debt()
         .promising(Bound::of_windows(quota).expect("a quota"))
@@ -146,19 +149,19 @@ fn subject(mistake: Option<Mistake>) -> Subject<Windows> {
 }
 
 #[test]
-fn windows_without_a_mistake() {
-    model("window_steps::no mistake, races", None, |run| {
+fn windows_without_a_fault() {
+    model("window_steps::no fault, races", None, |run| {
         FIXED.explore(&subject(None), run);
     });
-    let name = "window_steps::no mistake, different ticks";
+    let name = "window_steps::no fault, different ticks";
     model(name, Some(3), |run| {
         suite::the_bound_at_different_ticks(&subject(None), run);
     });
 }
 
 #[test]
-fn each_mistake_is_found_at_the_edge() {
-    let mistakes = [
+fn each_fault_is_found_at_the_edge() {
+    let faults = [
         ("turns back", TurnsBack, "an admission lowered the word"),
         ("tells its own tick", TellsItsOwnTick, "no order"),
         ("forgets the first", ForgetsTheFirst, "no order"),
@@ -170,10 +173,10 @@ fn each_mistake_is_found_at_the_edge() {
             "an admission lowered the word",
         ),
     ];
-    for (name, mistake, why) in mistakes {
+    for (name, fault, why) in faults {
         let name = format!("window_steps::races, {name}");
         broken(&name, why, None, |run| {
-            FIXED.explore(&subject(Some(mistake)), run);
+            FIXED.explore(&subject(Some(fault)), run);
         });
     }
 }
@@ -181,15 +184,15 @@ fn each_mistake_is_found_at_the_edge() {
 #[test]
 fn those_that_grant_too_much_break_the_bound() {
     let too_many = "more than was promised";
-    let mistakes = [
+    let faults = [
         ("turns back", TurnsBack, "an admission lowered the word"),
         ("tells its own tick", TellsItsOwnTick, too_many),
         ("forgets the first", ForgetsTheFirst, too_many),
     ];
-    for (name, mistake, why) in mistakes {
+    for (name, fault, why) in faults {
         let name = format!("window_steps::different ticks, {name}");
         broken(&name, why, Some(3), |run| {
-            suite::the_bound_at_different_ticks(&subject(Some(mistake)), run);
+            suite::the_bound_at_different_ticks(&subject(Some(fault)), run);
         });
     }
 }

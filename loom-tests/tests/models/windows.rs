@@ -1,10 +1,11 @@
-//! The leaky bucket, the windows, the intervals and any of them: every model that a token bucket gets,
-//! with ticks on both sides of a window's edge. And each of the models fails on a broken cell.
+//! The leaky bucket, the windows, the intervals and any of them: every model that a token bucket
+//! gets, with ticks on both sides of a window's edge. And each of the models fails on a broken
+//! cell.
 
 use tollgate::LeakyBucket;
-use tollgate_loom_tests::places::{self, MakePlace};
 use tollgate_loom_tests::samples::windows;
 use tollgate_loom_tests::suite::Subjected;
+use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, Subject, Verb, broken, deep, model, suite};
 
 /// A suite, its bound on preemptions, and what it says of a cell that compares and stores.
@@ -13,8 +14,8 @@ struct Suite<A> {
     explore: fn(&Subject<A>, &mut Run),
     bound: Option<usize>,
     why: &'static str,
-    /// Whether it only shows that the steps of another algorithm are pure too, which the pairs show.
-    /// For the loop itself the same suite of a token bucket stands (verbs.rs, cell.rs).
+    /// Whether it only shows that the steps of another algorithm are pure too, which the pairs
+    /// show. For the loop itself the same suite of a token bucket stands (verbs.rs, cell.rs).
     repeats: bool,
 }
 
@@ -80,7 +81,7 @@ fn at_different_ticks<A: Subjected>() -> Suite<A> {
 
 fn explore<A: Subjected, const N: usize>(
     name: &str,
-    make: fn(MakePlace) -> Subject<A>,
+    make: fn(MakeWord) -> Subject<A>,
     suites: [Suite<A>; N],
 ) {
     for suite in suites {
@@ -89,17 +90,17 @@ fn explore<A: Subjected, const N: usize>(
             continue;
         }
         model(&title, suite.bound, |run| {
-            (suite.explore)(&make(places::cell), run);
+            (suite.explore)(&make(words::cell), run);
         });
         let title = format!("{title}, compares and stores");
         broken(&title, suite.why, suite.bound, |run| {
-            (suite.explore)(&make(places::stores), run);
+            (suite.explore)(&make(words::stores), run);
         });
     }
 }
 
 /// All suites but for the start, where a word that starts at 0 has nothing of its own.
-fn explore_all<A: Subjected>(name: &str, make: fn(MakePlace) -> Subject<A>) {
+fn explore_all<A: Subjected>(name: &str, make: fn(MakeWord) -> Subject<A>) {
     let suites = [
         pairs(),
         after_a_grant(),
@@ -116,26 +117,27 @@ fn leaky_queue() {
     explore("leaky queue", windows::queue, suites);
 }
 
-/// Three in a queue at one tick, of which two go at once: whoever is last waits for one permit, 2 ns.
+/// Three in a queue at one tick, of which two go at once: whoever is last waits for one permit, 2
+/// ns.
 fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
     let one = || (Verb::acquire(1), subject.tick());
-    let scene = subject.scene(&[], &[&[one(), one()], &[one()]]);
+    let scenario = subject.scenario(&[], &[&[one(), one()], &[one()]]);
     let told: [&[_]; 3] = [
         &["1 at 20, 2 left, 1 at 20, 1 left", "1 at 20, 0 left, in 2"],
         &["1 at 20, 2 left, 1 at 20, 0 left, in 2", "1 at 20, 1 left"],
         &["1 at 20, 1 left, 1 at 20, 0 left, in 2", "1 at 20, 2 left"],
     ];
-    scene.explore_to(run, &told);
+    scenario.explore_to(run, &told);
 }
 
 #[test]
 fn each_in_a_queue_is_told_its_turn() {
     model("windows::turns in the queue", None, |run| {
-        turns_in_the_queue(&windows::queue(places::cell), run);
+        turns_in_the_queue(&windows::queue(words::cell), run);
     });
     let (name, why) = ("windows::turns, compares and stores", "granted twice");
     broken(name, why, None, |run| {
-        turns_in_the_queue(&windows::queue(places::stores), run);
+        turns_in_the_queue(&windows::queue(words::stores), run);
     });
 }
 

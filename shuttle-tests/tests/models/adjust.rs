@@ -1,16 +1,20 @@
-//! A quota that two threads change eight times while three decide: no decision mixes two quotas, no change is
-//! lost, and no permit comes from nowhere; also if somebody who decides stops for ever. And each mistake in
-//! that is found.
+//! A quota that two threads change eight times while three decide: no decision mixes two quotas, no
+//! change is lost, and no permit comes from nowhere; also if somebody who decides stops for ever.
+//! And each fault in that is found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::modelled::{Mistake, Stop, stopping};
-use tollgate::{Adjustable, Granted, Keep, NoClock, Quota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::clock::NoClock;
+use tollgate::sync::model::{Fault, Stop, stopping};
+use tollgate::{Adjustable, Granted, Quota, Tick};
 use tollgate_shuttle_tests::total::Strict;
-use tollgate_shuttle_tests::{Actor, act, actor, below, mistaken, model, one_of, reached, stored};
+use tollgate_shuttle_tests::{
+    Actor, act, actor, below, model, one_of, reached, stored, with_fault,
+};
 
-type Gate = Adjustable<Strict, NoClock>;
+type RateLimiter = Adjustable<Strict, NoClock>;
 
 const LIMIT: u64 = 6;
 const NOW: Tick = Tick::from_nanos(5);
@@ -27,15 +31,15 @@ struct Told {
 }
 
 /// Changes it again and again; with `Keep::AsIs` permits can only become fewer by it.
-fn sets(gate: &Gate) -> Told {
+fn sets(limiter: &RateLimiter) -> Told {
     let mut changes = 0;
     for _ in 0..CHANGES {
         let limit = one_of(&[3, 5, 6, 7, 9]);
         let quota = Quota::per(limit, Duration::from_secs(1));
-        let before = gate.version();
-        assert!(gate.at(NOW).set_quota(quota, Keep::AsIs).is_ok());
+        let before = limiter.version();
+        assert!(limiter.at(NOW).set_quota(quota, Keep::AsIs).is_ok());
         changes += 1;
-        assert!(gate.version() >= before, "versions go back");
+        assert!(limiter.version() >= before, "versions go back");
     }
     Told {
         changes,
@@ -44,9 +48,9 @@ fn sets(gate: &Gate) -> Told {
 }
 
 /// Takes, gives back, and looks.
-fn decides(gate: &Gate, held: &mut Vec<Granted>) {
+fn decides(limiter: &RateLimiter, held: &mut Vec<Granted>) {
     for _ in 0..DECISIONS {
-        let view = gate.at(NOW);
+        let view = limiter.at(NOW);
         match below(6) {
             0 => drop(view.available()),
             1 => held.push(view.take_up_to(2)),
@@ -70,46 +74,46 @@ fn kept(held: &[Granted]) -> u64 {
     held.iter().map(Granted::n).sum()
 }
 
-fn gate() -> Arc<Gate> {
+fn limiter() -> Arc<RateLimiter> {
     Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW))
 }
 
-fn setters(gate: &Arc<Gate>) -> impl Iterator<Item = Actor<Told>> {
+fn setters(limiter: &Arc<RateLimiter>) -> impl Iterator<Item = Actor<Told>> {
     (0..SETTERS).map(|_| {
-        let gate = Arc::clone(gate);
-        actor(move || sets(&gate))
+        let limiter = Arc::clone(limiter);
+        actor(move || sets(&limiter))
     })
 }
 
 /// All come to their end.
 fn changed_in_use() {
-    let gate = gate();
+    let limiter = limiter();
     let deciders = (0..DECIDERS).map(|_| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
             let mut held = Vec::new();
-            decides(&gate, &mut held);
+            decides(&limiter, &mut held);
             Told {
                 kept: kept(&held),
                 ..Told::default()
             }
         })
     });
-    check(&gate, act(setters(&gate).chain(deciders).collect()));
+    check(&limiter, act(setters(&limiter).chain(deciders).collect()));
 }
 
 /// One of those who decide stops for ever before one of its operations.
 fn one_stops() {
-    let gate = gate();
+    let limiter = limiter();
     let deciders = (0..DECIDERS).map(|number| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
             let mut held = Vec::new();
             let stop = Stop::Operations(match number {
                 0 => below(60),
                 _ => u64::MAX,
             });
-            let stopped = stopping(stop, || decides(&gate, &mut held)).is_none();
+            let stopped = stopping(stop, || decides(&limiter, &mut held)).is_none();
             if stopped {
                 reached("one stops");
             }
@@ -119,16 +123,16 @@ fn one_stops() {
             }
         })
     });
-    check(&gate, act(setters(&gate).chain(deciders).collect()));
+    check(&limiter, act(setters(&limiter).chain(deciders).collect()));
 }
 
-fn check(gate: &Gate, told: Vec<Told>) {
+fn check(limiter: &RateLimiter, told: Vec<Told>) {
     let sum = |of: fn(&Told) -> u64| told.iter().map(of).sum::<u64>();
     // A change to the quota in force is none.
-    let (version, changes) = (gate.version(), sum(|told| told.changes));
+    let (version, changes) = (limiter.version(), sum(|told| told.changes));
     assert!(version <= changes, "{version} changes of {changes}");
-    let left = gate.at(NOW).available();
-    let limit = gate.quota().permits();
+    let left = limiter.at(NOW).available();
+    let limit = limiter.quota().permits();
     assert!(left <= limit, "{left} left of {limit}");
     if left > 0 {
         reached("permits left");
@@ -149,14 +153,14 @@ const MIXED: &str =
 fn nothing_is_mixed() {
     let name = "adjust::nothing_is_mixed";
     model(name, 5_000, &BOTH, changed_in_use);
-    for mistake in [
-        Mistake::ReadsUnchecked,
-        Mistake::SaysAfterwards,
-        Mistake::ComparesTheWordAlone,
-        Mistake::CarriesAfterwards,
-        Mistake::UndoesOldMarks,
+    for fault in [
+        Fault::ReadsUnchecked,
+        Fault::SaysAfterwards,
+        Fault::ComparesTheWordAlone,
+        Fault::CarriesAfterwards,
+        Fault::UndoesOldMarks,
     ] {
-        mistaken("adjust", mistake, MIXED, changed_in_use);
+        with_fault("adjust", fault, MIXED, changed_in_use);
     }
     // A change that is overwritten leaves parameters whose version does not come any more.
     let why = format!("{MIXED} | versions go back | exceeded max_steps");
@@ -171,10 +175,5 @@ fn who_stops_stops_nobody() {
         &["one stops"],
         one_stops,
     );
-    mistaken(
-        "adjust, one stops",
-        Mistake::ReadsUnchecked,
-        MIXED,
-        one_stops,
-    );
+    with_fault("adjust, one stops", Fault::ReadsUnchecked, MIXED, one_stops);
 }

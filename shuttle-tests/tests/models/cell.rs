@@ -1,24 +1,26 @@
-//! The word and its loop, with four threads of eight calls: the bound at ticks that differ, and not a permit
-//! more or less at one tick, whatever comes back meanwhile.
+//! The word and its loop, with four threads of eight calls: the bound at ticks that differ, and not
+//! a permit more or less at one tick, whatever comes back meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::{Granted, Limiter, NoClock, Quota, Tick, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{Granted, Limiter, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{Promise, act, actor, below, model, reached, stored};
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 8;
-/// Three permits in ten nanoseconds, five at once: no permit comes at a whole nanosecond but every third.
+/// Three permits in ten nanoseconds, five at once: no permit comes at a whole nanosecond but every
+/// third.
 const PROMISE: Promise = Promise {
     burst: 5,
     permits: 3,
     period: 10,
 };
 
-type Gate = Limiter<TokenBucket, NoClock>;
+type RateLimiter = Limiter<TokenBucket, NoClock>;
 
-fn gate() -> Arc<Gate> {
+fn limiter() -> Arc<RateLimiter> {
     let quota = Quota::per(PROMISE.permits, Duration::from_nanos(PROMISE.period));
     let bucket = TokenBucket::new(quota.burst(PROMISE.burst)).expect("a quota");
     Arc::new(Limiter::unstarted(bucket, NoClock))
@@ -26,15 +28,15 @@ fn gate() -> Arc<Gate> {
 
 /// Each thread has a time of its own, which moves on by itself.
 fn at_different_ticks() {
-    let gate = gate();
+    let limiter = limiter();
     let actors = (0..THREADS).map(|_| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
             let mut now = 20 + below(8);
             let mut grants = Vec::new();
             for _ in 0..CALLS {
                 now += below(4);
-                grants.extend(gate.try_acquire_n_at(1 + below(2), Tick::from_nanos(now)));
+                grants.extend(limiter.try_acquire_n_at(1 + below(2), Tick::from_nanos(now)));
             }
             grants
         })
@@ -48,13 +50,13 @@ fn at_different_ticks() {
 
 /// At one tick: what there was, less what was taken, and what came back, is there.
 fn at_one_tick() {
-    let (gate, now) = (gate(), Tick::from_nanos(1000));
+    let (limiter, now) = (limiter(), Tick::from_nanos(1000));
     let actors = (0..THREADS).map(|_| {
-        let gate = Arc::clone(&gate);
-        actor(move || keep_or_give_back(&gate, now))
+        let limiter = Arc::clone(&limiter);
+        actor(move || keep_or_give_back(&limiter, now))
     });
     let kept: u64 = act(actors.collect()).into_iter().sum();
-    let left = gate.at(now).available();
+    let left = limiter.at(now).available();
     if left > 0 {
         reached("permits left");
     }
@@ -66,11 +68,11 @@ fn at_one_tick() {
 }
 
 /// How many permits a thread has after all.
-fn keep_or_give_back(gate: &Gate, now: Tick) -> u64 {
+fn keep_or_give_back(limiter: &RateLimiter, now: Tick) -> u64 {
     let mut held: Vec<Granted> = Vec::new();
     let mut kept = 0;
     for _ in 0..CALLS {
-        let view = gate.at(now);
+        let view = limiter.at(now);
         match below(5) {
             0 => held.push(view.take_up_to(2)),
             1 if kept > 0 => kept -= view.refund(1),
@@ -85,14 +87,15 @@ fn keep_or_give_back(gate: &Gate, now: Tick) -> u64 {
     kept + held.iter().map(Granted::n).sum::<u64>()
 }
 
-/// Nothing comes back: exactly the burst, and as long as there is any, nobody who asks for one is denied.
+/// Nothing comes back: exactly the burst, and as long as there is any, nobody who asks for one is
+/// denied.
 fn exactly_the_burst() {
-    let (gate, now) = (gate(), Tick::from_nanos(1000));
+    let (limiter, now) = (limiter(), Tick::from_nanos(1000));
     let actors = (0..THREADS).map(|_| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
             let calls = 1 + below(3);
-            let granted = (0..calls).filter(|_| gate.try_acquire_at(now).is_ok());
+            let granted = (0..calls).filter(|_| limiter.try_acquire_at(now).is_ok());
             (calls, granted.count() as u64)
         })
     });

@@ -1,5 +1,6 @@
-//! Four threads enter, wait, give up, are too late, leave, and change the limit: never more than the limit is
-//! inside, nobody who waits is forgotten for good, and at the end nothing is lost. And mistakes in that are found.
+//! Four threads enter, wait, give up, are too late, leave, and change the limit: never more than
+//! the limit is inside, nobody who waits is forgotten for good, and at the end nothing is lost. And
+//! faults in that are found.
 
 use std::future::Future;
 use std::pin::pin;
@@ -7,9 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
-use tollgate::{Concurrency, Inside};
-use tollgate_shuttle_tests::{act, actor, below, mistaken, model, reached, stored};
+use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
+use tollgate::sync::model::Fault;
+use tollgate_shuttle_tests::{act, actor, below, model, reached, stored, with_fault};
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 6;
@@ -27,39 +29,44 @@ fn change(count: &Count, change: impl FnOnce(u64) -> u64) -> u64 {
 }
 
 /// Is inside for a moment.
-fn inside(guard: &Inside<Arc<Concurrency>>, gate: &Concurrency, count: &Count, highest: u64) {
+fn inside(
+    guard: &ConcurrencyGuard<Arc<Concurrency>>,
+    limiter: &Concurrency,
+    count: &Count,
+    highest: u64,
+) {
     let there = change(count, |there| there + guard.n());
     assert!(there <= highest, "{there} inside of {highest}");
-    let _ = gate.limit();
+    let _ = limiter.limit();
     change(count, |there| there - guard.n());
 }
 
-fn calls(gate: &Arc<Concurrency>, count: &Count, changes: bool) {
+fn calls(limiter: &Arc<Concurrency>, count: &Count, changes: bool) {
     let highest = if changes { HIGHEST } else { LIMIT };
     for _ in 0..CALLS {
         let n = 1 + below(2);
         let entered = match below(if changes { 6 } else { 5 }) {
-            0 => gate.try_enter_owned(n).ok(),
-            1 => gate
+            0 => limiter.try_enter_owned(n).ok(),
+            1 => limiter
                 .enter_owned(n)
                 .wait_timeout(Duration::from_nanos(1))
                 .ok(),
-            2 => gives_up(gate, n),
+            2 => gives_up(limiter, n),
             5 => {
-                let _ = gate.set_limit(1 + below(HIGHEST));
+                let _ = limiter.set_limit(1 + below(HIGHEST));
                 None
             }
-            _ => gate.enter_owned(n).wait().ok(),
+            _ => limiter.enter_owned(n).wait().ok(),
         };
         if let Some(guard) = entered {
-            inside(&guard, gate, count, highest);
+            inside(&guard, limiter, count, highest);
         }
     }
 }
 
 /// Asks once or twice, and goes if it must wait.
-fn gives_up(gate: &Arc<Concurrency>, n: u64) -> Option<Inside<Arc<Concurrency>>> {
-    let mut enter = pin!(gate.enter_owned(n));
+fn gives_up(limiter: &Arc<Concurrency>, n: u64) -> Option<ConcurrencyGuard<Arc<Concurrency>>> {
+    let mut enter = pin!(limiter.enter_owned(n));
     for _ in 0..1 + below(2) {
         match enter.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(entered) => return entered.ok(),
@@ -69,15 +76,15 @@ fn gives_up(gate: &Arc<Concurrency>, n: u64) -> Option<Inside<Arc<Concurrency>>>
     None
 }
 
-fn at_a_gate<const CHANGES: bool>() {
-    let gate = Arc::new(Concurrency::new(LIMIT).expect("a limit"));
+fn at_a_limiter<const CHANGES: bool>() {
+    let limiter = Arc::new(Concurrency::new(LIMIT).expect("a limit"));
     let count = Count::default();
     let actors = (0..THREADS).map(|_| {
-        let (gate, count) = (Arc::clone(&gate), Arc::clone(&count));
-        actor(move || calls(&gate, &count, CHANGES))
+        let (limiter, count) = (Arc::clone(&limiter), Arc::clone(&count));
+        actor(move || calls(&limiter, &count, CHANGES))
     });
     act(actors.collect());
-    let lost = (gate.inside(), gate.waiting() as u64);
+    let lost = (limiter.inside(), limiter.waiting() as u64);
     assert_eq!(lost, (0, 0), "something was lost");
 }
 
@@ -86,23 +93,23 @@ const WRONG: &str = "deadlock | something was lost | inside of | overflow | exce
 #[test]
 fn nobody_is_forgotten() {
     let name = "concurrency::nobody_is_forgotten";
-    model(name, 5_000, &["somebody waits"], at_a_gate::<false>);
-    for mistake in [
-        Mistake::WaitsBlindly,
-        Mistake::LeavesSilently,
-        Mistake::KeepsWhatWasHanded,
-        Mistake::TooLateAnyhow,
+    model(name, 5_000, &["somebody waits"], at_a_limiter::<false>);
+    for fault in [
+        Fault::WaitsBlindly,
+        Fault::LeavesSilently,
+        Fault::KeepsWhatWasHanded,
+        Fault::TooLateAnyhow,
     ] {
-        mistaken("concurrency", mistake, WRONG, at_a_gate::<false>);
+        with_fault("concurrency", fault, WRONG, at_a_limiter::<false>);
     }
-    stored("concurrency", WRONG, at_a_gate::<false>);
+    stored("concurrency", WRONG, at_a_limiter::<false>);
 }
 
 #[test]
 fn nobody_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::nobody_is_forgotten_while_the_limit_changes";
-    model(name, 5_000, &["somebody waits"], at_a_gate::<true>);
-    for mistake in [Mistake::LowersSilently, Mistake::SetsByStore] {
-        mistaken("concurrency, limits", mistake, WRONG, at_a_gate::<true>);
+    model(name, 5_000, &["somebody waits"], at_a_limiter::<true>);
+    for fault in [Fault::LowersSilently, Fault::SetsByStore] {
+        with_fault("concurrency, limits", fault, WRONG, at_a_limiter::<true>);
     }
 }

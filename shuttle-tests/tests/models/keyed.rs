@@ -1,14 +1,14 @@
-//! Four threads bring the same new keys into tables of two and of four slots, at one tick: each key gets exactly its
-//! burst, or as many as are asked for; it has one slot at the end, and nothing is claimed. Also where keys are
-//! forgotten meanwhile, or banned.
+//! Four threads bring the same new keys into tables of two and of four slots, at one tick: each key
+//! gets exactly its burst, or as many as are asked for; it has one slot at the end, and nothing is
+//! claimed. Also where keys are forgotten meanwhile, or banned.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tollgate::primitive::modelled::Mistake;
+use tollgate::sync::model::Fault;
 use tollgate::{Denied, Granted, Overflow, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{
-    Books, Table, act, actor, below, check_table, mistaken, model, reached, stored, table,
+    Books, Table, act, actor, below, check_table, model, reached, stored, table, with_fault,
 };
 
 const THREADS: u64 = 4;
@@ -17,9 +17,9 @@ const BURST: u64 = 3;
 const PERIOD: u64 = 10;
 const NOW: Tick = Tick::from_nanos(500);
 
-type Gate = Table<TokenBucket>;
+type RateLimiter = Table<TokenBucket>;
 
-fn gate(slots: usize, overflow: Overflow) -> Arc<Gate> {
+fn limiter(slots: usize, overflow: Overflow) -> Arc<RateLimiter> {
     let quota = Quota::per(1, Duration::from_nanos(PERIOD)).burst(BURST);
     let bucket = TokenBucket::new(quota).expect("a quota");
     Arc::new(table([bucket], slots, overflow))
@@ -27,14 +27,14 @@ fn gate(slots: usize, overflow: Overflow) -> Arc<Gate> {
 
 /// All take permits, one by one or in batches.
 fn same_keys<const SLOTS: usize, const KEYS: usize>() {
-    let gate = gate(SLOTS, Overflow::Deny);
+    let limiter = limiter(SLOTS, Overflow::Deny);
     let actors = (0..THREADS).map(|_| {
-        let gate = Arc::clone(&gate);
-        actor(move || takes::<KEYS>(&gate))
+        let limiter = Arc::clone(&limiter);
+        actor(move || takes::<KEYS>(&limiter))
     });
     let books = Books::of_all(act(actors.collect()));
-    check_table::<_, KEYS>(&gate, 0);
-    assert_eq!(gate.stats().no_room, 0, "there is room");
+    check_table::<_, KEYS>(&limiter, 0);
+    assert_eq!(limiter.stats().no_room, 0, "there is room");
     for key in 0..KEYS {
         let (asked, held) = (books.asked[key], books.held(key));
         assert_eq!(held, asked.min(BURST), "not the burst, asked for {asked}");
@@ -42,7 +42,7 @@ fn same_keys<const SLOTS: usize, const KEYS: usize>() {
     }
 }
 
-fn takes<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
+fn takes<const KEYS: usize>(limiter: &RateLimiter) -> Books<KEYS> {
     let mut books = Books::default();
     for _ in 0..1 + below(CALLS) {
         let key = below(KEYS as u64) as usize;
@@ -50,34 +50,35 @@ fn takes<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
             0 => {
                 let keys = [key, below(KEYS as u64) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = gate.check_many_at(&keys, &mut outcomes, NOW);
+                let length = limiter.check_many_at(&keys, &mut outcomes, NOW);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
                     books.enter(key, 1, outcome);
                 }
             }
-            1 => books.enter(key, 1, Ok(gate.key(&key).at(NOW).take_up_to(1))),
-            2 => assert!(gate.key(&key).at(NOW).available() <= BURST),
-            _ => books.enter(key, 1, gate.try_acquire_at(&key, NOW)),
+            1 => books.enter(key, 1, Ok(limiter.key(&key).at(NOW).take_up_to(1))),
+            2 => assert!(limiter.key(&key).at(NOW).available() <= BURST),
+            _ => books.enter(key, 1, limiter.try_acquire_at(&key, NOW)),
         }
     }
     books
 }
 
-/// Some give back, and some forget keys, each of which allows one burst more, as each eviction does.
+/// Some give back, and some forget keys, each of which allows one burst more, as each eviction
+/// does.
 fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
-    let gate = gate(SLOTS, overflow);
+    let limiter = limiter(SLOTS, overflow);
     let actors = (0..THREADS).map(|_| {
-        let gate = Arc::clone(&gate);
-        actor(move || takes_and_forgets::<KEYS>(&gate))
+        let limiter = Arc::clone(&limiter);
+        actor(move || takes_and_forgets::<KEYS>(&limiter))
     });
     let books = Books::of_all(act(actors.collect()));
-    check_table::<_, KEYS>(&gate, 0);
-    let stats = gate.stats();
+    check_table::<_, KEYS>(&limiter, 0);
+    let stats = limiter.stats();
     assert_eq!(stats.forgotten, books.forgotten.iter().sum::<u64>());
     let mut evicted = 0;
     for key in 0..KEYS {
-        let (held, left) = (books.held(key), gate.key(&key).at(NOW).available());
+        let (held, left) = (books.held(key), limiter.key(&key).at(NOW).available());
         let bursts = (held + left).div_ceil(BURST);
         evicted += bursts.saturating_sub(1 + books.forgotten[key]);
         if held > BURST {
@@ -90,13 +91,13 @@ fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
     assert!(evicted <= stats.evicted, "{evicted} bursts too many");
 }
 
-fn takes_and_forgets<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
+fn takes_and_forgets<const KEYS: usize>(limiter: &RateLimiter) -> Books<KEYS> {
     let mut books = Books::<KEYS>::default();
     for _ in 0..CALLS {
         let key = below(KEYS as u64) as usize;
-        let view = gate.key(&key).at(NOW);
+        let view = limiter.key(&key).at(NOW);
         match below(6) {
-            0 => books.forgotten[key] += u64::from(gate.forget(&key)),
+            0 => books.forgotten[key] += u64::from(limiter.forget(&key)),
             1 => {
                 if let Some(granted) = books.grants[key].pop() {
                     match view.undo(granted) {
@@ -114,18 +115,18 @@ fn takes_and_forgets<const KEYS: usize>(gate: &Gate) -> Books<KEYS> {
 /// Some ban keys. From then on nothing is granted, and nothing given back.
 fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     let until = Tick::from_nanos(NOW.as_nanos() + 1000);
-    let gate = gate(SLOTS, Overflow::Deny);
+    let limiter = limiter(SLOTS, Overflow::Deny);
     // Which bans have come to their end. It is no part of the model.
     let banned = Arc::new(Mutex::new([false; KEYS]));
     let actors = (0..THREADS).map(|_| {
-        let (gate, banned) = (Arc::clone(&gate), Arc::clone(&banned));
-        actor(move || takes_and_bans(&gate, until, &banned))
+        let (limiter, banned) = (Arc::clone(&limiter), Arc::clone(&banned));
+        actor(move || takes_and_bans(&limiter, until, &banned))
     });
     act(actors.collect());
-    check_table::<_, KEYS>(&gate, 0);
+    check_table::<_, KEYS>(&limiter, 0);
     let banned = *banned.lock().unwrap_or_else(PoisonError::into_inner);
     for (key, _) in banned.into_iter().enumerate().filter(|(_, banned)| *banned) {
-        let there = |at| gate.key(&key).at(Tick::from_nanos(at)).available();
+        let there = |at| limiter.key(&key).at(Tick::from_nanos(at)).available();
         let until = until.as_nanos();
         assert_eq!(
             [there(until), there(until + PERIOD)],
@@ -135,12 +136,16 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     }
 }
 
-fn takes_and_bans<const KEYS: usize>(gate: &Gate, until: Tick, banned: &Mutex<[bool; KEYS]>) {
+fn takes_and_bans<const KEYS: usize>(
+    limiter: &RateLimiter,
+    until: Tick,
+    banned: &Mutex<[bool; KEYS]>,
+) {
     let banned = || banned.lock().unwrap_or_else(PoisonError::into_inner);
     let mut held: [Vec<Granted>; KEYS] = [(); KEYS].map(|()| Vec::new());
     for _ in 0..CALLS {
         let key = below(KEYS as u64) as usize;
-        let view = gate.key(&key).at(NOW);
+        let view = limiter.key(&key).at(NOW);
         let was_banned = banned()[key];
         let passed = match below(8) {
             0 => {
@@ -176,7 +181,7 @@ fn the_same_new_keys() {
     let both = ["a burst", "less"];
     model(name, 5_000, &both, same_keys::<2, 2>);
     model(&format!("{name}, 4 slots"), 5_000, &both, same_keys::<4, 3>);
-    mistaken(name, Mistake::WaitsForClaims, TWICE, same_keys::<2, 2>);
+    with_fault(name, Fault::WaitsForClaims, TWICE, same_keys::<2, 2>);
     stored(name, TWICE, same_keys::<2, 2>);
 }
 
@@ -195,17 +200,17 @@ fn forgotten_meanwhile() {
         &["evicted"],
         move || forgotten_keys::<2, 3>(evict),
     );
-    for mistake in [Mistake::LooksOnce, Mistake::GivesUpBlindly] {
-        mistaken(name, mistake, TWICE, move || forgotten_keys::<2, 2>(deny));
+    for fault in [Fault::LooksOnce, Fault::GivesUpBlindly] {
+        with_fault(name, fault, TWICE, move || forgotten_keys::<2, 2>(deny));
     }
-    let forgets = Mistake::ForgetsTheOwner;
-    mistaken(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
+    let forgets = Fault::ForgetsTheOwner;
+    with_fault(name, forgets, TWICE, move || forgotten_keys::<2, 3>(deny));
 }
 
 #[test]
 fn banned_meanwhile() {
     let name = "keyed::banned_meanwhile";
     model(name, 5_000, &["somebody is banned"], banned_keys::<2, 2>);
-    let undoes = Mistake::UndoesOldMarks;
-    mistaken(name, undoes, "a ban is over", banned_keys::<2, 2>);
+    let undoes = Fault::UndoesOldMarks;
+    with_fault(name, undoes, "a ban is over", banned_keys::<2, 2>);
 }

@@ -1,15 +1,16 @@
-//! The quotas of a table's plans, which are changed while others decide on keys, by either plan: no decision mixes two
-//! quotas, also when a version's bits come again, and no permit comes from nowhere; also if somebody who decides stops
-//! for ever. And each mistake in that is found.
+//! The quotas of a table's plans, which are changed while others decide on keys, by either plan: no
+//! decision mixes two quotas, also when a version's bits come again, and no permit comes from
+//! nowhere; also if somebody who decides stops for ever. And each fault in that is found.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::modelled::{Mistake, Stop, stopping};
-use tollgate::{Keep, Overflow, Quota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::sync::model::{Fault, Stop, stopping};
+use tollgate::{Overflow, Quota, Tick};
 use tollgate_shuttle_tests::{
-    Books, Table, WRONG, Watched, act, actor, below, check_table, mistaken, model, one_of, reached,
-    stored, table,
+    Books, Table, WRONG, Watched, act, actor, below, check_table, model, one_of, reached, stored,
+    table, with_fault,
 };
 
 /// Who does how much.
@@ -35,8 +36,9 @@ const MANY: Cast = Cast {
     calls: 8,
     stops: None,
 };
-/// With two plans, and room for all keys. A change of one plan leaves words of the other as they are, so that a version
-/// must not come again: who sleeps so long and finds the very same word may decide by the old one.
+/// With two plans, and room for all keys. A change of one plan leaves words of the other as they
+/// are, so that a version must not come again: who sleeps so long and finds the very same word may
+/// decide by the old one.
 const PLANS: Cast = Cast {
     slots: 4,
     plans: 2,
@@ -58,28 +60,29 @@ const LIMITS: [u64; 5] = [3, 5, 6, 7, 9];
 const HIGHEST: u64 = 9;
 const NOW: Tick = Tick::from_nanos(5);
 
-type Gate<const IDLES: bool> = Table<Watched<IDLES>>;
+type RateLimiter<const IDLES: bool> = Table<Watched<IDLES>>;
 
-fn sets<const IDLES: bool>(gate: &Gate<IDLES>, cast: Cast) {
+fn sets<const IDLES: bool>(limiter: &RateLimiter<IDLES>, cast: Cast) {
     for _ in 0..cast.changes {
         let quota = Quota::per(one_of(&LIMITS), Duration::from_secs(1));
-        let plan = gate.plan(below(cast.plans) as usize);
+        let plan = limiter.plan(below(cast.plans) as usize);
         let set = plan.set_quota_at(quota, Keep::AsIs, NOW);
         set.expect("a quota of a plan");
     }
 }
 
-fn decides<const IDLES: bool>(gate: &Gate<IDLES>, cast: Cast, books: &mut Books<KEYS>) {
+fn decides<const IDLES: bool>(limiter: &RateLimiter<IDLES>, cast: Cast, books: &mut Books<KEYS>) {
     for _ in 0..cast.calls {
         let key = below(KEYS as u64) as usize;
-        let view = gate.plan(below(cast.plans) as usize).key(&key).at(NOW);
+        let view = limiter.plan(below(cast.plans) as usize).key(&key).at(NOW);
         match below(6) {
             0 => {
                 let left = view.available();
                 assert!(left <= HIGHEST, "two quotas are mixed: {left} left");
             }
             1 => books.enter(key, 2, Ok(view.take_up_to(2))),
-            // A key that has gone to the other plan and back gives back what it was granted before, or a part of it.
+            // A key that has gone to the other plan and back gives back what it was granted before,
+            // or a part of it.
             2 if cast.plans == 1 => {
                 if let Some(granted) = books.grants[key].pop() {
                     match view.undo(granted) {
@@ -99,21 +102,21 @@ fn decides<const IDLES: bool>(gate: &Gate<IDLES>, cast: Cast, books: &mut Books<
 fn changed<const IDLES: bool>(cast: Cast) {
     let plans = [LIMITS[2], LIMITS[1]].map(Watched::<IDLES>::of);
     let plans = plans.into_iter().take(cast.plans as usize);
-    let gate = Arc::new(table(plans, cast.slots, Overflow::Deny));
+    let limiter = Arc::new(table(plans, cast.slots, Overflow::Deny));
     let setters = (0..cast.setters).map(|_| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
-            sets(&gate, cast);
+            sets(&limiter, cast);
             (Books::default(), 0)
         })
     });
     let deciders = (0..cast.deciders).map(|number| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
             let stops = cast.stops.filter(|_| number == 0);
             let stop = Stop::Operations(stops.map_or(u64::MAX, below));
             let mut books = Books::default();
-            let stopped = stopping(stop, || decides(&gate, cast, &mut books)).is_none();
+            let stopped = stopping(stop, || decides(&limiter, cast, &mut books)).is_none();
             (books, usize::from(stopped))
         })
     });
@@ -123,18 +126,19 @@ fn changed<const IDLES: bool>(cast: Cast) {
     if stopped > 0 {
         reached("one stops");
     }
-    check(&gate, &Books::of_all(books), stopped);
+    check(&limiter, &Books::of_all(books), stopped);
 }
 
-fn check<const IDLES: bool>(gate: &Gate<IDLES>, books: &Books<KEYS>, stopped: usize) {
-    let stats = gate.stats();
+fn check<const IDLES: bool>(limiter: &RateLimiter<IDLES>, books: &Books<KEYS>, stopped: usize) {
+    let stats = limiter.stats();
     if stats.taken_over > 0 {
         reached("taken over");
     }
-    check_table::<_, KEYS>(gate, stopped);
-    // Each time that a key came into the table it was fresh, and unless idle ones are, too, there were only fewer since.
+    check_table::<_, KEYS>(limiter, stopped);
+    // Each time that a key came into the table it was fresh, and unless idle ones are, too, there
+    // were only fewer since.
     let fresh = |key: usize| {
-        let left = gate.key(&key).at(NOW).available();
+        let left = limiter.key(&key).at(NOW).available();
         assert!(left <= HIGHEST, "two quotas are mixed: {left} left");
         let mut grants = books.grants[key].iter();
         let is_wrong = grants.any(|granted| granted.n() == WRONG);
@@ -166,14 +170,14 @@ fn nothing_is_mixed() {
     model(&format!("{two}, idle"), 3_000, &all, move || {
         changed::<true>(idle)
     });
-    for mistake in [
-        Mistake::SweepsNothing,
-        Mistake::SparesClaims,
-        Mistake::ReadsUnchecked,
+    for fault in [
+        Fault::SweepsNothing,
+        Fault::SparesClaims,
+        Fault::ReadsUnchecked,
     ] {
-        mistaken(name, mistake, MIXED, || changed::<false>(FEW));
+        with_fault(name, fault, MIXED, || changed::<false>(FEW));
     }
-    mistaken(name, Mistake::UndoesOldMarks, MIXED, || {
+    with_fault(name, Fault::UndoesOldMarks, MIXED, || {
         changed::<false>(MANY)
     });
     let why = format!("{MIXED} | exceeded max_steps | a claim is left");

@@ -1,15 +1,17 @@
-//! Six keys in tables of two and of four slots, at ticks that differ from thread to thread: keys leave as idle, are
-//! evicted and forgotten, and come again, and each keeps its bound on the ticks at which its grants are counted, but
-//! for beginning anew each time that it was evicted or forgotten. Also if threads stop for ever in the middle: then all
-//! others come to their end, and who comes later finds room.
+//! Six keys in tables of two and of four slots, at ticks that differ from thread to thread: keys
+//! leave as idle, are evicted and forgotten, and come again, and each keeps its bound on the ticks
+//! at which its grants are counted, but for beginning anew each time that it was evicted or
+//! forgotten. Also if threads stop for ever in the middle: then all others come to their end, and
+//! who comes later finds room.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::modelled::{Mistake, Stop, stopping};
+use tollgate::sync::model::{Fault, Stop, stopping};
 use tollgate::{Denied, Overflow, Quota, Tick, TokenBucket};
 use tollgate_shuttle_tests::{
-    Books, Promise, Table, act, actor, below, check_table, mistaken, model, reached, stored, table,
+    Books, Promise, Table, act, actor, below, check_table, model, reached, stored, table,
+    with_fault,
 };
 
 /// Who does how much.
@@ -65,27 +67,27 @@ const PROMISE: Promise = Promise {
 /// When all is idle, and after which it is again.
 const LATER: u64 = 10_000;
 
-type Gate = Table<TokenBucket>;
+type RateLimiter = Table<TokenBucket>;
 
-fn gate(cast: Cast) -> Arc<Gate> {
+fn limiter(cast: Cast) -> Arc<RateLimiter> {
     let quota = Quota::per(PROMISE.permits, Duration::from_nanos(PROMISE.period));
     let bucket = TokenBucket::new(quota.burst(PROMISE.burst)).expect("a quota");
     Arc::new(table([bucket], cast.slots, cast.overflow))
 }
 
 /// Takes permits of all keys, and now and then forgets one. Its time moves on by itself.
-fn goes_on(gate: &Gate, cast: Cast, books: &mut Books<KEYS>) {
+fn goes_on(limiter: &RateLimiter, cast: Cast, books: &mut Books<KEYS>) {
     let mut now = 100 + below(12);
     for _ in 0..cast.calls {
         now += below(5);
         let (key, at) = (below(cast.keys) as usize, Tick::from_nanos(now));
-        let view = gate.key(&key).at(at);
+        let view = limiter.key(&key).at(at);
         match below(8) {
-            0 if cast.forgets => books.forgotten[key] += u64::from(gate.forget(&key)),
+            0 if cast.forgets => books.forgotten[key] += u64::from(limiter.forget(&key)),
             0 => {
                 let keys = [key, below(cast.keys) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = gate.check_many_at(&keys, &mut outcomes, at);
+                let length = limiter.check_many_at(&keys, &mut outcomes, at);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
                     books.enter(key, 1, outcome);
@@ -99,32 +101,32 @@ fn goes_on(gate: &Gate, cast: Cast, books: &mut Books<KEYS>) {
 }
 
 fn turnover(cast: Cast) {
-    let gate = gate(cast);
+    let limiter = limiter(cast);
     let actors = (0..cast.threads).map(|number| {
-        let gate = Arc::clone(&gate);
+        let limiter = Arc::clone(&limiter);
         actor(move || {
             let stops = number < cast.stop;
             let stop = Stop::Operations(if stops { below(80) } else { u64::MAX });
             let mut books = Books::default();
-            let stopped = stopping(stop, || goes_on(&gate, cast, &mut books)).is_none();
+            let stopped = stopping(stop, || goes_on(&limiter, cast, &mut books)).is_none();
             (books, usize::from(stopped))
         })
     });
     let (books, stopped): (Vec<_>, Vec<_>) = act(actors.collect()).into_iter().unzip();
     let stopped = stopped.into_iter().sum();
-    check(&gate, &Books::of_all(books), stopped);
+    check(&limiter, &Books::of_all(books), stopped);
     for key in 0..KEYS {
         let later = Tick::from_nanos(LATER * (key as u64 + 1));
-        let has_come = gate.try_acquire_at(&key, later).is_ok();
+        let has_come = limiter.try_acquire_at(&key, later).is_ok();
         assert!(has_come, "no room for who comes later");
     }
-    check_table::<_, KEYS>(&gate, stopped);
+    check_table::<_, KEYS>(&limiter, stopped);
 }
 
-fn check(gate: &Gate, books: &Books<KEYS>, stopped: usize) {
-    let stats = gate.stats();
+fn check(limiter: &RateLimiter, books: &Books<KEYS>, stopped: usize) {
+    let stats = limiter.stats();
     for (count, what) in [
-        (gate.claims() as u64, "a claim is left"),
+        (limiter.claims() as u64, "a claim is left"),
         (stats.taken_over, "taken over"),
         (stats.evicted, "evicted"),
         (stats.forgotten, "forgotten"),
@@ -135,7 +137,7 @@ fn check(gate: &Gate, books: &Books<KEYS>, stopped: usize) {
             reached(what);
         }
     }
-    check_table::<_, KEYS>(gate, stopped);
+    check_table::<_, KEYS>(limiter, stopped);
     // What is not known of who stopped is in the statistics.
     let untold = stats.forgotten - books.forgotten.iter().sum::<u64>();
     let is_told = (untold, books.no_room) == (0, stats.no_room);
@@ -162,15 +164,15 @@ fn idle_keys_leave() {
         turnover(four)
     });
     model(&format!("{name}, few"), 10_000, &all, || turnover(FEW));
-    for mistake in [
-        Mistake::LooksOnce,
-        Mistake::TakesWhoIsBusy,
-        Mistake::RaisesAfterwards,
-        Mistake::IgnoresTheHorizon,
-        Mistake::LeavesOtherClaims,
-        Mistake::GivesUpBlindly,
+    for fault in [
+        Fault::LooksOnce,
+        Fault::TakesWhoIsBusy,
+        Fault::RaisesAfterwards,
+        Fault::IgnoresTheHorizon,
+        Fault::LeavesOtherClaims,
+        Fault::GivesUpBlindly,
     ] {
-        mistaken(name, mistake, WRONG, || turnover(IDLE));
+        with_fault(name, fault, WRONG, || turnover(IDLE));
     }
     stored(name, WRONG, || turnover(IDLE));
 }
@@ -184,7 +186,7 @@ fn keys_are_evicted_and_forgotten() {
     model(&format!("{name}, 4 slots"), 5_000, &all, move || {
         turnover(four)
     });
-    mistaken(name, Mistake::SkipsByFree, WRONG, move || turnover(four));
+    with_fault(name, Fault::SkipsByFree, WRONG, move || turnover(four));
 }
 
 #[test]
@@ -204,5 +206,5 @@ fn who_stops_stops_nobody() {
         move || turnover(denies),
     );
     let why = "no room for who comes later";
-    mistaken(name, Mistake::WaitsForClaims, why, move || turnover(denies));
+    with_fault(name, Fault::WaitsForClaims, why, move || turnover(denies));
 }

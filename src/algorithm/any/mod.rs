@@ -6,7 +6,8 @@ pub use text::ParseAlgorithmError;
 
 use super::delegate::runs_on;
 use super::{
-    FixedWindow, Gcra, Intervals, LeakyBucket, Level, Requota, SlidingWindow, TokenBucket, carry,
+    ChangeQuota, FixedWindow, Gcra, Intervals, LeakyBucket, Level, SlidingWindow, TokenBucket,
+    carry,
 };
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -14,8 +15,9 @@ use crate::quota::{ConfigError, Quota};
 
 /// Any algorithm of this crate, for code that learns at run time which one it is to be.
 ///
-/// It has all the verbs but those that wait, which not all of them can have, and costs one predictable branch more than the algorithm itself. It is read
-/// from text and written as text (and so by `serde`, with that feature):
+/// It has all the verbs but those that wait, which not all of them can have, and costs one
+/// predictable branch more than the algorithm itself. It is read from text and written as text (and
+/// so by `serde`, with that feature):
 ///
 /// ```text
 /// token-bucket    QUOTA
@@ -34,8 +36,8 @@ use crate::quota::{ConfigError, Quota};
 /// use tollgate::{AnyAlgorithm, FixedWindow, Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let gate = Limiter::new("gcra 100/s burst 20".parse::<AnyAlgorithm>()?);
-/// assert_eq!(gate.available(), 20);
+/// let limiter = Limiter::new("gcra 100/s burst 20".parse::<AnyAlgorithm>()?);
+/// assert_eq!(limiter.available(), 20);
 ///
 /// let window: AnyAlgorithm = FixedWindow::new(Quota::per_minute(1000))?.into();
 /// assert_eq!(window.to_string(), "fixed-window 1000/min");
@@ -75,13 +77,13 @@ macro_rules! any_of {
 
 runs_on!(AnyAlgorithm, any_of);
 
-impl Requota for AnyAlgorithm {
+impl ChangeQuota for AnyAlgorithm {
     fn quota(&self) -> Quota {
         any_of!(self, core => core.quota())
     }
 
-    /// The same algorithm, with all that was said besides the quota; but for a tolerance, which goes
-    /// with its interval.
+    /// The same algorithm, with all that was said besides the quota; but for a tolerance, which
+    /// goes with its interval.
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
         any_of!(self, core => core.with_quota(quota).map(Self::from))
     }

@@ -8,14 +8,15 @@ use core::time::Duration;
 use super::AnyAlgorithm;
 use crate::algorithm::alignment::{Alignment, Epoch};
 use crate::algorithm::{
-    FixedWindow, Gcra, Intervals, LeakyBucket, Requota, Rounding, SlidingWindow, TokenBucket,
+    ChangeQuota, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
 };
 use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why, write_period};
 
 /// Why a text is no algorithm.
 ///
 /// ```
-/// use tollgate::{AnyAlgorithm, ParseAlgorithmError};
+/// use tollgate::error::ParseAlgorithmError;
+/// use tollgate::AnyAlgorithm;
 ///
 /// let text = "fixed-window 100/min burts 5";
 /// match text.parse::<AnyAlgorithm>() {

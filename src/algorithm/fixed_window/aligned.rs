@@ -12,13 +12,13 @@
 //! The count is as wide as 50 years of windows leave room for. What it holds above the limit is
 //! debt.
 //!
-//! A word of an older window is over, and its count is not read. Windows are numbered from the clock's
-//! start and not modulo anything, so old counts can't come back to life. A word of a later window was
-//! written by somebody with a later tick: the caller is counted in that one.
+//! A word of an older window is over, and its count is not read. Windows are numbered from the
+//! clock's start and not modulo anything, so old counts can't come back to life. A word of a later
+//! window was written by somebody with a later tick: the caller is counted in that one.
 //!
-//! **Budget.** `(limit + largest debt) * (windows in 50 years) < 2^64`: `bits` is the largest width for
-//! which `2^(64 - bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies between is
-//! the largest debt.
+//! **Budget.** `(limit + largest debt) * (windows in 50 years) < 2^64`: `bits` is the largest width
+//! for which `2^(64 - bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies
+//! between is the largest debt.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -104,8 +104,8 @@ impl Aligned {
         if current > window {
             current << self.bits
         } else if window > self.grid.last_index() {
-            // No window of ours is the last number, but a word may be anything: it is full, so that it
-            // can't become all ones.
+            // No window of ours is the last number, but a word may be anything: it is full, so that
+            // it can't become all ones.
             word | self.most
         } else {
             word
@@ -246,8 +246,9 @@ impl Forecast for Aligned {
 }
 
 impl Rebase for Aligned {
-    /// What is counted now is counted in the window of the other clock, or as many windows ahead; in the next one, if
-    /// that would end earlier than the old one. So it stays counted for less than a window longer.
+    /// What is counted now is counted in the window of the other clock, or as many windows ahead;
+    /// in the next one, if that would end earlier than the old one. So it stays counted for less
+    /// than a window longer.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let settled = self.settled(word, from);

@@ -1,5 +1,5 @@
 //! The fixed window: [`Aligned`] to the clock, or opened by the first hit, which is an
-//! [`Hourglass`] in which everything comes back.
+//! [`FirstHit`] in which everything comes back.
 
 mod aligned;
 
@@ -9,10 +9,10 @@ use core::time::Duration;
 use self::aligned::Aligned;
 use super::alignment::{Alignment, alignable};
 use super::delegate::runs_on;
+use super::first_hit::FirstHit;
 use super::grid::period_of;
-use super::hourglass::Hourglass;
 use super::settings::{NO_QUOTA, settings, settings_of_kinds};
-use super::{Level, Requota, carry};
+use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
@@ -23,18 +23,18 @@ use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 /// otherwise.
 ///
 /// **Bound.** At most `n` permits in each window, and exactly `n` if enough are asked for. So in an
-/// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: who asks right before a window's end and
-/// right after it gets `2 * n` at once. Where that matters take a
+/// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: who asks right before a window's
+/// end and right after it gets `2 * n` at once. Where that matters take a
 /// [`SlidingWindow`](crate::SlidingWindow) or a [`TokenBucket`](crate::TokenBucket).
 ///
-/// A caller with an older tick than the window that the word is in is counted in that window, at its
-/// beginning ([`Granted::at`]); so clocks that differ never admit more. A permit that is
+/// A caller with an older tick than the window that the word is in is counted in that window, at
+/// its beginning ([`Granted::at`]); so clocks that differ never admit more. A permit that is
 /// [undone](crate::Limiter::undo) after its window is over gives nothing back. A
 /// [charge](crate::Limiter::charge) counts in the current window and is forgotten with it.
 ///
-/// A window has no burst and no permits of its own to start with: a quota in which these differ from
-/// `n` is refused. Windows are from a nanosecond to 50 years long, with at least one permit in 365 days;
-/// how large `n` may be depends on their length: up to 8 589 934 591 a second.
+/// A window has no burst and no permits of its own to start with: a quota in which these differ
+/// from `n` is refused. Windows are from a nanosecond to 50 years long, with at least one permit in
+/// 365 days; how large `n` may be depends on their length: up to 8 589 934 591 a second.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,13 +42,13 @@ use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
-/// let gate = Limiter::with_clock(FixedWindow::new(Quota::per_minute(3))?, clock.clone());
+/// let limiter = Limiter::with_clock(FixedWindow::new(Quota::per_minute(3))?, clock.clone());
 /// clock.advance(Duration::from_secs(50));
-/// let granted = gate.try_acquire_n(2)?;
+/// let granted = limiter.try_acquire_n(2)?;
 /// assert_eq!(granted.remaining(), 1);
 /// assert_eq!(granted.reset_after(), Duration::from_secs(10));
 /// clock.advance(Duration::from_secs(10));
-/// assert_eq!(gate.available(), 3);
+/// assert_eq!(limiter.available(), 3);
 /// # Ok(())
 /// # }
 /// ```
@@ -63,7 +63,7 @@ pub struct FixedWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Opening {
     Aligned(Aligned),
-    FirstHit(Hourglass),
+    FirstHit(FirstHit),
 }
 
 impl FixedWindow {
@@ -99,9 +99,9 @@ impl FixedWindow {
     /// A window opens with the first permit that is taken when none is open, and is over a period
     /// later. When windows would else begin has no meaning then.
     ///
-    /// The word keeps the window's beginning as a multiple of a [`quantum`](Self::quantum), rounded up:
-    /// so a window is never shorter than the period, and at most a quantum longer. A window whose
-    /// permits have all been given back is closed.
+    /// The word keeps the window's beginning as a multiple of a [`quantum`](Self::quantum), rounded
+    /// up: so a window is never shorter than the period, and at most a quantum longer. A window
+    /// whose permits have all been given back is closed.
     ///
     /// # Errors
     ///
@@ -115,11 +115,11 @@ impl FixedWindow {
     /// let window = FixedWindow::new(Quota::per_minute(100))?.opened_by_first_hit()?;
     /// assert!(window.quantum() <= Some(Duration::from_nanos(60)));
     /// let clock = ManualClock::new();
-    /// let gate = Limiter::with_clock(window, clock.clone());
+    /// let limiter = Limiter::with_clock(window, clock.clone());
     /// clock.advance(Duration::from_secs(59));
-    /// gate.try_acquire_n(100)?;
+    /// limiter.try_acquire_n(100)?;
     /// clock.advance(Duration::from_secs(59));
-    /// assert_eq!(gate.available(), 0);
+    /// assert_eq!(limiter.available(), 0);
     /// # Ok(())
     /// # }
     /// ```
@@ -140,7 +140,7 @@ impl FixedWindow {
         let Some(limit) = NonZeroU64::new(n) else {
             return Err(ConfigError::ZeroPermits);
         };
-        match Hourglass::new(period, limit, NonZeroU64::MAX, n) {
+        match FirstHit::new(period, limit, NonZeroU64::MAX, n) {
             Ok(glass) => Ok(Self {
                 opening: Opening::FirstHit(glass),
                 alignment: Alignment::CLOCK,
@@ -212,7 +212,13 @@ settings!(FixedWindow, 12, "fixed-window"; opening; alignment = Alignment::CLOCK
 
 /// Where the period is the word's own. On the clock's grid whole permits are carried over.
 impl carry::Recount for FixedWindow {
-    fn recount(&self, word: u64, now: Tick, next: &Self, counts: carry::Counts) -> Option<u64> {
+    fn recount(
+        &self,
+        word: u64,
+        now: Tick,
+        next: &Self,
+        counts: carry::CarriedCounts,
+    ) -> Option<u64> {
         match (&self.opening, &next.opening) {
             (Opening::FirstHit(this), Opening::FirstHit(next)) => {
                 this.recount(word, now, next, counts)
@@ -222,7 +228,7 @@ impl carry::Recount for FixedWindow {
     }
 }
 
-impl Requota for FixedWindow {
+impl ChangeQuota for FixedWindow {
     #[inline]
     fn quota(&self) -> Quota {
         self.quota

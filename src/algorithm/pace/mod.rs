@@ -16,7 +16,7 @@
 //! word the theoretical arrival time.
 //!
 //! How units come is the [`Meter`]'s affair. They come steadily ([`Steady`]), as below, or many at
-//! once ([`Stairs`](super::grid::Stairs)).
+//! once ([`WindowMeter`](super::grid::WindowMeter)).
 //!
 //! ```text
 //! made(now) = floor(min(now, horizon) * speed / 2^60)
@@ -59,7 +59,7 @@ use core::time::Duration;
 pub(crate) use meter::{Meter, Steady};
 use meter::{SPEED_BITS, scale};
 
-use super::grid::Stairs;
+use super::grid::WindowMeter;
 use super::settings::settings;
 use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quota};
 
@@ -236,7 +236,7 @@ impl<M: Copy> Pace<M> {
     }
 
     /// The same on another meter.
-    pub(super) const fn on(self, meter: M) -> Self {
+    pub(super) const fn with_meter(self, meter: M) -> Self {
         Self { meter, ..self }
     }
 
@@ -245,9 +245,9 @@ impl<M: Copy> Pace<M> {
     }
 }
 
-impl Pace<Stairs> {
+impl Pace<WindowMeter> {
     /// Whether such a pace can be made.
-    fn fits_stairs(&self) -> bool {
+    fn fits_windows(&self) -> bool {
         let all = u128::from(self.meter.windows()) * u128::from(self.meter.step.get());
         let twice = 2 * u128::from(self.reach);
         self.reach / self.unit == self.burst.get()
@@ -285,4 +285,4 @@ const fn min(a: u128, b: u128) -> u128 {
 }
 
 settings!(Pace<Steady>, 8, if Self::fits; meter unit reach round burst missing);
-settings!(Pace<Stairs>, 11, if Self::fits_stairs; meter unit reach round burst missing);
+settings!(Pace<WindowMeter>, 11, if Self::fits_windows; meter unit reach round burst missing);

@@ -31,7 +31,7 @@
 use super::{Meter, Pace};
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
-use crate::primitive::mistake;
+use crate::sync::inject_fault;
 
 impl<M: Meter + PartialEq> Pace<M> {
     #[inline(always)]
@@ -134,7 +134,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         // by now.
         let waited = granted.mark() > made.saturating_add(at_once);
         let is_gone = waited && word < granted.mark();
-        if is_gone || someone_waits && !is_last && !mistake!(CancelsInTheMiddle) {
+        if is_gone || someone_waits && !is_last && !inject_fault!(CancelsInTheMiddle) {
             return (word, kept, 0);
         }
         let units = n.saturating_mul(self.unit.get());

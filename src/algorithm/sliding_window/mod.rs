@@ -37,7 +37,7 @@ use core::num::NonZeroU64;
 use super::alignment::{Alignment, alignable};
 use super::grid::{Grid, Layout, period_of};
 use super::settings::{NO_QUOTA, settings};
-use super::{Requota, carry};
+use super::{ChangeQuota, carry};
 use crate::clock::Tick;
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
@@ -76,12 +76,12 @@ const MOST_FRACTIONS: u64 = 32;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let clock = ManualClock::new();
-/// let gate = Limiter::with_clock(SlidingWindow::new(Quota::per_minute(12))?, clock.clone());
-/// gate.try_acquire_n(9)?;
+/// let limiter = Limiter::with_clock(SlidingWindow::new(Quota::per_minute(12))?, clock.clone());
+/// limiter.try_acquire_n(9)?;
 /// clock.advance(Duration::from_secs(75)); // a quarter into the next window
-/// gate.try_acquire_n(5)?;
-/// assert_eq!(gate.level().as_f64(), 11.75); // 9 * 3/4 + 5
-/// assert!(gate.try_acquire().is_err());
+/// limiter.try_acquire_n(5)?;
+/// assert_eq!(limiter.level().as_f64(), 11.75); // 9 * 3/4 + 5
+/// assert!(limiter.try_acquire().is_err());
 /// # Ok(())
 /// # }
 /// ```
@@ -110,7 +110,7 @@ pub enum Rounding {
     #[default]
     Exact,
     /// Rounded down to whole permits, as those do that count in integers. That a share of less than
-    /// a permit counts for nothing is not known to [`is_idle`](crate::View::is_idle) and
+    /// a permit counts for nothing is not known to [`is_idle`](crate::store::View::is_idle) and
     /// [`reset_after`](crate::Granted::reset_after), which wait until it is gone, nor to
     /// [`level`](crate::Limiter::level), which is not rounded.
     Down,
@@ -147,15 +147,17 @@ impl SlidingWindow {
     /// How the share of the window before is rounded.
     ///
     /// ```
-    /// use tollgate::{Limiter, NoClock, Quota, Rounding, SlidingWindow, Tick};
+    /// use tollgate::algorithm::Rounding;
+    /// use tollgate::clock::NoClock;
+    /// use tollgate::{Limiter, Quota, SlidingWindow, Tick};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let exact = SlidingWindow::new(Quota::per_second(2))?;
     /// for (window, there) in [(exact, 0), (exact.rounding(Rounding::Down), 1)] {
-    ///     let gate = Limiter::unstarted(window, NoClock);
-    ///     gate.try_acquire_n_at(2, Tick::ZERO)?;
+    ///     let limiter = Limiter::unstarted(window, NoClock);
+    ///     limiter.try_acquire_n_at(2, Tick::ZERO)?;
     ///     // Of the two permits before, 1.8 are still within a second.
-    ///     assert_eq!(gate.at(Tick::from_nanos(1_100_000_000)).available(), there);
+    ///     assert_eq!(limiter.at(Tick::from_nanos(1_100_000_000)).available(), there);
     /// }
     /// # Ok(())
     /// # }
@@ -253,7 +255,7 @@ impl SlidingWindow {
     }
 }
 
-impl Requota for SlidingWindow {
+impl ChangeQuota for SlidingWindow {
     #[inline]
     fn quota(&self) -> Quota {
         self.quota

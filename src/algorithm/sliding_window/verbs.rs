@@ -5,13 +5,13 @@ use core::time::Duration;
 
 use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use super::SlidingWindow;
-use crate::algorithm::carry::{Counts, Recount};
+use crate::algorithm::carry::{CarriedCounts, Recount};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
 /// What a word says at a tick.
 #[derive(Clone, Copy)]
-struct View {
+struct Unpacked {
     /// The word as it stands now.
     settled: u64,
     before: u64,
@@ -42,8 +42,8 @@ impl SlidingWindow {
     fn elsewhere(&self, word: u64, now: Tick) -> (u64, u64) {
         let place = self.grid.place(now);
         let settled = match place.index.checked_sub(self.window(word)) {
-            // No window of ours is the last number, but a word may be anything: it is full, so that it
-            // can't become all ones.
+            // No window of ours is the last number, but a word may be anything: it is full, so that
+            // it can't become all ones.
             None if self.window(word) > self.grid.last_index() => return (word | self.most, 0),
             None => return (word, 0),
             Some(0) => word,
@@ -54,14 +54,14 @@ impl SlidingWindow {
     }
 
     #[inline(always)]
-    fn view(&self, word: u64, now: Tick) -> View {
+    fn view(&self, word: u64, now: Tick) -> Unpacked {
         let (settled, elapsed) = self.settled(word, now);
         self.viewed(settled, elapsed)
     }
 
     #[inline(always)]
-    fn viewed(&self, settled: u64, elapsed: u64) -> View {
-        View {
+    fn viewed(&self, settled: u64, elapsed: u64) -> Unpacked {
+        Unpacked {
             settled,
             before: (settled >> self.bits) & self.most,
             count: settled & self.most,
@@ -71,7 +71,7 @@ impl SlidingWindow {
 
     /// When permits count: now, or at the beginning of a window that is ahead.
     #[inline(always)]
-    fn counted_at(&self, view: View, now: Tick) -> Tick {
+    fn counted_at(&self, view: Unpacked, now: Tick) -> Tick {
         let start = self.grid.start_of(self.window(view.settled));
         now.max(Tick::from_nanos(start))
     }
@@ -84,7 +84,7 @@ impl SlidingWindow {
 
     /// What all that is counted weighs.
     #[inline(always)]
-    fn weighed(&self, view: View) -> u128 {
+    fn weighed(&self, view: Unpacked) -> u128 {
         u128::from(view.before) * u128::from(view.left) + self.weight(view.count)
     }
 
@@ -97,15 +97,15 @@ impl SlidingWindow {
 
     /// How many more there are room for.
     #[inline]
-    fn room(&self, view: View) -> u64 {
+    fn room(&self, view: Unpacked) -> u64 {
         let room = self.allowed().saturating_sub(self.weighed(view));
         let room = room / u128::from(self.grid.period().get());
         // No more than the limit, since rounding down leaves out less than a permit.
         u64::try_from(room).unwrap_or(self.limit.get())
     }
 
-    /// How much may be left of a window in which there are so many permits, after so many in the one
-    /// before; `None` if they are too many at all times.
+    /// How much may be left of a window in which there are so many permits, after so many in the
+    /// one before; `None` if they are too many at all times.
     #[inline]
     fn most_left(&self, before: u64, count: u64) -> Option<u64> {
         let rest = self.allowed().checked_sub(self.weight(count))?;
@@ -116,7 +116,7 @@ impl SlidingWindow {
 
     /// When `n` more will fit, if they don't now; `None` if the clock does not get there.
     #[inline]
-    fn fits_at(&self, view: View, now: Tick, n: u64) -> Option<Tick> {
+    fn fits_at(&self, view: Unpacked, now: Tick, n: u64) -> Option<Tick> {
         // In this window, when less of the one before is left, or in the next one, where this one's
         // count weighs, or in the one after that, where nothing does.
         let index = self.window(view.settled);
@@ -135,7 +135,7 @@ impl SlidingWindow {
 
     /// When nothing that is counted weighs any more.
     #[inline]
-    fn forgotten_at(&self, view: View, count: u64) -> u64 {
+    fn forgotten_at(&self, view: Unpacked, count: u64) -> u64 {
         match (count, view.before) {
             (0, 0) => 0,
             (0, _) => self.grid.start_of(self.window(view.settled) + 1),
@@ -144,7 +144,7 @@ impl SlidingWindow {
     }
 
     #[inline]
-    fn give_back(&self, word: u64, view: View, n: u64) -> (u64, u64) {
+    fn give_back(&self, word: u64, view: Unpacked, n: u64) -> (u64, u64) {
         match n.min(view.count) {
             0 => (word, 0),
             n => (view.settled - n, n),
@@ -153,11 +153,17 @@ impl SlidingWindow {
 
     /// The decision on a word that is seen so.
     #[inline(always)]
-    fn decide(&self, word: u64, view: View, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+    fn decide(
+        &self,
+        word: u64,
+        view: Unpacked,
+        now: Tick,
+        n: u64,
+    ) -> Result<(u64, Granted), Denied> {
         if n > self.limit.get() {
             return Err(Denied::never(n, self.limit.get()));
         }
-        let then = View {
+        let then = Unpacked {
             count: view.count + n,
             ..view
         };
@@ -172,8 +178,8 @@ impl SlidingWindow {
 
     /// The next word and the grant of `n` permits, for which there is room.
     #[inline(always)]
-    fn granted(&self, word: u64, view: View, now: Tick, n: u64) -> (u64, Granted) {
-        let then = View {
+    fn granted(&self, word: u64, view: Unpacked, now: Tick, n: u64) -> (u64, Granted) {
+        let then = Unpacked {
             count: view.count + n,
             ..view
         };
@@ -243,7 +249,7 @@ impl Debt for SlidingWindow {
         let view = self.view(word, now);
         let n = n.min(self.most - view.count);
         let next = if n == 0 { word } else { view.settled + n };
-        let then = View {
+        let then = Unpacked {
             count: view.count + n,
             ..view
         };
@@ -267,7 +273,7 @@ impl Forecast for SlidingWindow {
             return None;
         }
         let view = self.view(word, now);
-        let then = View {
+        let then = Unpacked {
             count: view.count + n,
             ..view
         };
@@ -280,9 +286,10 @@ impl Forecast for SlidingWindow {
 }
 
 impl Rebase for SlidingWindow {
-    /// Where as much of a window is over on both clocks, nothing changes. Else what weighs now counts in the window of
-    /// the other clock, a part of a permit counted whole: how much of that window is over says nothing of the old one.
-    /// What is counted in a window ahead stays counted there, or in the next one, if it would end earlier.
+    /// Where as much of a window is over on both clocks, nothing changes. Else what weighs now
+    /// counts in the window of the other clock, a part of a permit counted whole: how much of that
+    /// window is over says nothing of the old one. What is counted in a window ahead stays counted
+    /// there, or in the next one, if it would end earlier.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let view = self.view(word, from);
@@ -316,7 +323,7 @@ impl Gauge for SlidingWindow {
 
 /// Both counts, where the windows are the same.
 impl Recount for SlidingWindow {
-    fn recount(&self, word: u64, now: Tick, next: &Self, counts: Counts) -> Option<u64> {
+    fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64> {
         let same = self.grid.period() == next.grid.period() && self.grid.lead() == next.grid.lead();
         let view = self.view(word, now);
         let window = self.window(view.settled);

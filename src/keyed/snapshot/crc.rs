@@ -1,5 +1,5 @@
-//! A checksum of 64 bits: CRC-64/XZ, which other programs know too. It finds any damage within 64 bits that follow each
-//! other, and of any other damage all but one in 2^64.
+//! A checksum of 64 bits: CRC-64/XZ, which other programs know too. It finds any damage within 64
+//! bits that follow each other, and of any other damage all but one in 2^64.
 
 /// The polynomial of ECMA-182, its lowest power first.
 const POLYNOMIAL: u64 = 0xC96C_5795_D787_0F42;

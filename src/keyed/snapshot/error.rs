@@ -10,9 +10,11 @@ use std::string::String;
 pub struct Restored {
     /// How many keys are in the table.
     pub keys: u64,
-    /// How many could not be told from fresh ones any more, after the time between, and were left out.
+    /// How many could not be told from fresh ones any more, after the time between, and were left
+    /// out.
     pub idle: u64,
-    /// How many gave way because the table has no room for all: those nearest to idle. Each may have one burst more.
+    /// How many gave way because the table has no room for all: those nearest to idle. Each may
+    /// have one burst more.
     pub no_room: u64,
     /// The time since the snapshot that was counted.
     pub elapsed: Duration,
@@ -25,11 +27,11 @@ pub struct Restored {
 /// use tollgate::{Keyed, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut gate = Keyed::new(TokenBucket::new(Quota::per_second(10))?, 1000)?;
-/// gate.try_acquire("alice")?;
-/// let error = gate.restore(&mut &b"something else altogether"[..]).unwrap_err();
+/// let mut limiter = Keyed::new(TokenBucket::new(Quota::per_second(10))?, 1000)?;
+/// limiter.try_acquire("alice")?;
+/// let error = limiter.restore(&mut &b"something else altogether"[..]).unwrap_err();
 /// assert!(matches!(error, RestoreError::NotASnapshot));
-/// assert_eq!(gate.len(), 1);
+/// assert_eq!(limiter.len(), 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -76,14 +78,16 @@ pub enum RestoreError {
         /// Of which one the table is.
         expected: &'static str,
     },
-    /// One of its plans has parameters that no such algorithm has; or its algorithm is one of which the parameters can't
-    /// be checked ([`Settings::is_sound`](crate::Settings::is_sound)), and they are not those of the table.
+    /// One of its plans has parameters that no such algorithm has; or its algorithm is one of which
+    /// the parameters can't be checked
+    /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)), and they are not those of
+    /// the table.
     OtherParameters {
         /// Of which plan.
         plan: usize,
     },
-    /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be made again from
-    /// [its seed](super::super::KeyHasher::seed) has, in another process.
+    /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be
+    /// made again from [its seed](super::super::KeyHasher::seed) has, in another process.
     OtherHasher,
     /// There is no memory to make it another table.
     NoMemory,

@@ -5,7 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many names are tried. Those of processes that were stopped while they wrote may be there still.
+/// How many names are tried. Those of processes that were stopped while they wrote may be there
+/// still.
 const NAMES: u32 = 1000;
 
 /// A file that is gone when nobody needs it any more.
@@ -71,7 +72,8 @@ pub(super) fn replace(
             true => Path::new("."),
             false => folder,
         };
-        // The new name outlives a loss of power. Where that can't be had, either file is there then.
+        // The new name outlives a loss of power. Where that can't be had, either file is there
+        // then.
         let _ = File::open(folder).and_then(|folder| folder.sync_all());
     }
     Ok(written)

@@ -3,10 +3,10 @@
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::keyed::plans::Plans;
-use crate::keyed::seen::{Found, Seen};
-use crate::keyed::slot::Content;
-use crate::keyed::spot::Spot;
-use crate::keyed::table::{At, Table};
+use crate::keyed::probe::{Lookup, Probe};
+use crate::keyed::probe_seq::ProbeSeq;
+use crate::keyed::slot::SlotState;
+use crate::keyed::table::{SlotIndex, Table};
 
 /// A table that is being filled.
 pub(super) struct Fill<'p, A> {
@@ -30,11 +30,12 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         }
     }
 
-    /// Puts a key into the table, or gives it this content, if it is there already. Where there is no room, the one that
-    /// is nearest to idle gives way, and one that was banned only to another one.
-    pub(super) fn put(&mut self, spot: &Spot, of: impl Fn(bool) -> Content) {
-        let seen = self.table.look(spot);
-        if let Found::Live(at, held) = seen.find(spot.tag()) {
+    /// Puts a key into the table, or gives it this content, if it is there already. Where there is
+    /// no room, the one that is nearest to idle gives way, and one that was banned only to another
+    /// one.
+    pub(super) fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
+        let seen = self.table.look(probe_seq);
+        if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {
             self.write(at, held, of(at.second));
         } else if let Some((at, held)) = seen.free() {
             self.write(at, held, of(at.second));
@@ -55,25 +56,26 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     }
 
     /// Takes a key out, if it is there.
-    pub(super) fn leave_out(&mut self, spot: &Spot) {
-        if let Found::Live(at, held) = self.table.look(spot).find(spot.tag()) {
-            self.write(at, held, Content::GIVEN_UP);
+    pub(super) fn leave_out(&mut self, probe_seq: &ProbeSeq) {
+        if let Lookup::Live(at, held) = self.table.look(probe_seq).find(probe_seq.tag()) {
+            self.write(at, held, SlotState::GIVEN_UP);
             self.keys = self.keys.saturating_sub(1);
         }
     }
 
-    fn write(&self, at: At, held: Content, next: Content) {
+    fn write(&self, at: SlotIndex, held: SlotState, next: SlotState) {
         // Nobody else writes there.
         let _ = self.table.exchange(at, held, next);
     }
 
-    /// A key that is where another one may be, and has been put where else it may be: what is there now is left over.
-    fn moved_on(&self, seen: &Seen) -> Option<(At, Content)> {
+    /// A key that is where another one may be, and has been put where else it may be: what is there
+    /// now is left over.
+    fn moved_on(&self, seen: &Probe) -> Option<(SlotIndex, SlotState)> {
         let mut slots = seen.slots();
         slots.find_map(|(at, held)| {
-            let lines = self.table.lines();
-            let spot = Spot::found(at.line, held.tag(), held.is_second(), lines)?;
-            let (next, free) = self.table.look(&spot).free()?;
+            let buckets = self.table.buckets();
+            let probe_seq = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)?;
+            let (next, free) = self.table.look(&probe_seq).free()?;
             self.write(next, free, held.with_second(next.second));
             Some((at, held))
         })

@@ -8,17 +8,17 @@ use std::vec::Vec;
 use super::fill::Fill;
 use super::read::{Block, Head, Reading};
 use super::{Parameters, Record, RestoreError, Restored};
-use crate::algorithm::{Rebase, Requota, Settings};
-use crate::cell::UNSTARTED;
+use crate::algorithm::{ChangeQuota, Rebase, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::ban::{banned_until, last_without_permits};
 use crate::keyed::core::Core;
 use crate::keyed::plans::Plans;
-use crate::keyed::slot::{Content, State};
+use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::stats::Event;
 use crate::keyed::table::Table;
-use crate::primitive::Ordering;
+use crate::store::cell::UNSTARTED;
+use crate::sync::Ordering;
 
 /// How much time has passed since the snapshot.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ struct GoesOn<'p, A> {
     version: u64,
 }
 
-impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
+impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
     fn of(parameters: &Parameters, plan: usize, plans: &'p Plans<A>) -> Result<Self, RestoreError> {
         let same = u8::try_from(plan).ok();
         let same = same.filter(|index| plans.get(*index).is_some());
@@ -132,10 +132,10 @@ impl<'p, A: Requota + Rebase + Settings> GoesOn<'p, A> {
         Some(to.saturating_add(last.flatten()?.saturating_since(from)))
     }
 
-    fn content(&self, tag: u64, second: bool, word: u64, is_banned: bool) -> Content {
-        let content = Content::live(tag, second, self.index, self.version, word);
+    fn content(&self, tag: u64, second: bool, word: u64, is_banned: bool) -> SlotState {
+        let content = SlotState::live(tag, second, self.index, self.version, word);
         match is_banned {
-            true => content.with_state(State::Banned),
+            true => content.with_state(SlotKind::Banned),
             false => content,
         }
     }
@@ -150,7 +150,7 @@ struct Loaded<S> {
     horizon: Tick,
 }
 
-impl<A: Requota + Rebase + Settings> Core<A> {
+impl<A: ChangeQuota + Rebase + Settings> Core<A> {
     /// Puts what a snapshot holds in the place of what is here, or changes nothing.
     pub(super) fn restore<S: KeyHasher>(
         &mut self,
@@ -230,7 +230,7 @@ impl<A: Requota + Rebase + Settings> Core<A> {
 }
 
 /// Puts a key into the table, unless it is idle.
-fn put<A: Requota + Rebase + Settings>(
+fn put<A: ChangeQuota + Rebase + Settings>(
     fill: &mut Fill<'_, A>,
     plans: &[GoesOn<'_, A>],
     record: Record,
@@ -246,14 +246,14 @@ fn put<A: Requota + Rebase + Settings>(
     let Some(plan) = plans.get(usize::from(plan)) else {
         return false;
     };
-    let spot = fill.table.spot(hash);
+    let probe_seq = fill.table.probe_seq(hash);
     let Some(word) = plan.word(word, is_banned, moved) else {
         // It may have been written before, as it was when it left.
-        fill.leave_out(&spot);
+        fill.leave_out(&probe_seq);
         return false;
     };
-    fill.put(&spot, |second| {
-        plan.content(spot.tag(), second, word, is_banned)
+    fill.put(&probe_seq, |second| {
+        plan.content(probe_seq.tag(), second, word, is_banned)
     });
     true
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::restore::{Elapsed, How, time_of_day};
 use super::{RestoreError, Restored, file, write};
 use crate::algorithm::Algorithm;
+use crate::algorithm::ChangeQuota;
 use crate::algorithm::Rebase;
-use crate::algorithm::Requota;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
@@ -30,15 +30,15 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let bucket = TokenBucket::new(Quota::per_day(100))?;
-    /// let gate = Keyed::new(bucket, 1_000_000)?;
-    /// gate.try_acquire_n("alice", 60)?;
+    /// let limiter = Keyed::new(bucket, 1_000_000)?;
+    /// limiter.try_acquire_n("alice", 60)?;
     /// let mut bytes = Vec::new();
-    /// assert_eq!(gate.snapshot(&mut bytes)?, 1);
+    /// assert_eq!(limiter.snapshot(&mut bytes)?, 1);
     ///
     /// // In the next process.
-    /// let mut gate = Keyed::new(bucket, 2_000_000)?;
-    /// gate.restore(&mut bytes.as_slice())?;
-    /// assert_eq!(gate.key("alice").available(), 40);
+    /// let mut limiter = Keyed::new(bucket, 2_000_000)?;
+    /// limiter.restore(&mut bytes.as_slice())?;
+    /// assert_eq!(limiter.key("alice").available(), 40);
     /// # Ok(())
     /// # }
     /// ```
@@ -83,7 +83,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
     }
 }
 
-impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
+impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the table, and makes
     /// it stand on this table's clock as it stood on the other one. The time between counts, by the
     /// time of day; none, if that went back. All of it is read and checked before anything is
@@ -93,7 +93,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///   nearest to idle give way.
     /// - A plan may have **another quota**, or another algorithm of those in an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
-    ///   ([`Requota::carry_over`]). Those of a plan that this table does not have go on in the
+    ///   ([`ChangeQuota::carry_over`]). Those of a plan that this table does not have go on in the
     ///   first one.
     /// - A key that was **banned** stays banned until it would have been.
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
@@ -119,15 +119,15 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let quotas = [Quota::per_minute(60), Quota::per_minute(60).burst(80)];
     /// let [old, new] = quotas.map(TokenBucket::new);
-    /// let gate = Keyed::with_clock(old?, 1000, ManualClock::new())?;
-    /// gate.try_acquire_n("alice", 60)?;
+    /// let limiter = Keyed::with_clock(old?, 1000, ManualClock::new())?;
+    /// limiter.try_acquire_n("alice", 60)?;
     /// let mut bytes = Vec::new();
-    /// gate.snapshot(&mut bytes)?;
+    /// limiter.snapshot(&mut bytes)?;
     ///
-    /// let mut gate = Keyed::with_clock(new?, 5000, ManualClock::new())?;
-    /// let restored = gate.restore_after(&mut bytes.as_slice(), Duration::from_secs(7))?;
+    /// let mut limiter = Keyed::with_clock(new?, 5000, ManualClock::new())?;
+    /// let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::from_secs(7))?;
     /// assert_eq!((restored.keys, restored.no_room), (1, 0));
-    /// assert_eq!(gate.key("alice").available(), 7);
+    /// assert_eq!(limiter.key("alice").available(), 7);
     /// # Ok(())
     /// # }
     /// ```
@@ -183,7 +183,7 @@ impl<A: Requota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     }
 }
 
-impl<A: Requota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
+impl<A: ChangeQuota + Rebase + Settings, C, S: KeyHasher> Keyed<A, C, S> {
     /// [`restore_after`](Self::restore_after) at this tick.
     ///
     /// # Errors

@@ -10,11 +10,11 @@ use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::core::Core;
+use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::PLANS as MOST_PLANS;
-use crate::keyed::slot::{Content, State};
-use crate::keyed::spot::Spot;
-use crate::keyed::table::At;
-use crate::primitive::Ordering;
+use crate::keyed::slot::{SlotKind, SlotState};
+use crate::keyed::table::SlotIndex;
+use crate::sync::Ordering;
 
 /// Writes numbers, and adds them to the checksum.
 struct Output<'w> {
@@ -135,7 +135,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     }
 
     /// Writes what is in a slot, as it is now.
-    fn key(&mut self, at: At, mut held: Content) -> io::Result<()> {
+    fn key(&mut self, at: SlotIndex, mut held: SlotState) -> io::Result<()> {
         while held.is_live() {
             // Later than the slot, whose version is so no later than this.
             let Some(version) = self.version_of(held.plan())? else {
@@ -152,7 +152,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     }
 
     /// A live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
-    fn brought_up(&self, held: Content, version: u64) -> Option<(Content, bool)> {
+    fn brought_up(&self, held: SlotState, version: u64) -> Option<(SlotState, bool)> {
         let plans = &self.core.plans;
         let held = plans.brought_up(held, version)?;
         plans.with(held.plan(), version, |algorithm| {
@@ -160,16 +160,17 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         })
     }
 
-    fn keep(&mut self, at: At, held: Content) -> io::Result<()> {
-        let lines = self.core.table.lines();
-        let Some(spot) = Spot::found(at.line, held.tag(), held.is_second(), lines) else {
+    fn keep(&mut self, at: SlotIndex, held: SlotState) -> io::Result<()> {
+        let buckets = self.core.table.buckets();
+        let Some(probe_seq) = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)
+        else {
             // Nobody would find it there.
             return Ok(());
         };
         let record = Record {
-            hash: spot.hash(),
+            hash: probe_seq.hash(),
             plan: held.plan(),
-            is_banned: held.state() == State::Banned,
+            is_banned: held.state() == SlotKind::Banned,
             word: held.word,
         };
         for number in record.to_numbers() {

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
 use tollgate::{
-    ConfigError, Denied, Granted, Keep, Keyed, ManualClock, Overflow, Quota, Requota, Tick,
-    TokenBucket,
+    ConfigError, Denied, Granted, Keyed, ManualClock, Overflow, Quota, Tick, TokenBucket,
 };
 
 use crate::support::{bucket, every, tick};
@@ -51,10 +52,10 @@ fn too_few_or_too_many_plans_are_errors() {
 #[test]
 fn a_plan_that_there_is_not_grants_nothing() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
-        let gate = several(2).expect("a table").with_overflow(overflow);
-        let granted = gate.try_acquire("key").expect("it is fresh");
+        let limiter = several(2).expect("a table").with_overflow(overflow);
+        let granted = limiter.try_acquire("key").expect("it is fresh");
         for plan in [2, 7, 8, 9, 63, 255, 256, 257, 512, usize::MAX] {
-            let of_plan = gate.plan(plan);
+            let of_plan = limiter.plan(plan);
             let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
             let done = of_plan.check_many(&["key", "new"], &mut outcomes);
             done.expect("as long");
@@ -75,42 +76,42 @@ fn a_plan_that_there_is_not_grants_nothing() {
             let changed = of_plan.set_quota(Quota::per_hour(6), Keep::Fresh);
             assert_eq!((changed, of_plan.quota()), (Err(no), Err(no)));
         }
-        assert_eq!((gate.len(), gate.stats().tracked), (1, 1));
-        assert_eq!(gate.key("key").available(), 4);
+        assert_eq!((limiter.len(), limiter.stats().tracked), (1, 1));
+        assert_eq!(limiter.key("key").available(), 4);
     }
 }
 
 #[test]
 fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
-    let gate = several(1).expect("a table");
+    let limiter = several(1).expect("a table");
     for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
         let asked = vec!["key"; keys];
         let mut said: Vec<_> = (0..outcomes).map(|_| Err(Denied::busy(7))).collect();
-        let error = gate.check_many(&asked, &mut said);
+        let error = limiter.check_many(&asked, &mut said);
         assert_eq!(error, Err(ConfigError::OutcomesLength { keys, outcomes }));
         assert!(said.iter().all(|said| *said == Err(Denied::busy(7))));
     }
-    assert!(gate.is_empty());
-    assert_eq!(gate.check_many::<&str>(&[], &mut []), Ok(()));
+    assert!(limiter.is_empty());
+    assert_eq!(limiter.check_many::<&str>(&[], &mut []), Ok(()));
 }
 
 #[test]
 fn quotas_that_can_not_be_are_errors_and_change_nothing() {
-    let gate = several(1).expect("a table");
-    let granted = gate.try_acquire_n("key", 2).expect("it is fresh");
+    let limiter = several(1).expect("a table");
+    let granted = limiter.try_acquire_n("key", 2).expect("it is fresh");
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for (quota, error) in [
             (Quota::per_second(0), ConfigError::ZeroPermits),
             (Quota::per(5, Duration::ZERO), ConfigError::ZeroPeriod),
             (Quota::per_second(5).burst(0), ConfigError::ZeroBurst),
         ] {
-            assert_eq!(gate.set_quota(quota, keep), Err(error));
+            assert_eq!(limiter.set_quota(quota, keep), Err(error));
         }
         let too_large = Quota::per_day(1).burst(u64::MAX);
-        assert!(gate.set_quota(too_large, keep).is_err());
+        assert!(limiter.set_quota(too_large, keep).is_err());
     }
-    assert_eq!(gate.plan(0).quota(), Ok(Quota::per_hour(5)));
-    let key = gate.key("key");
+    assert_eq!(limiter.plan(0).quota(), Ok(Quota::per_hour(5)));
+    let key = limiter.key("key");
     assert_eq!((key.available(), key.undo(granted)), (3, 2));
 }
 
@@ -130,13 +131,13 @@ fn ticks() -> impl Iterator<Item = Tick> {
 fn any_count_at_any_tick_is_answered() {
     for algorithm in every() {
         let plans = [algorithm, algorithm];
-        let gate = Keyed::with_plans(plans, 10, ManualClock::new()).expect("a table");
+        let limiter = Keyed::with_plans(plans, 10, ManualClock::new()).expect("a table");
         let mut answered = 0_u64;
         for (first, from) in ticks().enumerate() {
             for (second, to) in ticks().enumerate() {
                 for (turn, n) in COUNTS.into_iter().enumerate() {
                     let key = (first * 7 + second * 3 + turn) % 50;
-                    let view = gate.plan(turn % 2).key(&key);
+                    let view = limiter.plan(turn % 2).key(&key);
                     let granted = view.at(from).take_up_to(n);
                     let _ = view.at(to).try_acquire_n(n);
                     answered += view.at(from).available() + view.at(to).undo(granted);
@@ -154,10 +155,13 @@ fn any_count_at_any_tick_is_answered() {
                 }
                 let quota = Quota::per(1 + second as u64, algorithm.quota().period());
                 let keep = [Keep::AsIs, Keep::Scaled, Keep::Fresh][second % 3];
-                gate.plan(0).set_quota_at(quota, keep, to).expect("a quota");
+                limiter
+                    .plan(0)
+                    .set_quota_at(quota, keep, to)
+                    .expect("a quota");
             }
         }
-        let stats = gate.stats();
+        let stats = limiter.stats();
         assert!(answered > 0 && stats.tracked <= 50, "{stats:?} {algorithm}");
         assert_eq!((stats.evicted, stats.no_room), (0, 0));
     }

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Key;
-use tollgate::{AnyAlgorithm, Keep, ManualClock, Overflow, Quota, Requota, Tick};
+use tollgate::{AnyAlgorithm, ManualClock, Overflow, Quota, Tick};
 
 use crate::support::{
     NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, queue, table,
@@ -33,34 +35,34 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
             ([2, 7 * period + 13, period], 0),
             ([2, 7 * period + 13, period], 1),
         ] {
-            let gate = table(algorithm);
+            let limiter = table(algorithm);
             for _ in 0..changes {
                 let quota = algorithm.quota();
-                gate.set_quota(quota, Keep::Fresh).expect("a quota");
+                limiter.set_quota(quota, Keep::Fresh).expect("a quota");
             }
             let until = NOW + bans.into_iter().max().expect("three");
-            let before = gate.key("key").take_up_to(1);
+            let before = limiter.key("key").take_up_to(1);
             for past in [0, 1, NOW - 1, NOW] {
-                gate.ban("nobody", tick(past)).expect("nothing to keep");
+                limiter.ban("nobody", tick(past)).expect("nothing to keep");
             }
-            assert!(gate.len() <= 1);
+            assert!(limiter.len() <= 1);
             for long in bans {
-                gate.ban("key", tick(NOW + long)).expect("there is room");
+                limiter.ban("key", tick(NOW + long)).expect("there is room");
             }
-            assert_eq!(gate.key("key").undo(before), 0, "{algorithm}");
-            is_banned(gate.key("key"), until, &algorithm);
+            assert_eq!(limiter.key("key").undo(before), 0, "{algorithm}");
+            is_banned(limiter.key("key"), until, &algorithm);
             // As one that spends all then.
-            let other = gate.key("other");
+            let other = limiter.key("other");
             let _ = other.take_up_to(1);
             let _ = other.at(tick(until)).take_up_to(u64::MAX);
             for now in (0..50).map(|part| until + 1 + period / 25 * part) {
-                let views = [gate.key("key"), other].map(|key| key.at(tick(now)));
+                let views = [limiter.key("key"), other].map(|key| key.at(tick(now)));
                 let [had, right] = views.map(|view| view.available());
                 assert!(had <= right, "{had} of {right}, {algorithm}");
             }
-            let wait = gate.key("key").at(tick(until)).time_until(1);
+            let wait = limiter.key("key").at(tick(until)).time_until(1);
             let later = tick(until).saturating_add(wait.expect("some time"));
-            let view = gate.key("key").at(later);
+            let view = limiter.key("key").at(later);
             let granted = view.try_acquire().expect("it is over");
             assert_eq!(view.undo(granted), 1, "{algorithm}");
         }
@@ -71,22 +73,24 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
 #[test]
 fn a_ban_for_ever_is_one() {
     for algorithm in every() {
-        let gate = table(algorithm);
-        gate.ban("key", Tick::MAX).expect("there is room");
-        is_banned(gate.key("key"), 45 * 365 * 86_400 * SECOND, &algorithm);
+        let limiter = table(algorithm);
+        limiter.ban("key", Tick::MAX).expect("there is room");
+        is_banned(limiter.key("key"), 45 * 365 * 86_400 * SECOND, &algorithm);
         for turn in 0..4 {
-            gate.ban_for("other", Duration::MAX).expect("there is room");
-            assert!(gate.try_acquire("other").is_err());
+            limiter
+                .ban_for("other", Duration::MAX)
+                .expect("there is room");
+            assert!(limiter.try_acquire("other").is_err());
             match turn % 2 {
-                0 => assert!(gate.forget("other")),
-                _ => gate.key("other").reset(),
+                0 => assert!(limiter.forget("other")),
+                _ => limiter.key("other").reset(),
             }
             // A key that is reset has all, and a new one what it begins with.
-            let fresh = gate.key(&turn).available().min(1);
-            let had = gate.key("other").take_up_to(1);
+            let fresh = limiter.key(&turn).available().min(1);
+            let had = limiter.key("other").take_up_to(1);
             assert!(had.n() >= fresh, "{algorithm}");
             let n = had.n();
-            assert_eq!(gate.key("other").undo(had), n, "{algorithm}");
+            assert_eq!(limiter.key("other").undo(had), n, "{algorithm}");
         }
     }
 }
@@ -94,11 +98,11 @@ fn a_ban_for_ever_is_one() {
 /// Also of a key that only ever reserves or charges.
 #[test]
 fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
-    let gate = table(bucket("1/s burst 5"));
-    let key = gate.key("key");
+    let limiter = table(bucket("1/s burst 5"));
+    let key = limiter.key("key");
     for turn in 0..4 {
-        assert!(gate.ban_for("key", Duration::from_secs(10)).is_ok());
-        gate.clock().advance(Duration::from_secs(100));
+        assert!(limiter.ban_for("key", Duration::from_secs(10)).is_ok());
+        limiter.clock().advance(Duration::from_secs(100));
         if turn % 2 == 0 {
             assert_eq!((key.charge(3).n(), key.refund(3)), (3, 3));
         }
@@ -111,14 +115,14 @@ fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
 fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
     for old in all() {
         for keep in [Keep::AsIs, Keep::Scaled] {
-            let gate = with_plans(&[old, algorithm("gcra 10/s")]);
+            let limiter = with_plans(&[old, algorithm("gcra 10/s")]);
             let period = period(&old);
             let until = NOW + 5 * period / 2;
-            gate.ban("key", tick(until)).expect("there is room");
+            limiter.ban("key", tick(until)).expect("there is room");
             let quota = Quota::per(7, old.quota().period());
-            gate.set_quota(quota, keep).expect("a quota");
+            limiter.set_quota(quota, keep).expect("a quota");
             for plan in [0, 1] {
-                let key = gate.plan(plan).key("key");
+                let key = limiter.plan(plan).key("key");
                 is_banned(key, until, &old);
                 // In windows that is the end of one, and by the other quota of the next.
                 let later = key.at(tick(until + 3 * period)).available();
@@ -132,33 +136,37 @@ fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
 #[test]
 fn a_ban_that_can_not_be_recorded_is_denied() {
     for overflow in [Overflow::Deny, Overflow::Admit] {
-        let gate = crowded(bucket("1/h")).with_overflow(overflow);
+        let limiter = crowded(bucket("1/h")).with_overflow(overflow);
         let bans = in_sixteen_slots(18)
             .iter()
-            .map(|key| gate.ban(key, Tick::MAX));
+            .map(|key| limiter.ban(key, Tick::MAX));
         assert_eq!(bans.filter(Result::is_ok).count(), 16);
-        assert_eq!((gate.len(), gate.stats().no_room), (16, 2));
+        assert_eq!((limiter.len(), limiter.stats().no_room), (16, 2));
     }
 }
 
 /// Also where what is fresh has nothing at first.
 #[test]
 fn a_ban_that_another_quota_has_ended_is_over() {
-    let gate = table(bucket("10/s burst 5 initial 0"));
-    assert!(gate.ban_for("mallory", Duration::from_secs(1000)).is_ok());
-    let _ = gate.try_acquire("alice");
+    let limiter = table(bucket("10/s burst 5 initial 0"));
+    assert!(
+        limiter
+            .ban_for("mallory", Duration::from_secs(1000))
+            .is_ok()
+    );
+    let _ = limiter.try_acquire("alice");
     let quota = Quota::per_second(20).burst(5).initial(0);
-    gate.set_quota(quota, Keep::Fresh).expect("a quota");
-    assert_eq!(gate.key("alice").refund(3), 3);
-    assert_eq!(gate.key("mallory").refund(3), 3);
+    limiter.set_quota(quota, Keep::Fresh).expect("a quota");
+    assert_eq!(limiter.key("alice").refund(3), 3);
+    assert_eq!(limiter.key("mallory").refund(3), 3);
 }
 
 /// From a queue several permits leave one by one. A reservation does not wait for the end of a ban,
 /// and is told when it can be made again, however many it is for.
 #[test]
 fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_come_again() {
-    let gate = table(queue("leaky-queue 10/s burst 5"));
-    let (key, second) = (gate.key("key"), Duration::from_secs(1));
+    let limiter = table(queue("leaky-queue 10/s burst 5"));
+    let (key, second) = (limiter.key("key"), Duration::from_secs(1));
     key.at(tick(NOW))
         .ban(tick(NOW + 60 * SECOND))
         .expect("there is room");
@@ -175,7 +183,7 @@ fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_come_again() {
             "{n} in {patience:?}: {denied}"
         );
         let then = tick(NOW).saturating_add(wait);
-        assert_eq!(gate.key("other").at(then).available(), 5);
+        assert_eq!(limiter.key("other").at(then).available(), 5);
     }
     let after = tick(NOW + 62 * SECOND);
     assert_eq!(

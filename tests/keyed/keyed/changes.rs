@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use tollgate::{Keep, Overflow, Quota};
+use tollgate::adjustable::Keep;
+use tollgate::{Overflow, Quota};
 
 use crate::support::hooks::{Call, Hooked, on_calls};
 use crate::support::{bucket, crowded, in_sixteen_slots, table};
@@ -23,14 +24,14 @@ fn counted() -> Rc<Cell<u64>> {
 
 #[test]
 fn a_denial_carries_a_word_over_once() {
-    let gate = table(Hooked(bucket("100/h")));
-    let key = gate.key("key");
+    let limiter = table(Hooked(bucket("100/h")));
+    let key = limiter.key("key");
     assert_eq!(key.take_up_to(100).n(), 100);
     let carried = counted();
     for change in 1..40 {
         let quota = Quota::per_hour(100 + change % 3);
-        gate.set_quota(quota, Keep::AsIs).expect("a quota");
-        gate.clock().advance(Duration::from_millis(1));
+        limiter.set_quota(quota, Keep::AsIs).expect("a quota");
+        limiter.clock().advance(Duration::from_millis(1));
     }
     for _ in 0..1000 {
         assert!(key.try_acquire().is_err());
@@ -44,19 +45,19 @@ fn a_denial_carries_a_word_over_once() {
 #[test]
 fn a_new_key_makes_up_for_changes_once() {
     for overflow in [Overflow::Evict, Overflow::Deny] {
-        let gate = crowded(Hooked(bucket("10/h burst 100"))).with_overflow(overflow);
+        let limiter = crowded(Hooked(bucket("10/h burst 100"))).with_overflow(overflow);
         let (there, new) = in_sixteen_slots(20).split_at(16);
         for key in there {
-            gate.try_acquire_n(key, 50).expect("it is fresh");
+            limiter.try_acquire_n(key, 50).expect("it is fresh");
         }
         for change in 1..=40 {
             let quota = Quota::per_hour(10 + change).burst(100);
-            gate.set_quota(quota, Keep::AsIs).expect("a quota");
+            limiter.set_quota(quota, Keep::AsIs).expect("a quota");
         }
         let carried = |key| {
             let carried = counted();
             let evicts = overflow == Overflow::Evict;
-            assert_eq!(gate.try_acquire(key).is_ok(), evicts);
+            assert_eq!(limiter.try_acquire(key).is_ok(), evicts);
             carried.get()
         };
         let took: Vec<u64> = new.iter().map(carried).collect();

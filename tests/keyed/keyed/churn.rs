@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use tollgate::{
-    Algorithm, AnyAlgorithm, Charged, Denied, Granted, Keyed, ManualClock, Overflow, Tick,
-};
+use tollgate::algorithm::Algorithm;
+use tollgate::outcome::Charged;
+use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Overflow, Tick};
 
 use crate::support::model::{Gave, Model, Said, Verb, ask_at};
 use crate::support::{Chosen, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick};

@@ -2,9 +2,11 @@
 //! algorithm: also to callers that come late, through changes of quotas, in other plans, and when
 //! idle keys have left and come back.
 
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::{ChangeQuota, Debt, GiveBack, Settings};
 use tollgate::{
-    AnyAlgorithm, Debt, Denied, FixedWindow, Gcra, GiveBack, Granted, Intervals, Keep, Keyed,
-    LeakyBucket, ManualClock, Quota, Requota, Settings, SlidingWindow, Tick,
+    AnyAlgorithm, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket, ManualClock,
+    Quota, SlidingWindow, Tick,
 };
 
 use crate::support::model::{Gave, Model, Of, Said, Verb, ask_at, ask_now};
@@ -84,7 +86,7 @@ impl Run {
     }
 
     fn verb(&mut self, key: u64, plan: usize, now: Tick) -> Verb {
-        use tollgate::Algorithm;
+        use tollgate::algorithm::Algorithm;
         let burst = self.model.plans[plan].available(0, now);
         let random = &mut self.random;
         let n = match random.below(12) {
@@ -269,7 +271,7 @@ fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
 /// A key of a table of this type is answered as in a table of [`AnyAlgorithm`].
 fn answers_as_any<A>(own: A)
 where
-    A: Requota + Settings + GiveBack + Debt + Clone + Into<AnyAlgorithm>,
+    A: ChangeQuota + Settings + GiveBack + Debt + Clone + Into<AnyAlgorithm>,
 {
     let any = table::<AnyAlgorithm>(own.clone().into());
     let own = table(own);
@@ -278,8 +280,8 @@ where
         let (key, n) = (random.skewed(20), random.below(9));
         let now = tick(NOW + turn * SECOND / 40);
         macro_rules! said {
-            ($gate:expr) => {{
-                let at = $gate.key(&key).at(now);
+            ($limiter:expr) => {{
+                let at = $limiter.key(&key).at(now);
                 let outcome = at.try_acquire_n(n).map(Gave);
                 (outcome, at.charge(n / 4), at.refund(n / 3), at.available())
             }};

@@ -16,29 +16,33 @@ const FLOOD: u64 = often(5_000);
 /// New keys come at ticks that are so far apart, while the spent ones ask now and then. Each of
 /// those gets what the bucket makes, and not one permit more. Returns how many new keys were
 /// granted one.
-fn flood(gate: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
+fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
     for key in 0..SPENT {
-        assert!(gate.try_acquire_n(&key, BURST).is_ok());
-        assert!(gate.ban(&(SPENT + key), tick(NOW + 3_600 * SECOND)).is_ok());
+        assert!(limiter.try_acquire_n(&key, BURST).is_ok());
+        assert!(
+            limiter
+                .ban(&(SPENT + key), tick(NOW + 3_600 * SECOND))
+                .is_ok()
+        );
     }
     let (mut allowed, mut granted) = (0, [0; SPENT as usize]);
     for new in 0..FLOOD {
-        gate.clock().advance(apart);
-        allowed += u64::from(gate.try_acquire(&(1_000 + new)).is_ok());
+        limiter.clock().advance(apart);
+        allowed += u64::from(limiter.try_acquire(&(1_000 + new)).is_ok());
         if let Some(granted) = granted.get_mut((new % (3 * SPENT)) as usize) {
-            *granted += u64::from(gate.try_acquire(&(new % (3 * SPENT))).is_ok());
+            *granted += u64::from(limiter.try_acquire(&(new % (3 * SPENT))).is_ok());
         }
-        assert!(gate.len() <= gate.slots());
+        assert!(limiter.len() <= limiter.slots());
     }
     let elapsed = apart.as_nanos() as u64 * FLOOD;
     let made = elapsed / interval;
     for (key, granted) in (0..).zip(granted) {
-        let left = gate.key(&key).take_up_to(BURST).n();
-        let of = gate.plan(0);
+        let left = limiter.key(&key).take_up_to(BURST).n();
+        let of = limiter.plan(0);
         assert_eq!(granted + left, made, "a burst was spent before, {of:?}");
-        assert!(gate.try_acquire(&(SPENT + key)).is_err(), "{of:?}");
+        assert!(limiter.try_acquire(&(SPENT + key)).is_err(), "{of:?}");
     }
-    assert_eq!(gate.slots(), 2048);
+    assert_eq!(limiter.slots(), 2048);
     allowed
 }
 
@@ -55,9 +59,9 @@ fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
         ("intervals 100/d", 1_000, never),
     ] {
         for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
-            let gate = table(algorithm(text)).with_overflow(overflow);
-            let allowed = flood(&gate, Duration::from_nanos(apart), interval);
-            let (stats, is_slow) = (gate.stats_at(tick(0)), apart > 1_000);
+            let limiter = table(algorithm(text)).with_overflow(overflow);
+            let allowed = flood(&limiter, Duration::from_nanos(apart), interval);
+            let (stats, is_slow) = (limiter.stats_at(tick(0)), apart > 1_000);
             let came = stats.inserted;
             assert_eq!(came, FLOOD + 2 * SPENT - stats.no_room, "{stats:?}");
             let left = stats.taken_over + stats.evicted;
@@ -78,21 +82,21 @@ fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
 fn a_flood_from_several_threads_gives_spent_keys_what_is_due() {
     deadline("threads that flood a table", || {
         for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
-            let gate = table(algorithm("token-bucket 100/min")).with_overflow(overflow);
+            let limiter = table(algorithm("token-bucket 100/min")).with_overflow(overflow);
             for key in 0..SPENT {
-                assert!(gate.try_acquire_n(&key, BURST).is_ok());
+                assert!(limiter.try_acquire_n(&key, BURST).is_ok());
             }
-            gate.clock().advance(Duration::from_millis(3 * 600));
+            limiter.clock().advance(Duration::from_millis(3 * 600));
             let granted = on_threads(4, |id| {
                 let keys = (0..FLOOD).map(|turn| match id {
                     0 | 1 => 1_000 + id * FLOOD + turn,
                     _ => turn % SPENT,
                 });
-                let granted = keys.filter(|key| gate.try_acquire(key).is_ok() && id > 1);
+                let granted = keys.filter(|key| limiter.try_acquire(key).is_ok() && id > 1);
                 granted.count() as u64
             });
             assert_eq!(granted.iter().sum::<u64>(), 3 * SPENT, "{overflow:?}");
-            let stats = gate.stats();
+            let stats = limiter.stats();
             let left = stats.taken_over + stats.evicted;
             assert_eq!(stats.inserted, stats.tracked + left, "{stats:?}");
         }

@@ -5,7 +5,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use tollgate::{Keep, Overflow, Quota};
+use tollgate::adjustable::Keep;
+use tollgate::{Overflow, Quota};
 
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
 use crate::support::{NOW, SECOND, bucket, crowded, in_sixteen_slots, tick};
@@ -14,19 +15,19 @@ use crate::support::{NOW, SECOND, bucket, crowded, in_sixteen_slots, tick};
 fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
     let (evict, deny) = (Overflow::Evict, Overflow::Deny);
     for (overflow, stopped) in [(evict, 15), (evict, 1), (deny, 9)] {
-        let gate = crowded(Hooked(bucket("1/h"))).with_overflow(overflow);
+        let limiter = crowded(Hooked(bucket("1/h"))).with_overflow(overflow);
         let (dead, others) = in_sixteen_slots(16 + stopped).split_at(stopped);
         for key in dead {
             // The first step is of a fresh word, and the second that of the claim.
             at_call(Call::Step, 1, || panic!("it stops"));
-            let decision = catch_unwind(AssertUnwindSafe(|| gate.try_acquire(key)));
+            let decision = catch_unwind(AssertUnwindSafe(|| limiter.try_acquire(key)));
             assert!(decision.is_err(), "{decision:?}");
             assert!(!unhook());
         }
         for key in others {
-            assert!(gate.try_acquire(key).is_ok(), "there is room");
+            assert!(limiter.try_acquire(key).is_ok(), "there is room");
         }
-        let stats = gate.stats();
+        let stats = limiter.stats();
         let counts = (stats.tracked, stats.evicted, stats.no_room);
         assert_eq!(counts, (16, 0, 0), "{overflow:?}, {stopped}");
     }
@@ -45,12 +46,12 @@ fn a_decision_counts_with_those_that_came_between() {
         ("under a smaller burst", true, 0),
     ] {
         for changes in [0, 1] {
-            let gate = Rc::new(crowded(Hooked(bucket("2/h"))));
+            let limiter = Rc::new(crowded(Hooked(bucket("2/h"))));
             for _ in 0..changes {
                 let quota = Quota::per_hour(2);
-                gate.set_quota(quota, Keep::Fresh).expect("a quota");
+                limiter.set_quota(quota, Keep::Fresh).expect("a quota");
             }
-            let (key, others) = (gate.key(&1_u64), Rc::clone(&gate));
+            let (key, others) = (limiter.key(&1_u64), Rc::clone(&limiter));
             assert!(key.try_acquire().is_ok());
             at_call(Call::Step, 0, move || {
                 let key = others.key(&1_u64);
@@ -73,8 +74,8 @@ fn a_decision_counts_with_those_that_came_between() {
 
 #[test]
 fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
-    let gate = Rc::new(crowded(Hooked(bucket("2/h"))));
-    let (key, others) = (gate.key(&1_u64), Rc::clone(&gate));
+    let limiter = Rc::new(crowded(Hooked(bucket("2/h"))));
+    let (key, others) = (limiter.key(&1_u64), Rc::clone(&limiter));
     let granted = key.take_up_to(2);
     at_call(Call::Step, 0, move || {
         assert!(others.ban(&1_u64, tick(NOW + SECOND)).is_ok());
@@ -92,21 +93,24 @@ fn a_key_that_is_brought_in_meanwhile_is_there_once() {
         for freed in there.iter().filter(|key| *key != free) {
             // Before the place is claimed, and before the claim is established.
             for step in [0, 1] {
-                let gate = crowded(Hooked(bucket("1/h"))).with_overflow(Overflow::Deny);
-                let gate = Rc::new(gate);
+                let limiter = crowded(Hooked(bucket("1/h"))).with_overflow(Overflow::Deny);
+                let limiter = Rc::new(limiter);
                 for key in there {
-                    assert!(gate.try_acquire(key).is_ok());
+                    assert!(limiter.try_acquire(key).is_ok());
                 }
-                assert!(gate.forget(free));
-                let others = Rc::clone(&gate);
+                assert!(limiter.forget(free));
+                let others = Rc::clone(&limiter);
                 at_call(Call::Step, step, move || {
                     assert!(others.forget(freed));
                     assert!(others.try_acquire(&new[0]).is_ok());
                 });
-                assert!(gate.try_acquire(&new[0]).is_err(), "{free} {freed} {step}");
+                assert!(
+                    limiter.try_acquire(&new[0]).is_err(),
+                    "{free} {freed} {step}"
+                );
                 assert!(!unhook(), "it was interrupted");
-                assert!(gate.forget(&new[0]) && !gate.forget(&new[0]));
-                assert_eq!((gate.len(), gate.stats().inserted), (14, 17));
+                assert!(limiter.forget(&new[0]) && !limiter.forget(&new[0]));
+                assert_eq!((limiter.len(), limiter.stats().inserted), (14, 17));
             }
         }
     }

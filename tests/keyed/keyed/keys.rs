@@ -26,47 +26,47 @@ fn odd_hashes() -> Vec<u64> {
 
 #[test]
 fn keys_with_odd_hashes_are_as_others() {
-    let gate = crowded(bucket("3/h")).with_overflow(Overflow::Deny);
+    let limiter = crowded(bucket("3/h")).with_overflow(Overflow::Deny);
     let hashes = odd_hashes();
     for turn in 0..5 {
         for hash in &hashes {
-            assert_eq!(gate.try_acquire(hash).is_ok(), turn < 3, "{hash:#x}");
+            assert_eq!(limiter.try_acquire(hash).is_ok(), turn < 3, "{hash:#x}");
         }
     }
-    assert_eq!((gate.len(), gate.stats().no_room), (hashes.len(), 0));
+    assert_eq!((limiter.len(), limiter.stats().no_room), (hashes.len(), 0));
     for (turn, hash) in hashes.iter().enumerate() {
-        assert!(gate.forget(hash) && !gate.forget(hash), "{hash:#x}");
-        assert_eq!(gate.len(), hashes.len() - turn - 1);
+        assert!(limiter.forget(hash) && !limiter.forget(hash), "{hash:#x}");
+        assert_eq!(limiter.len(), hashes.len() - turn - 1);
     }
 }
 
 /// By 60 bits keys are told apart; what has the same, is the same.
 #[test]
 fn keys_with_one_hash_have_one_limit() {
-    let gate = crowded(bucket("3/h"));
-    let granted = (0..1000).filter(|_| gate.try_acquire(&77_u64).is_ok());
-    assert_eq!((granted.count(), gate.len()), (3, 1));
-    assert_eq!(gate.key(&(77_u64 | 1 << 63)).available(), 0);
-    assert_eq!(gate.key(&(77_u64 | 1 << 59)).available(), 3);
+    let limiter = crowded(bucket("3/h"));
+    let granted = (0..1000).filter(|_| limiter.try_acquire(&77_u64).is_ok());
+    assert_eq!((granted.count(), limiter.len()), (3, 1));
+    assert_eq!(limiter.key(&(77_u64 | 1 << 63)).available(), 0);
+    assert_eq!(limiter.key(&(77_u64 | 1 << 59)).available(), 3);
 }
 
 #[test]
 fn a_key_that_panics_leaves_the_table_whole() {
-    type Gate = Keyed<TokenBucket, tollgate::ManualClock>;
-    let gate = table(bucket("3/h"));
-    let verbs: [fn(&Gate, &HookedKey) -> bool; 4] = [
-        |gate, key| gate.try_acquire(key).is_ok(),
-        |gate, key| gate.key(key).available() > 0,
-        |gate, key| gate.forget(key),
-        |gate, key| gate.ban(key, tollgate::Tick::MAX).is_ok(),
+    type RateLimiter = Keyed<TokenBucket, tollgate::ManualClock>;
+    let limiter = table(bucket("3/h"));
+    let verbs: [fn(&RateLimiter, &HookedKey) -> bool; 4] = [
+        |limiter, key| limiter.try_acquire(key).is_ok(),
+        |limiter, key| limiter.key(key).available() > 0,
+        |limiter, key| limiter.forget(key),
+        |limiter, key| limiter.ban(key, tollgate::Tick::MAX).is_ok(),
     ];
     for key in (0..100).map(HookedKey) {
         for verb in verbs {
             at_call(Call::Hash, 0, || panic!("as it was told to"));
-            let done = catch_unwind(AssertUnwindSafe(|| verb(&gate, &key)));
+            let done = catch_unwind(AssertUnwindSafe(|| verb(&limiter, &key)));
             assert!(done.is_err());
         }
-        assert!(gate.try_acquire(&key).is_ok());
+        assert!(limiter.try_acquire(&key).is_ok());
     }
     // The last of a batch: whole groups before it may be decided on, and each key's limit holds.
     let batch: Vec<_> = (1000..1050).map(HookedKey).collect();
@@ -77,16 +77,16 @@ fn a_key_that_panics_leaves_the_table_whole() {
         assert!(hashed < 50, "as it was told to");
         true
     });
-    let many = AssertUnwindSafe(|| gate.check_many(&batch, &mut outcomes));
+    let many = AssertUnwindSafe(|| limiter.check_many(&batch, &mut outcomes));
     assert!(catch_unwind(many).is_err());
     let decided = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-    assert_eq!(gate.len(), 100 + decided);
+    assert_eq!(limiter.len(), 100 + decided);
     for (key, outcome) in batch.iter().zip(outcomes) {
-        let granted = (0..9).filter(|_| gate.try_acquire(key).is_ok()).count();
+        let granted = (0..9).filter(|_| limiter.try_acquire(key).is_ok()).count();
         assert_eq!(granted + usize::from(outcome.is_ok()), 3, "{key:?}");
     }
-    let stats = gate.stats();
-    assert_eq!((gate.len(), stats.tracked, stats.no_room), (150, 150, 0));
+    let stats = limiter.stats();
+    assert_eq!((limiter.len(), stats.tracked, stats.no_room), (150, 150, 0));
 }
 
 #[test]
@@ -97,12 +97,15 @@ fn each_table_has_another_seed() {
 
 #[test]
 fn borrowed_keys_are_the_same_as_owned_ones() {
-    let gate = table(bucket("3/h"));
-    assert!(gate.try_acquire("alice").is_ok());
-    assert!(gate.try_acquire(&String::from("alice")).is_ok());
-    assert!(gate.try_acquire(&&&"alice").is_ok());
-    assert_eq!((gate.key("alice").available(), gate.len()), (0, 1));
-    assert!(gate.try_acquire(&[1_u8, 2][..]).is_ok());
-    assert!(gate.try_acquire(&vec![1_u8, 2]).is_ok());
-    assert_eq!((gate.key(&[1_u8, 2][..]).available(), gate.len()), (1, 2));
+    let limiter = table(bucket("3/h"));
+    assert!(limiter.try_acquire("alice").is_ok());
+    assert!(limiter.try_acquire(&String::from("alice")).is_ok());
+    assert!(limiter.try_acquire(&&&"alice").is_ok());
+    assert_eq!((limiter.key("alice").available(), limiter.len()), (0, 1));
+    assert!(limiter.try_acquire(&[1_u8, 2][..]).is_ok());
+    assert!(limiter.try_acquire(&vec![1_u8, 2]).is_ok());
+    assert_eq!(
+        (limiter.key(&[1_u8, 2][..]).available(), limiter.len()),
+        (1, 2)
+    );
 }

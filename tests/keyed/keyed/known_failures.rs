@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Denied, Keep, Overflow};
+use tollgate::adjustable::Keep;
+use tollgate::{AnyAlgorithm, Denied, Overflow};
 
 use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
 
@@ -18,13 +19,13 @@ fn hourly(n: u64) -> impl Iterator<Item = AnyAlgorithm> {
 #[test]
 fn a_request_above_the_burst_deletes_no_key() {
     for algorithm in hourly(5) {
-        let gate = table(algorithm);
+        let limiter = table(algorithm);
         let mut granted = 0;
         for _ in 0..100 {
-            assert_eq!(gate.try_acquire_n("key", 6), Err(Denied::never(6, 5)));
-            granted += u64::from(gate.try_acquire("key").is_ok());
+            assert_eq!(limiter.try_acquire_n("key", 6), Err(Denied::never(6, 5)));
+            granted += u64::from(limiter.try_acquire("key").is_ok());
         }
-        assert_eq!((granted, gate.len()), (5, 1), "{algorithm}");
+        assert_eq!((granted, limiter.len()), (5, 1), "{algorithm}");
     }
 }
 
@@ -32,15 +33,15 @@ fn a_request_above_the_burst_deletes_no_key() {
 /// without end.
 #[test]
 fn keys_without_end_need_no_memory_and_no_cleaning_up() {
-    let gate = table(bucket("10/s burst 2"));
+    let limiter = table(bucket("10/s burst 2"));
     for key in 0..10_000_u64 {
-        assert!(gate.try_acquire(&key).is_ok());
-        gate.clock().advance(Duration::from_micros(200));
+        assert!(limiter.try_acquire(&key).is_ok());
+        limiter.clock().advance(Duration::from_micros(200));
     }
-    let stats = gate.stats();
+    let stats = limiter.stats();
     let counts = (stats.inserted, stats.evicted, stats.no_room);
     assert_eq!(counts, (10_000, 0, 0));
-    assert_eq!((gate.slots(), gate.len() <= 2048), (2048, true));
+    assert_eq!((limiter.slots(), limiter.len() <= 2048), (2048, true));
 }
 
 /// limitador: check, then add: 1001 of 1000. Of keys that all threads know, and of keys that are
@@ -51,15 +52,19 @@ fn threads_get_the_limit_of_each_key_and_not_one_more() {
     deadline("threads that ask for one key", || {
         for algorithm in hourly(100) {
             for changes in 0..8 {
-                let gate = table(algorithm);
+                let limiter = table(algorithm);
                 for _ in 0..changes / 2 {
-                    let quota = gate.quota();
-                    gate.set_quota(quota, Keep::Fresh).expect("a quota");
+                    let quota = limiter.quota();
+                    limiter.set_quota(quota, Keep::Fresh).expect("a quota");
                 }
-                let ask = |_| (0..100).filter(|_| gate.try_acquire("new").is_ok()).count();
+                let ask = |_| {
+                    (0..100)
+                        .filter(|_| limiter.try_acquire("new").is_ok())
+                        .count()
+                };
                 let granted: usize = on_threads(8, ask).into_iter().sum();
-                assert_eq!((granted, gate.len()), (100, 1), "{algorithm}");
-                assert_eq!(gate.key("new").available(), 0);
+                assert_eq!((granted, limiter.len()), (100, 1), "{algorithm}");
+                assert_eq!(limiter.key("new").available(), 0);
             }
         }
     });
@@ -70,12 +75,12 @@ fn threads_get_the_limit_of_each_key_and_not_one_more() {
 #[test]
 fn keys_that_live_for_less_than_a_second_are_limited() {
     for (text, right) in [("gcra 1000/s burst 3", 3), ("fixed-window 7/10ms", 7)] {
-        let gate = table(algorithm(text));
-        gate.clock().set(tick(1_000 * SECOND));
+        let limiter = table(algorithm(text));
+        limiter.clock().set(tick(1_000 * SECOND));
         for _ in 0..50 {
-            let granted = (0..100).filter(|_| gate.try_acquire("key").is_ok());
+            let granted = (0..100).filter(|_| limiter.try_acquire("key").is_ok());
             assert_eq!(granted.count(), right, "{text}");
-            gate.clock().advance(Duration::from_millis(10));
+            limiter.clock().advance(Duration::from_millis(10));
         }
     }
 }
@@ -84,19 +89,19 @@ fn keys_that_live_for_less_than_a_second_are_limited() {
 /// have left meanwhile.
 #[test]
 fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
-    let gate = table(algorithm("gcra 10/s burst 10"));
+    let limiter = table(algorithm("gcra 10/s burst 10"));
     for idle in [0, 1, 99, 100, 101, 1000, 100_000] {
-        gate.clock().advance(Duration::from_millis(1000 + idle));
+        limiter.clock().advance(Duration::from_millis(1000 + idle));
         // Others take the places of idle keys.
         for other in 0..2_000_u64 {
-            assert!(gate.try_acquire(&(idle, other)).is_ok());
-            gate.clock().advance(Duration::from_micros(200));
+            assert!(limiter.try_acquire(&(idle, other)).is_ok());
+            limiter.clock().advance(Duration::from_micros(200));
         }
-        gate.clock().advance(Duration::from_secs(1));
-        let granted = (0..30).filter(|_| gate.try_acquire("key").is_ok());
+        limiter.clock().advance(Duration::from_secs(1));
+        let granted = (0..30).filter(|_| limiter.try_acquire("key").is_ok());
         assert_eq!(granted.count(), 10, "after {idle}");
     }
-    let stats = gate.stats();
+    let stats = limiter.stats();
     // About 500 of 2048 places are in use at a time.
     assert!(stats.taken_over > 5_000 && stats.evicted == 0, "{stats:?}");
 }
@@ -105,20 +110,20 @@ fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
 /// has left in between, and the older caller would find it fresh.
 #[test]
 fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
-    let gate = table(bucket("10/s burst 100"));
+    let limiter = table(bucket("10/s burst 100"));
     let second = |n: u64| tick(n * SECOND);
-    let all = |now| gate.key("key").at(now).take_up_to(1000).n();
+    let all = |now| limiter.key("key").at(now).take_up_to(1000).n();
     assert_eq!(all(second(100)), 100);
     // Ten seconds later it is idle, and others come until it has left.
     let mut others = 0_u64;
-    while gate.key("key").at(second(100)).available() == 0 {
-        let _ = gate.try_acquire_at(&others, second(110 + others / 1000));
+    while limiter.key("key").at(second(100)).available() == 0 {
+        let _ = limiter.try_acquire_at(&others, second(110 + others / 1000));
         others += 1;
         assert!(others < 1_000_000, "it never leaves");
     }
-    assert_eq!(gate.stats().evicted, 0);
+    assert_eq!(limiter.stats().evicted, 0);
     let came = second(110 + others / 1000);
-    let granted = gate.key("key").at(second(100)).take_up_to(1000);
+    let granted = limiter.key("key").at(second(100)).take_up_to(1000);
     // It is counted when it had left, so that no more are there then.
     assert_eq!((granted.n(), granted.at() >= second(110)), (100, true));
     // What the bucket has made since, and not one permit more.
@@ -130,13 +135,13 @@ fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
 #[test]
 fn what_can_not_be_recorded_is_not_admitted_unawares() {
     const KEYS: u64 = 3_000;
-    let gate = table(bucket("5/h")).with_overflow(Overflow::Deny);
-    let granted = (0..KEYS).map(|key| u64::from(gate.try_acquire(&key).is_ok()));
+    let limiter = table(bucket("5/h")).with_overflow(Overflow::Deny);
+    let granted = (0..KEYS).map(|key| u64::from(limiter.try_acquire(&key).is_ok()));
     let granted: u64 = granted.sum();
-    let taken = (0..KEYS).map(|key| gate.key(&(key, 1)).take_up_to(5).n());
+    let taken = (0..KEYS).map(|key| limiter.key(&(key, 1)).take_up_to(5).n());
     let taken: u64 = taken.sum();
-    let stats = gate.stats();
+    let stats = limiter.stats();
     assert_eq!(granted + taken / 5, stats.tracked);
     assert_eq!(stats.no_room, 2 * KEYS - stats.tracked);
-    assert!(gate.len() <= gate.slots());
+    assert!(limiter.len() <= limiter.slots());
 }

@@ -11,19 +11,19 @@ fn second(n: u64) -> Tick {
 
 #[test]
 fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
-    let gate = crowded(queue("leaky-queue 1/s burst 5 free 2"));
+    let limiter = crowded(queue("leaky-queue 1/s burst 5 free 2"));
     let [key, others @ ..] = in_sixteen_slots(40) else {
         panic!("40 keys");
     };
-    let at = |n| gate.key(key).at(second(n));
+    let at = |n| limiter.key(key).at(second(n));
     let first = at(10).reserve_until(5, second(100)).expect("a place");
     assert_eq!(first.due(), second(12));
     // It leaves as idle, for the first that finds no free place.
     for other in others {
-        let other = gate.key(other).at(second(20));
+        let other = limiter.key(other).at(second(20));
         assert!(other.reserve_until(1, second(100)).is_ok());
     }
-    assert_eq!(gate.stats_at(second(20)).taken_over, 1);
+    assert_eq!(limiter.stats_at(second(20)).taken_over, 1);
     // Five wait until 12 already, and it has been idle since 15: from then on five more have to
     // wait until 17.
     assert!(at(10).reserve_until(5, second(16)).is_err());
@@ -42,17 +42,17 @@ fn a_caller_that_is_ahead_takes_no_other_with_it() {
         "gcra 1/s tolerance 2500ms",
         "sliding-window 3/s rounding down",
     ] {
-        let gate = crowded(algorithm(text));
+        let limiter = crowded(algorithm(text));
         let [ahead, others @ ..] = in_sixteen_slots(17) else {
             panic!("17 keys");
         };
         for other in others {
-            assert!(gate.try_acquire_at(other, second(100)).is_ok());
+            assert!(limiter.try_acquire_at(other, second(100)).is_ok());
         }
-        assert!(gate.try_acquire_at(ahead, second(1_000_000)).is_ok());
-        assert_eq!(gate.stats_at(second(200)).taken_over, 1);
+        assert!(limiter.try_acquire_at(ahead, second(1_000_000)).is_ok());
+        assert_eq!(limiter.stats_at(second(200)).taken_over, 1);
         // They were idle long before 200 s, so this one, somewhere else, is not late.
-        let new = gate.try_acquire_at(&1_u64, second(200));
+        let new = limiter.try_acquire_at(&1_u64, second(200));
         assert_eq!(new.expect("it is fresh").at(), second(200), "{text}");
     }
 }

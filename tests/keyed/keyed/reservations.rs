@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tollgate::{Gcra, Limiter, NoClock, Quota, Reservation, Reserve};
+use tollgate::algorithm::Reserve;
+use tollgate::clock::NoClock;
+use tollgate::{Gcra, Limiter, Quota, Reservation};
 
 use crate::support::{Random, SECOND, bucket, deadline, queue, table, tick};
 
@@ -112,12 +114,12 @@ fn no_caller_waits_for_the_end_of_a_ban() {
 
 #[test]
 fn a_reservation_is_good_as_long_as_the_table() {
-    let gate = table(bucket("10/s burst 1"));
-    let reserve = |key: &str| gate.key(key).reserve(1).expect("it will be there");
+    let limiter = table(bucket("10/s burst 1"));
+    let reserve = |key: &str| limiter.key(key).reserve(1).expect("it will be there");
     assert!(reserve("alice").is_due());
     let (second, third) = (reserve("alice"), reserve("alice"));
     assert_eq!(third.delay(), Duration::from_millis(200));
     assert_eq!(third.cancel().came_back, 1);
-    gate.clock().advance(Duration::from_millis(100));
+    limiter.clock().advance(Duration::from_millis(100));
     assert!(second.is_due());
 }

@@ -1,12 +1,12 @@
 //! A table is as large as it says, and has room for nearly as many keys as it was made for.
 
-use tollgate::keyed::{KeyHasher, Seeded};
+use tollgate::keyed::{KeyHasher, SeededHasher};
 use tollgate::{Keyed, ManualClock, Overflow, TokenBucket};
 
 use crate::support::{Random, bucket, of_capacity, often, pairs};
 
 fn seeded(capacity: usize, seed: [u64; 2]) -> Keyed<TokenBucket, ManualClock> {
-    let table = of_capacity(capacity, bucket("3/h")).with_hasher(Seeded::new(seed));
+    let table = of_capacity(capacity, bucket("3/h")).with_hasher(SeededHasher::new(seed));
     table.with_overflow(Overflow::Deny)
 }
 
@@ -23,11 +23,11 @@ fn twenty_four_bytes_a_key_whatever_the_key_is() {
 }
 
 /// How many of these keys find no room.
-fn fill(gate: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
+fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     let all = keys.len();
-    keys.retain(|key| gate.try_acquire(key).is_ok());
-    assert_eq!(gate.len(), keys.len());
-    assert_eq!(gate.stats().no_room as usize, all - keys.len());
+    keys.retain(|key| limiter.try_acquire(key).is_ok());
+    assert_eq!(limiter.len(), keys.len());
+    assert_eq!(limiter.stats().no_room as usize, all - keys.len());
     all - keys.len()
 }
 
@@ -35,18 +35,18 @@ fn fill(gate: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
 /// none of them idle; and then others for half of them. How many in ten thousand of both find no
 /// room.
 fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
-    let gate = seeded(capacity, seed);
+    let limiter = seeded(capacity, seed);
     let mut there = (0..capacity as u64).map(|key| key * apart).collect();
-    let filling = fill(&gate, &mut there);
+    let filling = fill(&limiter, &mut there);
     let (mut random, turns) = (Random(seed[0]), 1 + capacity / 2);
     for key in 0..turns as u64 {
         let place = random.below(there.len() as u64) as usize;
-        assert!(gate.forget(&there.swap_remove(place)));
+        assert!(limiter.forget(&there.swap_remove(place)));
         // As many as before, whichever found no room.
         let mut new = (1..11).map(|attempt| (attempt << 60) + key * apart);
-        there.extend(new.find(|key| gate.try_acquire(key).is_ok()));
+        there.extend(new.find(|key| limiter.try_acquire(key).is_ok()));
     }
-    let later = gate.stats().no_room as usize - filling;
+    let later = limiter.stats().no_room as usize - filling;
     [filling * 10_000 / capacity, later * 10_000 / turns]
 }
 
@@ -73,8 +73,8 @@ fn fewer_than_one_new_key_in_two_hundred_finds_no_room() {
 /// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first
 /// pair of lines, or in both.
 #[test]
-fn keys_that_share_lines_under_one_seed_spread_under_another() {
-    let places = |key: &u64| pairs(Seeded::new([3, 4]).hash_key(key));
+fn keys_that_share_buckets_under_one_seed_spread_under_another() {
+    let places = |key: &u64| pairs(SeededHasher::new([3, 4]).hash_key(key));
     let in_one = (0..).filter(|key| places(key).0 == 9).take(3_000);
     let in_both = (0..).filter(|key| places(key) == (9, 200)).take(24);
     let (in_one, in_both) = (Vec::from_iter(in_one), Vec::from_iter(in_both));
@@ -91,7 +91,7 @@ fn keys_that_share_lines_under_one_seed_spread_under_another() {
 #[test]
 fn keys_that_differ_little_have_hashes_that_differ_in_every_part() {
     for seed in [[0, 0], [1, 2], [u64::MAX, 77]] {
-        let hasher = Seeded::new(seed);
+        let hasher = SeededHasher::new(seed);
         for apart in [1, 1 << 32, 1 << 48, 1000] {
             // The first pair, the home lines, and bits of a tag.
             for shift in [52, 44, 28, 0] {

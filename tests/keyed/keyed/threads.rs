@@ -7,10 +7,10 @@ use std::sync::{Arc, Barrier, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::history::{History, Log};
-use tollgate::{
-    AnyAlgorithm, Denied, Keep, Keyed, KeyedStats, ManualClock, Overflow, Quota, TokenBucket,
-};
+use tollgate::adjustable::Keep;
+use tollgate::audit::{Audit, Log};
+use tollgate::stats::KeyedStats;
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket};
 
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::hooks::{Call, Hooked, on_calls, unhook};
@@ -31,16 +31,16 @@ type Table = Keyed<AnyAlgorithm, ManualClock, Chosen>;
 
 /// One thread's turns: time goes on by a few nanoseconds in each, and this thread's idea of it is
 /// up to `skew` behind or ahead.
-fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) -> Vec<Log> {
+fn work(limiter: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) -> Vec<Log> {
     let mut logs = vec![Log::new(); keys.len()];
     let mut random = Random(seed);
     for _ in 0..turns {
         let step = random.below(if mix == Mix::TakingSlowly { 100 } else { 4 });
-        gate.clock().advance(Duration::from_nanos(step));
-        let begun = gate.key(&0_u64).now();
+        limiter.clock().advance(Duration::from_nanos(step));
+        let begun = limiter.key(&0_u64).now();
         let now = tick(begun.as_nanos() + random.below(2 * skew + 1) - skew);
         let which = random.skewed(keys.len() as u64) as usize;
-        let (key, log) = (gate.key(&keys[which]), &mut logs[which]);
+        let (key, log) = (limiter.key(&keys[which]), &mut logs[which]);
         let choice = match mix {
             Mix::Taking | Mix::TakingSlowly => 8 + random.below(56),
             Mix::Everything => random.below(64),
@@ -76,12 +76,12 @@ fn work(gate: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) 
 }
 
 /// The history of each key, after as many rounds as it takes until there is enough.
-fn record(gate: &Table, keys: &[u64], mix: Mix, enough: fn(&KeyedStats) -> bool) -> Vec<History> {
+fn record(limiter: &Table, keys: &[u64], mix: Mix, enough: fn(&KeyedStats) -> bool) -> Vec<Audit> {
     let mut all = Vec::new();
-    while all.is_empty() || !enough(&gate.stats()) {
+    while all.is_empty() || !enough(&limiter.stats()) {
         let seed = all.len() as u64;
         all.extend(on_threads(4, |id| {
-            work(gate, keys, often(1_000), 100 * id, mix, seed + id)
+            work(limiter, keys, often(1_000), 100 * id, mix, seed + id)
         }));
     }
     of_each(&all)
@@ -102,18 +102,18 @@ fn keys_that_all_threads_ask_for_keep_their_bounds() {
     deadline("keys that are forgotten or leave as idle", || {
         let few: Vec<u64> = (0..5).map(mix).collect();
         for text in KINDS {
-            let gate = crowded(algorithm(text)).with_overflow(Overflow::Deny);
+            let limiter = crowded(algorithm(text)).with_overflow(Overflow::Deny);
             let enough = |stats: &KeyedStats| stats.forgotten > 3;
-            bursts_more(&record(&gate, &few, Mix::Everything, enough), text, 0);
-            let stats = gate.stats();
+            bursts_more(&record(&limiter, &few, Mix::Everything, enough), text, 0);
+            let stats = limiter.stats();
             assert_eq!((stats.taken_over, stats.evicted, stats.no_room), (0, 0, 0));
             assert_eq!(stats.inserted, stats.tracked + stats.forgotten);
 
-            let gate = crowded(algorithm(text)).with_overflow(Overflow::Deny);
+            let limiter = crowded(algorithm(text)).with_overflow(Overflow::Deny);
             let enough = |stats: &KeyedStats| stats.taken_over > often(300);
-            let histories = record(&gate, in_sixteen_slots(40), Mix::TakingSlowly, enough);
+            let histories = record(&limiter, in_sixteen_slots(40), Mix::TakingSlowly, enough);
             bursts_more(&histories, text, 0);
-            let stats = gate.stats();
+            let stats = limiter.stats();
             assert_eq!((stats.evicted, stats.forgotten), (0, 0));
             assert_eq!(stats.inserted, stats.tracked + stats.taken_over);
         }
@@ -125,10 +125,10 @@ fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time()
     deadline("keys that find no room", || {
         let text = "token-bucket 1/50ns burst 7";
         for overflow in [Overflow::Evict, Overflow::Admit] {
-            let gate = crowded(algorithm(text)).with_overflow(overflow);
+            let limiter = crowded(algorithm(text)).with_overflow(overflow);
             let enough = |stats: &KeyedStats| stats.evicted + stats.no_room > often(500);
-            let histories = record(&gate, in_sixteen_slots(100), Mix::Taking, enough);
-            let stats = gate.stats();
+            let histories = record(&limiter, in_sixteen_slots(100), Mix::Taking, enough);
+            let stats = limiter.stats();
             bursts_more(&histories, text, stats.evicted + stats.no_room);
             let left = stats.taken_over + stats.evicted;
             assert_eq!(stats.inserted, stats.tracked + left);
@@ -146,30 +146,34 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
     const BURST: u64 = 20;
     let mut random = Random(11);
     let asked: Vec<u64> = (0..often(20_000)).map(|_| random.skewed(KEYS)).collect();
-    let ask = |gate: &Keyed<TokenBucket, ManualClock>, turn: usize, keys: &[u64]| match turn % 3 {
+    let ask = |limiter: &Keyed<TokenBucket, ManualClock>, turn: usize, keys: &[u64]| match turn % 3
+    {
         0 => {
             let mut outcomes: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
-            gate.check_many(keys, &mut outcomes).expect("as long");
+            limiter.check_many(keys, &mut outcomes).expect("as long");
             Vec::from_iter(outcomes.iter().map(|outcome| match outcome {
                 Ok(_) => true,
                 Err(Denied::Later { .. }) => false,
                 Err(denied) => panic!("{denied}"),
             }))
         }
-        1 => Vec::from_iter(keys.iter().map(|key| gate.try_acquire(key).is_ok())),
-        _ => Vec::from_iter(keys.iter().map(|key| gate.key(key).take_up_to(1).n() == 1)),
+        1 => Vec::from_iter(keys.iter().map(|key| limiter.try_acquire(key).is_ok())),
+        _ => Vec::from_iter(
+            keys.iter()
+                .map(|key| limiter.key(key).take_up_to(1).n() == 1),
+        ),
     };
     deadline("threads that decide in batches", move || {
         for (changes, batch) in [(0, 1), (0, 7), (0, 16), (1, 17), (0, 64), (70, 1000)] {
-            let gate = table(bucket("20/h")).with_overflow(Overflow::Deny);
+            let limiter = table(bucket("20/h")).with_overflow(Overflow::Deny);
             for _ in 0..changes {
-                let same = gate.set_quota(Quota::per_hour(BURST), Keep::Fresh);
+                let same = limiter.set_quota(Quota::per_hour(BURST), Keep::Fresh);
                 same.expect("a quota");
             }
             let batches: Vec<&[u64]> = asked.chunks(batch).collect();
             let granted = on_threads(4, |id| {
                 let batches = batches.iter().enumerate().skip(id as usize).step_by(4);
-                let granted = batches.map(|(turn, keys)| (*keys, ask(&gate, turn / 4, keys)));
+                let granted = batches.map(|(turn, keys)| (*keys, ask(&limiter, turn / 4, keys)));
                 granted.collect::<Vec<_>>()
             });
             let mut of_each = vec![(0, 0); KEYS as usize];
@@ -180,13 +184,13 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
                 }
             }
             for (key, (asked, got)) in (0_u64..).zip(&of_each) {
-                let left = gate.key(&key).available();
+                let left = limiter.key(&key).available();
                 let right = (BURST.min(*asked), BURST - got);
                 assert_eq!((*got, left), right, "{key} {batch}");
             }
             let there = of_each.iter().filter(|(asked, _)| *asked > 0).count() as u64;
-            let stats = gate.stats();
-            let counts = [gate.len() as u64, stats.tracked, stats.inserted];
+            let stats = limiter.stats();
+            let counts = [limiter.len() as u64, stats.tracked, stats.inserted];
             assert_eq!(counts, [there; 3]);
             let left = [stats.idle, stats.taken_over, stats.evicted, stats.forgotten];
             assert_eq!((left, stats.no_room), ([0; 4], 0));
@@ -201,21 +205,21 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
 fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
     let quotas =
         quotas.map(|(interval, burst)| Quota::per(1, Duration::from_nanos(interval)).burst(burst));
-    let gate = crowded(algorithm("token-bucket 1/10ns burst 7")).with_overflow(Overflow::Deny);
-    gate.set_quota(quotas[3], Keep::Fresh).expect("a quota");
+    let limiter = crowded(algorithm("token-bucket 1/10ns burst 7")).with_overflow(Overflow::Deny);
+    limiter.set_quota(quotas[3], Keep::Fresh).expect("a quota");
     let apart = RwLock::new(());
     let seen = on_threads(4, |id| {
         if id > 0 {
             let turns = (0..often(300)).map(|turn| {
                 let _held = apart.read().expect("no panic");
-                work(&gate, keys, 10, 0, Mix::Taking, 10_000 * id + turn)
+                work(&limiter, keys, 10, 0, Mix::Taking, 10_000 * id + turn)
             });
             return turns.collect();
         }
         for turn in 0..200 {
             let held = apart.write().expect("no panic");
             let quota = quotas[turn % 4];
-            gate.set_quota(quota, Keep::AsIs).expect("a quota");
+            limiter.set_quota(quota, Keep::AsIs).expect("a quota");
             drop(held);
             thread::yield_now();
         }
@@ -245,7 +249,7 @@ fn keys_keep_their_bounds_while_quotas_change() {
 /// decision, when the key was not found, and at the second one, when a place is claimed and the key
 /// was looked for again. If there is no such step, it waits after the decision.
 fn ask_and_wait(
-    gate: &Keyed<Hooked, ManualClock, Chosen>,
+    limiter: &Keyed<Hooked, ManualClock, Chosen>,
     key: &u64,
     other: &Arc<Barrier>,
     first_step: u64,
@@ -261,7 +265,7 @@ fn ask_and_wait(
         }
         true
     });
-    let is_granted = gate.try_acquire(key).is_ok();
+    let is_granted = limiter.try_acquire(key).is_ok();
     unhook();
     for _ in 0..waits.take().iter().sum() {
         other.wait();
@@ -279,23 +283,23 @@ fn a_key_that_two_threads_bring_at_once_is_there_once() {
         let (there, new) = in_sixteen_slots(17).split_at(16);
         for one in there {
             for another in there.iter().filter(|key| *key != one) {
-                let gate = crowded(Hooked(bucket("1/h"))).with_overflow(Overflow::Deny);
+                let limiter = crowded(Hooked(bucket("1/h"))).with_overflow(Overflow::Deny);
                 for key in there {
-                    assert!(gate.try_acquire(key).is_ok());
+                    assert!(limiter.try_acquire(key).is_ok());
                 }
                 let both = Arc::new(Barrier::new(2));
                 let granted = on_threads(2, |id| {
                     if id == 0 {
-                        gate.forget(one);
-                        return ask_and_wait(&gate, &new[0], &both, 2, 1);
+                        limiter.forget(one);
+                        return ask_and_wait(&limiter, &new[0], &both, 2, 1);
                     }
                     both.wait();
-                    gate.forget(another);
-                    ask_and_wait(&gate, &new[0], &both, 1, 1)
+                    limiter.forget(another);
+                    ask_and_wait(&limiter, &new[0], &both, 1, 1)
                 });
                 assert_ne!(granted[0], granted[1], "{one} {another}");
-                assert_eq!(gate.len(), 15, "{one} {another}");
-                assert!(gate.forget(&new[0]) && !gate.forget(&new[0]));
+                assert_eq!(limiter.len(), 15, "{one} {another}");
+                assert!(limiter.forget(&new[0]) && !limiter.forget(&new[0]));
             }
         }
     });

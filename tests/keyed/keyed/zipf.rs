@@ -2,8 +2,9 @@
 //! what each key got, on the ticks at which it was counted, is within its bound, and one burst more
 //! for each time that it was evicted or admitted without room.
 
-use tollgate::history::{History, Log};
-use tollgate::{KeyedStats, Overflow};
+use tollgate::Overflow;
+use tollgate::audit::{Audit, Log};
+use tollgate::stats::KeyedStats;
 
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::{Random, SECOND, algorithm, often, table, tick};
@@ -12,7 +13,7 @@ use crate::support::{Random, SECOND, algorithm, often, table, tick};
 const SLOTS: u64 = 2048;
 
 /// What each key got, and the counts, after so many turnovers of all slots.
-fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<History>, KeyedStats) {
+fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, KeyedStats) {
     let table = table(algorithm(text)).with_overflow(overflow);
     assert_eq!(table.slots() as u64, SLOTS);
     let mut logs = vec![Log::new(); 10 * SLOTS as usize];

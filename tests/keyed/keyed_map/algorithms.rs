@@ -1,7 +1,8 @@
 //! Keys with algorithms of their own: what there was is carried over; they stay; and whatever
 //! threads do meanwhile, no permit comes from nowhere.
 
-use tollgate::{AnyAlgorithm, Denied, KeyedMap, NoClock, Overflow, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Denied, KeyedMap, Overflow, TokenBucket};
 
 use super::{bucket_of, map, of};
 use crate::support::{algorithm, deadline, often, on_threads, tick};

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, ConfigError, Denied, KeyedMap, Limiter, NoClock, Overflow, Tick};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, ConfigError, Denied, KeyedMap, Limiter, Overflow, Tick};
 
 use super::{bucket_of, map, of};
 use crate::support::{self, algorithm, every, tick};

@@ -1,7 +1,8 @@
 //! Never more keys than the capacity, whatever threads do; and what goes for a new key is what is
 //! nearest to idle.
 
-use tollgate::{KeyedMap, NoClock, Overflow, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{KeyedMap, Overflow, TokenBucket};
 
 use super::{bucket_of, map, of};
 use crate::support::{Random, deadline, often, on_threads, tick};

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use tollgate::history::Log;
-use tollgate::{AnyAlgorithm, KeyedMap, NoClock, Overflow};
+use tollgate::audit::Log;
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, KeyedMap, Overflow};
 
 use super::of;
 use crate::support::histories::{bursts_more, of_each};

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Denied, KeyedMap, NoClock, Quota, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{Denied, KeyedMap, Quota, TokenBucket};
 
 use super::{map, of};
 use crate::support::{often, queue, tick};

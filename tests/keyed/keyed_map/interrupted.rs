@@ -4,7 +4,8 @@
 
 use std::rc::Rc;
 
-use tollgate::{Denied, KeyedMap, NoClock, Overflow, Quota, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{Denied, KeyedMap, Overflow, Quota, TokenBucket};
 
 use super::{bucket_of, of};
 use crate::support::hooks::{Call, Hooked, HookedKey, at_call, unhook};

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use tollgate::{KeyedMap, NoClock, Overflow, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{KeyedMap, Overflow, TokenBucket};
 
 use super::{bucket_of, map};
 use crate::support::{Chosen, tick};

@@ -16,7 +16,8 @@ mod verbs;
 
 use std::time::Duration;
 
-use tollgate::{KeyedMap, ManualClock, NoClock, Quota, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{KeyedMap, ManualClock, Quota, TokenBucket};
 
 type Map = KeyedMap<u64, TokenBucket, ManualClock>;
 
@@ -33,7 +34,7 @@ fn map(capacity: usize) -> (Map, ManualClock) {
 }
 
 /// The same on no clock, with an algorithm and keys of any kind.
-fn of<K: std::hash::Hash + Eq, A: tollgate::Algorithm>(
+fn of<K: std::hash::Hash + Eq, A: tollgate::algorithm::Algorithm>(
     algorithm: A,
     capacity: usize,
 ) -> KeyedMap<K, A, NoClock> {

@@ -3,7 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tollgate::{KeyedMap, NoClock, Overflow};
+use tollgate::clock::NoClock;
+use tollgate::{KeyedMap, Overflow};
 
 use super::{bucket_of, of};
 use crate::support::hooks::{Call, Hooked, HookedKey as Key, at_call, unhook};
@@ -43,7 +44,7 @@ fn check_whole(map: &Map, context: &str) {
 type Deed = (&'static str, fn(&Map) -> bool);
 
 /// What has to do with a key, on a map that is full, or has a place.
-const DEEDS: [Deed; 7] = [
+const ACTIONS: [Deed; 7] = [
     ("a known key", |map| takes(map, 3)),
     ("a new key", |map| takes(map, 50)),
     ("a look", |map| map.key(&Key(3)).at(tick(1)).available() > 0),
@@ -69,14 +70,14 @@ fn the_map_stays_whole() {
     let calls = [Call::Hash, Call::Eq, Call::Clone].into_iter();
     let calls = calls.chain([Call::IsIdle, Call::CarryOver]);
     for call in calls.clone() {
-        for (name, deed) in DEEDS {
+        for (name, action) in ACTIONS {
             for turn in 0..6 {
                 let map = full().with_overflow(Overflow::Deny);
                 if turn % 2 == 0 {
                     assert!(map.remove(&Key(CAPACITY - 1)));
                 }
                 at_call(call, turn / 2, || panic!("as it was told to"));
-                let done = catch_unwind(AssertUnwindSafe(|| deed(&map)));
+                let done = catch_unwind(AssertUnwindSafe(|| action(&map)));
                 unhook();
                 if done.is_err() {
                     panicked.push((call, name));
@@ -85,9 +86,9 @@ fn the_map_stays_whole() {
                     // The word of a key whose change was broken off is what it was. And it can be
                     // made then.
                     assert_eq!(map.key(&Key(3)).at(tick(0)).available(), 1);
-                    assert!(deed(&map));
+                    assert!(action(&map));
                 }
-                // What was there is there, with the permit taken, unless the deed removed it.
+                // What was there is there, with the permit taken, unless the action removed it.
                 let left = map.key(&Key(2)).at(tick(0)).available();
                 let is_right = left == 1 || (left == 2 && name == "a look at all");
                 assert!(is_right, "{call:?} in {name}: {left}");

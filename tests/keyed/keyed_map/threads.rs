@@ -4,9 +4,10 @@
 
 use std::thread;
 
-use tollgate::history::Log;
-use tollgate::primitive::{AtomicU64, Ordering};
-use tollgate::{KeyedMap, NoClock, Overflow, Tick};
+use tollgate::audit::Log;
+use tollgate::clock::NoClock;
+use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::{KeyedMap, Overflow, Tick};
 
 use super::{bucket_of, of};
 use crate::support::histories::{bursts_more, of_each};

@@ -3,7 +3,9 @@
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Clock, Gate, KeyedMap, ManualClock, NoClock, ReserveGate};
+use tollgate::clock::{Clock, NoClock};
+use tollgate::traits::ReserveLimiter;
+use tollgate::{AnyAlgorithm, KeyedMap, ManualClock, RateLimiter};
 
 use super::{bucket_of, map, of};
 use crate::support::model::{Gave, Model, Said, Verb, say};
@@ -112,9 +114,11 @@ fn a_key_is_looked_at_and_changed_at_an_old_tick() {
 }
 
 #[test]
-fn a_key_is_a_gate_and_can_be_waited_at() {
-    fn all<G: ReserveGate<Clock: Clock>>(gate: &G) -> usize {
-        (0..10).filter(|_| Gate::try_acquire(gate).is_ok()).count()
+fn a_key_is_a_limiter_and_can_be_waited_at() {
+    fn all<G: ReserveLimiter<Clock: Clock>>(limiter: &G) -> usize {
+        (0..10)
+            .filter(|_| RateLimiter::try_acquire(limiter).is_ok())
+            .count()
     }
     deadline("a key that is waited at too long", || {
         let clock = ManualClock::new();

@@ -1,12 +1,12 @@
 //! What threads have recorded, and whether each key kept its bound.
 
-use tollgate::Requota;
-use tollgate::history::{Bound, Bounded, History, Log};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::audit::{Audit, Bound, Bounded, Log};
 
 use super::algorithm;
 
 /// The history of each key, of the logs that each thread kept of each.
-pub(crate) fn of_each(logs: &[Vec<Log>]) -> Vec<History> {
+pub(crate) fn of_each(logs: &[Vec<Log>]) -> Vec<Audit> {
     let keys = 0..logs.first().map_or(0, Vec::len);
     let of_key = |key: usize| logs.iter().map(|logs| logs[key].clone()).collect();
     keys.map(of_key).collect()
@@ -14,7 +14,7 @@ pub(crate) fn of_each(logs: &[Vec<Log>]) -> Vec<History> {
 
 /// Asserts that the keys got so many bursts more than their bounds at most, in all. Returns how
 /// many it were.
-pub(crate) fn bursts_more(histories: &[History], text: &str, at_most: u64) -> u64 {
+pub(crate) fn bursts_more(histories: &[Audit], text: &str, at_most: u64) -> u64 {
     let (of, quota) = (algorithm(text), algorithm(text).quota());
     let bound = |bursts| match bursts {
         0 => of.bound(),

@@ -3,9 +3,8 @@
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
-use tollgate::{
-    Algorithm, ConfigError, Denied, GiveBack, Granted, Quota, Requota, Settings, Tick, TokenBucket,
-};
+use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
+use tollgate::{ConfigError, Denied, Granted, Quota, Tick, TokenBucket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
@@ -90,7 +89,7 @@ impl GiveBack for Hooked {
     }
 }
 
-impl Requota for Hooked {
+impl ChangeQuota for Hooked {
     fn quota(&self) -> Quota {
         self.0.quota()
     }

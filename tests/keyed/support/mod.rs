@@ -15,10 +15,10 @@ use std::panic::resume_unwind;
 use std::sync::{Barrier, OnceLock};
 use std::thread;
 
-use tollgate::keyed::Seeded;
+use tollgate::algorithm::{Algorithm, ChangeQuota};
+use tollgate::keyed::SeededHasher;
 use tollgate::{
-    Algorithm, AnyAlgorithm, ConfigError, Keyed, LeakyBucket, ManualClock, Quota, Requota, Tick,
-    TokenBucket,
+    AnyAlgorithm, ConfigError, Keyed, LeakyBucket, ManualClock, Quota, Tick, TokenBucket,
 };
 
 pub(crate) use random::{Random, mix};
@@ -106,13 +106,13 @@ pub(crate) fn of_capacity<A: Algorithm>(capacity: usize, algorithm: A) -> Keyed<
 }
 
 /// One of several plans.
-pub(crate) fn with_plans<A: Requota + Clone>(plans: &[A]) -> Keyed<A, ManualClock> {
+pub(crate) fn with_plans<A: ChangeQuota + Clone>(plans: &[A]) -> Keyed<A, ManualClock> {
     let clock = ManualClock::at(tick(NOW));
     seeded(Keyed::with_plans(plans.to_vec(), 1, clock))
 }
 
 fn seeded<A>(table: Result<Keyed<A, ManualClock>, ConfigError>) -> Keyed<A, ManualClock> {
-    table.expect("a table").with_hasher(Seeded::new(SEED))
+    table.expect("a table").with_hasher(SeededHasher::new(SEED))
 }
 
 /// The hash of a number is that number, so that a test can put its keys where it wants.

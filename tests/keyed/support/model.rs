@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tollgate::View;
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack, Level};
 use tollgate::keyed::Key;
-use tollgate::{
-    Algorithm, AnyAlgorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Keep,
-    Level, ManualClock, Quota, Requota, Tick,
-};
+use tollgate::outcome::Charged;
+use tollgate::store::View;
+use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Quota, Tick};
 
 /// A plan, and how often quotas had been changed.
 pub(crate) type Of = (usize, u64);

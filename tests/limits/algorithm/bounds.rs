@@ -5,9 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use tollgate::algorithm::{Algorithm, ChangeQuota, Rounding};
+use tollgate::clock::NoClock;
 use tollgate::{
-    Algorithm, AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Limiter, NoClock, Quota, Requota,
-    Rounding, SlidingWindow, Tick, TokenBucket,
+    AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow, Tick,
+    TokenBucket,
 };
 
 use crate::algorithm::cases;
@@ -145,12 +147,12 @@ fn what_the_bounds_allow_for_does_happen() {
 /// What callers get that ask for all there is, up to `most`, and for parts of it, at edges and
 /// between, with clocks that are up to `skew` behind: when each grant may be used, and its permits.
 fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) -> Vec<(u64, u64)> {
-    let gate = Limiter::unstarted(*algorithm, NoClock);
+    let limiter = Limiter::unstarted(*algorithm, NoClock);
     let period = algorithm.quota().period().as_nanos() as u64;
     let mut now = random.upto(FIFTY_YEARS / 2);
     let mut taken = Vec::new();
     for _ in 0..120 {
-        let caller = gate.at(Tick::from_nanos(now.saturating_sub(random.upto(skew))));
+        let caller = limiter.at(Tick::from_nanos(now.saturating_sub(random.upto(skew))));
         let granted = match random.below(3) {
             0 => caller.take_up_to(most),
             1 => caller.take_up_to((1 + random.upto(caller.available())).min(most)),
@@ -168,7 +170,7 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
             4 => period - now % period - random.below(2),
             // As soon as there is any, and so often at an edge.
             _ => {
-                let due = gate.at(Tick::from_nanos(now)).time_until(1);
+                let due = limiter.at(Tick::from_nanos(now)).time_until(1);
                 due.map_or(0, |due| due.as_nanos() as u64)
             }
         };

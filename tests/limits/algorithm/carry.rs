@@ -4,10 +4,8 @@
 use std::mem;
 use std::time::Duration;
 
-use tollgate::{
-    Algorithm, AnyAlgorithm, Debt, FixedWindow, Forecast, Gauge, Quota, Rebase, Requota,
-    SlidingWindow, Tick,
-};
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, Rebase};
+use tollgate::{AnyAlgorithm, FixedWindow, Quota, SlidingWindow, Tick};
 
 const NOW: Tick = Tick::from_nanos(86_400_500_000_007);
 

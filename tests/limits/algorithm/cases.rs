@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use tollgate::algorithm::Rounding;
 use tollgate::{
-    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, SlidingWindow, TokenBucket,
 };
 
 use crate::algorithm::counted::Counted;

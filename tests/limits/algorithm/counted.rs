@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate::Rounding;
+use tollgate::algorithm::Rounding;
 
 use crate::algorithm::cases::Alignment;
 use crate::algorithm::grid::{self, Windows};

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use tollgate::algorithm::{ChangeQuota, Rounding};
+use tollgate::clock::NoClock;
 use tollgate::{
-    FixedWindow, Intervals, LeakyBucket, Limiter, ManualClock, NoClock, Quota, Requota, Rounding,
-    SlidingWindow, Tick, TokenBucket,
+    FixedWindow, Intervals, LeakyBucket, Limiter, ManualClock, Quota, SlidingWindow, Tick,
+    TokenBucket,
 };
 
 use crate::algorithm::quotas::SECOND;
@@ -17,10 +19,10 @@ fn seconds(n: u64) -> Tick {
 fn the_example_of_the_literature() {
     let window = SlidingWindow::new(Quota::per_minute(10)).expect("a window");
     for (rounding, there, seconds_to_go) in [(Rounding::Exact, 3, 80), (Rounding::Down, 4, 100)] {
-        let gate = Limiter::unstarted(window.rounding(rounding), NoClock);
-        assert_eq!(gate.at(seconds(30)).charge(9).debt(), 0);
+        let limiter = Limiter::unstarted(window.rounding(rounding), NoClock);
+        assert_eq!(limiter.at(seconds(30)).charge(9).debt(), 0);
         // A quarter into the next window three quarters of the nine count: 6.75.
-        let now = gate.at(seconds(75));
+        let now = limiter.at(seconds(75));
         assert_eq!(now.level().as_f64(), 6.75);
         assert_eq!(now.available(), there);
         // With five more it is 11.75, which is above 10.
@@ -40,8 +42,8 @@ fn nginxs_queue() {
     // rate=10r/s burst=4 delay=1.
     let queue = LeakyBucket::queue(Quota::per_second(10).burst(5)).expect("a queue");
     let delays = |queue: LeakyBucket| {
-        let gate = Limiter::with_clock(queue, ManualClock::new());
-        let granted = (0..9).map_while(|_| gate.try_acquire().ok());
+        let limiter = Limiter::with_clock(queue, ManualClock::new());
+        let granted = (0..9).map_while(|_| limiter.try_acquire().ok());
         granted
             .map(|granted| granted.delay().as_millis())
             .collect::<Vec<_>>()
@@ -51,10 +53,10 @@ fn nginxs_queue() {
     assert_eq!(delays(queue.free(4)), [0; 5]);
     assert_eq!(delays(queue.free(u64::MAX)), [0; 5]);
     // Several at once leave together, when the last of them is due.
-    let gate = Limiter::with_clock(queue, ManualClock::new());
-    let three = gate.try_acquire_n(3).expect("there is room");
+    let limiter = Limiter::with_clock(queue, ManualClock::new());
+    let three = limiter.try_acquire_n(3).expect("there is room");
     assert_eq!(three.delay(), Duration::from_millis(200));
-    assert_eq!(gate.take_up_to(9).delay(), Duration::from_millis(400));
+    assert_eq!(limiter.take_up_to(9).delay(), Duration::from_millis(400));
     // A queue that delays nothing is a meter, unless a larger burst would be delayed.
     assert_eq!(Ok(queue.free(u64::MAX)), LeakyBucket::meter(queue.quota()));
     assert_eq!(queue.free(u64::MAX).free_permits(), None);
@@ -65,28 +67,28 @@ fn nginxs_queue() {
 #[test]
 fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
     let windows = FixedWindow::new(Quota::per_day(1000)).expect("windows");
-    let gate = Limiter::unstarted(windows, NoClock);
+    let limiter = Limiter::unstarted(windows, NoClock);
     let most = 1000 + windows.largest_debt();
-    let charged = gate.at(Tick::ZERO).charge(u64::MAX);
+    let charged = limiter.at(Tick::ZERO).charge(u64::MAX);
     assert_eq!((charged.n(), charged.debt()), (most, most - 1000));
     assert_eq!(charged.clear_after(), Duration::from_secs(86_400));
-    assert_eq!(gate.at(Tick::ZERO).charge(1).n(), 0);
-    assert_eq!(gate.at(seconds(86_400)).available(), 1000);
+    assert_eq!(limiter.at(Tick::ZERO).charge(1).n(), 0);
+    assert_eq!(limiter.at(seconds(86_400)).available(), 1000);
     // A bucket does not forget it.
     let bucket = Intervals::new(Quota::per_day(1000)).expect("a bucket");
-    let gate = Limiter::unstarted(bucket, NoClock);
-    assert_eq!(gate.at(Tick::ZERO).charge(2500).debt(), 1500);
-    assert_eq!(gate.at(seconds(86_400)).charge(0).debt(), 500);
-    assert_eq!(gate.at(seconds(2 * 86_400)).available(), 500);
+    let limiter = Limiter::unstarted(bucket, NoClock);
+    assert_eq!(limiter.at(Tick::ZERO).charge(2500).debt(), 1500);
+    assert_eq!(limiter.at(seconds(86_400)).charge(0).debt(), 500);
+    assert_eq!(limiter.at(seconds(2 * 86_400)).available(), 500);
 }
 
 #[test]
 fn a_refund_is_no_more_than_was_taken() {
     let quota = Quota::per_second(27).burst(27);
     let bucket = TokenBucket::new(quota).expect("a bucket");
-    let gate = Limiter::with_clock(bucket, ManualClock::new());
+    let limiter = Limiter::with_clock(bucket, ManualClock::new());
     for taken in 1..=27 {
-        gate.charge(taken);
-        assert_eq!(gate.refund(100), taken);
+        limiter.charge(taken);
+        assert_eq!(limiter.refund(100), taken);
     }
 }

@@ -1,7 +1,8 @@
 //! Fifty years of uninterrupted work: permit `k` is due `k * period / n` after the bucket ran dry,
 //! however many were taken on the way there.
 
-use tollgate::{Limiter, NoClock, Quota, Tick, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{Limiter, Quota, Tick, TokenBucket};
 
 use crate::algorithm::quotas;
 use crate::support::random::Random;
@@ -10,7 +11,7 @@ use crate::support::reference::FIFTY_YEARS;
 /// How many permits of a bucket that runs dry at `start` were a nanosecond late.
 fn late(quota: Quota, start: u64, random: &mut Random) -> u128 {
     let bucket = TokenBucket::new(quota.initial(0)).expect("a bucket");
-    let gate = Limiter::unstarted(bucket, NoClock);
+    let limiter = Limiter::unstarted(bucket, NoClock);
     let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
     let all = u128::from(FIFTY_YEARS - start) * n / period;
     let (mut taken, mut late) = (0, 0);
@@ -18,14 +19,16 @@ fn late(quota: Quota, start: u64, random: &mut Random) -> u128 {
         // Far ahead of their time, and more and more: the clock stands still, so the bucket is
         // never full in between.
         let until = u64::try_from(all * turn / 40 - taken).unwrap_or(u64::MAX);
-        let skipped = gate.at(Tick::from_nanos(start)).charge(random.upto(until));
+        let skipped = limiter
+            .at(Tick::from_nanos(start))
+            .charge(random.upto(until));
         taken += u128::from(skipped.n());
         let n_next = 1 + random.upto(quota.burst_size() - 1);
         let due = u128::from(start) + ((taken + u128::from(n_next)) * period).div_ceil(n);
         let Some(due) = u64::try_from(due).ok().filter(|due| *due <= FIFTY_YEARS) else {
             break;
         };
-        let at = |tick| gate.at(Tick::from_nanos(tick));
+        let at = |tick| limiter.at(Tick::from_nanos(tick));
         let wait = at(start).time_until(n_next).expect("in time").as_nanos();
         let late_by = wait - u128::from(due - start);
         assert!(

@@ -69,9 +69,9 @@ pub(crate) fn counts(period: u64, counts: u32) -> (u32, u128) {
     (bits, told(bits))
 }
 
-/// The hourglass's layout for such a limit: how wide the count is, and in how many parts (2 to the
-/// power of this) a period is divided. `None` if they would be fewer than 64 and longer than a
-/// nanosecond.
+/// The layout of a period that begins with the first permit for such a limit: how wide the count
+/// is, and in how many parts (2 to the power of this) a period is divided. `None` if they would be
+/// fewer than 64 and longer than a nanosecond.
 pub(crate) fn parts(period: u64, limit: u64) -> Option<(u32, u32)> {
     let bits = (1..63).find(|bits| 1_u128 << bits > 2 * u128::from(limit))?;
     // The last two numbers are no ends of a period.

@@ -84,9 +84,9 @@ fn run<M: Reference>(
 ) -> Seen {
     let (seed, start) = (random.next(), any_start(random));
     let label = format!("seed {seed:#x}, start {start}, {algorithm:?}");
-    let gate = Limiter::with_clock(algorithm, ManualClock::at(Tick::from_nanos(start)));
+    let limiter = Limiter::with_clock(algorithm, ManualClock::at(Tick::from_nanos(start)));
     model.take(start, missing);
-    let mut run = Run::new(&gate, model, seed, start, label);
+    let mut run = Run::new(&limiter, model, seed, start, label);
     run.operate(moments);
     run.seen
 }

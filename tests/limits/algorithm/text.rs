@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
+use tollgate::algorithm::Rounding;
+use tollgate::error::ParseAlgorithmError;
 use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, ParseAlgorithmError,
-    Quota, Rounding, SlidingWindow, TokenBucket,
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Quota, SlidingWindow,
+    TokenBucket,
 };
 
 use crate::quota::text::{any_quota, any_time, check_any, check_errors, is_read_back, soup};

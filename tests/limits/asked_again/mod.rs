@@ -13,13 +13,14 @@ use tollgate::Adjustable;
 use tollgate::Keyed;
 #[cfg(feature = "map")]
 use tollgate::KeyedMap;
+use tollgate::algorithm::{Algorithm, ChangeQuota, Lend, Reserve, Split};
+use tollgate::clock::NoClock;
 use tollgate::{
-    Algorithm, AnyAlgorithm, Counted, Denied, Gate, Gcra, LeakyBucket, Leases, Lend, Limiter,
-    ManualClock, NoClock, Quota, Requota, Reserve, Sharded, SlidingLog, SlottedWindow, Split, Tick,
-    TokenBucket, WaitingRoom,
+    AnyAlgorithm, Counted, Denied, Gcra, LeakyBucket, Leases, Limiter, ManualClock, Quota,
+    RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket, WaitingRoom,
 };
 
-use crate::spread::read;
+use crate::support::algorithms::read;
 use crate::support::edges::EDGES;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
@@ -173,8 +174,8 @@ impl Subject {
     }
 }
 
-fn asks<G: Gate + 'static>(gate: G) -> Ask {
-    Box::new(move |n, now| gate.try_acquire_n_at(n, now).map(drop))
+fn asks<G: RateLimiter + 'static>(limiter: G) -> Ask {
+    Box::new(move |n, now| limiter.try_acquire_n_at(n, now).map(drop))
 }
 
 fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
@@ -190,7 +191,7 @@ fn by_algorithm(algorithm: AnyAlgorithm) -> Vec<Subject> {
         }),
     ];
     let shards = [1, 2, 3, 7, 16].into_iter();
-    for shards in shards.filter(|shards| *shards as u64 <= algorithm.most_parts()) {
+    for shards in shards.filter(|shards| *shards as u64 <= algorithm.most_shards()) {
         let made = move || Sharded::with_shards(algorithm, shards, ManualClock::new());
         if made().is_err() {
             continue;
@@ -199,10 +200,10 @@ fn by_algorithm(algorithm: AnyAlgorithm) -> Vec<Subject> {
             &format!("{shards} shards"),
             algorithm,
             move || {
-                let (gate, mut from) = (made().expect("again"), 0);
+                let (limiter, mut from) = (made().expect("again"), 0);
                 Box::new(move |n, now| {
                     from += 5;
-                    gate.at(now).from_shard(from).try_acquire_n(n).map(drop)
+                    limiter.at(now).from_shard(from).try_acquire_n(n).map(drop)
                 })
             },
         ));
@@ -220,8 +221,8 @@ fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
     [0, 1 + total / 2, total].into_iter().map(move |size| {
         Subject::of(&format!("a lease of {size} of {total}"), less, move || {
             let clock = ManualClock::new();
-            let gate = Leases::with_clock(algorithm, total, clock.clone()).expect("it lends");
-            let mut lease = Arc::new(gate).lease_owned(size);
+            let limiter = Leases::with_clock(algorithm, total, clock.clone()).expect("it lends");
+            let mut lease = Arc::new(limiter).lease_owned(size);
             Box::new(move |n, now| {
                 clock.set(now);
                 lease.try_acquire_n(n)
@@ -232,7 +233,7 @@ fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
 
 /// Those that are told how long the caller can wait: reservations and a waiting room. From a queue
 /// permits leave one after the other, so that there is a most that leave in that time.
-fn with_patience<A: Reserve + Requota + Copy + 'static>(
+fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
     algorithm: A,
     is_queue: bool,
 ) -> Vec<Subject> {
@@ -250,8 +251,8 @@ fn with_patience<A: Reserve + Requota + Copy + 'static>(
     for (waiting, patience) in [(0, Duration::ZERO), (3, interval * 7 / 2)] {
         let name = format!("a reservation within {patience:?}");
         all.push(Subject::new(&name, most(waiting), quota, move || {
-            let gate = Limiter::unstarted(algorithm, NoClock);
-            Box::new(move |n, now| gate.reserve_within_at(n, patience, now).map(drop))
+            let limiter = Limiter::unstarted(algorithm, NoClock);
+            Box::new(move |n, now| limiter.reserve_within_at(n, patience, now).map(drop))
         }));
     }
     all.push(Subject::new("a waiting room", most(9), quota, move || {
@@ -286,13 +287,13 @@ fn of_features(algorithm: AnyAlgorithm) -> Vec<Subject> {
     }));
     #[cfg(feature = "keyed")]
     all.push(Subject::of("a key", algorithm, move || {
-        let gate = Keyed::with_clock(algorithm, 16, ManualClock::new()).expect("a table");
-        Box::new(move |n, now| gate.try_acquire_n_at("key", n, now).map(drop))
+        let limiter = Keyed::with_clock(algorithm, 16, ManualClock::new()).expect("a table");
+        Box::new(move |n, now| limiter.try_acquire_n_at("key", n, now).map(drop))
     }));
     #[cfg(feature = "map")]
     all.push(Subject::of("a key of a map", algorithm, move || {
-        let gate = KeyedMap::with_clock(algorithm, 16, ManualClock::new()).expect("a map");
-        Box::new(move |n, now| gate.try_acquire_n_at("key", n, now).map(drop))
+        let limiter = KeyedMap::with_clock(algorithm, 16, ManualClock::new()).expect("a map");
+        Box::new(move |n, now| limiter.try_acquire_n_at("key", n, now).map(drop))
     }));
     let _ = (algorithm, &mut all);
     all

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{ManualClock, SmoothBursty, SmoothWarmingUp, Tick};
+use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
+use tollgate::{ManualClock, Tick};
 
 use super::{Ask, NANOSECOND};
 use crate::support::random::Random;
@@ -20,9 +21,9 @@ fn subjects(rate: f64, timeout: Duration, start: Tick) -> [(&'static str, Ask); 
         SmoothWarmingUp::started_at(rate, warm_up, ManualClock::new(), start).expect("a rate")
     };
     macro_rules! asks {
-        ($gate:expr) => {{
-            let gate = $gate;
-            Box::new(move |n, now| gate.try_acquire_timeout_at(n, timeout, now).map(drop))
+        ($limiter:expr) => {{
+            let limiter = $limiter;
+            Box::new(move |n, now| limiter.try_acquire_timeout_at(n, timeout, now).map(drop))
         }};
     }
     [

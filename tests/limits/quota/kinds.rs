@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tollgate::algorithm::ChangeQuota;
 use tollgate::{
-    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota, Requota,
+    AnyAlgorithm, ConfigError, FixedWindow, Gcra, Intervals, LeakyBucket, Limiter, Quota,
     SlidingWindow, TokenBucket,
 };
 

@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, ParseAlgorithmError, Quota};
+use tollgate::error::ParseAlgorithmError;
+use tollgate::{AnyAlgorithm, Quota};
 
 use crate::support::random::Random;
 

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tollgate::{Charged, Denied, Granted, Tick};
+use tollgate::outcome::Charged;
+use tollgate::{Denied, Granted, Tick};
 
 use crate::support::moment::any_moment;
 use crate::support::random::Random;
@@ -12,7 +13,7 @@ use crate::support::seen::Seen;
 use crate::support::subject::{AT, DOORS, Subject};
 
 pub(crate) struct Run<'l, S, M: Reference> {
-    gate: &'l S,
+    limiter: &'l S,
     pub(crate) model: M,
     random: Random,
     now: u64,
@@ -24,9 +25,9 @@ pub(crate) struct Run<'l, S, M: Reference> {
 }
 
 impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
-    pub(crate) fn new(gate: &'l S, model: M, seed: u64, now: u64, label: String) -> Self {
+    pub(crate) fn new(limiter: &'l S, model: M, seed: u64, now: u64, label: String) -> Self {
         Self {
-            gate,
+            limiter,
             model,
             random: Random(seed),
             now,
@@ -41,7 +42,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         for _ in 0..moments {
             let before = self.now;
             self.now = any_moment(&self.model, before, &mut self.random, &mut self.seen);
-            self.gate.set(self.tick());
+            self.limiter.set(self.tick());
             if self.model.begins_anew(before, self.now) {
                 self.reset();
             }
@@ -140,7 +141,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     fn acquire(&mut self, n: u64) {
         let door = self.door();
-        let answer = self.gate.acquire(door, n, self.tick());
+        let answer = self.limiter.acquire(door, n, self.tick());
         self.done("acquire");
         let limit = self.model.limit();
         if n > limit {
@@ -208,9 +209,9 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         // A nanosecond earlier it is denied, and then it is there.
         let due = self.now + retry_after as u64;
         let [before, due] = [due - 1, due].map(Tick::from_nanos);
-        let early = self.gate.acquire(AT, n, before);
+        let early = self.limiter.acquire(AT, n, before);
         self.right("a grant a nanosecond before", early.is_ok(), false);
-        let then = self.gate.time_until(AT, n, due);
+        let then = self.limiter.time_until(AT, n, due);
         self.right("the wait then", then, Some(Duration::ZERO));
         self.done("acquire before its time");
     }
@@ -218,7 +219,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn take_up_to(&mut self) {
         let (door, n) = (self.door(), self.any_count());
         let right = self.model.available(self.now).upto(n);
-        let granted = self.gate.take_up_to(door, n, self.tick());
+        let granted = self.limiter.take_up_to(door, n, self.tick());
         self.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
@@ -241,7 +242,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             return;
         };
         let door = self.door();
-        let back = self.gate.undo(door, granted, self.tick());
+        let back = self.limiter.undo(door, granted, self.tick());
         self.done("undo");
         self.within("undone", back, right);
         self.seen.note(match back {
@@ -254,7 +255,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     fn refund(&mut self) {
         let (door, n) = (self.door(), self.any_count());
         let right = self.model.refund(self.now, n);
-        let back = self.gate.refund(door, n, self.tick());
+        let back = self.limiter.refund(door, n, self.tick());
         self.done("refund");
         self.within("refunded", back, right);
         self.seen.note(if back < n {
@@ -284,7 +285,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         );
         let counted_at = self.model.counted_at(self.now, n);
         let door = self.door();
-        let charged = self.gate.charge(door, n, self.tick());
+        let charged = self.limiter.charge(door, n, self.tick());
         self.done("charge");
         self.right("at", charged.at().as_nanos(), counted_at);
         let recorded = Span {
@@ -325,13 +326,13 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         });
         let waits = !charged.clear_after().is_zero();
         self.check(owes == waits, "debt", charged, "both or neither");
-        let free = self.gate.acquire(AT, 0, self.tick());
+        let free = self.limiter.acquire(AT, 0, self.tick());
         self.right("whether nothing is granted", free.is_ok(), !owes);
     }
 
     fn available(&mut self) {
         let door = self.door();
-        let available = self.gate.available(door, self.tick());
+        let available = self.limiter.available(door, self.tick());
         self.done("available");
         self.within("available", available, self.model.available(self.now));
     }
@@ -341,7 +342,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
             return;
         };
         let door = self.door();
-        let level = self.gate.level(door, self.tick());
+        let level = self.limiter.level(door, self.tick());
         self.done("level");
         let cut = |permits: u128| u64::try_from(permits).unwrap_or(u64::MAX);
         self.right("the level", level.floor(), cut(right.floor()));
@@ -356,7 +357,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
 
     fn time_until(&mut self) {
         let (door, n) = (self.door(), self.any_count());
-        let answer = self.gate.time_until(door, n, self.tick());
+        let answer = self.limiter.time_until(door, n, self.tick());
         self.done("time_until");
         if n > self.model.limit() {
             self.right("time_until", answer, None);
@@ -373,7 +374,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
     }
 
     fn is_idle(&mut self) {
-        let idle = self.gate.is_idle(self.tick());
+        let idle = self.limiter.is_idle(self.tick());
         self.done("is_idle");
         let (may, must) = self.model.is_idle(self.now);
         self.check(if idle { may } else { !must }, "is_idle", idle, (may, must));
@@ -384,7 +385,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         if S::LACKS.contains(&"reset") {
             return;
         }
-        self.gate.reset();
+        self.limiter.reset();
         self.done("reset");
         self.model.reset();
         // A reset has given back all that was granted before it.

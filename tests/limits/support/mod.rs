@@ -1,6 +1,7 @@
 //! What the tests of this binary share: a random stream, models to compare with, and the driver
 //! that compares.
 
+pub(crate) mod algorithms;
 pub(crate) mod defined;
 pub(crate) mod driver;
 pub(crate) mod edges;

@@ -1,5 +1,5 @@
-//! A model that counts what was taken when, and what follows from it: when permits are there is searched
-//! for, tick by tick in halves, in what the definition says is counted at each.
+//! A model that counts what was taken when, and what follows from it: when permits are there is
+//! searched for, tick by tick in halves, in what the definition says is counted at each.
 
 use std::fmt::Debug;
 
@@ -14,8 +14,8 @@ impl Fraction {
     }
 }
 
-/// An algorithm as its definition has it. All times are nanoseconds since the clock's start, and wide
-/// enough that nothing is cut off.
+/// An algorithm as its definition has it. All times are nanoseconds since the clock's start, and
+/// wide enough that nothing is cut off.
 pub(crate) trait Model: Debug + Clone {
     /// Where a grant stands.
     type Mark: Debug + Copy;
@@ -54,8 +54,8 @@ pub(crate) trait Model: Debug + Clone {
     /// Where the grant stands that was just made.
     fn mark(&self, now: u64) -> Self::Mark;
 
-    /// Gives back what is still to be had of `n` permits granted there, and says how many; `None` if
-    /// that can't be known, and nothing was done.
+    /// Gives back what is still to be had of `n` permits granted there, and says how many; `None`
+    /// if that can't be known, and nothing was done.
     fn undo(&mut self, now: u64, n: u64, mark: Self::Mark) -> Option<u64>;
 
     fn refund(&mut self, now: u64, n: u64) -> u64;
@@ -106,8 +106,8 @@ pub(crate) trait Answers: Model {
         Some(u64::try_from(due).expect("the horizon is a tick"))
     }
 
-    /// The first tick at which nothing is counted any more, as if the clock went on forever: the last
-    /// there is, if it is beyond that. 0 if nothing is counted now.
+    /// The first tick at which nothing is counted any more, as if the clock went on forever: the
+    /// last there is, if it is beyond that. 0 if nothing is counted now.
     fn as_new_at(&self, now: u64) -> u64 {
         let now = self.clock(now);
         if self.weight(now).num == 0 {

@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tollgate::{
-    Algorithm, Charged, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Level, Limiter,
-    ManualClock, Tick, View, Word,
-};
+use tollgate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level};
+use tollgate::outcome::Charged;
+use tollgate::store::{View, WordStore};
+use tollgate::{Denied, Granted, Limiter, ManualClock, Tick};
 
 /// What the algorithms of these tests can do: everything.
 pub(crate) trait Every: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug {}
@@ -54,10 +54,10 @@ pub(crate) const DOORS: u64 = 3;
 
 /// The same verb of a limiter by its clock, or of its view.
 macro_rules! by {
-    ($gate:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
+    ($limiter:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
         match $door {
-            0 | 1 => $gate.$verb($($argument),*),
-            _ => $gate.at($now).$verb($($argument),*),
+            0 | 1 => $limiter.$verb($($argument),*),
+            _ => $limiter.at($now).$verb($($argument),*),
         }
     };
 }
@@ -70,7 +70,7 @@ impl<A: Every> Subject for Limiter<A, ManualClock> {
     }
 
     fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
-        let view: View<Word<'_, A>> = self.at(now);
+        let view: View<WordStore<'_, A>> = self.at(now);
         match (door, n) {
             (0, 1) => self.try_acquire(),
             (0, _) => self.try_acquire_n(n),

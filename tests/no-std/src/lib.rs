@@ -12,9 +12,8 @@
 use core::panic::PanicInfo;
 use core::time::Duration;
 
-use tollgate::{
-    AnyAlgorithm, Clock, CoarseClock, Gcra, Limiter, NoClock, Quota, Tick, TokenBucket,
-};
+use tollgate::clock::{Clock, CoarseClock, NoClock};
+use tollgate::{AnyAlgorithm, Gcra, Limiter, Quota, Tick, TokenBucket};
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -131,8 +130,8 @@ pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64,
     let Some(Ok(any)) = any else {
         return u64::MAX;
     };
-    let gate = Limiter::unstarted(any, NoClock);
-    let at = gate.at(Tick::from_nanos(tick));
+    let limiter = Limiter::unstarted(any, NoClock);
+    let at = limiter.at(Tick::from_nanos(tick));
     let delay = at.try_acquire_n(n).map_or(0, |granted| {
         let said = granted.info();
         at.undo(granted);
@@ -141,7 +140,7 @@ pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64,
     let owed = at.charge(n).debt();
     at.refund(owed);
     let wait = at.time_until(n).map_or(0, nanos);
-    let burst = gate.quota().burst_size();
+    let burst = limiter.quota().burst_size();
     at.available() ^ at.level().ceil() ^ delay ^ wait ^ burst ^ u64::from(at.is_idle())
 }
 

@@ -6,7 +6,7 @@ use tollgate::{Quota, TokenBucket};
 
 use crate::comparison::TIE;
 use crate::format::{Fields, Malformed};
-use crate::gate::{Answer, Gate};
+use crate::limiter::{Answer, RateLimiter};
 
 /// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double
 /// is the simplest fraction that rounds to it; [`Malformed`] if it is no simple fraction.
@@ -25,7 +25,7 @@ pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
 /// A bucket, and its rate in permits a second.
 #[derive(Debug)]
 pub struct LevelGate {
-    gate: Gate<TokenBucket>,
+    limiter: RateLimiter<TokenBucket>,
     rate: f64,
 }
 
@@ -43,13 +43,13 @@ impl LevelGate {
     pub fn new(config: &Fields) -> Result<Self, Malformed> {
         let quota = quota(config)?;
         let rate = quota.permits() as f64 / quota.period().as_secs_f64();
-        let gate = Gate::new(TokenBucket::new(quota))?;
-        Ok(Self { gate, rate })
+        let limiter = RateLimiter::new(TokenBucket::new(quota))?;
+        Ok(Self { limiter, rate })
     }
 
     /// The most that can be had at once.
     pub fn capacity(&self) -> u64 {
-        self.gate.capacity()
+        self.limiter.capacity()
     }
 
     /// Permits a second.
@@ -60,14 +60,14 @@ impl LevelGate {
     /// Asks for `n` permits at `t_ns`.
     #[must_use]
     pub fn ask(&self, n: u64, t_ns: u64) -> Decided {
-        let answer = self.gate.ask(n, t_ns);
-        let before = before(self.gate.level(self.rate), answer.ok(), n);
+        let answer = self.limiter.ask(n, t_ns);
+        let before = before(self.limiter.level(self.rate), answer.ok(), n);
         Decided { answer, before }
     }
 
-    /// Takes over a recorded level: see [`Gate::hold`].
+    /// Takes over a recorded level: see [`RateLimiter::hold`].
     pub fn hold(&self, level: f64, t_ns: u64) -> Result<(), Malformed> {
-        self.gate.hold(level, self.rate, t_ns)
+        self.limiter.hold(level, self.rate, t_ns)
     }
 }
 

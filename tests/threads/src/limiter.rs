@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Denied, Limiter, NoClock, Tick};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
 
 use crate::deadline::deadline;
 use crate::support::{algorithm, on_threads, scaled, sum};
@@ -41,9 +42,9 @@ fn a_limiter_starts_once_whoever_comes_first() {
         let initial = THREADS + 1;
         let bucket = algorithm(&format!("token-bucket 1/s burst 100 initial {initial}"));
         for _ in 0..TURNS / 2 {
-            let gate = Limiter::unstarted(bucket, NoClock);
+            let limiter = Limiter::unstarted(bucket, NoClock);
             let granted = sum(0..THREADS, |_| {
-                let at = gate.at(NOW);
+                let at = limiter.at(NOW);
                 u64::from(at.try_acquire().is_ok()) + at.take_up_to(1).n()
             });
             assert_eq!(granted, initial);
@@ -56,16 +57,16 @@ fn exactly_what_is_there_is_granted_by_each_algorithm() {
     deadline("threads that take permits", || {
         let n = THREADS * TURNS / 2 + 1;
         for algorithm in each(n) {
-            let gate = Limiter::unstarted(algorithm, NoClock);
+            let limiter = Limiter::unstarted(algorithm, NoClock);
             let granted = sum(0..THREADS, |id| {
-                let one = || u64::from(gate.try_acquire_at(NOW).is_ok());
-                let two = || gate.at(NOW).take_up_to(2).n();
+                let one = || u64::from(limiter.try_acquire_at(NOW).is_ok());
+                let two = || limiter.at(NOW).take_up_to(2).n();
                 (0..TURNS)
                     .map(|_| if id % 2 == 0 { one() } else { two() })
                     .sum()
             });
             assert_eq!(granted, n, "{algorithm}");
-            let at = gate.at(NOW);
+            let at = limiter.at(NOW);
             assert_eq!((at.available(), at.level().ceil()), (0, n), "{algorithm}");
         }
     });
@@ -83,17 +84,19 @@ fn a_new_window_is_entered_once() {
             "intervals N/ms",
         ] {
             let algorithm = algorithm(&text.replace('N', &n.to_string()));
-            let gate = Limiter::unstarted(algorithm, NoClock);
+            let limiter = Limiter::unstarted(algorithm, NoClock);
             let ticks = [6 * PERIOD - 1, 6 * PERIOD].map(Tick::from_nanos);
-            let first = gate.at(Tick::from_nanos(5 * PERIOD)).take_up_to(u64::MAX);
+            let first = limiter
+                .at(Tick::from_nanos(5 * PERIOD))
+                .take_up_to(u64::MAX);
             assert_eq!(first.n(), n, "{algorithm}");
             let granted = sum(0..THREADS, |id| {
-                let at = gate.at(ticks[id as usize % 2]);
+                let at = limiter.at(ticks[id as usize % 2]);
                 (0..TURNS).map(|_| at.take_up_to(2).n()).sum()
             });
             assert_eq!(granted, n, "{algorithm}");
-            assert_eq!(gate.at(ticks[1]).available(), 0, "{algorithm}");
-            let denied = gate.try_acquire_at(ticks[0]);
+            assert_eq!(limiter.at(ticks[1]).available(), 0, "{algorithm}");
+            let denied = limiter.try_acquire_at(ticks[0]);
             assert!(matches!(denied, Err(Denied::Later { .. })), "{denied:?}");
         }
     });
@@ -104,8 +107,8 @@ fn a_new_window_is_entered_once() {
 fn what_is_undone_is_all_there_again() {
     deadline("threads that undo", || {
         for algorithm in each(THREADS * 3) {
-            let gate = Limiter::unstarted(algorithm, NoClock);
-            let at = gate.at(NOW);
+            let limiter = Limiter::unstarted(algorithm, NoClock);
+            let at = limiter.at(NOW);
             let undone = sum(0..THREADS, |id| {
                 let granted = (0..TURNS).map(|_| at.try_acquire_n(id % 3 + 1));
                 granted
@@ -118,7 +121,7 @@ fn what_is_undone_is_all_there_again() {
             assert!(at.level().is_zero(), "{algorithm}");
             // A period that a permit opened may begin a quantum later than it was asked for.
             let soon = NOW.saturating_add(Duration::from_nanos(1000));
-            assert!(gate.at(soon).is_idle(), "{algorithm}");
+            assert!(limiter.at(soon).is_idle(), "{algorithm}");
         }
     });
 }
@@ -128,8 +131,8 @@ fn what_is_undone_is_all_there_again() {
 fn charges_and_refunds_balance() {
     deadline("threads that charge and refund", || {
         for algorithm in each(50) {
-            let gate = Limiter::unstarted(algorithm, NoClock);
-            let at = gate.at(NOW);
+            let limiter = Limiter::unstarted(algorithm, NoClock);
+            let at = limiter.at(NOW);
             let turns = 0..TURNS.min(250);
             let each = on_threads(1..=THREADS, |n| {
                 let charged: u64 = turns.clone().map(|_| at.charge(n).n()).sum();
@@ -150,16 +153,16 @@ fn charges_and_refunds_balance() {
 #[test]
 fn a_reset_is_one_burst_and_no_more() {
     deadline("a reset", || {
-        let gate = Limiter::unstarted(algorithm("token-bucket 1/s burst 10"), NoClock);
+        let limiter = Limiter::unstarted(algorithm("token-bucket 1/s burst 10"), NoClock);
         let granted = sum(0..THREADS, |id| {
-            let at = gate.at(NOW);
+            let at = limiter.at(NOW);
             let before = at.take_up_to(10).n();
             if id == 0 {
-                gate.reset();
+                limiter.reset();
             }
             before + (0..TURNS).map(|_| at.take_up_to(3).n()).sum::<u64>()
         });
         assert!((10..=20).contains(&granted), "{granted}");
-        assert_eq!(gate.at(NOW).available(), 0);
+        assert_eq!(limiter.at(NOW).available(), 0);
     });
 }

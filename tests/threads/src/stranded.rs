@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use tollgate::clock::Clock;
 use tollgate::{
-    AnyAlgorithm, Clock, Gate, Leases, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow, Tick,
+    AnyAlgorithm, Leases, ManualClock, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
 };
 
 use crate::deadline::deadline;
@@ -23,7 +24,7 @@ const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
 /// In the middle of a period, whichever it is.
 const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
 
-type AnyGate = Box<dyn Gate<Clock = ManualClock> + Sync>;
+type AnyGate = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
 
 /// Limits of 1 to `all`, and some larger ones; in Miri, which is slow, one.
 fn limits(all: u64) -> impl Iterator<Item = u64> {
@@ -42,8 +43,8 @@ fn parts() -> impl Iterator<Item = usize> + Clone {
 /// In as many shards, or as many as there are permits.
 fn sharded(algorithm: AnyAlgorithm, limit: u64, clock: &ManualClock) -> Vec<AnyGate> {
     let shards = parts().filter(|shards| *shards as u64 <= limit);
-    let gate = |shards| Sharded::with_shards(algorithm, shards, clock.clone());
-    let boxed = |shards| Box::new(gate(shards).expect("a part for each permit")) as AnyGate;
+    let limiter = |shards| Sharded::with_shards(algorithm, shards, clock.clone());
+    let boxed = |shards| Box::new(limiter(shards).expect("a part for each permit")) as AnyGate;
     shards.map(boxed).collect()
 }
 
@@ -53,28 +54,28 @@ fn drain(mut take: impl FnMut() -> bool) -> u64 {
 }
 
 /// What so many threads get of each limiter, one permit after the other.
-fn taken(threads: u64, gates: &[AnyGate]) -> Vec<u64> {
+fn taken(threads: u64, limiters: &[AnyGate]) -> Vec<u64> {
     let counts = on_threads(0..threads, |_| {
-        let each = gates.iter();
-        let each = each.map(|gate| drain(|| gate.try_acquire().is_ok()));
+        let each = limiters.iter();
+        let each = each.map(|limiter| drain(|| limiter.try_acquire().is_ok()));
         each.collect::<Vec<_>>()
     });
     let sum = |place| counts.iter().map(|counts| counts[place]).sum();
-    (0..gates.len()).map(sum).collect()
+    (0..limiters.len()).map(sum).collect()
 }
 
 /// So many threads get exactly the limit of each, and after so many periods exactly the limit
 /// again.
-fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, gates: &[AnyGate]) {
+fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, limiters: &[AnyGate]) {
     for _ in 0..2 {
-        let taken = taken(threads, gates);
-        for (place, gate) in gates.iter().enumerate() {
+        let taken = taken(threads, limiters);
+        for (place, limiter) in limiters.iter().enumerate() {
             assert_eq!(taken[place], limit, "the limiter at {place}");
-            assert_eq!(gate.available_at(clock.now()), 0);
+            assert_eq!(limiter.available_at(clock.now()), 0);
         }
         clock.advance(periods * PERIOD);
-        for gate in gates {
-            assert_eq!(gate.available_at(clock.now()), limit);
+        for limiter in limiters {
+            assert_eq!(limiter.available_at(clock.now()), limit);
         }
     }
 }
@@ -83,22 +84,22 @@ fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, gates:
 /// of eight permits or more. After some periods the limit is there again.
 fn shards_are_exact(algorithm: AnyAlgorithm, limit: u64) {
     let clock = ManualClock::at(START);
-    let mut gates = sharded(algorithm, limit, &clock);
-    are_exact(2, limit, 2, &clock, &gates);
-    let small = gates.split_off(gates.len().min(limit as usize / 8));
-    let taken_of_large = taken(THREADS, &gates);
-    for (taken, gate) in taken_of_large.into_iter().zip(&gates) {
-        let rest = drain(|| gate.try_acquire().is_ok());
+    let mut limiters = sharded(algorithm, limit, &clock);
+    are_exact(2, limit, 2, &clock, &limiters);
+    let small = limiters.split_off(limiters.len().min(limit as usize / 8));
+    let taken_of_large = taken(THREADS, &limiters);
+    for (taken, limiter) in taken_of_large.into_iter().zip(&limiters) {
+        let rest = drain(|| limiter.try_acquire().is_ok());
         assert_eq!(taken + rest, limit, "{taken} and {rest} of {algorithm}");
     }
     let taken_of_small = taken(THREADS, &small);
-    for (taken, gate) in taken_of_small.into_iter().zip(&small) {
-        let rest = drain(|| gate.try_acquire().is_ok());
+    for (taken, limiter) in taken_of_small.into_iter().zip(&small) {
+        let rest = drain(|| limiter.try_acquire().is_ok());
         assert!(taken + rest <= limit, "{taken} and {rest} of {algorithm}");
     }
     clock.advance(2 * PERIOD);
-    for gate in gates.iter().chain(&small) {
-        assert_eq!(gate.available_at(clock.now()), limit);
+    for limiter in limiters.iter().chain(&small) {
+        assert_eq!(limiter.available_at(clock.now()), limit);
     }
 }
 
@@ -110,8 +111,8 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
             let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
             shards_are_exact(bucket, limit);
             let slots = |slots| {
-                let gate = SlottedWindow::with_clock(quota, slots, clock.clone());
-                Box::new(gate.expect("slots")) as AnyGate
+                let limiter = SlottedWindow::with_clock(quota, slots, clock.clone());
+                Box::new(limiter.expect("slots")) as AnyGate
             };
             are_exact(
                 THREADS,
@@ -162,17 +163,17 @@ fn of_requests_for_several_by_many_threads() {
         for limit in limits(0) {
             let clock = ManualClock::at(START);
             let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
-            for gate in sharded(bucket, limit, &clock).into_iter().skip(1) {
+            for limiter in sharded(bucket, limit, &clock).into_iter().skip(1) {
                 for most in [3, limit.div_ceil(4).max(2)] {
                     let granted = sum(0..THREADS, |id| {
                         let asked = (0..scaled(4, 100, 200)).map(|turn| (id + turn) % most + 1);
-                        let granted = asked.filter_map(|n| gate.try_acquire_n(n).ok());
+                        let granted = asked.filter_map(|n| limiter.try_acquire_n(n).ok());
                         granted.map(|granted| granted.n()).sum()
                     });
-                    let rest = drain(|| gate.try_acquire().is_ok());
+                    let rest = drain(|| limiter.try_acquire().is_ok());
                     assert!(granted + rest <= limit, "{granted} and {rest} of {limit}");
                     clock.advance(2 * PERIOD);
-                    assert_eq!(gate.available_at(clock.now()), limit);
+                    assert_eq!(limiter.available_at(clock.now()), limit);
                 }
             }
         }
@@ -181,20 +182,20 @@ fn of_requests_for_several_by_many_threads() {
 
 /// Half of the threads by leases, half without: what they draw at a tick is all but what is lent;
 /// and what full leases held when the tick came is there besides.
-fn with_leases(gate: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u64 {
-    let wanted = gate.total().div_ceil(2);
+fn with_leases(limiter: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u64 {
+    let wanted = limiter.total().div_ceil(2);
     let mut leases: Vec<_> = (0..THREADS)
-        .map(|id| gate.lease(wanted * (id % 2)))
+        .map(|id| limiter.lease(wanted * (id % 2)))
         .collect();
     if are_full {
         // After it is denied too many, a lease holds what there was.
         for lease in &mut leases {
             assert!(lease.try_acquire_n(u64::MAX).is_err());
         }
-        gate.limiter().clock().advance(2 * PERIOD);
+        limiter.limiter().clock().advance(2 * PERIOD);
     }
     sum(leases, |mut lease| {
-        drain(|| lease.try_acquire().is_ok() || gate.try_acquire().is_ok())
+        drain(|| lease.try_acquire().is_ok() || limiter.try_acquire().is_ok())
     })
 }
 
@@ -205,21 +206,21 @@ fn but_for_what_is_lent() {
             for total in BTreeSet::from([1, limit / 2, limit - 1]) {
                 let bucket = algorithm(&format!("token-bucket 1/us burst {limit}"));
                 let clock = ManualClock::at(START);
-                let gate = Leases::with_clock(bucket, total, clock.clone()).expect("it lends");
+                let limiter = Leases::with_clock(bucket, total, clock.clone()).expect("it lends");
                 for _ in 0..2 {
-                    assert_eq!(with_leases(&gate, false), limit - total);
-                    assert_eq!(gate.lent(), 0);
+                    assert_eq!(with_leases(&limiter, false), limit - total);
+                    assert_eq!(limiter.lent(), 0);
                     clock.advance(2 * PERIOD);
                 }
                 // The leases find less than they want, if less is left than is lent.
                 let held = total.min(limit - total);
-                assert_eq!(with_leases(&gate, true), limit - total + held);
+                assert_eq!(with_leases(&limiter, true), limit - total + held);
                 clock.advance(2 * PERIOD);
-                let mut lease = gate.lease(total);
+                let mut lease = limiter.lease(total);
                 assert!(lease.try_acquire_n(u64::MAX).is_err());
-                assert_eq!(gate.limiter().available(), limit - total - held);
+                assert_eq!(limiter.limiter().available(), limit - total - held);
                 drop(lease);
-                assert_eq!(gate.limiter().available(), limit - total);
+                assert_eq!(limiter.limiter().available(), limit - total);
             }
         }
     });

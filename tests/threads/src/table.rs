@@ -53,17 +53,17 @@ fn threads_share_a_table_that_another_one_frees() {
         let capacities = [1, 1376, 1, 1375, 2000, 5000];
         for capacity in &capacities[..scaled(2, 6, 6) as usize] {
             // It has a table already, which is freed when another one of the same size is made.
-            let gate = Arc::new(table(*capacity).with_hasher(Same));
-            assert!(gate.slots() >= 2048 && gate.slots() >= *capacity);
+            let limiter = Arc::new(table(*capacity).with_hasher(Same));
+            assert!(limiter.slots() >= 2048 && limiter.slots() >= *capacity);
             let granted = sum(0..4, |id| {
                 let places = (0..keys).map(|place| (place + id) % keys);
                 places
-                    .map(|place| u64::from(gate.try_acquire(&key(place)).is_ok()))
+                    .map(|place| u64::from(limiter.try_acquire(&key(place)).is_ok()))
                     .sum()
             });
-            assert_eq!((granted, gate.len() as u64), (3 * keys, keys));
-            let last = Arc::clone(&gate);
-            drop(gate);
+            assert_eq!((granted, limiter.len() as u64), (3 * keys, keys));
+            let last = Arc::clone(&limiter);
+            drop(limiter);
             let there = thread::spawn(move || last.key(&LAST).available());
             assert_eq!(there.join().expect("no panic"), 0);
         }
@@ -72,16 +72,16 @@ fn threads_share_a_table_that_another_one_frees() {
 
 #[test]
 fn what_is_borrowed_of_a_table_lives_as_long() {
-    let gate = table(1);
-    let (key, plan) = (gate.key("alice"), gate.plan(0));
+    let limiter = table(1);
+    let (key, plan) = (limiter.key("alice"), limiter.plan(0));
     let reserved = key.reserve(2).expect("two of three");
     assert!(plan.try_acquire("alice").is_ok() && key.try_acquire().is_err());
     assert_eq!(reserved.cancel().came_back, 2);
     let mut outcomes = [const { Err(Denied::stuck(0)) }; 2];
-    assert!(gate.check_many(&["alice", "bob"], &mut outcomes).is_ok());
+    assert!(limiter.check_many(&["alice", "bob"], &mut outcomes).is_ok());
     assert!(
         outcomes.iter().all(|outcome| outcome.is_ok()),
         "{outcomes:?}"
     );
-    assert!(gate.forget("bob") && gate.len() == 1);
+    assert!(limiter.forget("bob") && limiter.len() == 1);
 }

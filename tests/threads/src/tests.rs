@@ -1,12 +1,12 @@
 //! Real threads on one limiter. `scripts/sanitize` runs these tests under Miri and ThreadSanitizer,
 //! so they need no other crate, and are small where Miri runs them.
 
+#[cfg(feature = "audit")]
+mod audit;
 #[path = "../../support/deadline.rs"]
 mod deadline;
-#[cfg(feature = "history")]
-mod history;
 mod limiter;
-#[cfg(feature = "history")]
+#[cfg(feature = "audit")]
 #[path = "../../support/random.rs"]
 mod random;
 mod stranded;

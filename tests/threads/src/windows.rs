@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use tollgate::primitive::{AtomicU64, Ordering};
-use tollgate::{NoClock, Quota, SlidingLog, SlottedWindow, Tick};
+use tollgate::clock::NoClock;
+use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::{Quota, SlidingLog, SlottedWindow, Tick};
 
 use crate::deadline::deadline;
 use crate::support::{on_threads, scaled};
@@ -27,10 +28,10 @@ fn start_of(slot: u64) -> Tick {
 
 /// Takes each permit as soon as there is one, up to the last slot. Returns the slots in which they
 /// were counted.
-fn roll_over(gate: &SlottedWindow<NoClock>, mut now: Tick) -> Vec<u64> {
+fn roll_over(limiter: &SlottedWindow<NoClock>, mut now: Tick) -> Vec<u64> {
     let mut taken = Vec::new();
     while now < start_of(SLOTS) {
-        let wait = match gate.try_acquire_at(now) {
+        let wait = match limiter.try_acquire_at(now) {
             Ok(granted) => {
                 taken.push(granted.mark());
                 now = start_of(granted.mark() + 1);
@@ -52,13 +53,13 @@ fn a_count_that_is_recorded_late_changes_no_later_one() {
     deadline("threads that roll over", || {
         for slots in [2, 3, 4, 7] {
             let quota = Quota::per(slots, slots as u32 * SLOT);
-            let gate = SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("slots");
+            let limiter = SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("slots");
             let mut taken = vec![0; SLOTS as usize];
             for slot in 0..slots {
-                assert!(gate.try_acquire_at(start_of(slot)).is_ok());
+                assert!(limiter.try_acquire_at(start_of(slot)).is_ok());
                 taken[slot as usize] = 1;
             }
-            for slot in on_threads(0..THREADS, |_| roll_over(&gate, start_of(slots))).concat() {
+            for slot in on_threads(0..THREADS, |_| roll_over(&limiter, start_of(slots))).concat() {
                 taken[slot as usize] += 1;
             }
             let wrong = taken.iter().position(|taken| *taken != 1);

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use tollgate::{FixedWindow, Quota, Tick};
-use tollgate_replay::{Gate, Malformed, in_nanos};
+use tollgate_replay::{Malformed, RateLimiter, in_nanos};
 
 pub(super) struct FirstHit {
-    gate: Gate<FixedWindow>,
+    limiter: RateLimiter<FixedWindow>,
     pub(super) limit: u64,
     pub(super) window: Duration,
     quantum: Duration,
@@ -34,10 +34,10 @@ pub(super) struct Seen {
 impl FirstHit {
     pub(super) fn new(limit: u64, window: Duration) -> Result<Self, Malformed> {
         let made = FixedWindow::new(Quota::per(limit, window));
-        let gate = Gate::new(made.and_then(FixedWindow::opened_by_first_hit))?;
-        let quantum = gate.limiter().algorithm().quantum();
+        let limiter = RateLimiter::new(made.and_then(FixedWindow::opened_by_first_hit))?;
+        let quantum = limiter.limiter().algorithm().quantum();
         Ok(Self {
-            gate,
+            limiter,
             limit,
             window,
             quantum: quantum.ok_or_else(|| Malformed("no quantum".to_owned()))?,
@@ -47,7 +47,7 @@ impl FirstHit {
 
     /// What there is at this time, before anything is asked.
     pub(super) fn look(&mut self, t_ns: u64) -> Seen {
-        self.gate.set_time(t_ns);
+        self.limiter.set_time(t_ns);
         if self.seen().left_ns == 0 {
             self.uncounted = 0;
         }
@@ -55,14 +55,14 @@ impl FirstHit {
     }
 
     pub(super) fn seen(&self) -> Seen {
-        let gate = self.gate.limiter();
-        let level = gate.level();
+        let limiter = self.limiter.limiter();
+        let level = limiter.level();
         assert_eq!(level.floor(), level.ceil(), "whole hits");
-        let left_ns = self.gate.reset_ns();
+        let left_ns = self.limiter.reset_ns();
         Seen {
             count: level.floor(),
             uncounted: self.uncounted,
-            remaining: gate.available(),
+            remaining: limiter.available(),
             left_ns,
             is_ending: (1..=2 * in_nanos(self.quantum)).contains(&left_ns),
         }
@@ -70,7 +70,7 @@ impl FirstHit {
 
     /// Counts `n`, whether they are granted or not.
     pub(super) fn hit(&mut self, n: u64, t_ns: u64) -> bool {
-        let ok = self.gate.ask(n, t_ns).ok();
+        let ok = self.limiter.ask(n, t_ns).ok();
         if !ok {
             self.charge(n);
         }
@@ -79,12 +79,12 @@ impl FirstHit {
 
     /// Whether a hit would be granted now.
     pub(super) fn test(&self, n: u64) -> bool {
-        self.gate.limiter().time_until(n) == Some(Duration::ZERO)
+        self.limiter.limiter().time_until(n) == Some(Duration::ZERO)
     }
 
     /// Counts `n` at the time of the last call.
     pub(super) fn charge(&mut self, n: u64) {
-        let charged = self.gate.limiter().charge(n);
+        let charged = self.limiter.limiter().charge(n);
         self.uncounted += n - charged.n();
     }
 
@@ -92,18 +92,22 @@ impl FirstHit {
     pub(super) fn refund(&mut self, n: u64) {
         let uncounted = n.min(self.uncounted);
         self.uncounted -= uncounted;
-        self.gate.limiter().refund(n - uncounted);
+        self.limiter.limiter().refund(n - uncounted);
     }
 
     pub(super) fn reset(&mut self) {
-        self.gate.limiter().reset();
+        self.limiter.limiter().reset();
         self.uncounted = 0;
     }
 
     /// Makes it a window that somebody opened at `t_ns`, with `count` hits in it.
     pub(super) fn hold(&mut self, count: u64, t_ns: u64) {
         self.reset();
-        let charged = self.gate.limiter().at(Tick::from_nanos(t_ns)).charge(count);
+        let charged = self
+            .limiter
+            .limiter()
+            .at(Tick::from_nanos(t_ns))
+            .charge(count);
         self.uncounted = count - charged.n();
     }
 }

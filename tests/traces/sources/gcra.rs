@@ -8,14 +8,14 @@
 use std::time::Duration;
 
 use tollgate::{Denied, Gcra};
-use tollgate_replay::{Class, Comparison, Gate, Header, Malformed, Op, Replay};
+use tollgate_replay::{Class, Comparison, Header, Malformed, Op, RateLimiter, Replay};
 
 use super::Begun;
 use super::classes::ABOVE_CAPACITY;
 
-fn gate(interval: u64, intervals: u64) -> Result<Gate<Gcra>, Malformed> {
+fn limiter(interval: u64, intervals: u64) -> Result<RateLimiter<Gcra>, Malformed> {
     let tolerance = Duration::from_nanos(interval.saturating_mul(intervals));
-    Gate::new(Gcra::from_interval(
+    RateLimiter::new(Gcra::from_interval(
         Duration::from_nanos(interval),
         tolerance,
     ))
@@ -23,7 +23,7 @@ fn gate(interval: u64, intervals: u64) -> Result<Gate<Gcra>, Malformed> {
 
 pub(super) fn governor(header: &Header) -> Begun {
     let interval = header.config.u64("replenish_interval_ns")?;
-    Ok(Box::new(Governor(gate(
+    Ok(Box::new(Governor(limiter(
         interval,
         header.config.positive("burst")? - 1,
     )?)))
@@ -31,13 +31,13 @@ pub(super) fn governor(header: &Header) -> Begun {
 
 pub(super) fn throttled(header: &Header) -> Begun {
     let interval = header.config.u64("emission_interval_ns")?;
-    Ok(Box::new(Throttled(gate(
+    Ok(Box::new(Throttled(limiter(
         interval,
         header.config.u64("max_burst")?,
     )?)))
 }
 
-struct Governor(Gate<Gcra>);
+struct Governor(RateLimiter<Gcra>);
 
 impl Replay for Governor {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
@@ -61,7 +61,7 @@ impl Replay for Governor {
     }
 }
 
-struct Throttled(Gate<Gcra>);
+struct Throttled(RateLimiter<Gcra>);
 
 impl Replay for Throttled {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {

@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
+use tollgate::Tick;
+use tollgate::clock::NoClock;
 use tollgate::smooth::SmoothError;
-use tollgate::{NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
 
 use super::Begun;
@@ -15,13 +17,13 @@ use super::classes::{FREE_FOR_EVER, NO_PERMITS};
 
 pub(super) fn begin(header: &Header) -> Begun {
     let start = header.time_zero()?;
-    let gate = Gate::new(header, start)?;
+    let limiter = RateLimiter::new(header, start)?;
     let initial = (
         header.initial.f64("stored")?,
         header.initial.f64("max")?,
         header.initial.u64("next_free")?,
     );
-    let ours = (gate.stored(), gate.max_stored(), gate.next_free());
+    let ours = (limiter.stored(), limiter.max_stored(), limiter.next_free());
     if initial != ours {
         return Err(Malformed(format!("it begins with {ours:?}: {initial:?}")));
     }
@@ -30,7 +32,7 @@ pub(super) fn begin(header: &Header) -> Begun {
         next_free: start,
     };
     Ok(Box::new(Trace {
-        gate,
+        limiter,
         has_no_warm_up: header.config.get("warmup_us").is_some_and(|it| it == 0),
         before: theirs,
         after: theirs,
@@ -38,16 +40,16 @@ pub(super) fn begin(header: &Header) -> Begun {
 }
 
 /// Ours, with what is asked of both kinds.
-enum Gate {
+enum RateLimiter {
     Bursty(SmoothBursty<NoClock>),
     WarmingUp(SmoothWarmingUp<NoClock>),
 }
 
 macro_rules! either {
-    ($gate:expr, $it:ident => $what:expr) => {
-        match $gate {
-            Gate::Bursty($it) => $what,
-            Gate::WarmingUp($it) => $what,
+    ($limiter:expr, $it:ident => $what:expr) => {
+        match $limiter {
+            RateLimiter::Bursty($it) => $what,
+            RateLimiter::WarmingUp($it) => $what,
         }
     };
 }
@@ -60,21 +62,21 @@ fn tick(micros: u64) -> Tick {
     Tick::from_nanos(micros * 1_000)
 }
 
-impl Gate {
+impl RateLimiter {
     fn new(header: &Header, start: u64) -> Result<Self, Malformed> {
         let (config, start) = (&header.config, tick(start));
         let rate = config.f64("rate")?;
         if header.algorithm == "SmoothBursty" {
             let max_burst = Duration::from_secs_f64(config.f64("max_burst_seconds")?);
-            let gate = SmoothBursty::started_at(rate, NoClock, start).map_err(refused)?;
-            let gate = gate.max_burst(max_burst).map_err(refused)?;
-            return Ok(Self::Bursty(gate.in_whole_micros()));
+            let limiter = SmoothBursty::started_at(rate, NoClock, start).map_err(refused)?;
+            let limiter = limiter.max_burst(max_burst).map_err(refused)?;
+            return Ok(Self::Bursty(limiter.in_whole_micros()));
         }
         let warm_up = Duration::from_micros(config.u64("warmup_us")?);
-        let gate = SmoothWarmingUp::started_at(rate, warm_up, NoClock, start);
-        let gate = gate.map_err(refused)?;
-        let gate = gate.cold_factor(config.f64("cold_factor")?);
-        Ok(Self::WarmingUp(gate.map_err(refused)?.in_whole_micros()))
+        let limiter = SmoothWarmingUp::started_at(rate, warm_up, NoClock, start);
+        let limiter = limiter.map_err(refused)?;
+        let limiter = limiter.cold_factor(config.f64("cold_factor")?);
+        Ok(Self::WarmingUp(limiter.map_err(refused)?.in_whole_micros()))
     }
 
     fn max_stored(&self) -> f64 {
@@ -100,7 +102,7 @@ struct Theirs {
 }
 
 struct Trace {
-    gate: Gate,
+    limiter: RateLimiter,
     has_no_warm_up: bool,
     before: Theirs,
     after: Theirs,
@@ -117,22 +119,22 @@ fn stored(op: &Op) -> Result<f64, Malformed> {
 impl Replay for Trace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         let t = op.args.u64("t")?;
-        let gate = &self.gate;
+        let limiter = &self.limiter;
         let comparison = match op.name.as_str() {
             "set_rate" => {
                 let rate = op.args.f64("rate")?;
-                either!(gate, it => it.set_rate_at(rate, tick(t))).map_err(refused)?;
-                let ours = either!(gate, it => it.rate());
+                either!(limiter, it => it.set_rate_at(rate, tick(t))).map_err(refused)?;
+                let ours = either!(limiter, it => it.rate());
                 Comparison::without_decision()
                     .and("get_rate", op.result.f64("get_rate")?, ours)
-                    .and("max", op.result.f64("max")?, gate.max_stored())
+                    .and("max", op.result.f64("max")?, limiter.max_stored())
             }
-            "acquire" => turn(gate, op, None)?,
-            "try_acquire" => turn(gate, op, Some(op.args.i64("timeout_us")?))?,
+            "acquire" => turn(limiter, op, None)?,
+            "try_acquire" => turn(limiter, op, Some(op.args.i64("timeout_us")?))?,
             _ => return Err(op.unknown()),
         };
         // To the last bit: levels are compared within a millionth.
-        let (theirs, ours) = (stored(op)?, gate.stored());
+        let (theirs, ours) = (stored(op)?, limiter.stored());
         self.before = self.after;
         self.after = Theirs {
             is_free: theirs.is_nan(),
@@ -141,7 +143,7 @@ impl Replay for Trace {
         Ok(comparison
             .and("stored", theirs, ours)
             .and("stored, its bits", theirs.to_bits(), ours.to_bits())
-            .and("next_free", self.after.next_free, self.gate.next_free()))
+            .and("next_free", self.after.next_free, self.limiter.next_free()))
     }
 
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
@@ -172,8 +174,8 @@ impl Replay for Trace {
         }
         let rate = op.args.f64("rate")?;
         let start = tick(self.after.next_free);
-        let gate = SmoothWarmingUp::started_at(rate, Duration::ZERO, NoClock, start);
-        self.gate = Gate::WarmingUp(gate.map_err(refused)?.in_whole_micros());
+        let limiter = SmoothWarmingUp::started_at(rate, Duration::ZERO, NoClock, start);
+        self.limiter = RateLimiter::WarmingUp(limiter.map_err(refused)?.in_whole_micros());
         Ok(true)
     }
 }
@@ -183,12 +185,12 @@ fn was_let_in(op: &Op) -> bool {
 }
 
 /// A turn, or none.
-fn turn(gate: &Gate, op: &Op, timeout: Option<i64>) -> Result<Comparison, Malformed> {
+fn turn(limiter: &RateLimiter, op: &Op, timeout: Option<i64>) -> Result<Comparison, Malformed> {
     let (n, now) = (op.args.i64("n")?, tick(op.args.u64("t")?));
     let wait = timeout.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
     let ours = u64::try_from(n).ok().map(|n| match wait {
-        None => either!(gate, it => it.reserve_at(n, now)),
-        Some(wait) => either!(gate, it => it.try_acquire_timeout_at(n, wait, now)),
+        None => either!(limiter, it => it.reserve_at(n, now)),
+        Some(wait) => either!(limiter, it => it.try_acquire_timeout_at(n, wait, now)),
     });
     if op.result.get("error").is_some() {
         let error = match op.result.text("error")? {

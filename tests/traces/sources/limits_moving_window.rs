@@ -10,19 +10,19 @@ use std::time::Duration;
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
 
 use super::classes::{FIRST_EVER, STILL_COUNTS};
-use super::log_gate::{Entries, LogGate};
+use super::log_limiter::{Entries, LogGate};
 use super::{Begun, MICROSECOND};
 
 pub(super) fn begin(header: &Header) -> Begun {
     let window = Duration::from_micros(header.config.positive("window_us")?);
     Ok(Box::new(MovingTrace {
-        gate: LogGate::new(header.config.positive("limit")?, window)?,
+        limiter: LogGate::new(header.config.positive("limit")?, window)?,
         theirs: Entries::new(),
     }))
 }
 
 struct MovingTrace {
-    gate: LogGate,
+    limiter: LogGate,
     /// What they admitted, in our ticks.
     theirs: Entries,
 }
@@ -30,23 +30,23 @@ struct MovingTrace {
 impl Replay for MovingTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         let t_ns = op.t_ns(MICROSECOND)?;
-        self.gate.set_time(t_ns);
+        self.limiter.set_time(t_ns);
         if op.name == "clear" {
             self.theirs.clear();
-            self.gate.hold(Entries::new())?;
+            self.limiter.hold(Entries::new())?;
             return Ok(Comparison::without_decision());
         }
-        let before = (self.gate.counted(), self.gate.available());
+        let before = (self.limiter.counted(), self.limiter.available());
         let mut taken = 0;
         let comparison = match op.name.as_str() {
             "stats" => Comparison::without_decision(),
             "test" => {
-                let ours = self.gate.has(op.args.u64("n")?);
+                let ours = self.limiter.has(op.args.u64("n")?);
                 Comparison::decision(op.result.flag("ok")?, ours)
             }
             "hit" => {
                 let (n, ok) = (op.args.u64("n")?, op.result.flag("ok")?);
-                let ours = self.gate.ask(n, t_ns).ok();
+                let ours = self.limiter.ask(n, t_ns).ok();
                 if ok {
                     taken = n;
                     self.theirs.push((t_ns, n));
@@ -57,7 +57,10 @@ impl Replay for MovingTrace {
         };
         let theirs = &op.result;
         let in_window = theirs.u64("in_window")?.checked_sub(taken);
-        let reset = self.gate.expires_in().unwrap_or(self.gate.window_ns());
+        let reset = self
+            .limiter
+            .expires_in()
+            .unwrap_or(self.limiter.window_ns());
         Ok(comparison
             .and("in_window before", in_window, before.0)
             .and(
@@ -76,7 +79,7 @@ impl Replay for MovingTrace {
         let t_ns = op.t_ns(MICROSECOND).ok()?;
         match field {
             "ok" => {
-                let old = self.taken_at(t_ns.checked_sub(self.gate.window_ns())?);
+                let old = self.taken_at(t_ns.checked_sub(self.limiter.window_ns())?);
                 let remaining = op.result.u64("remaining").ok()?;
                 let fits = op.args.u64("n").ok()? + old > remaining;
                 (op.name == "hit" && old > 0 && fits).then_some(&STILL_COUNTS)
@@ -84,7 +87,7 @@ impl Replay for MovingTrace {
             "reset" => {
                 let (first, _) = self.theirs.first()?;
                 let reset = op.result.u64("reset").ok()? * 1000;
-                let is_first = reset == first + self.gate.window_ns() && reset <= t_ns;
+                let is_first = reset == first + self.limiter.window_ns() && reset <= t_ns;
                 (is_first && op.result.u64("in_window").ok()? == 0).then_some(&FIRST_EVER)
             }
             _ => None,
@@ -93,7 +96,7 @@ impl Replay for MovingTrace {
 
     /// After we admitted what they refused.
     fn take_over(&mut self, _: &Op) -> Result<bool, Malformed> {
-        self.gate.follow(&self.theirs)
+        self.limiter.follow(&self.theirs)
     }
 }
 

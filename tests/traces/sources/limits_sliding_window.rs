@@ -12,9 +12,10 @@
 
 use std::time::Duration;
 
-use tollgate::{Quota, Rounding, SlidingWindow, Tick};
+use tollgate::algorithm::Rounding;
+use tollgate::{Quota, SlidingWindow, Tick};
 use tollgate_replay::{
-    Class, Comparison, Gate, Header, Malformed, Op, Replay, TIE as NEAR, in_nanos,
+    Class, Comparison, Header, Malformed, Op, RateLimiter, Replay, TIE as NEAR, in_nanos,
 };
 
 use super::classes::{AT_THE_BEGINNING, ROUNDED_RESET, SLIDING_TIE};
@@ -30,7 +31,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     let window = SlidingWindow::new(quota)
         .map(|window| window.rounding(Rounding::Down).aligned_to_unix(origin));
     Ok(Box::new(SlidingTrace {
-        gate: Gate::new(window)?,
+        limiter: RateLimiter::new(window)?,
         period_ns: in_nanos(period),
         lead_ns: (origin.as_nanos() % period.as_nanos()) as u64,
         now: Counts::default(),
@@ -46,7 +47,7 @@ struct Counts {
 }
 
 struct SlidingTrace {
-    gate: Gate<SlidingWindow>,
+    limiter: RateLimiter<SlidingWindow>,
     period_ns: u64,
     /// How long before our tick 0 its window began.
     lead_ns: u64,
@@ -57,23 +58,23 @@ struct SlidingTrace {
 impl Replay for SlidingTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         let t = self.tick(op)?;
-        self.gate.set_time(t);
+        self.limiter.set_time(t);
         self.now = self.counts(t);
         let comparison = match op.name.as_str() {
             "clear" => {
-                self.gate.limiter().reset();
+                self.limiter.limiter().reset();
                 return Ok(Comparison::without_decision());
             }
             "stats" => Comparison::without_decision(),
             "test" => {
-                let wait = self.gate.limiter().time_until(op.args.u64("n")?);
+                let wait = self.limiter.limiter().time_until(op.args.u64("n")?);
                 self.decision(op, wait == Some(Duration::ZERO))?
             }
-            "hit" => self.decision(op, self.gate.ask(op.args.u64("n")?, t).ok())?,
+            "hit" => self.decision(op, self.limiter.ask(op.args.u64("n")?, t).ok())?,
             _ => return Err(op.unknown()),
         };
         let theirs = &op.result;
-        let remaining = self.gate.limiter().available();
+        let remaining = self.limiter.limiter().available();
         let reset = op.args.u64("t")? + (self.falls_in(t) + 500) / 1000;
         Ok(comparison
             .and("remaining", theirs.u64("remaining")?, remaining)
@@ -102,13 +103,13 @@ impl Replay for SlidingTrace {
         if op.result.get("exact_ok").is_none() {
             return Ok(false);
         }
-        let (t, theirs, gate) = (self.tick(op)?, &op.result, self.gate.limiter());
+        let (t, theirs, limiter) = (self.tick(op)?, &op.result, self.limiter.limiter());
         let granted = theirs.flag("ok")?.then(|| op.args.u64("n")).transpose()?;
         let before = (self.start(t) - self.period_ns, theirs.u64("prev")?);
         let now = (t, theirs.u64("cur")? + granted.unwrap_or(0));
-        gate.reset();
+        limiter.reset();
         for (t, n) in [before, now] {
-            let _ = gate.at(Tick::from_nanos(t)).charge(n);
+            let _ = limiter.at(Tick::from_nanos(t)).charge(n);
         }
         Ok(true)
     }
@@ -125,7 +126,7 @@ impl SlidingTrace {
     }
 
     fn counts(&self, t: u64) -> Counts {
-        let level = |t| self.gate.limiter().at(Tick::from_nanos(t)).level();
+        let level = |t| self.limiter.limiter().at(Tick::from_nanos(t)).level();
         let start = self.start(t);
         let current = level(start + self.period_ns).floor();
         Counts {
@@ -137,11 +138,11 @@ impl SlidingTrace {
 
     /// How long until the estimate falls to the next whole permit.
     fn falls_in(&self, t: u64) -> u64 {
-        let gate = self.gate.limiter();
-        let more = gate.time_until(gate.available() + 1);
+        let limiter = self.limiter.limiter();
+        let more = limiter.time_until(limiter.available() + 1);
         match more {
             Some(more) => in_nanos(more),
-            None if gate.level().is_zero() => 0,
+            None if limiter.level().is_zero() => 0,
             // Less than a permit is left of the window before.
             None => self.start(t) + self.period_ns - t,
         }

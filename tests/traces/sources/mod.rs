@@ -10,7 +10,7 @@ mod guava;
 mod limits_fixed_window;
 mod limits_moving_window;
 mod limits_sliding_window;
-mod log_gate;
+mod log_limiter;
 mod nginx;
 mod npm_limiter;
 mod pyrate;

@@ -12,8 +12,11 @@
 
 use std::time::Duration;
 
-use tollgate::{GrantInfo, Granted, LeakyBucket, Quota};
-use tollgate_replay::{Class, Comparison, Fields, Gate, Header, Malformed, Op, Replay, in_nanos};
+use tollgate::outcome::GrantInfo;
+use tollgate::{Granted, LeakyBucket, Quota};
+use tollgate_replay::{
+    Class, Comparison, Fields, Header, Malformed, Op, RateLimiter, Replay, in_nanos,
+};
 
 use super::classes::{DRIFT, LATE};
 use super::{Begun, MILLISECOND};
@@ -40,7 +43,7 @@ struct State {
 }
 
 struct Limit {
-    gate: Gate<LeakyBucket>,
+    limiter: RateLimiter<LeakyBucket>,
     burst: u64,
     /// Thousandths a second.
     rate: u64,
@@ -75,7 +78,7 @@ impl Limit {
             _ => return Err(Malformed(format!("a mode of {mode}"))),
         };
         Ok(Self {
-            gate: Gate::new(LeakyBucket::queue(quota).map(|queue| queue.free(free)))?,
+            limiter: RateLimiter::new(LeakyBucket::queue(quota).map(|queue| queue.free(free)))?,
             burst,
             rate,
             delays: mode != "nodelay",
@@ -86,10 +89,10 @@ impl Limit {
     }
 
     fn ask(&self, t_ms: u64) -> Answer {
-        self.gate.set_time(t_ms * MILLISECOND);
+        self.limiter.set_time(t_ms * MILLISECOND);
         // A millisecond makes whole millionths.
-        let millionths = (self.gate.limiter().level().as_f64() * 1e6).round() as u64;
-        let answer = self.gate.ask(1, t_ms * MILLISECOND);
+        let millionths = (self.limiter.limiter().level().as_f64() * 1e6).round() as u64;
+        let answer = self.limiter.ask(1, t_ms * MILLISECOND);
         let retry_ns = answer.retry_ns();
         let grant = answer.decision.ok();
         Answer {
@@ -106,7 +109,7 @@ impl Limit {
         if let Some(State { t_ms, excess }) = self.last {
             let rate = self.rate as f64 / 1000.0;
             let left = self.burst as f64 - excess as f64 / 1000.0;
-            self.gate.hold(left, rate, t_ms * MILLISECOND)?;
+            self.limiter.hold(left, rate, t_ms * MILLISECOND)?;
         }
         Ok(self.last.is_some())
     }
@@ -140,7 +143,7 @@ impl NginxTrace {
             {
                 let granted = answers.iter_mut().map_while(|answer| answer.grant.take());
                 let both = self.limits.iter().zip(granted);
-                both.for_each(|(limit, granted)| limit.gate.undo(granted));
+                both.for_each(|(limit, granted)| limit.limiter.undo(granted));
                 break;
             }
         }

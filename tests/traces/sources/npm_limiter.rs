@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
-use tollgate::cell::{Cell, UNSTARTED};
-use tollgate::{Quota, Requota, Tick, TokenBucket, Word};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::store::WordStore;
+use tollgate::store::{UNSTARTED, WordCell};
+use tollgate::{Quota, Tick, TokenBucket};
 use tollgate_replay::{
     Class, Comparison, Header, Malformed, Op, Replay, before, check_forecast, in_nanos,
 };
@@ -22,9 +24,9 @@ pub(super) fn begin(header: &Header) -> Begun {
     let quota = quota.burst(config.positive("bucket_size")?).initial(0);
     let algorithm = TokenBucket::new(quota);
     let algorithm = algorithm.map_err(|error| Malformed(format!("can't be built: {error}")))?;
-    let cell = Cell::new(UNSTARTED);
+    let cell = WordCell::new(UNSTARTED);
     let filled = Tick::from_nanos(t0.saturating_mul(MICROSECOND));
-    Word::new(&algorithm, &cell).at(filled).start();
+    WordStore::new(&algorithm, &cell).at(filled).start();
     Ok(Box::new(NpmTrace {
         algorithm,
         cell,
@@ -35,7 +37,7 @@ pub(super) fn begin(header: &Header) -> Begun {
 
 struct NpmTrace {
     algorithm: TokenBucket,
-    cell: Cell,
+    cell: WordCell,
     /// When theirs was filled up last.
     filled: Tick,
     /// What we said last.
@@ -52,10 +54,10 @@ impl Replay for NpmTrace {
         if n <= size {
             self.filled = now;
         }
-        let level = Word::new(&self.algorithm, &self.cell)
+        let level = WordStore::new(&self.algorithm, &self.cell)
             .at(self.filled)
             .level();
-        let view = Word::new(&self.algorithm, &self.cell).at(now);
+        let view = WordStore::new(&self.algorithm, &self.cell).at(now);
         let foretold = view.time_until(n);
         let decision = view.try_acquire_n(n);
         check_forecast(n, foretold, &decision);

@@ -17,10 +17,13 @@
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use tollgate::{FixedWindow, Forecast, Gauge, Gcra, GiveBack, Granted, Quota};
-use tollgate_replay::{Answer, Comparison, Fields, Gate, Header, Malformed, Op, Replay, Value};
+use tollgate::algorithm::{Forecast, Gauge, GiveBack};
+use tollgate::{FixedWindow, Gcra, Granted, Quota};
+use tollgate_replay::{
+    Answer, Comparison, Fields, Header, Malformed, Op, RateLimiter, Replay, Value,
+};
 
-use super::log_gate::LogGate;
+use super::log_limiter::LogGate;
 use super::{Begun, MILLISECOND};
 
 const TAT: [&str; 2] = ["tat_us[0]", "tat_us[1]"];
@@ -30,7 +33,7 @@ pub(super) fn gcra(header: &Header) -> Begun {
         let emission_us = interval_ms.saturating_mul(1000).div_ceil(limit);
         let tolerance_us = emission_us.saturating_mul(config.positive("burst")? - 1);
         let [emission, tolerance] = [emission_us, tolerance_us].map(Duration::from_micros);
-        Gate::new(Gcra::from_interval(emission, tolerance))
+        RateLimiter::new(Gcra::from_interval(emission, tolerance))
     })?;
     if rates.0.len() > TAT.len() {
         return Err(Malformed("more than two rates".to_owned()));
@@ -43,7 +46,7 @@ pub(super) fn window(header: &Header) -> Begun {
     let origin = header.origin()?;
     let rates = Rates::new(&header.config, |_, limit, interval_ms| {
         let quota = Quota::per(limit, Duration::from_millis(interval_ms));
-        Gate::new(FixedWindow::new(quota).map(|window| window.aligned_to_unix(origin)))
+        RateLimiter::new(FixedWindow::new(quota).map(|window| window.aligned_to_unix(origin)))
     })?;
     Ok(Box::new(WindowTrace { rates, log: 0 }))
 }
@@ -66,7 +69,7 @@ trait One {
     fn counted(&self, t_ns: u64) -> u64;
 }
 
-impl<A: Forecast + Gauge + GiveBack> One for Gate<A> {
+impl<A: Forecast + Gauge + GiveBack> One for RateLimiter<A> {
     fn ask(&self, n: u64, t_ns: u64) -> Answer {
         Self::ask(self, n, t_ns)
     }
@@ -100,25 +103,25 @@ impl One for LogGate {
 struct Rate<G> {
     limit: u64,
     interval_ms: u64,
-    gate: G,
+    limiter: G,
 }
 
 struct Rates<G>(Vec<Rate<G>>);
 
 impl<G: One> Rates<G> {
-    /// The gate of each rate's limit and interval in milliseconds.
+    /// The limiter of each rate's limit and interval in milliseconds.
     fn new(
         config: &Fields,
-        gate: impl Fn(&Fields, u64, u64) -> Result<G, Malformed>,
+        limiter: impl Fn(&Fields, u64, u64) -> Result<G, Malformed>,
     ) -> Result<Self, Malformed> {
         let rates = config.objects("rates")?;
         let rate = |config: &Fields| {
             let (limit, interval_ms) = (config.positive("limit")?, config.u64("interval_ms")?);
-            let gate = gate(config, limit, interval_ms)?;
+            let limiter = limiter(config, limit, interval_ms)?;
             Ok(Rate {
                 limit,
                 interval_ms,
-                gate,
+                limiter,
             })
         };
         rates.iter().map(rate).collect::<Result<_, _>>().map(Self)
@@ -152,10 +155,10 @@ impl<G: One> Rates<G> {
     fn ask(&self, n: u64, t_ns: u64) -> Result<Option<(&Rate<G>, Answer)>, Malformed> {
         let mut granted: Vec<(&Rate<G>, Granted)> = Vec::new();
         for rate in &self.0 {
-            let answer = rate.gate.ask(n, t_ns);
+            let answer = rate.limiter.ask(n, t_ns);
             let Ok(grant) = answer.decision else {
                 for (rate, grant) in granted {
-                    rate.gate.undo(grant)?;
+                    rate.limiter.undo(grant)?;
                 }
                 return Ok(Some((rate, answer)));
             };
@@ -165,7 +168,7 @@ impl<G: One> Rates<G> {
     }
 }
 
-struct GcraTrace(Rates<Gate<Gcra>>);
+struct GcraTrace(Rates<RateLimiter<Gcra>>);
 
 impl Replay for GcraTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
@@ -179,10 +182,10 @@ impl Replay for GcraTrace {
         }
         for ((rate, tat), field) in self.0.0.iter().zip(tats).zip(TAT) {
             // Those behind the first that refused were not asked, and their clocks stand still.
-            rate.gate.set_time(op.t_ns(MILLISECOND)?);
+            rate.limiter.set_time(op.t_ns(MILLISECOND)?);
             // In nanoseconds, so that no part of a microsecond is overlooked.
             let theirs = to_full_us(tat, op.args.u64("t")?)? * 1000;
-            comparison = comparison.and(field, Value::Number(theirs), rate.gate.reset_ns());
+            comparison = comparison.and(field, Value::Number(theirs), rate.limiter.reset_ns());
         }
         Ok(comparison)
     }
@@ -215,9 +218,9 @@ impl<G: One> Replay for WindowTrace<G> {
             }
             "leak" => {
                 // What the longest window counts. They stand in the order of their lengths.
-                let longest = self.rates.0.last().map(|rate| &rate.gate);
+                let longest = self.rates.0.last().map(|rate| &rate.limiter);
                 let t_ns = op.t_ns(MILLISECOND)?;
-                let left = longest.map_or(0, |gate| gate.counted(t_ns));
+                let left = longest.map_or(0, |limiter| limiter.counted(t_ns));
                 let removed = self.log.saturating_sub(left);
                 self.log = left;
                 let comparison = Comparison::without_decision();

@@ -6,34 +6,35 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tollgate::{Concurrency, Inside};
+use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
 
 use super::Begun;
 use super::classes::TAKES_NONE;
 
 pub(super) fn begin(header: &Header) -> Begun {
-    let gate = Concurrency::new(header.config.u64("capacity")?)
+    let limiter = Concurrency::new(header.config.u64("capacity")?)
         .map_err(|error| Malformed(format!("can't be built: {error}")))?;
     Ok(Box::new(Ids {
-        gate: Arc::new(gate),
+        limiter: Arc::new(limiter),
         inside: BTreeMap::new(),
         again: None,
     }))
 }
 
 struct Ids {
-    gate: Arc<Concurrency>,
-    inside: BTreeMap<String, Inside<Arc<Concurrency>>>,
+    limiter: Arc<Concurrency>,
+    inside: BTreeMap<String, ConcurrencyGuard<Arc<Concurrency>>>,
     /// The first guard of an id that came again.
-    again: Option<Inside<Arc<Concurrency>>>,
+    again: Option<ConcurrencyGuard<Arc<Concurrency>>>,
 }
 
 impl Ids {
     fn acquire(&mut self, op: &Op) -> Result<Comparison, Malformed> {
-        let entered = self.gate.try_enter_owned(1);
+        let entered = self.limiter.try_enter_owned(1);
         let ok = entered.is_ok();
-        let count = self.gate.inside();
+        let count = self.limiter.inside();
         if let Ok(guard) = entered {
             let id = op.args.text("id")?.to_owned();
             self.again = self.inside.insert(id, guard);
@@ -50,7 +51,7 @@ impl Ids {
         let after = op.result.u64("zcard_after")?;
         Ok(Comparison::without_decision()
             .and("removed", op.result.u64("removed")?, removed)
-            .and("zcard_after", after, self.gate.inside()))
+            .and("zcard_after", after, self.limiter.inside()))
     }
 }
 

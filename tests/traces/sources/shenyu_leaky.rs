@@ -6,7 +6,9 @@
 //! matters.
 
 use tollgate::LeakyBucket;
-use tollgate_replay::{Class, Comparison, Gate, Header, Malformed, Op, Replay, TIE as NEAR, quota};
+use tollgate_replay::{
+    Class, Comparison, Header, Malformed, Op, RateLimiter, Replay, TIE as NEAR, quota,
+};
 
 use super::classes::{LEAKS_TWICE, TIE};
 use super::redis_bucket::{asked, whole};
@@ -15,7 +17,7 @@ use super::{Begun, SECOND};
 pub(super) fn begin(header: &Header) -> Begun {
     let quota = quota(&header.config)?;
     Ok(Box::new(LeakyTrace {
-        gate: Gate::new(LeakyBucket::meter(quota))?,
+        limiter: RateLimiter::new(LeakyBucket::meter(quota))?,
         rate: quota.permits() as f64 / quota.period().as_secs_f64(),
         may_go_back: header.variant.as_deref() == Some("backwards"),
         ours: None,
@@ -43,7 +45,7 @@ struct Now {
 }
 
 struct LeakyTrace {
-    gate: Gate<LeakyBucket>,
+    limiter: RateLimiter<LeakyBucket>,
     /// Permits a second.
     rate: f64,
     may_go_back: bool,
@@ -57,9 +59,9 @@ struct LeakyTrace {
 impl Replay for LeakyTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         let (n, t) = asked(op)?;
-        self.gate.set_time(t * SECOND);
-        let before = self.gate.limiter().level();
-        let granted = self.gate.ask(n, t * SECOND).ok();
+        self.limiter.set_time(t * SECOND);
+        let before = self.limiter.limiter().level();
+        let granted = self.limiter.ask(n, t * SECOND).ok();
         let level = before.as_f64();
         self.now = Now {
             n,
@@ -68,7 +70,7 @@ impl Replay for LeakyTrace {
             granted,
         };
         if granted {
-            let level = self.gate.limiter().level().as_f64();
+            let level = self.limiter.limiter().level().as_f64();
             self.ours = Some(State { t, level });
         }
         let (ok, theirs) = (op.result.flag("ok")?, &op.result);
@@ -109,7 +111,7 @@ impl Replay for LeakyTrace {
                 .then_some(&LEAKS_TWICE);
         }
         let tie = match field {
-            "ok" => (ours + n - self.gate.capacity() as f64).abs() <= NEAR,
+            "ok" => (ours + n - self.limiter.capacity() as f64).abs() <= NEAR,
             "level" => (ours - ours.round()).abs() <= NEAR,
             _ => false,
         };
@@ -123,8 +125,8 @@ impl Replay for LeakyTrace {
         if ok || self.now.granted {
             let n = if ok { self.now.n } else { 0 };
             let level = self.theirs_before() + n as f64;
-            let left = self.gate.capacity() as f64 - level;
-            self.gate.hold(left, self.rate, self.now.t * SECOND)?;
+            let left = self.limiter.capacity() as f64 - level;
+            self.limiter.hold(left, self.rate, self.now.t * SECOND)?;
             self.ours = self.theirs;
         }
         Ok(ok || self.now.granted)

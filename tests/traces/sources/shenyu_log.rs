@@ -11,7 +11,7 @@ use std::time::Duration;
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
 
 use super::classes::{COUNTS_FIRST, TAKES_ONE};
-use super::log_gate::{Entries, LogGate};
+use super::log_limiter::{Entries, LogGate};
 use super::redis_bucket::asked;
 use super::{Begun, SECOND};
 
@@ -23,7 +23,7 @@ pub(super) fn begin(header: &Header) -> Begun {
         return Err(Malformed("`window_s` is no capacity / rate".to_owned()));
     }
     Ok(Box::new(LogTrace {
-        gate: LogGate::new(capacity, Duration::from_secs_f64(window_s))?,
+        limiter: LogGate::new(capacity, Duration::from_secs_f64(window_s))?,
         // redis forgets the set in whole seconds.
         expires: header.variant.as_deref() == Some("virtual"),
         expiry: window_s.ceil() as u64,
@@ -41,7 +41,7 @@ struct Set {
 }
 
 struct LogTrace {
-    gate: LogGate,
+    limiter: LogGate,
     expires: bool,
     expiry: u64,
     /// What they admitted, in our ticks.
@@ -54,9 +54,9 @@ struct LogTrace {
 impl Replay for LogTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         let (n, t) = asked(op)?;
-        self.gate.set_time(t * SECOND);
-        let (available, counted) = (self.gate.available(), self.gate.counted());
-        let granted = self.gate.ask(n, t * SECOND).ok();
+        self.limiter.set_time(t * SECOND);
+        let (available, counted) = (self.limiter.available(), self.limiter.counted());
+        let granted = self.limiter.ask(n, t * SECOND).ok();
         let ok = op.result.flag("ok")?;
         if ok {
             self.theirs.push((t * SECOND, 1));
@@ -79,7 +79,7 @@ impl Replay for LogTrace {
         if !comparison.agrees_on("kept before") || ok != (remain > 0) {
             return None;
         }
-        let counts_first = remain == self.gate.limit() - self.counted_first(t);
+        let counts_first = remain == self.limiter.limit() - self.counted_first(t);
         let agrees = comparison.agrees_on("remain_before");
         match field {
             "remain_before" => counts_first.then_some(&COUNTS_FIRST),
@@ -91,7 +91,7 @@ impl Replay for LogTrace {
     }
 
     fn take_over(&mut self, _: &Op) -> Result<bool, Malformed> {
-        self.gate.follow(&self.theirs)
+        self.limiter.follow(&self.theirs)
     }
 }
 

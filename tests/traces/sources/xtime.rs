@@ -8,7 +8,8 @@
 //! What it gets wrong is in [`xtime_theirs`](super::xtime_theirs), which only the conditions of
 //! classes ask: of every call that differs, all that was recorded must be what it says.
 
-use tollgate::{Denied, GrantInfo, Tick};
+use tollgate::outcome::GrantInfo;
+use tollgate::{Denied, Tick};
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay, TIE, before, in_nanos};
 
 use super::Begun;

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate::cell::{Cell, Place};
-use tollgate::{
-    ConfigError, Denied, Gauge, Granted, Quota, Requota, Tick, TokenBucket, View, Word,
-};
+use tollgate::algorithm::{ChangeQuota, Gauge};
+use tollgate::store::{AtomicWord, WordCell};
+use tollgate::store::{View, WordStore};
+use tollgate::{ConfigError, Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_replay::TIE;
 
 /// A word, and what is reserved in it.
 pub(super) struct Bucket {
     algorithm: TokenBucket,
-    cell: Cell,
+    cell: WordCell,
     rate: f64,
     /// Whether it was made to hold what lies between its units.
     is_between: bool,
@@ -38,7 +38,7 @@ impl Bucket {
     pub(super) fn new(limit: f64, burst: u64) -> Result<Self, ConfigError> {
         Ok(Self {
             algorithm: TokenBucket::new(quota(limit, burst))?,
-            cell: Cell::new(0),
+            cell: WordCell::new(0),
             rate: limit,
             is_between: false,
             held: BTreeMap::new(),
@@ -50,7 +50,7 @@ impl Bucket {
         let next = self.algorithm.with_quota(quota(limit, burst))?;
         let same = next.quota() == self.algorithm.quota();
         let word = self.algorithm.carry_over(self.word(), t, &next);
-        self.cell.replace(word);
+        self.cell.swap(word);
         (self.algorithm, self.rate) = (next, limit);
         self.held
             .values_mut()
@@ -63,8 +63,8 @@ impl Bucket {
         self.is_between = (self.tokens(t) - tokens).abs() > self.near();
     }
 
-    fn at(&self, t: Tick) -> View<Word<'_, TokenBucket>> {
-        Word::new(&self.algorithm, &self.cell).at(t)
+    fn at(&self, t: Tick) -> View<WordStore<'_, TokenBucket>> {
+        WordStore::new(&self.algorithm, &self.cell).at(t)
     }
 
     pub(super) fn word(&self) -> u64 {
@@ -73,7 +73,7 @@ impl Bucket {
 
     /// Puts back a word that it had.
     pub(super) fn restore(&self, word: u64) {
-        self.cell.replace(word);
+        self.cell.swap(word);
     }
 
     /// The permits there are, parts of one too; below zero if some are owed or reserved.
@@ -112,8 +112,10 @@ impl Bucket {
 
     /// Takes `n` permits that are there now.
     pub(super) fn allow(&self, t: Tick, n: u64) -> Decided {
-        let copy = Cell::new(self.word());
-        let now = Word::new(&self.algorithm, &copy).at(t).reserve_until(n, t);
+        let copy = WordCell::new(self.word());
+        let now = WordStore::new(&self.algorithm, &copy)
+            .at(t)
+            .reserve_until(n, t);
         let decided = self.decided(t, n, t, |view| view.try_acquire_n(n));
         assert_eq!(
             now, decided.decision,
@@ -134,7 +136,7 @@ impl Bucket {
         t: Tick,
         n: u64,
         latest: Tick,
-        ask: impl Fn(&View<Word<'_, TokenBucket>>) -> Result<Granted, Denied>,
+        ask: impl Fn(&View<WordStore<'_, TokenBucket>>) -> Result<Granted, Denied>,
     ) -> Decided {
         let view = self.at(t);
         let (before, whole, wait) = (self.tokens(t), view.available(), view.time_until(n));
@@ -201,7 +203,7 @@ impl Bucket {
                 low = word + 1;
             }
         }
-        let was = self.cell.replace(low);
+        let was = self.cell.swap(low);
         for held in self.held.values_mut() {
             let mark = held.granted.mark();
             if mark > above {

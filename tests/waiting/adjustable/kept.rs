@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use tollgate::{Adjustable, Algorithm, AnyAlgorithm, ConfigError, Keep, NoClock};
-use tollgate::{Quota, Requota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::Algorithm;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::NoClock;
+use tollgate::{Adjustable, AnyAlgorithm, ConfigError};
+use tollgate::{Quota, Tick};
 
 use super::{KEEPS, adjustable, all};
 use crate::support::{SECOND, tick};
@@ -12,9 +16,9 @@ const NOW: Tick = tick(86_400 * SECOND + 7);
 
 /// A limiter from which so many were taken, or charged.
 fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
-    let gate = adjustable(algorithm, NOW);
-    gate.at(NOW).charge(n);
-    gate
+    let limiter = adjustable(algorithm, NOW);
+    limiter.at(NOW).charge(n);
+    limiter
 }
 
 #[test]
@@ -31,8 +35,8 @@ fn after_a_change_is_there_what_was_kept() {
             let room = used(*new, u64::MAX).at(NOW).charge(0).debt();
             for n in 0..2 * most(old).min(30) {
                 for keep in KEEPS {
-                    let gate = used(*old, n);
-                    let view = gate.at(NOW);
+                    let limiter = used(*old, n);
+                    let view = limiter.at(NOW);
                     let (had, owed) = (view.available(), view.charge(0).debt());
                     view.set(*new, keep);
                     let (right, owed, more) = match keep {
@@ -49,7 +53,7 @@ fn after_a_change_is_there_what_was_kept() {
                             && (owed.min(room)..=owed + lost).contains(&owes),
                         "{keep:?}: {has} of {right}, owes {owes} of {owed}, {old} to {new}"
                     );
-                    assert_eq!((gate.version(), gate.algorithm()), (1, *new));
+                    assert_eq!((limiter.version(), limiter.algorithm()), (1, *new));
                 }
             }
         }
@@ -60,8 +64,8 @@ fn after_a_change_is_there_what_was_kept() {
 fn what_is_refused_changes_nothing() {
     for algorithm in all() {
         for keep in KEEPS {
-            let gate = used(algorithm, 2);
-            let view = gate.at(NOW);
+            let limiter = used(algorithm, 2);
+            let view = limiter.at(NOW);
             let granted = view.take_up_to(1);
             let (had, level) = (view.available(), view.level());
             for (quota, error) in [
@@ -73,7 +77,7 @@ fn what_is_refused_changes_nothing() {
             let huge = Quota::per_second(1).burst(u64::MAX);
             assert!(view.set_quota(huge, keep).is_err(), "{algorithm}");
             assert_eq!((view.available(), view.level()), (had, level));
-            assert_eq!((gate.version(), gate.algorithm()), (0, algorithm));
+            assert_eq!((limiter.version(), limiter.algorithm()), (0, algorithm));
             let n = granted.n();
             assert_eq!(view.undo(granted), n);
         }
@@ -83,8 +87,8 @@ fn what_is_refused_changes_nothing() {
 #[test]
 fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
     for algorithm in all() {
-        let gate = used(algorithm, 2);
-        let view = gate.at(NOW);
+        let limiter = used(algorithm, 2);
+        let view = limiter.at(NOW);
         let (quota, had) = (algorithm.quota(), view.available());
         for (keep, version, has) in [
             (Keep::AsIs, 0, had),
@@ -93,7 +97,7 @@ fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
         ] {
             view.set_quota(quota, keep).expect("it is one");
             assert_eq!(
-                (gate.version(), view.available()),
+                (limiter.version(), view.available()),
                 (version, has),
                 "{algorithm}"
             );
@@ -105,8 +109,8 @@ fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
 fn nothing_comes_back_of_a_grant_of_before() {
     for algorithm in all() {
         for keep in KEEPS {
-            let gate = adjustable(algorithm, NOW);
-            let view = gate.at(NOW);
+            let limiter = adjustable(algorithm, NOW);
+            let view = limiter.at(NOW);
             assert_eq!(
                 view.available(),
                 algorithm.quota().initial_permits(),
@@ -117,7 +121,7 @@ fn nothing_comes_back_of_a_grant_of_before() {
             view.set_quota(quota, keep).expect("a quota");
             // What was said besides the quota stays.
             assert_eq!(
-                Ok(gate.algorithm()),
+                Ok(limiter.algorithm()),
                 algorithm.with_quota(quota),
                 "{algorithm}"
             );
@@ -140,12 +144,12 @@ fn nothing_comes_back_of_a_grant_of_before() {
 }
 
 #[test]
-fn it_is_a_gate_as_the_others_are() {
-    fn drain(gate: &impl tollgate::DebtGate<Clock = NoClock>) -> u64 {
-        gate.charge_at(1, NOW);
-        gate.take_up_to_at(100, NOW).n()
+fn it_is_a_limiter_as_the_others_are() {
+    fn drain(limiter: &impl tollgate::traits::DebtLimiter<Clock = NoClock>) -> u64 {
+        limiter.charge_at(1, NOW);
+        limiter.take_up_to_at(100, NOW).n()
     }
-    let gate = adjustable(super::algorithm("token-bucket 10/s"), NOW);
-    assert_eq!((drain(&&gate), gate.at(NOW).available()), (9, 0));
+    let limiter = adjustable(super::algorithm("token-bucket 10/s"), NOW);
+    assert_eq!((drain(&&limiter), limiter.at(NOW).available()), (9, 0));
     assert!(Adjustable::<AnyAlgorithm>::is_lock_free() || !cfg!(target_arch = "aarch64"));
 }

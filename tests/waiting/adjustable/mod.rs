@@ -9,7 +9,9 @@ mod reserved;
 mod threads;
 mod whole;
 
-use tollgate::{Adjustable, AnyAlgorithm, Keep, NoClock, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::clock::NoClock;
+use tollgate::{Adjustable, AnyAlgorithm, Tick};
 
 const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Keep, Quota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::{Quota, Tick};
 
 use super::{adjustable, algorithm};
 use crate::support::{Random, tick};
@@ -68,7 +69,7 @@ fn quota((interval, burst): (i128, i128)) -> Quota {
 
 /// How many operations were granted, denied, and changes.
 fn follow(kind: &str) -> [u64; 3] {
-    let gate = adjustable(algorithm(&format!("{kind} 1/10ns burst 7")), Tick::ZERO);
+    let limiter = adjustable(algorithm(&format!("{kind} 1/10ns burst 7")), Tick::ZERO);
     let (interval, burst) = QUOTAS[0];
     let parts = interval * burst;
     let mut model = Model {
@@ -85,7 +86,7 @@ fn follow(kind: &str) -> [u64; 3] {
         };
         now += passed;
         model.give(passed.into());
-        let view = gate.at(tick(now));
+        let view = limiter.at(tick(now));
         let (verb, n) = (random.below(16), random.below(4));
         match verb {
             0 | 1 => {
@@ -93,7 +94,7 @@ fn follow(kind: &str) -> [u64; 3] {
                 let keep = [Keep::AsIs, Keep::AsIs, Keep::Scaled, Keep::Fresh][n as usize];
                 view.set_quota(quota(next), keep).expect("a quota");
                 model.change(next, keep);
-                assert_eq!(gate.quota(), quota(next));
+                assert_eq!(limiter.quota(), quota(next));
                 seen[2] += 1;
             }
             2 => {

@@ -1,6 +1,8 @@
 //! A quota that is changed a little, again and again: callers go on getting what it promises.
 
-use tollgate::{Keep, Quota, Requota, Tick};
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::{Quota, Tick};
 
 use super::{adjustable, algorithm};
 use crate::support::{SECOND, tick};
@@ -10,10 +12,10 @@ use crate::support::{SECOND, tick};
 fn half_an_hour(text: &str, every: Option<u64>, keep: Keep) -> u64 {
     let algorithm = algorithm(text);
     let quota = algorithm.quota();
-    let gate = adjustable(algorithm, Tick::ZERO);
+    let limiter = adjustable(algorithm, Tick::ZERO);
     let (mut granted, mut changes) = (0, 0);
     for quarter in 0..4 * 1800 {
-        let view = gate.at(tick(quarter * SECOND / 4 + 1_000_000));
+        let view = limiter.at(tick(quarter * SECOND / 4 + 1_000_000));
         if quarter > 0 && every.is_some_and(|every| quarter % every == 0) {
             changes += 1;
             let other = Quota::per(quota.permits() + changes % 2, quota.period());

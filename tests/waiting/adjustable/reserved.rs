@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use tollgate::history::{Bounded, History, Log};
-use tollgate::{Adjustable, Keep, ManualClock, Quota, TokenBucket};
+use tollgate::adjustable::Keep;
+use tollgate::audit::{Audit, Bounded, Log};
+use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
 
 use super::{KEEPS, adjustable, algorithm};
 use crate::support::{millis, on_threads, tick};
 
-type Gate = Adjustable<TokenBucket, ManualClock>;
+type RateLimiter = Adjustable<TokenBucket, ManualClock>;
 
-fn gate(quota: Quota) -> Gate {
+fn limiter(quota: Quota) -> RateLimiter {
     let bucket = TokenBucket::new(quota).expect("a quota");
     Adjustable::with_clock(bucket, ManualClock::new())
 }
@@ -18,31 +19,31 @@ fn gate(quota: Quota) -> Gate {
 #[test]
 fn a_reservation_keeps_its_tick() {
     for keep in KEEPS {
-        let gate = gate(Quota::per_second(10).burst(1));
-        let reserved = [(); 3].map(|()| gate.reserve(1).expect("in time"));
+        let limiter = limiter(Quota::per_second(10).burst(1));
+        let reserved = [(); 3].map(|()| limiter.reserve(1).expect("in time"));
         let quota = Quota::per_second(100).burst(1);
-        gate.set_quota(quota, keep).expect("a quota");
+        limiter.set_quota(quota, keep).expect("a quota");
         assert_eq!(reserved.map(|one| millis(one.due())), [0, 100, 200]);
         // Two are owed, and are owed at the new rate; or nothing is.
         let expected = if keep == Keep::Fresh { 0 } else { 30 };
-        let next = gate.reserve(1).expect("in time");
+        let next = limiter.reserve(1).expect("in time");
         assert_eq!(millis(next.due()), expected, "{keep:?}");
     }
 }
 
 #[test]
 fn of_a_reservation_from_before_a_change_nothing_comes_back() {
-    let gate = gate(Quota::per_second(10).burst(1));
-    let old = [(); 2].map(|()| gate.reserve(1).expect("in time"));
+    let limiter = limiter(Quota::per_second(10).burst(1));
+    let old = [(); 2].map(|()| limiter.reserve(1).expect("in time"));
     let quota = Quota::per_second(20).burst(1);
-    gate.set_quota(quota, Keep::AsIs).expect("a quota");
+    limiter.set_quota(quota, Keep::AsIs).expect("a quota");
     for one in old {
         let cancelled = one.cancel();
         assert_eq!((cancelled.came_back, cancelled.lost), (0, 1));
     }
     // Of those since then, as ever.
-    assert_eq!(gate.reserve(1).expect("in time").cancel().came_back, 1);
-    let over = gate.reserve(1).expect("in time").settle(3);
+    assert_eq!(limiter.reserve(1).expect("in time").cancel().came_back, 1);
+    let over = limiter.reserve(1).expect("in time").settle(3);
     assert_eq!((over.charged, over.came_back), (2, 0));
 }
 
@@ -56,19 +57,22 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
     };
     let quota = |burst| Quota::per_second(10).burst(burst);
     for keep in [Keep::AsIs, Keep::Scaled] {
-        let (gate, now) = (queue(1), tick(1 << 40));
-        gate.at(now).set_quota(quota(1000), keep).expect("a quota");
-        assert_eq!(gate.at(now).level().ceil(), 0);
-        let granted = gate.at(now).try_acquire().expect("it is empty");
+        let (limiter, now) = (queue(1), tick(1 << 40));
+        limiter
+            .at(now)
+            .set_quota(quota(1000), keep)
+            .expect("a quota");
+        assert_eq!(limiter.at(now).level().ceil(), 0);
+        let granted = limiter.at(now).try_acquire().expect("it is empty");
         assert_eq!(granted.delay(), Duration::ZERO);
 
-        let (gate, now) = (queue(10), tick(5));
-        let enter = |now| gate.at(now).try_acquire().map(|granted| granted.due());
+        let (limiter, now) = (queue(10), tick(5));
+        let enter = |now| limiter.at(now).try_acquire().map(|granted| granted.due());
         let line = [(); 8].map(|()| enter(now).expect("there is room"));
-        gate.at(now).set_quota(quota(2), keep).expect("a quota");
-        assert_eq!(gate.at(now).level().ceil(), 8);
+        limiter.at(now).set_quota(quota(2), keep).expect("a quota");
+        assert_eq!(limiter.at(now).level().ceil(), 8);
         // Until only one is left none comes in, and the next one leaves after the last.
-        let wait = gate.at(now).time_until(1).expect("its turn comes");
+        let wait = limiter.at(now).time_until(1).expect("its turn comes");
         let then = now.saturating_add(wait);
         assert!(enter(tick(then.as_nanos() - 1)).is_err());
         assert_eq!(
@@ -83,23 +87,25 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
 fn what_goes_keeps_the_bound_of_the_quota_it_was_taken_under() {
     let quotas = [(1000, 3), (7777, 9), (100, 1)];
     let quotas = quotas.map(|(rate, burst)| Quota::per_second(rate).burst(burst));
-    let gate = gate(quotas[0]);
+    let limiter = limiter(quotas[0]);
     for round in 0..60 {
-        let logs = on_threads(4, |id| reserve_some(&gate, id));
-        let history: History = logs.into_iter().collect();
-        history.check(&gate.algorithm().bound()).expect("the bound");
+        let logs = on_threads(4, |id| reserve_some(&limiter, id));
+        let history: Audit = logs.into_iter().collect();
+        history
+            .check(&limiter.algorithm().bound())
+            .expect("the bound");
         let passed = Duration::from_micros(1234 * (round % 7));
-        gate.clock().advance(passed);
+        limiter.clock().advance(passed);
         let quota = quotas[round as usize % 3];
-        gate.set_quota(quota, Keep::AsIs).expect("a quota");
+        limiter.set_quota(quota, Keep::AsIs).expect("a quota");
     }
 }
 
-fn reserve_some(gate: &Gate, seed: u64) -> Log {
+fn reserve_some(limiter: &RateLimiter, seed: u64) -> Log {
     let (mut log, mut held) = (Log::new(), Vec::new());
     for i in 0..50 {
         let n = (i + seed) % 3 + 1;
-        held.extend(gate.reserve_within(n, Duration::from_millis(30)));
+        held.extend(limiter.reserve_within(n, Duration::from_millis(30)));
         if i % 4 == 3 {
             match held.pop() {
                 Some(last) if last.is_due() => held.push(last),

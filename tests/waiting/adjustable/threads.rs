@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
-use tollgate::history::{Bounded, History, Log};
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Adjustable, AnyAlgorithm, Granted, Keep, ManualClock};
+use tollgate::adjustable::Keep;
+use tollgate::audit::{Audit, Bounded, Log};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
+use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 
 use super::{MANY, algorithm};
 use crate::support::{Random, deadline, on_threads_while, tick};
@@ -13,17 +14,19 @@ use crate::support::{Random, deadline, on_threads_while, tick};
 /// What was granted, with the version of the quota where that is certain.
 type Seen = Vec<(u64, Granted)>;
 
-type Gate = Adjustable<AnyAlgorithm, ManualClock>;
+type RateLimiter = Adjustable<AnyAlgorithm, ManualClock>;
 
 /// Takes many times, and then until a grant's version is certain.
-fn take(gate: &Gate, taking: &AtomicU64, id: u64) -> Seen {
+fn take(limiter: &RateLimiter, taking: &AtomicU64, id: u64) -> Seen {
     let (mut random, mut seen, skew) = (Random(id), Vec::new(), 50 * id);
     for turn in 1.. {
-        gate.clock().advance(Duration::from_nanos(random.below(4)));
-        let before = gate.version();
-        let now = (gate.now().as_nanos() + random.below(2 * skew + 1)).saturating_sub(skew);
-        let granted = gate.at(tick(now)).take_up_to(random.below(4));
-        if granted.n() > 0 && before == gate.version() {
+        limiter
+            .clock()
+            .advance(Duration::from_nanos(random.below(4)));
+        let before = limiter.version();
+        let now = (limiter.now().as_nanos() + random.below(2 * skew + 1)).saturating_sub(skew);
+        let granted = limiter.at(tick(now)).take_up_to(random.below(4));
+        if granted.n() > 0 && before == limiter.version() {
             seen.push((before, granted));
         }
         if turn == MANY {
@@ -39,20 +42,20 @@ fn take(gate: &Gate, taking: &AtomicU64, id: u64) -> Seen {
 /// What was granted under each quota keeps its bound, by itself.
 fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
     let clock = ManualClock::at(tick(1_000_000));
-    let gate = Adjustable::with_clock(algorithms[0], clock);
+    let limiter = Adjustable::with_clock(algorithms[0], clock);
     let of_version = |version: u64| &algorithms[version as usize % algorithms.len()];
     let taking = AtomicU64::new(threads);
     let mut seen = on_threads_while(
         threads,
-        |id| take(&gate, &taking, id),
+        |id| take(&limiter, &taking, id),
         |ended| {
-            gate.set(*of_version(gate.version() + 1), keep);
-            gate.clock().advance(Duration::from_nanos(100));
+            limiter.set(*of_version(limiter.version() + 1), keep);
+            limiter.clock().advance(Duration::from_nanos(100));
             thread::yield_now();
             ended == 0 && taking.load(SeqCst) > 0
         },
     );
-    for version in 0..=gate.version() {
+    for version in 0..=limiter.version() {
         let logs = seen.iter_mut().map(|seen| {
             // By time, so those of this version are first.
             let many = seen.iter().take_while(|(of, _)| *of == version).count();
@@ -63,7 +66,7 @@ fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
             log
         });
         let algorithm = of_version(version);
-        if let Err(excess) = logs.collect::<History>().check(&algorithm.bound()) {
+        if let Err(excess) = logs.collect::<Audit>().check(&algorithm.bound()) {
             panic!("{excess}, by {algorithm}, {keep:?}, version {version}");
         }
     }

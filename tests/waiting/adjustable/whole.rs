@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use tollgate::{
-    Adjustable, Algorithm, ConfigError, Denied, Granted, Keep, NoClock, Quota, Requota, Settings,
-    Tick,
-};
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::{Algorithm, ChangeQuota, Settings};
+use tollgate::clock::NoClock;
+use tollgate::{Adjustable, ConfigError, Denied, Granted, Quota, Tick};
 
 use super::MANY;
 use crate::support::{deadline, on_threads_while};
@@ -47,7 +47,7 @@ impl Algorithm for Whole {
     }
 }
 
-impl Requota for Whole {
+impl ChangeQuota for Whole {
     fn quota(&self) -> Quota {
         Quota::per_second(self.limit())
     }
@@ -86,8 +86,8 @@ impl Settings for Whole {
 fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
     deadline("threads that take until nothing is left", || {
         for threads in [1, 3, 7] {
-            let gate = Adjustable::starting_at(Whole([MANY; 8]), NoClock, Tick::ZERO);
-            let view = gate.at(Tick::ZERO);
+            let limiter = Adjustable::starting_at(Whole([MANY; 8]), NoClock, Tick::ZERO);
+            let view = limiter.at(Tick::ZERO);
             let take = |_| {
                 let mut taken = 0;
                 while view.try_acquire().is_ok() {
@@ -103,7 +103,7 @@ fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
                 view.set_quota(quota, Keep::AsIs).expect("it is one");
                 ended == 0 || changes < 3
             });
-            assert_eq!(gate.version(), changes);
+            assert_eq!(limiter.version(), changes);
             assert_eq!(taken.iter().sum::<u64>(), MANY);
         }
     });
@@ -113,8 +113,8 @@ fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
 #[test]
 fn a_decision_that_is_overtaken_is_made_anew() {
     for changes in 0..4 {
-        let gate = Arc::new(Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO));
-        let others = Arc::clone(&gate);
+        let limiter = Arc::new(Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO));
+        let others = Arc::clone(&limiter);
         MEANWHILE.set(Some(Box::new(move || {
             let view = others.at(Tick::ZERO);
             for more in 1..=changes {
@@ -123,9 +123,9 @@ fn a_decision_that_is_overtaken_is_made_anew() {
             }
             assert!(view.try_acquire_n(2).is_ok());
         })));
-        assert!(gate.at(Tick::ZERO).try_acquire_n(2).is_ok());
+        assert!(limiter.at(Tick::ZERO).try_acquire_n(2).is_ok());
         assert_eq!(
-            (gate.version(), gate.at(Tick::ZERO).available()),
+            (limiter.version(), limiter.at(Tick::ZERO).available()),
             (changes, 1)
         );
     }
@@ -133,16 +133,16 @@ fn a_decision_that_is_overtaken_is_made_anew() {
 
 #[test]
 fn a_change_that_panics_has_changed_nothing_and_stops_no_one() {
-    let gate = Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO);
-    let view = gate.at(Tick::ZERO);
+    let limiter = Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO);
+    let view = limiter.at(Tick::ZERO);
     assert!(view.try_acquire_n(2).is_ok());
     for turn in 1..=3 {
         let panics = AssertUnwindSafe(|| view.set_quota(Quota::per_second(13), Keep::AsIs));
         assert!(catch_unwind(panics).is_err());
-        assert_eq!(gate.version(), turn - 1);
-        assert_eq!(gate.quota().permits(), 4 + turn);
+        assert_eq!(limiter.version(), turn - 1);
+        assert_eq!(limiter.quota().permits(), 4 + turn);
         let more = Quota::per_second(5 + turn);
         view.set_quota(more, Keep::AsIs).expect("it is one");
-        assert_eq!((view.available(), gate.quota()), (3, more));
+        assert_eq!((view.available(), limiter.quota()), (3, more));
     }
 }

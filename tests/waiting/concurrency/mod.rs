@@ -12,35 +12,36 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use tollgate::{Concurrency, Denied, Enter, Inside};
+use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
+use tollgate::{Concurrency, Denied};
 
 use crate::support::{Bell, poll_by};
 
-type Gate = Arc<Concurrency>;
-type Entered = Result<Inside<Gate>, Denied>;
+type RateLimiter = Arc<Concurrency>;
+type Entered = Result<ConcurrencyGuard<RateLimiter>, Denied>;
 
-fn gate(limit: u64) -> Gate {
+fn limiter(limit: u64) -> RateLimiter {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
 /// Asserts that no one is inside or waits, and that all of the limit can be had.
-fn assert_empty(gate: &Gate) {
-    assert_eq!((gate.inside(), gate.waiting()), (0, 0));
-    let all = gate.try_enter_n(gate.limit()).expect("there is room");
-    assert!(gate.try_enter().is_err());
+fn assert_empty(limiter: &RateLimiter) {
+    assert_eq!((limiter.inside(), limiter.waiting()), (0, 0));
+    let all = limiter.try_enter_n(limiter.limit()).expect("there is room");
+    assert!(limiter.try_enter().is_err());
     drop(all);
 }
 
 /// One that waits, and is polled by hand.
 struct Waiter {
-    enter: Enter<Gate>,
+    enter: EnterFuture<RateLimiter>,
     bell: Arc<Bell>,
 }
 
 impl Waiter {
-    fn new(gate: &Gate, n: u64) -> Self {
+    fn new(limiter: &RateLimiter, n: u64) -> Self {
         Self {
-            enter: gate.enter_owned(n),
+            enter: limiter.enter_owned(n),
             bell: Arc::default(),
         }
     }
@@ -50,8 +51,8 @@ impl Waiter {
     }
 
     /// Stands in line.
-    fn standing(gate: &Gate, n: u64) -> Self {
-        let mut waiter = Self::new(gate, n);
+    fn standing(limiter: &RateLimiter, n: u64) -> Self {
+        let mut waiter = Self::new(limiter, n);
         assert!(waiter.poll().is_pending());
         waiter
     }

@@ -12,7 +12,7 @@ pub(super) enum State {
     /// It was never polled, and has no place in line.
     New,
     Waits,
-    Inside,
+    ConcurrencyGuard,
     Refused(Denied),
 }
 
@@ -59,7 +59,7 @@ impl Model {
 
     pub(super) fn begin(&mut self, name: Name, n: u64) -> State {
         match self.try_enter(n, false) {
-            Ok(()) => State::Inside,
+            Ok(()) => State::ConcurrencyGuard,
             Err(denied) if denied.is_permanent() => State::Refused(denied),
             Err(_) => {
                 self.line.push_back((name, n));
@@ -95,7 +95,7 @@ impl Model {
         while let Some(&(name, n)) = self.line.front().filter(|(_, n)| self.fits(*n)) {
             self.line.pop_front();
             self.enter(n);
-            self.told.push((name, State::Inside));
+            self.told.push((name, State::ConcurrencyGuard));
         }
     }
 }

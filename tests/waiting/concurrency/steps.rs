@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tollgate::{Inside, MAX_CONCURRENCY};
+use tollgate::Concurrency;
+use tollgate::concurrency::ConcurrencyGuard;
 
 use super::model::{Model, Name, State};
-use super::{Gate, Waiter, assert_empty, gate};
+use super::{RateLimiter, Waiter, assert_empty, limiter};
 use crate::support::Random;
 
 const STEPS: u64 = if cfg!(debug_assertions) {
@@ -17,11 +18,11 @@ const STEPS: u64 = if cfg!(debug_assertions) {
     250_000
 };
 
-/// The gate and the model, and all that were let in or wait.
+/// The limiter and the model, and all that were let in or wait.
 struct Pair {
-    gate: Gate,
+    limiter: RateLimiter,
     model: Model,
-    guards: Vec<Inside<Gate>>,
+    guards: Vec<ConcurrencyGuard<RateLimiter>>,
     /// Those that have no answer yet, with their weights and what the model says of them.
     waiters: BTreeMap<Name, (Waiter, u64, State)>,
     random: Random,
@@ -34,7 +35,7 @@ struct Pair {
 impl Pair {
     fn new(seed: u64, most: u64) -> Self {
         Self {
-            gate: gate(most),
+            limiter: limiter(most),
             model: Model::new(most),
             guards: Vec::new(),
             waiters: BTreeMap::new(),
@@ -75,11 +76,15 @@ impl Pair {
         let expected = self.model.try_enter(n, verb == 0);
         // All but the owned guard go at once, and the model with them.
         let entered = match verb {
-            0 => self.gate.try_enter_ahead(n).map(drop),
-            1 => self.gate.try_enter_n(n).map(drop),
-            2 => self.gate.enter_n(n).wait_timeout(Duration::ZERO).map(drop),
+            0 => self.limiter.try_enter_ahead(n).map(drop),
+            1 => self.limiter.try_enter_n(n).map(drop),
+            2 => self
+                .limiter
+                .enter_n(n)
+                .wait_timeout(Duration::ZERO)
+                .map(drop),
             _ => self
-                .gate
+                .limiter
                 .try_enter_owned(n)
                 .map(|guard| self.guards.push(guard)),
         };
@@ -92,7 +97,7 @@ impl Pair {
 
     /// It takes its place when it is first polled, which may be later.
     fn begin(&mut self, n: u64) {
-        let waiter = Waiter::new(&self.gate, n);
+        let waiter = Waiter::new(&self.limiter, n);
         self.waiters.insert(self.names, (waiter, n, State::New));
         self.names += 1;
     }
@@ -116,7 +121,7 @@ impl Pair {
         }
         match (waiter.poll(), *state) {
             (Poll::Pending, State::Waits) => return,
-            (Poll::Ready(Ok(guard)), State::Inside) => {
+            (Poll::Ready(Ok(guard)), State::ConcurrencyGuard) => {
                 assert_eq!(guard.n(), *n);
                 self.guards.push(guard);
             }
@@ -139,11 +144,11 @@ impl Pair {
         drop(waiter);
         match state {
             State::Waits => self.model.give_up(name),
-            State::Inside => self.model.leave(n),
+            State::ConcurrencyGuard => self.model.leave(n),
             State::New | State::Refused(_) => {}
         }
         self.seen[4] += u64::from(state == State::Waits);
-        self.seen[5] += u64::from(state == State::Inside);
+        self.seen[5] += u64::from(state == State::ConcurrencyGuard);
     }
 
     fn leave(&mut self) {
@@ -158,7 +163,10 @@ impl Pair {
 
     fn set_limit(&mut self, n: u64) {
         let limit = 1 + n % self.most;
-        assert_eq!(self.gate.set_limit(limit), Ok(self.model.set_limit(limit)));
+        assert_eq!(
+            self.limiter.set_limit(limit),
+            Ok(self.model.set_limit(limit))
+        );
         self.seen[6] += 1;
     }
 
@@ -168,23 +176,26 @@ impl Pair {
             let (_, _, known) = self.waiters.get_mut(&name).expect("a waiter");
             assert_eq!(*known, State::Waits);
             *known = state;
-            self.seen[7] += u64::from(state != State::Inside);
+            self.seen[7] += u64::from(state != State::ConcurrencyGuard);
         }
         for (waiter, _, state) in self.waiters.values() {
-            let is_told = matches!(state, State::Inside | State::Refused(_));
+            let is_told = matches!(state, State::ConcurrencyGuard | State::Refused(_));
             assert_eq!(waiter.bell.rung(), u64::from(is_told), "{state:?}");
         }
     }
 
     fn compare(&mut self) {
-        let (gate, model) = (&self.gate, &self.model);
-        assert_eq!((gate.inside(), gate.limit()), (model.inside, model.limit));
+        let (limiter, model) = (&self.limiter, &self.model);
         assert_eq!(
-            (gate.waiting(), gate.peak()),
+            (limiter.inside(), limiter.limit()),
+            (model.inside, model.limit)
+        );
+        assert_eq!(
+            (limiter.waiting(), limiter.peak()),
             (model.line.len(), model.peak)
         );
         if self.random.one_in(50) {
-            assert_eq!(gate.reset_peak(), model.peak);
+            assert_eq!(limiter.reset_peak(), model.peak);
             self.model.peak = self.model.inside;
         }
     }
@@ -192,7 +203,7 @@ impl Pair {
 
 #[test]
 fn every_step_is_the_models() {
-    for (seed, most) in [(1, 2), (2, 7), (3, 40), (4, MAX_CONCURRENCY)] {
+    for (seed, most) in [(1, 2), (2, 7), (3, 40), (4, Concurrency::MAX_LIMIT)] {
         let mut pair = Pair::new(seed, most);
         for _ in 0..STEPS {
             pair.step();
@@ -205,6 +216,6 @@ fn every_step_is_the_models() {
         assert!(pair.seen.iter().all(|seen| *seen > 5), "{:?}", pair.seen);
         pair.waiters.clear();
         pair.guards.clear();
-        assert_empty(&pair.gate);
+        assert_empty(&pair.limiter);
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_lite::future::yield_now;
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
-use super::{assert_empty, gate};
+use super::{assert_empty, limiter};
 use crate::support::deadline;
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 
@@ -30,14 +30,14 @@ impl Drop for Counted {
 
 #[test]
 fn a_storm_lets_in_all_that_stay_and_never_more_than_the_limit() {
-    deadline("a storm before a full gate", || {
+    deadline("a storm before a full limiter", || {
         on_both_runtimes(|spawn| {
-            let gate = gate(LIMIT);
-            let mut held = gate.try_enter_owned(LIMIT).ok();
+            let limiter = limiter(LIMIT);
+            let mut held = limiter.try_enter_owned(LIMIT).ok();
             let [inside, left] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
             let jobs = (0..WAITERS).map(|i| {
                 let (inside, left) = (Arc::clone(&inside), Arc::clone(&left));
-                let enter = gate.enter_owned(1 + i % 5);
+                let enter = limiter.enter_owned(1 + i % 5);
                 Box::pin(async move {
                     let guard = enter.await.expect("less than the limit");
                     let counted = Counted::new(&inside, guard.n());
@@ -52,11 +52,11 @@ fn a_storm_lets_in_all_that_stay_and_never_more_than_the_limit() {
                 Some(held) => drop(held),
                 None => std::thread::yield_now(),
             };
-            rage(spawn, jobs, || gate.waiting(), go_on);
+            rage(spawn, jobs, || limiter.waiting(), go_on);
             assert!(left.load(SeqCst) >= WAITERS / 2);
             assert_eq!(inside.load(SeqCst), 0);
-            assert!(gate.peak() <= LIMIT);
-            assert_empty(&gate);
+            assert!(limiter.peak() <= LIMIT);
+            assert_empty(&limiter);
         });
     });
 }

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use tollgate::Concurrency;
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
-use super::{assert_empty, gate};
+use super::{assert_empty, limiter};
 use crate::support::{Random, deadline, on_threads};
 
 const TURNS: u64 = if cfg!(debug_assertions) {
@@ -17,15 +17,15 @@ const TURNS: u64 = if cfg!(debug_assertions) {
 };
 
 /// Enters in one of four ways, and counts what is inside after that and before it leaves.
-fn turn(gate: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Random) {
+fn turn(limiter: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Random) {
     let n = random.below(4);
     let entered = match random.below(5) {
-        0 => gate.try_enter_n(n),
-        1 => gate.try_enter_ahead(n),
-        2 => gate
+        0 => limiter.try_enter_n(n),
+        1 => limiter.try_enter_ahead(n),
+        2 => limiter
             .enter_n(n)
             .wait_timeout(Duration::from_micros(random.below(50))),
-        _ => gate.enter_n(n).wait(),
+        _ => limiter.enter_n(n).wait(),
     };
     let Ok(guard) = entered else { return };
     assert_eq!(guard.n(), n);
@@ -49,20 +49,20 @@ fn never_are_more_inside_than_the_largest_limit_that_was_set() {
     deadline("threads that enter and leave", || {
         for limits in [&[1][..], &[5], &[3, 4, 7]] {
             for threads in [2, 3, 16] {
-                let (gate, most) = (gate(limits[0]), limits[limits.len() - 1]);
+                let (limiter, most) = (limiter(limits[0]), limits[limits.len() - 1]);
                 let counted = AtomicU64::new(0);
                 on_threads(threads, |id| {
                     let mut random = Random(id);
                     for turn_number in 0..TURNS / threads {
-                        turn(&gate, &counted, most, &mut random);
+                        turn(&limiter, &counted, most, &mut random);
                         if limits.len() > 1 && turn_number % 8 == id % 8 {
                             let limit = limits[random.below(limits.len() as u64) as usize];
-                            gate.set_limit(limit).expect("a limit");
+                            limiter.set_limit(limit).expect("a limit");
                         }
                     }
                 });
-                assert!((1..=most).contains(&gate.peak()));
-                assert_empty(&gate);
+                assert!((1..=most).contains(&limiter.peak()));
+                assert_empty(&limiter);
             }
         }
     });

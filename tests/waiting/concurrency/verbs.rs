@@ -6,27 +6,30 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{Concurrency, ConfigError, Denied, MAX_CONCURRENCY};
+use tollgate::{Concurrency, ConfigError, Denied};
 
-use super::{Entered, Gate, Waiter, assert_empty, gate};
+use super::{Entered, RateLimiter, Waiter, assert_empty, limiter};
 use crate::support::deadline;
 
 #[test]
 fn a_limit_that_can_not_be_is_refused() {
     let above = |limit| ConfigError::ConcurrencyTooLarge {
         limit,
-        max: MAX_CONCURRENCY,
+        max: Concurrency::MAX_LIMIT,
     };
-    let gate = gate(3);
+    let limiter = limiter(3);
     for (limit, error) in [
         (0, ConfigError::ZeroConcurrency),
-        (MAX_CONCURRENCY + 1, above(MAX_CONCURRENCY + 1)),
+        (
+            Concurrency::MAX_LIMIT + 1,
+            above(Concurrency::MAX_LIMIT + 1),
+        ),
         (1 << 32, above(1 << 32)),
         (u64::MAX, above(u64::MAX)),
     ] {
         assert_eq!(Concurrency::new(limit).err(), Some(error));
-        assert_eq!(gate.set_limit(limit), Err(error));
-        assert_eq!((error.field(), gate.limit()), ("limit", 3));
+        assert_eq!(limiter.set_limit(limit), Err(error));
+        assert_eq!((error.field(), limiter.limit()), ("limit", 3));
     }
     let message = "limit is 1099511627776, but must be from 1 to 2147483647";
     assert_eq!(above(1 << 40).to_string(), message);
@@ -36,9 +39,9 @@ fn a_limit_that_can_not_be_is_refused() {
 
 #[test]
 fn busy_says_later_and_not_when() {
-    let gate = gate(1);
-    let _held = gate.try_enter();
-    let denied = gate.try_enter().expect_err("it is full");
+    let limiter = limiter(1);
+    let _held = limiter.try_enter();
+    let denied = limiter.try_enter().expect_err("it is full");
     assert_eq!(denied, Denied::busy(1));
     assert!(!denied.is_permanent());
     assert_eq!((denied.retry_after(), denied.requested()), (None, 1));
@@ -48,15 +51,15 @@ fn busy_says_later_and_not_when() {
 
 /// Until one more waits.
 fn until_it_waits<T: Send + 'static>(
-    gate: &Gate,
+    limiter: &RateLimiter,
     work: fn(&Concurrency) -> T,
 ) -> thread::JoinHandle<T> {
-    let before = gate.waiting();
+    let before = limiter.waiting();
     let thread = thread::spawn({
-        let gate = Arc::clone(gate);
-        move || work(&gate)
+        let limiter = Arc::clone(limiter);
+        move || work(&limiter)
     });
-    while gate.waiting() == before {
+    while limiter.waiting() == before {
         thread::yield_now();
     }
     thread
@@ -65,31 +68,38 @@ fn until_it_waits<T: Send + 'static>(
 #[test]
 fn a_thread_that_waits_is_let_in_or_refused_or_gives_up() {
     deadline("threads that wait for room", || {
-        let gate = gate(2);
-        let held = gate.enter_n(2).wait_timeout(Duration::ZERO).expect("room");
+        let limiter = limiter(2);
+        let held = limiter
+            .enter_n(2)
+            .wait_timeout(Duration::ZERO)
+            .expect("room");
         for timeout in [Duration::ZERO, Duration::from_millis(1)] {
-            let denied = gate.enter().wait_timeout(timeout).err();
+            let denied = limiter.enter().wait_timeout(timeout).err();
             assert_eq!(denied, Some(Denied::busy(1)));
-            assert_eq!((gate.waiting(), gate.inside()), (0, 2));
+            assert_eq!((limiter.waiting(), limiter.inside()), (0, 2));
         }
         let threads = [
-            until_it_waits(&gate, |gate| gate.enter().wait().map(|guard| guard.n())),
-            until_it_waits(&gate, |gate| gate.enter_n(2).wait().map(|guard| guard.n())),
-            until_it_waits(&gate, |gate| {
-                let entered = gate.enter_n(2).wait_timeout(Duration::MAX);
+            until_it_waits(&limiter, |limiter| {
+                limiter.enter().wait().map(|guard| guard.n())
+            }),
+            until_it_waits(&limiter, |limiter| {
+                limiter.enter_n(2).wait().map(|guard| guard.n())
+            }),
+            until_it_waits(&limiter, |limiter| {
+                let entered = limiter.enter_n(2).wait_timeout(Duration::MAX);
                 entered.map(|guard| guard.n())
             }),
-            until_it_waits(&gate, |gate| {
-                let entered = gate.enter().wait_timeout(Duration::from_secs(1 << 30));
+            until_it_waits(&limiter, |limiter| {
+                let entered = limiter.enter().wait_timeout(Duration::from_secs(1 << 30));
                 entered.map(|guard| guard.n())
             }),
         ];
-        gate.set_limit(1).expect("a limit");
+        limiter.set_limit(1).expect("a limit");
         drop(held);
         let answers = threads.map(|thread| thread.join().expect("no panic"));
         let never = Err(Denied::never(2, 1));
         assert_eq!(answers, [Ok(1), never, never, Ok(1)]);
-        assert_empty(&gate);
+        assert_empty(&limiter);
     });
 }
 
@@ -106,17 +116,17 @@ fn what_was_let_in_is_inside_however_it_asks() {
             },
         ];
         for ask in asks {
-            let gate = gate(5);
-            let held = gate.try_enter().expect("room");
-            let waiter = Waiter::standing(&gate, 5);
+            let limiter = limiter(5);
+            let held = limiter.try_enter().expect("room");
+            let waiter = Waiter::standing(&limiter, 5);
             drop(held);
-            assert_eq!((gate.inside(), gate.waiting()), (5, 0));
-            gate.set_limit(3).expect("a limit");
-            gate.reset_peak();
+            assert_eq!((limiter.inside(), limiter.waiting()), (5, 0));
+            limiter.set_limit(3).expect("a limit");
+            limiter.reset_peak();
             let guard = ask(waiter).expect("it is inside");
-            assert_eq!((guard.n(), gate.inside(), gate.peak()), (5, 5, 5));
+            assert_eq!((guard.n(), limiter.inside(), limiter.peak()), (5, 5, 5));
             drop(guard);
-            assert_empty(&gate);
+            assert_empty(&limiter);
         }
     });
 }
@@ -126,18 +136,18 @@ fn all_of_it_can_be_sent_and_shared() {
     fn text(one: impl Send + Sync + std::fmt::Debug) -> String {
         format!("{one:?}")
     }
-    let gate = gate(2);
-    assert_eq!(text(gate.try_enter_owned(1)), text(gate.try_enter()));
-    assert!(text((gate.enter(), gate.enter_owned(1))).contains("n: 1"));
-    let _held = gate.try_enter();
-    assert!(text(&gate).contains("limit: 2, inside: 1, waiting: 0, peak: 1"));
+    let limiter = limiter(2);
+    assert_eq!(text(limiter.try_enter_owned(1)), text(limiter.try_enter()));
+    assert!(text((limiter.enter(), limiter.enter_owned(1))).contains("n: 1"));
+    let _held = limiter.try_enter();
+    assert!(text(&limiter).contains("limit: 2, inside: 1, waiting: 0, peak: 1"));
 }
 
 #[test]
 fn only_the_last_waker_is_woken() {
-    let gate = gate(1);
-    let held = gate.try_enter().expect("room");
-    let mut waiter = Waiter::standing(&gate, 1);
+    let limiter = limiter(1);
+    let held = limiter.try_enter().expect("room");
+    let mut waiter = Waiter::standing(&limiter, 1);
     let first = std::mem::take(&mut waiter.bell);
     assert!(waiter.poll().is_pending());
     drop(held);
@@ -146,37 +156,40 @@ fn only_the_last_waker_is_woken() {
 
 #[test]
 fn the_widest_limit_holds() {
-    let gate = gate(MAX_CONCURRENCY);
-    let all = gate.try_enter_n(MAX_CONCURRENCY).expect("room");
-    assert_eq!(gate.try_enter().err(), Some(Denied::busy(1)));
-    assert_eq!(gate.set_limit(1), Ok(MAX_CONCURRENCY));
-    assert_eq!((gate.inside(), gate.limit()), (MAX_CONCURRENCY, 1));
+    let limiter = limiter(Concurrency::MAX_LIMIT);
+    let all = limiter.try_enter_n(Concurrency::MAX_LIMIT).expect("room");
+    assert_eq!(limiter.try_enter().err(), Some(Denied::busy(1)));
+    assert_eq!(limiter.set_limit(1), Ok(Concurrency::MAX_LIMIT));
+    assert_eq!(
+        (limiter.inside(), limiter.limit()),
+        (Concurrency::MAX_LIMIT, 1)
+    );
     drop(all);
-    assert_empty(&gate);
+    assert_empty(&limiter);
 }
 
 #[test]
 fn a_thread_does_not_wait_for_more_than_the_limit() {
     deadline("more than the limit", || {
-        let gate = gate(3);
-        for n in [4, MAX_CONCURRENCY + 1, 1 << 32, u64::MAX] {
+        let limiter = limiter(3);
+        for n in [4, Concurrency::MAX_LIMIT + 1, 1 << 32, u64::MAX] {
             let never = Some(Denied::never(n, 3));
-            assert_eq!(gate.enter_n(n).wait().err(), never);
-            assert_eq!(gate.enter_n(n).wait_timeout(Duration::MAX).err(), never);
+            assert_eq!(limiter.enter_n(n).wait().err(), never);
+            assert_eq!(limiter.enter_n(n).wait_timeout(Duration::MAX).err(), never);
         }
-        assert_eq!((gate.inside(), gate.peak()), (0, 0));
+        assert_eq!((limiter.inside(), limiter.peak()), (0, 0));
     });
 }
 
 #[test]
 fn a_waiter_that_is_dropped_by_a_panic_leaves_the_line() {
-    let gate = gate(5);
+    let limiter = limiter(5);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _inside = gate.try_enter_n(3);
-        let _waits = Waiter::standing(&gate, 4);
+        let _inside = limiter.try_enter_n(3);
+        let _waits = Waiter::standing(&limiter, 4);
         resume_unwind(Box::new("out"));
     }));
     assert!(panicked.is_err());
-    assert_eq!(gate.peak(), 3);
-    assert_empty(&gate);
+    assert_eq!(limiter.peak(), 3);
+    assert_empty(&limiter);
 }

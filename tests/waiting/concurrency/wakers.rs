@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Enter, Inside};
+use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
-use super::{Gate, assert_empty, gate};
+use super::{RateLimiter, assert_empty, limiter};
 use crate::support::{Bell, deadline, poll_by};
 
 struct Panics;
@@ -20,14 +20,18 @@ impl Wake for Panics {
     }
 }
 
-fn is_ready(enter: &mut Enter<Gate>, waker: &Waker) -> bool {
+fn is_ready(enter: &mut EnterFuture<RateLimiter>, waker: &Waker) -> bool {
     poll_by(Pin::new(enter), waker).is_ready()
 }
 
 /// Those of these weights that stand in line. The wakers of some panic; the others ring the bell.
-fn line(gate: &Gate, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<Enter<Gate>> {
+fn line(
+    limiter: &RateLimiter,
+    bell: &Arc<Bell>,
+    weights: &[(u64, bool)],
+) -> Vec<EnterFuture<RateLimiter>> {
     let stand = |&(n, panics): &(u64, bool)| {
-        let mut enter = gate.enter_owned(n);
+        let mut enter = limiter.enter_owned(n);
         let waker = match panics {
             true => Waker::from(Arc::new(Panics)),
             false => Waker::from(Arc::clone(bell)),
@@ -43,13 +47,13 @@ fn line(gate: &Gate, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<Enter<Gat
 fn a_waker_that_panics_does_not_stop_the_line() {
     let panics = |work: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(work)).is_err();
     // One leaves.
-    let (leaves, bell) = (gate(2), Arc::default());
+    let (leaves, bell) = (limiter(2), Arc::default());
     let mut held = leaves.try_enter_owned(2).ok();
     let _line = line(&leaves, &bell, &[(1, true), (1, false)]);
     assert!(panics(&mut || held = None));
     assert_eq!((leaves.inside(), leaves.waiting(), bell.rung()), (2, 0, 1));
     // One gives up.
-    let (gives_up, bell) = (gate(2), Arc::default());
+    let (gives_up, bell) = (limiter(2), Arc::default());
     let mut held = gives_up.try_enter_owned(1).ok();
     let weights = [(2, false), (0, true), (0, true), (1, false), (1, false)];
     let mut line_of_five = line(&gives_up, &bell, &weights);
@@ -66,7 +70,7 @@ fn a_waker_that_panics_does_not_stop_the_line() {
     );
     assert_empty(&gives_up);
     // The limit is lowered: those that weigh more are refused, and one that weighs less is let in.
-    let (lowered, bell) = (gate(4), Arc::default());
+    let (lowered, bell) = (limiter(4), Arc::default());
     let _held = lowered.try_enter_owned(1);
     let _line = line(&lowered, &bell, &[(4, true), (4, false), (1, false)]);
     assert!(panics(&mut || lowered
@@ -82,7 +86,7 @@ fn a_waker_that_panics_does_not_stop_the_line() {
 /// The task of one that is refused runs where it is woken, and enters with less.
 #[test]
 fn all_that_fit_are_let_in_before_a_waker_runs() {
-    struct ComesAgain(Gate, AtomicU64);
+    struct ComesAgain(RateLimiter, AtomicU64);
     impl Wake for ComesAgain {
         fn wake(self: Arc<Self>) {
             assert!(self.0.enter().wait_timeout(Duration::ZERO).is_ok());
@@ -90,31 +94,31 @@ fn all_that_fit_are_let_in_before_a_waker_runs() {
         }
     }
     deadline("a waker that enters", || {
-        let gate = gate(4);
-        let _held = gate.try_enter_owned(1).expect("room");
-        let [mut large, mut small] = [4, 1].map(|n| gate.enter_owned(n));
-        let again = Arc::new(ComesAgain(Arc::clone(&gate), AtomicU64::new(0)));
+        let limiter = limiter(4);
+        let _held = limiter.try_enter_owned(1).expect("room");
+        let [mut large, mut small] = [4, 1].map(|n| limiter.enter_owned(n));
+        let again = Arc::new(ComesAgain(Arc::clone(&limiter), AtomicU64::new(0)));
         assert!(!is_ready(&mut large, &Waker::from(Arc::clone(&again))));
         assert!(!is_ready(&mut small, Waker::noop()));
-        gate.set_limit(3).expect("a limit");
-        let seen = (again.1.load(SeqCst), gate.waiting(), gate.inside());
+        limiter.set_limit(3).expect("a limit");
+        let seen = (again.1.load(SeqCst), limiter.waiting(), limiter.inside());
         assert_eq!(seen, (1, 0, 2));
     });
 }
 
-/// A waker that, woken or dropped, changes the same gate in all ways, and may hold a guard.
+/// A waker that, woken or dropped, changes the same limiter in all ways, and may hold a guard.
 #[test]
-fn a_waker_that_meddles_finds_the_gate_open() {
-    struct Meddles(Gate, Arc<AtomicU64>);
+fn a_waker_that_meddles_finds_the_limiter_open() {
+    struct Meddles(RateLimiter, Arc<AtomicU64>);
     impl Meddles {
         fn meddle(&self) {
-            let gate = &self.0;
-            drop((gate.try_enter(), gate.try_enter_ahead(1)));
-            let mut enter = gate.enter_owned(1);
+            let limiter = &self.0;
+            drop((limiter.try_enter(), limiter.try_enter_ahead(1)));
+            let mut enter = limiter.enter_owned(1);
             let _ = is_ready(&mut enter, Waker::noop());
             drop(enter);
-            gate.set_limit(gate.limit()).expect("a limit");
-            assert!(!format!("{gate:?}").is_empty());
+            limiter.set_limit(limiter.limit()).expect("a limit");
+            assert!(!format!("{limiter:?}").is_empty());
             self.1.fetch_add(1, SeqCst);
         }
     }
@@ -129,23 +133,23 @@ fn a_waker_that_meddles_finds_the_gate_open() {
         }
     }
     deadline("wakers that lock the line", || {
-        let (gate, count) = (gate(4), Arc::new(AtomicU64::new(0)));
-        let held = gate.try_enter_owned(4).expect("room");
-        let waker = || Waker::from(Arc::new(Meddles(Arc::clone(&gate), Arc::clone(&count))));
-        let mut line: Vec<_> = (1..7).map(|at| gate.enter_owned(at % 3)).collect();
+        let (limiter, count) = (limiter(4), Arc::new(AtomicU64::new(0)));
+        let held = limiter.try_enter_owned(4).expect("room");
+        let waker = || Waker::from(Arc::new(Meddles(Arc::clone(&limiter), Arc::clone(&count))));
+        let mut line: Vec<_> = (1..7).map(|at| limiter.enter_owned(at % 3)).collect();
         for enter in &mut line {
             assert!(!is_ready(enter, &waker()) && !is_ready(enter, &waker()));
         }
         drop(line.remove(0));
         for limit in [2, 1, 4] {
-            gate.set_limit(limit).expect("a limit");
+            limiter.set_limit(limit).expect("a limit");
         }
         drop(held);
         for enter in &mut line {
             let _ = is_ready(enter, &waker());
         }
         drop(line);
-        assert_empty(&gate);
+        assert_empty(&limiter);
         assert!(count.load(SeqCst) > 10);
     });
 }
@@ -153,7 +157,7 @@ fn a_waker_that_meddles_finds_the_gate_open() {
 /// Each of them leaves in the waker that lets it in, and so wakes the next one.
 #[test]
 fn tasks_that_run_where_they_are_woken_all_run() {
-    struct Inline(Mutex<Option<Enter<Gate>>>, Arc<AtomicU64>);
+    struct Inline(Mutex<Option<EnterFuture<RateLimiter>>>, Arc<AtomicU64>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
             let Some(mut enter) = self.0.lock().expect("no panic").take() else {
@@ -169,37 +173,37 @@ fn tasks_that_run_where_they_are_woken_all_run() {
         }
     }
     deadline("tasks that run where they are woken", || {
-        let (gate, ran) = (gate(1), Arc::new(AtomicU64::new(0)));
-        let held = gate.try_enter_owned(1);
+        let (limiter, ran) = (limiter(1), Arc::new(AtomicU64::new(0)));
+        let held = limiter.try_enter_owned(1);
         for _ in 0..200 {
-            let enter = Mutex::new(Some(gate.enter_owned(1)));
+            let enter = Mutex::new(Some(limiter.enter_owned(1)));
             Arc::new(Inline(enter, Arc::clone(&ran))).wake();
         }
-        assert_eq!(gate.waiting(), 200);
+        assert_eq!(limiter.waiting(), 200);
         drop(held);
         assert_eq!(ran.load(SeqCst), 200);
-        assert_empty(&gate);
+        assert_empty(&limiter);
     });
 }
 
 #[test]
 fn a_waker_that_holds_a_guard_leaves_when_it_is_dropped() {
-    struct Holds(#[allow(dead_code, reason = "only held")] Inside<Gate>);
+    struct Holds(#[allow(dead_code, reason = "only held")] ConcurrencyGuard<RateLimiter>);
     impl Wake for Holds {
         fn wake(self: Arc<Self>) {}
     }
     deadline("a waker that leaves", || {
-        let gate = gate(3);
-        let holds = || Waker::from(Arc::new(Holds(gate.try_enter_owned(1).expect("room"))));
-        let mut enter = gate.enter_owned(3);
+        let limiter = limiter(3);
+        let holds = || Waker::from(Arc::new(Holds(limiter.try_enter_owned(1).expect("room"))));
+        let mut enter = limiter.enter_owned(3);
         assert!(!is_ready(&mut enter, &holds()));
         // The first waker is replaced, and makes the room.
         assert!(!is_ready(&mut enter, Waker::noop()));
-        assert_eq!((gate.inside(), gate.waiting()), (3, 0));
+        assert_eq!((limiter.inside(), limiter.waiting()), (3, 0));
         assert!(is_ready(&mut enter, Waker::noop()));
         // Or it is dropped with the waiter.
         assert!(!is_ready(&mut enter, &holds()));
         drop(enter);
-        assert_empty(&gate);
+        assert_empty(&limiter);
     });
 }

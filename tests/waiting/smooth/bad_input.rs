@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use tollgate::clock::NoClock;
 use tollgate::smooth::SmoothError;
-use tollgate::{Denied, NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
+use tollgate::{Denied, Tick};
 
 use super::{bursty, warming_up};
 use crate::support::{Random, SECOND, tick};
@@ -18,7 +20,7 @@ const ROUNDS: u64 = if cfg!(debug_assertions) {
 #[test]
 fn a_rate_that_is_none_is_refused() {
     let (second, inf, nan) = (Duration::from_secs(1), f64::INFINITY, f64::NAN);
-    let gates = (bursty(10.0), warming_up(10.0, second));
+    let limiters = (bursty(10.0), warming_up(10.0, second));
     let small = [0.0, -0.0, -1.0, 1e-8, f64::MIN_POSITIVE];
     for rate in small
         .into_iter()
@@ -27,8 +29,8 @@ fn a_rate_that_is_none_is_refused() {
         for error in [
             SmoothBursty::new(rate).err(),
             SmoothWarmingUp::new(rate, second).err(),
-            gates.0.set_rate_at(rate, Tick::ZERO).err(),
-            gates.1.set_rate_at(rate, Tick::ZERO).err(),
+            limiters.0.set_rate_at(rate, Tick::ZERO).err(),
+            limiters.1.set_rate_at(rate, Tick::ZERO).err(),
         ] {
             let error = error.unwrap_or_else(|| panic!("a rate of {rate}"));
             assert_eq!(error.field(), "rate");
@@ -40,7 +42,7 @@ fn a_rate_that_is_none_is_refused() {
             assert!(told.contains("1000000000000"), "{told}");
         }
     }
-    assert_eq!((gates.0.rate(), gates.1.rate()), (10.0, 10.0));
+    assert_eq!((limiters.0.rate(), limiters.1.rate()), (10.0, 10.0));
     for rate in [1.0 / YEAR.as_secs_f64(), 1e-7, 1e12] {
         assert!(SmoothBursty::new(rate).is_ok(), "{rate}");
         assert!(SmoothWarmingUp::new(rate, second).is_ok(), "{rate}");
@@ -61,12 +63,12 @@ fn a_store_that_is_too_large_is_refused() {
     assert_eq!(warm_up.field(), "warm_up");
     assert!(SmoothWarmingUp::new(1.0, YEAR).is_ok());
     // What fits at one rate must fit at the next.
-    let gate = bursty(1.0).max_burst(YEAR).expect("a store");
-    let error = gate.set_rate_at(1e9, Tick::ZERO).unwrap_err();
+    let limiter = bursty(1.0).max_burst(YEAR).expect("a store");
+    let error = limiter.set_rate_at(1e9, Tick::ZERO).unwrap_err();
     let SmoothError::Rate { max, .. } = error else {
         panic!("{error}");
     };
-    assert!(gate.set_rate_at(max, Tick::ZERO).is_ok());
+    assert!(limiter.set_rate_at(max, Tick::ZERO).is_ok());
 }
 
 #[test]
@@ -83,25 +85,25 @@ fn a_cold_factor_that_is_none_is_refused() {
 #[test]
 fn what_is_beyond_the_end_of_time_never_comes() {
     // A caller takes too much, and goes at once itself.
-    let gate = bursty(1.0);
-    let turn = gate.reserve_at(u64::MAX, Tick::ZERO).expect("a turn");
+    let limiter = bursty(1.0);
+    let turn = limiter.reserve_at(u64::MAX, Tick::ZERO).expect("a turn");
     assert_eq!(turn.wait(), Duration::ZERO);
-    assert_eq!(gate.next_free_at(Tick::ZERO), Tick::MAX);
+    assert_eq!(limiter.next_free_at(Tick::ZERO), Tick::MAX);
     for now in [Tick::ZERO, tick(SECOND), tick(1 << 60), Tick::MAX] {
-        assert_eq!(gate.reserve_at(1, now), Err(Denied::stuck(1)));
-        let denied = gate.try_acquire_timeout_at(1, Duration::MAX, now);
+        assert_eq!(limiter.reserve_at(1, now), Err(Denied::stuck(1)));
+        let denied = limiter.try_acquire_timeout_at(1, Duration::MAX, now);
         assert_eq!(denied, Err(Denied::stuck(1)));
-        assert!(gate.reserve_at(0, now).is_ok());
-        assert!(gate.set_rate_at(2.0, now).is_ok());
+        assert!(limiter.reserve_at(0, now).is_ok());
+        assert!(limiter.set_rate_at(2.0, now).is_ok());
     }
     // A caller comes at the end, or after it.
     let last = tick((1 << 60) - 2);
     for now in [last, tick(1 << 60), Tick::MAX] {
-        let gate = bursty(1.0);
-        let turn = gate.reserve_at(1, now);
+        let limiter = bursty(1.0);
+        let turn = limiter.reserve_at(1, now);
         assert!(now > last || turn.is_ok_and(|turn| turn.due() == last));
-        let _ = gate.reserve_at(5, now);
-        assert_eq!(gate.reserve_at(1, now), Err(Denied::stuck(1)));
+        let _ = limiter.reserve_at(5, now);
+        assert_eq!(limiter.reserve_at(1, now), Err(Denied::stuck(1)));
     }
 }
 
@@ -116,7 +118,8 @@ fn anything_is_answered() {
         let one = SmoothBursty::started_at(rate, NoClock, tick(any()));
         let two = SmoothWarmingUp::started_at(rate, fill, NoClock, tick(any()));
         let one = one.expect("a rate").max_burst(fill);
-        let two = two.and_then(|gate| gate.cold_factor(1.0 + (any() % 1_000_000) as f64 * 0.999));
+        let two =
+            two.and_then(|limiter| limiter.cold_factor(1.0 + (any() % 1_000_000) as f64 * 0.999));
         let (Ok(one), Ok(two)) = (one, two) else {
             continue;
         };

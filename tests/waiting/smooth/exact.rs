@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use tollgate::{NoClock, SmoothBursty, Tick};
+use tollgate::Tick;
+use tollgate::clock::NoClock;
+use tollgate::smooth::SmoothBursty;
 
 use super::bursty;
 use crate::support::{Random, SECOND, tick};
@@ -31,8 +33,8 @@ impl Exact {
     }
 
     /// Scaling by a power of two is exact.
-    fn stored(&self, gate: &SmoothBursty<NoClock>) -> i128 {
-        let stored = gate.stored_at(Tick::ZERO) * (1_u64 << self.digits) as f64;
+    fn stored(&self, limiter: &SmoothBursty<NoClock>) -> i128 {
+        let stored = limiter.stored_at(Tick::ZERO) * (1_u64 << self.digits) as f64;
         assert_eq!(stored.fract(), 0.0, "it is on the grid");
         stored as i128
     }
@@ -79,11 +81,11 @@ fn each_step_is_exact() {
         4_000_000_000,
     ] {
         let exact = Exact::new(rate);
-        let gate = bursty(f64::from(rate)).max_burst(Duration::from_secs(1));
-        let gate = gate.expect("a store");
+        let limiter = bursty(f64::from(rate)).max_burst(Duration::from_secs(1));
+        let limiter = limiter.expect("a store");
         let (mut now, interval) = (0_u64, SECOND / u64::from(rate) + 1);
         for _ in 0..CALLS {
-            let next = gate.next_free_at(Tick::ZERO).as_nanos();
+            let next = limiter.next_free_at(Tick::ZERO).as_nanos();
             now = match random.below(6) {
                 0 => now,
                 1 => next,
@@ -96,11 +98,11 @@ fn each_step_is_exact() {
                 0 => 1 + random.upto(2 * u64::from(rate)),
                 _ => 1 + random.below(3),
             };
-            let before = (next, exact.stored(&gate));
-            let turn = gate.reserve_at(n, tick(now)).expect("a turn");
+            let before = (next, exact.stored(&limiter));
+            let turn = limiter.reserve_at(n, tick(now)).expect("a turn");
             assert_eq!(turn.due(), tick(next.max(now)));
-            let after = gate.next_free_at(Tick::ZERO).as_nanos();
-            exact.check(before, now, n, (after, exact.stored(&gate)));
+            let after = limiter.next_free_at(Tick::ZERO).as_nanos();
+            exact.check(before, now, n, (after, exact.stored(&limiter)));
         }
     }
 }

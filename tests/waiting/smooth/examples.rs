@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tollgate::{Clock, SmoothBursty, Tick};
+use tollgate::Tick;
+use tollgate::clock::Clock;
+use tollgate::smooth::SmoothBursty;
 
 use super::{bursty, warming_up};
 use crate::support::{HalfAsleep, Leaping, SECOND, run, tick};
@@ -11,120 +13,128 @@ const MS: u64 = 1_000_000;
 
 #[test]
 fn a_caller_waits_for_those_before_it() {
-    let gate = bursty(10.0);
-    let wait = |n, at| gate.reserve_at(n, tick(at)).expect("a turn").wait();
+    let limiter = bursty(10.0);
+    let wait = |n, at| limiter.reserve_at(n, tick(at)).expect("a turn").wait();
     assert_eq!(wait(5, 0), Duration::ZERO);
     assert_eq!(wait(1, 0), Duration::from_millis(500));
     assert_eq!(wait(1, 100 * MS), Duration::from_millis(500));
-    assert_eq!(gate.next_free_at(Tick::ZERO), tick(700 * MS));
-    assert_eq!(gate.next_free_at(tick(SECOND)), tick(SECOND));
+    assert_eq!(limiter.next_free_at(Tick::ZERO), tick(700 * MS));
+    assert_eq!(limiter.next_free_at(tick(SECOND)), tick(SECOND));
     // An older tick is no way round: it waits until the same moment.
     assert_eq!(wait(1, 50 * MS), Duration::from_millis(650));
     // Nothing is had at once, and takes nothing.
-    let none = gate.reserve_at(0, tick(7)).expect("nothing");
+    let none = limiter.reserve_at(0, tick(7)).expect("nothing");
     assert_eq!((none.n(), none.due(), none.at()), (0, tick(7), tick(7)));
-    assert!(gate.try_acquire_n_at(0, tick(7)).is_ok());
-    assert_eq!(gate.next_free_at(tick(7)), tick(800 * MS));
+    assert!(limiter.try_acquire_n_at(0, tick(7)).is_ok());
+    assert_eq!(limiter.next_free_at(tick(7)), tick(800 * MS));
 }
 
 #[test]
 fn stored_permits_are_free_and_the_rest_is_paid_by_the_next() {
-    let (gate, now) = (bursty(10.0), tick(10 * SECOND));
+    let (limiter, now) = (bursty(10.0), tick(10 * SECOND));
     for (n, stored, next) in [
         (0, 10.0, 10 * SECOND),
         (4, 6.0, 10 * SECOND),
         (8, 0.0, 10_200 * MS),
     ] {
-        let _ = gate.reserve_at(n, now);
-        assert_eq!(gate.stored_at(now), stored);
-        assert_eq!(gate.next_free_at(now), tick(next));
+        let _ = limiter.reserve_at(n, now);
+        assert_eq!(limiter.stored_at(now), stored);
+        assert_eq!(limiter.next_free_at(now), tick(next));
     }
     // Parts of a permit count.
-    let gate = bursty(10.0);
-    assert_eq!(gate.stored_at(tick(50 * MS)), 0.5);
-    let _ = gate.reserve_at(1, tick(50 * MS));
-    assert_eq!(gate.next_free_at(Tick::ZERO), tick(100 * MS));
+    let limiter = bursty(10.0);
+    assert_eq!(limiter.stored_at(tick(50 * MS)), 0.5);
+    let _ = limiter.reserve_at(1, tick(50 * MS));
+    assert_eq!(limiter.next_free_at(Tick::ZERO), tick(100 * MS));
 }
 
 #[test]
 fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
     for micros in [false, true] {
-        let gate = bursty(10.0);
-        let gate = if micros { gate.in_whole_micros() } else { gate };
-        let _ = gate.reserve_at(10, Tick::ZERO);
-        let ask =
-            |timeout, at| gate.try_acquire_timeout_at(1, Duration::from_nanos(timeout), tick(at));
+        let limiter = bursty(10.0);
+        let limiter = if micros {
+            limiter.in_whole_micros()
+        } else {
+            limiter
+        };
+        let _ = limiter.reserve_at(10, Tick::ZERO);
+        let ask = |timeout, at| {
+            limiter.try_acquire_timeout_at(1, Duration::from_nanos(timeout), tick(at))
+        };
         let unit = if micros { 1_000 } else { 1 };
         for _ in 0..100 {
             let denied = ask(SECOND - unit, 0).unwrap_err();
             assert_eq!(denied.retry_after(), Some(Duration::from_nanos(unit)));
             assert!(ask(SECOND - 1, 0).is_err());
-            assert!(gate.try_acquire_at(tick(SECOND - 1)).is_err());
+            assert!(limiter.try_acquire_at(tick(SECOND - 1)).is_err());
         }
         // The same again so much later, and what is told is true.
         let turn = ask(SECOND - unit, unit).expect("in time");
         assert_eq!((turn.due(), turn.n()), (tick(SECOND), 1));
         assert_eq!(turn.wait(), Duration::from_nanos(SECOND - unit));
         // Zero is a try, to the nanosecond.
-        assert!(gate.try_acquire_at(tick(1_100 * MS - 1)).is_err());
-        assert!(gate.try_acquire_n_at(70, tick(1_100 * MS)).is_ok());
+        assert!(limiter.try_acquire_at(tick(1_100 * MS - 1)).is_err());
+        assert!(limiter.try_acquire_n_at(70, tick(1_100 * MS)).is_ok());
         assert!(ask(u64::MAX, 0).is_ok());
     }
 }
 
 #[test]
 fn a_cold_start_is_the_line_that_its_definition_draws() {
-    let gate = warming_up(2.0, Duration::from_secs(4));
-    assert_eq!((gate.max_stored(), gate.rate()), (8.0, 2.0));
+    let limiter = warming_up(2.0, Duration::from_secs(4));
+    assert_eq!((limiter.max_stored(), limiter.rate()), (8.0, 2.0));
     for due in [0, 1_375, 2_500, 3_375, 4_000, 4_500, 5_000] {
-        let turn = gate.reserve_at(1, Tick::ZERO).expect("a turn");
+        let turn = limiter.reserve_at(1, Tick::ZERO).expect("a turn");
         assert_eq!(turn.due(), tick(due * MS));
     }
     // Seven of eight are taken, and come back in as many half seconds.
     for (at, stored) in [(0, 1.0), (6_500, 3.0), (100_000, 8.0)] {
-        assert_eq!(gate.stored_at(tick(at * MS)), stored);
+        assert_eq!(limiter.stored_at(tick(at * MS)), stored);
     }
 }
 
 #[test]
 fn another_rate_keeps_turns_and_the_part_that_is_stored() {
-    let gate = bursty(10.0);
-    let _ = gate.reserve_at(10, Tick::ZERO);
-    gate.set_rate_at(1_000.0, tick(0)).expect("a rate");
-    assert_eq!(gate.next_free_at(Tick::ZERO), tick(SECOND));
+    let limiter = bursty(10.0);
+    let _ = limiter.reserve_at(10, Tick::ZERO);
+    limiter.set_rate_at(1_000.0, tick(0)).expect("a rate");
+    assert_eq!(limiter.next_free_at(Tick::ZERO), tick(SECOND));
     // What came before the change came at the old rate.
-    assert_eq!(gate.stored_at(tick(1_500 * MS)), 500.0);
-    gate.set_rate_at(2.0, tick(1_500 * MS)).expect("a rate");
-    assert_eq!((gate.rate(), gate.max_stored()), (2.0, 2.0));
-    assert_eq!(gate.stored_at(tick(1_500 * MS)), 1.0);
+    assert_eq!(limiter.stored_at(tick(1_500 * MS)), 500.0);
+    limiter.set_rate_at(2.0, tick(1_500 * MS)).expect("a rate");
+    assert_eq!((limiter.rate(), limiter.max_stored()), (2.0, 2.0));
+    assert_eq!(limiter.stored_at(tick(1_500 * MS)), 1.0);
     // And that of the cold: half cold stays half cold.
-    let gate = warming_up(2.0, Duration::from_secs(4));
-    let _ = gate.reserve_at(4, Tick::ZERO);
-    gate.set_rate_at(200.0, Tick::ZERO).expect("a rate");
+    let limiter = warming_up(2.0, Duration::from_secs(4));
+    let _ = limiter.reserve_at(4, Tick::ZERO);
+    limiter.set_rate_at(200.0, Tick::ZERO).expect("a rate");
     assert_eq!(
-        (gate.stored_at(Tick::ZERO), gate.max_stored()),
+        (limiter.stored_at(Tick::ZERO), limiter.max_stored()),
         (400.0, 800.0)
     );
 }
 
 #[test]
 fn every_sixteenth_change_of_the_rate_costs_a_nanosecond() {
-    let gate = bursty(10.0);
-    let _ = gate.reserve_at(10, Tick::ZERO);
+    let limiter = bursty(10.0);
+    let _ = limiter.reserve_at(10, Tick::ZERO);
     for changes in 1..=100_u64 {
         let rate = changes as f64;
-        gate.set_rate_at(rate, Tick::ZERO).expect("a rate");
-        assert_eq!(gate.next_free_at(Tick::ZERO), tick(SECOND + changes / 16));
-        assert_eq!(gate.rate(), rate);
+        limiter.set_rate_at(rate, Tick::ZERO).expect("a rate");
+        assert_eq!(
+            limiter.next_free_at(Tick::ZERO),
+            tick(SECOND + changes / 16)
+        );
+        assert_eq!(limiter.rate(), rate);
     }
 }
 
 #[test]
 fn another_store_is_what_was_asked_for() {
-    let gate = bursty(10.0).max_burst(Duration::from_millis(2_500));
-    assert_eq!(gate.expect("a store").stored_at(tick(1 << 50)), 25.0);
+    let limiter = bursty(10.0).max_burst(Duration::from_millis(2_500));
+    assert_eq!(limiter.expect("a store").stored_at(tick(1 << 50)), 25.0);
     // It starts when the limiter before it does.
-    let none = SmoothBursty::started_at(10.0, tollgate::NoClock, tick(SECOND));
+    let none = SmoothBursty::started_at(10.0, tollgate::clock::NoClock, tick(SECOND));
     let none = none
         .expect("a rate")
         .max_burst(Duration::ZERO)
@@ -144,9 +154,9 @@ fn another_store_is_what_was_asked_for() {
 
 #[test]
 fn in_whole_microseconds_a_turn_is_not_before_its_tick_and_what_came_is_a_double() {
-    let gate = bursty(3.0).in_whole_micros();
-    assert_eq!(gate.stored_at(tick(100 * MS)), 100_000.0 / (1e6 / 3.0));
-    let turn = gate.reserve_at(1, tick(SECOND + 1)).expect("a turn");
+    let limiter = bursty(3.0).in_whole_micros();
+    assert_eq!(limiter.stored_at(tick(100 * MS)), 100_000.0 / (1e6 / 3.0));
+    let turn = limiter.reserve_at(1, tick(SECOND + 1)).expect("a turn");
     assert_eq!(turn.due(), tick(SECOND + 1));
 }
 
@@ -155,19 +165,19 @@ fn in_whole_microseconds_a_turn_is_not_before_its_tick_and_what_came_is_a_double
 #[test]
 fn in_whole_microseconds_no_answer_is_before_its_call() {
     const US: u64 = 1_000;
-    let gate = bursty(100_000.0).in_whole_micros();
-    let gate = gate.max_burst(Duration::ZERO).expect("no store");
+    let limiter = bursty(100_000.0).in_whole_micros();
+    let limiter = limiter.max_burst(Duration::ZERO).expect("no store");
     let (mut next, mut denied) = (0, 0);
     for call in 0..3_000 {
         let now = call * 7_777;
         let due = tick((next * US).max(now));
-        assert_eq!(gate.next_free_at(tick(now)), due, "{now}");
+        assert_eq!(limiter.next_free_at(tick(now)), due, "{now}");
         let (longest, turn) = match call % 3 {
-            0 => (u64::MAX, gate.reserve_at(1, tick(now))),
-            1 => (0, gate.try_acquire_at(tick(now))),
+            0 => (u64::MAX, limiter.reserve_at(1, tick(now))),
+            1 => (0, limiter.try_acquire_at(tick(now))),
             _ => {
                 let longest = Duration::from_nanos(5 * US + 999);
-                (5, gate.try_acquire_timeout_at(1, longest, tick(now)))
+                (5, limiter.try_acquire_timeout_at(1, longest, tick(now)))
             }
         };
         if next > (now / US).saturating_add(longest) {
@@ -186,26 +196,26 @@ fn in_whole_microseconds_no_answer_is_before_its_call() {
 #[test]
 fn a_thread_or_future_that_waits_wakes_up_in_time_and_not_before() {
     let clock = Leaping::default();
-    let gate = SmoothBursty::with_clock(100_000.0, clock.clone()).expect("a rate");
-    let gate = gate.max_burst(Duration::ZERO).expect("no store");
+    let limiter = SmoothBursty::with_clock(100_000.0, clock.clone()).expect("a rate");
+    let limiter = limiter.max_burst(Duration::ZERO).expect("no store");
     let mut due = Tick::ZERO;
     for n in 1..20 {
         let turn = match n % 3 {
-            0 => gate.acquire_n(n),
-            1 => gate.try_acquire_timeout(n, Duration::from_secs(1)),
-            _ => run(&clock.0, gate.acquire_on(HalfAsleep(&clock.0), n)),
+            0 => limiter.acquire_n(n),
+            1 => limiter.try_acquire_timeout(n, Duration::from_secs(1)),
+            _ => run(&clock.0, limiter.acquire_on(HalfAsleep(&clock.0), n)),
         };
         assert_eq!(turn.map(|turn| (turn.n(), turn.due())), Ok((n, due)));
         assert_eq!(clock.now(), due);
         due = due.saturating_add(Duration::from_micros(10 * n));
     }
     // A caller that need not wait does not, and a timeout is kept.
-    let gate = SmoothBursty::with_clock(1.0, Leaping::default()).expect("a rate");
-    assert!(gate.acquire_n(100).is_ok());
-    let denied = gate.try_acquire_timeout(1, Duration::from_secs(99));
+    let limiter = SmoothBursty::with_clock(1.0, Leaping::default()).expect("a rate");
+    assert!(limiter.acquire_n(100).is_ok());
+    let denied = limiter.try_acquire_timeout(1, Duration::from_secs(99));
     assert!(denied.is_err());
     assert_eq!(
-        (gate.clock().now(), gate.next_free()),
+        (limiter.clock().now(), limiter.next_free()),
         (Tick::ZERO, tick(100 * SECOND))
     );
 }

@@ -12,21 +12,21 @@ use crate::support::{SECOND, tick};
 fn fast_rates_are_limited() {
     const CALLS: u64 = 10_000;
     for rate in [1.5e6, 3e6, 7e8, 1e9] {
-        let gate = bursty(rate);
+        let limiter = bursty(rate);
         for _ in 0..CALLS {
-            let _ = gate.reserve_at(1, Tick::ZERO);
+            let _ = limiter.reserve_at(1, Tick::ZERO);
         }
         let exact = CALLS as f64 * 1e9 / rate;
         // A nanosecond a call late at most, and never early.
-        let took = gate.next_free_at(Tick::ZERO).as_nanos() as f64;
+        let took = limiter.next_free_at(Tick::ZERO).as_nanos() as f64;
         assert!(
             (exact..=exact + CALLS as f64).contains(&took),
             "{rate}: {took}"
         );
         // A caller that takes many at once loses it once.
-        let gate = bursty(rate);
-        let _ = gate.reserve_at(1_000_000_000, Tick::ZERO);
-        let took = gate.next_free_at(Tick::ZERO).as_nanos() as f64;
+        let limiter = bursty(rate);
+        let _ = limiter.reserve_at(1_000_000_000, Tick::ZERO);
+        let took = limiter.next_free_at(Tick::ZERO).as_nanos() as f64;
         assert!(
             (1e18 / rate..=1e18 / rate + 1.0).contains(&took),
             "{rate}: {took}"
@@ -41,18 +41,22 @@ fn fast_rates_are_limited() {
 #[test]
 fn no_warm_up_is_a_steady_rate() {
     for micros in [false, true] {
-        let gate = warming_up(10.0, Duration::ZERO);
-        let gate = if micros { gate.in_whole_micros() } else { gate };
+        let limiter = warming_up(10.0, Duration::ZERO);
+        let limiter = if micros {
+            limiter.in_whole_micros()
+        } else {
+            limiter
+        };
         for round in 1..10 {
             let start = round * 1_000 * SECOND;
             for call in 0..100 {
-                let turn = gate.reserve_at(1, tick(start)).expect("a turn");
+                let turn = limiter.reserve_at(1, tick(start)).expect("a turn");
                 assert_eq!(turn.due(), tick(start + call * SECOND / 10));
             }
-            assert_eq!(gate.stored_at(tick(start + 500 * SECOND)), 0.0);
-            gate.set_rate_at(20.0, tick(start)).expect("a rate");
-            gate.set_rate_at(10.0, tick(start)).expect("a rate");
-            assert_eq!(gate.stored_at(tick(start + 500 * SECOND)), 0.0);
+            assert_eq!(limiter.stored_at(tick(start + 500 * SECOND)), 0.0);
+            limiter.set_rate_at(20.0, tick(start)).expect("a rate");
+            limiter.set_rate_at(10.0, tick(start)).expect("a rate");
+            assert_eq!(limiter.stored_at(tick(start + 500 * SECOND)), 0.0);
         }
     }
 }
@@ -62,8 +66,8 @@ fn no_warm_up_is_a_steady_rate() {
 fn asking_often_loses_nothing() {
     const CALLS: u64 = 100_000;
     for rate in [1, 10, 10_000] {
-        let gate = bursty(rate as f64);
-        let calls = (0..CALLS).map(|call| gate.try_acquire_at(tick(call * 19_990)));
+        let limiter = bursty(rate as f64);
+        let calls = (0..CALLS).map(|call| limiter.try_acquire_at(tick(call * 19_990)));
         let taken = calls.filter(Result::is_ok).count() as u64;
         // Each is paid by the next: the first at once, and those of nearly two seconds.
         let made = CALLS * 19_990 * rate / SECOND;

@@ -10,7 +10,9 @@ mod warming;
 
 use std::time::Duration;
 
-use tollgate::{NoClock, SmoothBursty, SmoothWarmingUp, Tick};
+use tollgate::Tick;
+use tollgate::clock::NoClock;
+use tollgate::smooth::{SmoothBursty, SmoothWarmingUp};
 
 fn bursty(rate: f64) -> SmoothBursty<NoClock> {
     SmoothBursty::started_at(rate, NoClock, Tick::ZERO).expect("a rate")

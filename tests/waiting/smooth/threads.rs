@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::Tick;
-use tollgate::smooth::Turn;
+use tollgate::smooth::SmoothReservation;
 
 use super::{bursty, warming_up};
 use crate::support::{Random, SECOND, on_threads, tick};
@@ -13,7 +13,9 @@ const THREADS: u64 = 4;
 const CALLS: u64 = 400;
 
 /// What four threads got.
-fn turns(ask: impl Fn(&mut Random, u64) -> Option<Turn> + Sync) -> Vec<Turn> {
+fn turns(
+    ask: impl Fn(&mut Random, u64) -> Option<SmoothReservation> + Sync,
+) -> Vec<SmoothReservation> {
     let turns = on_threads(THREADS, |thread| {
         let mut random = Random(thread);
         let turns = (0..CALLS).filter_map(|call| ask(&mut random, call));
@@ -27,7 +29,7 @@ fn turns(ask: impl Fn(&mut Random, u64) -> Option<Turn> + Sync) -> Vec<Turn> {
 
 /// By how much more than `stored + rate * interval` is taken at worst: in an interval from one due
 /// tick to another, by all turns in it but the last, which are to be paid within it.
-fn excess(turns: &[Turn], rate: f64, stored: f64) -> f64 {
+fn excess(turns: &[SmoothReservation], rate: f64, stored: f64) -> f64 {
     let mut worst = f64::NEG_INFINITY;
     for first in 0..turns.len() {
         let mut sum = 0;
@@ -54,13 +56,13 @@ fn a_turn_that_comes_too_early_is_found() {
 /// At a standing tick each turn begins where another one's cost ends.
 #[test]
 fn costs_add_up() {
-    let gate = bursty(1_000.0);
+    let limiter = bursty(1_000.0);
     let mut next = 0;
-    for turn in turns(|random, _| gate.reserve_at(1 + random.below(5), Tick::ZERO).ok()) {
+    for turn in turns(|random, _| limiter.reserve_at(1 + random.below(5), Tick::ZERO).ok()) {
         assert_eq!(turn.due(), tick(next));
         next += turn.n() * SECOND / 1_000;
     }
-    assert_eq!(gate.next_free_at(Tick::ZERO), tick(next));
+    assert_eq!(limiter.next_free_at(Tick::ZERO), tick(next));
 }
 
 /// A millisecond a call, up to 20 of them ahead or behind, and a pause now and then.
@@ -71,23 +73,23 @@ fn skewed(random: &mut Random, call: u64) -> Tick {
 #[test]
 fn no_interval_has_too_many() {
     for rate in [3_000.0, 7_777.7] {
-        let gate = bursty(rate);
+        let limiter = bursty(rate);
         let of_bursty = turns(|random, call| {
             let (n, now) = (1 + random.below(4), skewed(random, call));
             let turn = match random.below(3) {
-                0 => gate.try_acquire_n_at(n, now),
-                1 => gate.try_acquire_timeout_at(n, Duration::from_millis(30), now),
-                _ => gate.reserve_at(n, now),
+                0 => limiter.try_acquire_n_at(n, now),
+                1 => limiter.try_acquire_timeout_at(n, Duration::from_millis(30), now),
+                _ => limiter.reserve_at(n, now),
             };
             turn.ok()
         });
         let most = excess(&of_bursty, rate, rate);
         assert!(most <= 1e-6, "{most} too many");
         // What is stored when it is warm is not free.
-        let gate = warming_up(rate, Duration::from_millis(300));
+        let limiter = warming_up(rate, Duration::from_millis(300));
         let of_warming_up = turns(|random, call| {
             let (n, now) = (1 + random.below(4), skewed(random, call));
-            gate.reserve_at(n, now).ok()
+            limiter.reserve_at(n, now).ok()
         });
         let most = excess(&of_warming_up, rate, 0.0);
         assert!(most <= 1e-6, "{most} too many");
@@ -97,15 +99,15 @@ fn no_interval_has_too_many() {
 /// While the rate changes, each cost at a standing tick is that of one of the rates.
 #[test]
 fn each_cost_is_that_of_one_rate() {
-    let gate = bursty(1_000.0);
+    let limiter = bursty(1_000.0);
     let mut turns = turns(|_, call| {
         // Two changes between two turns of each thread.
         for rate in [10.0, 1_000.0] {
-            gate.set_rate_at(rate, Tick::ZERO).expect("a rate");
+            limiter.set_rate_at(rate, Tick::ZERO).expect("a rate");
         }
-        gate.reserve_at(1 + call % 2, Tick::ZERO).ok()
+        limiter.reserve_at(1 + call % 2, Tick::ZERO).ok()
     });
-    let end = bursty(1.0).reserve_at(1, gate.next_free_at(Tick::ZERO));
+    let end = bursty(1.0).reserve_at(1, limiter.next_free_at(Tick::ZERO));
     turns.push(end.expect("a turn"));
     let mut beyond = 0;
     for pair in turns.windows(2) {

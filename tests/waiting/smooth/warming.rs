@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use tollgate::{NoClock, SmoothWarmingUp, Tick};
+use tollgate::Tick;
+use tollgate::clock::NoClock;
+use tollgate::smooth::SmoothWarmingUp;
 
 use super::warming_up;
 use crate::support::{Random, SECOND, tick};
@@ -61,9 +63,9 @@ fn seconds(tick: Tick) -> f64 {
     tick.as_nanos() as f64 / 1e9
 }
 
-fn gate(rate: f64, warm_up: u64, cold: f64) -> SmoothWarmingUp<NoClock> {
-    let gate = warming_up(rate, Duration::from_millis(warm_up));
-    gate.cold_factor(cold).expect("a factor")
+fn limiter(rate: f64, warm_up: u64, cold: f64) -> SmoothWarmingUp<NoClock> {
+    let limiter = warming_up(rate, Duration::from_millis(warm_up));
+    limiter.cold_factor(cold).expect("a factor")
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn each_turn_is_when_the_model_says() {
         (5_000.0, 10_000, 2.0),
         (1e6, 500, 30.0),
     ] {
-        let gate = gate(rate, warm_up, cold);
+        let limiter = limiter(rate, warm_up, cold);
         let mut model = Model {
             interval: 1.0 / rate,
             warm_up: warm_up as f64 / 1e3,
@@ -89,23 +91,26 @@ fn each_turn_is_when_the_model_says() {
         for _ in 0..CALLS {
             now = match random.below(8) {
                 0 => now + random.upto(2 * warm_up * 1_000_000),
-                1..=3 => gate.next_free_at(Tick::ZERO).as_nanos().max(now),
+                1..=3 => limiter.next_free_at(Tick::ZERO).as_nanos().max(now),
                 _ => now + random.below(2 * interval),
             };
             let most = if random.one_in(3) { rate * 2.0 } else { 2.0 };
             let n = 1 + random.upto(most as u64);
             if random.one_in(50) {
                 let faster = if random.one_in(2) { 1.25 } else { 0.8 };
-                let rate = gate.rate() * faster;
-                gate.set_rate_at(rate, tick(now)).expect("a rate");
+                let rate = limiter.rate() * faster;
+                limiter.set_rate_at(rate, tick(now)).expect("a rate");
                 model.go_to(seconds(tick(now)));
-                model.interval = 1.0 / gate.rate();
+                model.interval = 1.0 / limiter.rate();
                 // Every sixteenth change costs a nanosecond.
-                model.next = seconds(gate.next_free_at(Tick::ZERO));
+                model.next = seconds(limiter.next_free_at(Tick::ZERO));
             }
-            let due = gate.reserve_at(n, tick(now)).expect("a turn").due();
+            let due = limiter.reserve_at(n, tick(now)).expect("a turn").due();
             let told = model.take(n as f64, seconds(tick(now)));
-            let (next, level) = (gate.next_free_at(Tick::ZERO), gate.stored_at(Tick::ZERO));
+            let (next, level) = (
+                limiter.next_free_at(Tick::ZERO),
+                limiter.stored_at(Tick::ZERO),
+            );
             // A cost is rounded up by a nanosecond at most; seconds are doubles here.
             let inexact = 1e-12 * (1.0 + seconds(next));
             let off = seconds(next) - model.next;
@@ -131,19 +136,21 @@ fn each_turn_is_when_the_model_says() {
 fn it_takes_the_time_to_warm_up() {
     for rate in [4.0, 100.0, 8_000.0] {
         for cold in [1.0, 3.0, 7.0] {
-            let gate = gate(rate, 6_000, cold);
+            let limiter = limiter(rate, 6_000, cold);
             let threshold = (3.0 * rate) as u64;
-            let above = gate.max_stored() - threshold as f64;
+            let above = limiter.max_stored() - threshold as f64;
             assert_eq!(above.fract(), 0.0, "chosen so");
-            let _ = gate.reserve_at(above as u64, Tick::ZERO);
-            assert_eq!(gate.next_free_at(Tick::ZERO), tick(6 * SECOND));
-            let _ = gate.reserve_at(threshold, Tick::ZERO);
-            assert_eq!(gate.next_free_at(Tick::ZERO), tick(9 * SECOND));
-            assert_eq!(gate.stored_at(Tick::ZERO), 0.0);
+            let _ = limiter.reserve_at(above as u64, Tick::ZERO);
+            assert_eq!(limiter.next_free_at(Tick::ZERO), tick(6 * SECOND));
+            let _ = limiter.reserve_at(threshold, Tick::ZERO);
+            assert_eq!(limiter.next_free_at(Tick::ZERO), tick(9 * SECOND));
+            assert_eq!(limiter.stored_at(Tick::ZERO), 0.0);
             // And as long to be cold again.
             let half = tick(12 * SECOND);
-            assert!((gate.stored_at(half) / gate.max_stored() - 0.5).abs() < 1e-9);
-            assert!(gate.stored_at(tick(15 * SECOND + 1)) >= gate.max_stored() * (1.0 - 1e-9));
+            assert!((limiter.stored_at(half) / limiter.max_stored() - 0.5).abs() < 1e-9);
+            assert!(
+                limiter.stored_at(tick(15 * SECOND + 1)) >= limiter.max_stored() * (1.0 - 1e-9)
+            );
         }
     }
 }

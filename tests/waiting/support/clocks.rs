@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
-use tollgate::{Clock, ManualClock, ManualSleep, Sleeps, Tick, Timer};
+use tollgate::clock::{Clock, ManualSleep, SleepClock, Timer};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
+use tollgate::{ManualClock, Tick};
 
 /// A manual clock that counts its readings.
 #[derive(Clone, Default)]
@@ -27,7 +28,7 @@ impl Clock for Counting {
     }
 }
 
-impl Sleeps for Counting {
+impl SleepClock for Counting {
     fn sleep_until(&self, due: Tick, now: Tick) -> Tick {
         // It returns a reading.
         self.readings.fetch_add(1, SeqCst);
@@ -45,7 +46,7 @@ impl Clock for Leaping {
     }
 }
 
-impl Sleeps for Leaping {
+impl SleepClock for Leaping {
     fn sleep_until(&self, due: Tick, _: Tick) -> Tick {
         self.0.set(due.max(self.now()));
         self.now()

@@ -13,7 +13,7 @@ use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 
 pub(crate) use clocks::{Counting, HalfAsleep, Leaping};

@@ -9,7 +9,7 @@ use std::thread;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures_lite::future::block_on;
-use tollgate::primitive::{AtomicU64, Ordering::SeqCst};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::Random;
 

@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
+use tollgate::clock::Clock;
 use tollgate::{
-    Adjustable, Clock, Denied, Granted, LeakyBucket, Limiter, Pacer, Quota, TokenBucket,
-    WaitingRoom,
+    Adjustable, Denied, Granted, LeakyBucket, Limiter, Pacer, Quota, TokenBucket, WaitingRoom,
 };
 
 use crate::support::{
@@ -20,10 +20,10 @@ fn many_threads_read_the_clock_twice_each_and_end_when_they_should() {
     deadline("threads that wait for a manual clock", || {
         let counting = Counting::default();
         let bucket = TokenBucket::new(Quota::per_second(1000).burst(1)).expect("a quota");
-        let gate = Limiter::with_clock(bucket, counting.clone());
+        let limiter = Limiter::with_clock(bucket, counting.clone());
         assert_eq!(counting.readings(), 1);
         let wait = |_| {
-            let granted = gate.acquire().expect("it will be there");
+            let granted = limiter.acquire().expect("it will be there");
             assert!(counting.clock.now() >= granted.at(), "early: {granted:?}");
             granted.at()
         };
@@ -46,17 +46,17 @@ fn many_threads_read_the_clock_twice_each_and_end_when_they_should() {
 #[test]
 fn threads_that_need_not_wait_take_each_permit_once() {
     const BURST: usize = 10_000;
-    let (_, gate) = bucket(Quota::per_hour(1).burst(BURST as u64));
-    let adjustable = Adjustable::with_clock(*gate.algorithm(), gate.clock().clone());
+    let (_, limiter) = bucket(Quota::per_hour(1).burst(BURST as u64));
+    let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     let taken = on_threads(4, |_| {
-        let calls = (0..BURST).map(|_| gate.acquire_timeout(1, Duration::ZERO));
+        let calls = (0..BURST).map(|_| limiter.acquire_timeout(1, Duration::ZERO));
         let changed = (0..BURST).map(|_| adjustable.acquire_timeout(1, Duration::ZERO));
         [
             calls.filter(Result::is_ok).count(),
             changed.filter(Result::is_ok).count(),
         ]
     });
-    let sums = [0, 1].map(|gate| taken.iter().map(|taken| taken[gate]).sum::<usize>());
+    let sums = [0, 1].map(|limiter| taken.iter().map(|taken| taken[limiter]).sum::<usize>());
     assert_eq!(sums, [BURST; 2]);
 }
 
@@ -64,15 +64,15 @@ fn threads_that_need_not_wait_take_each_permit_once() {
 fn each_verb_that_blocks_returns_at_its_tick() {
     let (clock, second) = (Leaping::default(), Duration::from_secs(1));
     let quota = Quota::per_second(10).burst(2);
-    let gate = Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone());
-    let room = WaitingRoom::for_wait(&gate, second);
+    let limiter = Limiter::with_clock(TokenBucket::new(quota).expect("a quota"), clock.clone());
+    let room = WaitingRoom::for_wait(&limiter, second);
     let verbs: [&dyn Fn() -> Result<Granted, Denied>; 6] = [
-        &|| gate.acquire_n(2),
-        &|| gate.acquire(),
-        &|| gate.acquire_n(2),
-        &|| gate.acquire_timeout(1, second),
+        &|| limiter.acquire_n(2),
+        &|| limiter.acquire(),
+        &|| limiter.acquire_n(2),
+        &|| limiter.acquire_timeout(1, second),
         &|| room.enter(1),
-        &|| gate.reserve(1).map(|reserved| reserved.wait()),
+        &|| limiter.reserve(1).map(|reserved| reserved.wait()),
     ];
     let check = |granted: Granted, ms: u64| {
         assert_eq!((granted.at(), clock.now()), (tick(ms * MS), tick(ms * MS)));
@@ -101,45 +101,45 @@ fn each_verb_that_blocks_returns_at_its_tick() {
 
 #[test]
 fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(2));
-    let adjustable = Adjustable::with_clock(*gate.algorithm(), gate.clock().clone());
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
+    let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     let kept = |longest: u64| {
         let longest = Duration::from_millis(longest);
         let denials = [
-            gate.acquire_timeout(1, longest).unwrap_err(),
-            gate.reserve_within(1, longest).map(drop).unwrap_err(),
+            limiter.acquire_timeout(1, longest).unwrap_err(),
+            limiter.reserve_within(1, longest).map(drop).unwrap_err(),
             adjustable.acquire_timeout(1, longest).unwrap_err(),
             adjustable.reserve_within(1, longest).map(drop).unwrap_err(),
         ];
         denials.map(|denied| denied.retry_after().expect("a time").as_millis())
     };
     for _ in 0..2 {
-        assert!(gate.acquire_timeout(2, Duration::ZERO).is_ok());
+        assert!(limiter.acquire_timeout(2, Duration::ZERO).is_ok());
         assert!(adjustable.acquire_timeout(2, Duration::ZERO).is_ok());
         // What is refused takes nothing.
         assert_eq!((kept(0), kept(0), kept(99)), ([100; 4], [100; 4], [1; 4]));
         clock.advance(Duration::from_millis(200));
     }
-    let reserved = gate.reserve_within(2, Duration::ZERO).expect("two");
+    let reserved = limiter.reserve_within(2, Duration::ZERO).expect("two");
     assert_eq!(millis(reserved.due()), 400);
 }
 
 #[test]
 fn what_can_never_be_is_said_at_once() {
-    let (_, gate) = bucket(Quota::per_second(10).burst(2));
-    let adjustable = Adjustable::with_clock(*gate.algorithm(), gate.clock().clone());
+    let (_, limiter) = bucket(Quota::per_second(10).burst(2));
+    let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     for denied in [
-        gate.acquire_n(3).map(drop),
-        gate.acquire_timeout(3, Duration::MAX).map(drop),
-        gate.reserve(3).map(drop),
-        gate.reserve_within(3, Duration::MAX).map(drop),
+        limiter.acquire_n(3).map(drop),
+        limiter.acquire_timeout(3, Duration::MAX).map(drop),
+        limiter.reserve(3).map(drop),
+        limiter.reserve_within(3, Duration::MAX).map(drop),
         adjustable.acquire_n(3).map(drop),
         adjustable.reserve(3).map(drop),
     ] {
         assert_eq!(denied, Err(Denied::never(3, 2)));
     }
-    assert_eq!((gate.available(), adjustable.available()), (2, 2));
+    assert_eq!((limiter.available(), adjustable.available()), (2, 2));
     // And neither will be what is beyond the clock's end.
-    gate.charge(u64::MAX);
-    assert!(matches!(gate.acquire(), Err(Denied::Stuck { .. })));
+    limiter.charge(u64::MAX);
+    assert!(matches!(limiter.acquire(), Err(Denied::Stuck { .. })));
 }

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tollgate::{Clock, ManualClock, Quota};
+use tollgate::clock::Clock;
+use tollgate::{ManualClock, Quota};
 
 use crate::support::{Bell, Bucket, Random, SECOND, bucket, millis, poll, run, tick};
 
@@ -57,9 +58,12 @@ fn thousand(burst: u64) -> (ManualClock, Bucket) {
 
 #[test]
 fn bytes_come_at_their_rate_and_never_faster() {
-    let (clock, gate) = thousand(600);
+    let (clock, limiter) = thousand(600);
     let source: Vec<u8> = (0..2600).map(|i| i as u8).collect();
-    let mut reader = gate.on(&clock).bytes(&source[..]).in_pieces_of(100);
+    let mut reader = limiter
+        .with_timer(&clock)
+        .bytes(&source[..])
+        .in_pieces_of(100);
     let mut all = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -76,26 +80,29 @@ fn bytes_come_at_their_rate_and_never_faster() {
     let took = millis(clock.now());
     assert!((2000..=2100).contains(&took), "{took}");
     drop(reader);
-    assert_eq!(gate.available(), took - 2000);
+    assert_eq!(limiter.available(), took - 2000);
 }
 
 #[test]
 fn permits_for_more_than_there_is_to_read_come_back() {
-    let (clock, gate) = thousand(1000);
-    let mut reader = gate.on(&clock).bytes(&[1; 105][..]).in_pieces_of(10);
+    let (clock, limiter) = thousand(1000);
+    let mut reader = limiter
+        .with_timer(&clock)
+        .bytes(&[1; 105][..])
+        .in_pieces_of(10);
     for (n, left) in [(10, 990), (95, 885)] {
         assert!(matches!(read(&mut reader, 4096), Poll::Ready(Ok(read)) if read == n));
-        assert_eq!(gate.available(), left);
+        assert_eq!(limiter.available(), left);
     }
     // But for a piece, which comes back at the end.
     drop(reader);
-    assert_eq!(gate.available(), 895);
+    assert_eq!(limiter.available(), 895);
 }
 
 #[test]
 fn bytes_go_at_their_rate() {
-    let (clock, gate) = thousand(100);
-    let mut writer = gate.on(&clock).bytes(Vec::new());
+    let (clock, limiter) = thousand(100);
+    let mut writer = limiter.with_timer(&clock).bytes(Vec::new());
     run(&clock, writer.write_all(&[7; 1100])).expect("it can be written");
     assert_eq!(writer.inner().len(), 1100);
     assert_eq!(clock.now(), tick(SECOND));
@@ -103,23 +110,23 @@ fn bytes_go_at_their_rate() {
 
 #[test]
 fn a_reader_that_has_nothing_to_read_holds_a_piece_at_most() {
-    let (clock, gate) = thousand(100);
-    let mut reader = gate.on(&clock).bytes(silent()).in_pieces_of(10);
+    let (clock, limiter) = thousand(100);
+    let mut reader = limiter.with_timer(&clock).bytes(silent()).in_pieces_of(10);
     for _ in 0..100 {
         assert!(read(&mut reader, 64).is_pending());
-        assert_eq!(gate.available(), 90);
+        assert_eq!(limiter.available(), 90);
     }
     drop(reader);
-    assert_eq!(gate.available(), 100);
+    assert_eq!(limiter.available(), 100);
 }
 
 #[test]
 fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
-    let (clock, gate) = thousand(100);
-    assert!(gate.try_acquire_n(100).is_ok());
+    let (clock, limiter) = thousand(100);
+    assert!(limiter.try_acquire_n(100).is_ok());
     let (near, mut far) = tokio::io::duplex(100);
     assert!(poll(pin!(far.write_all(&[1; 100]))).is_ready());
-    let (mut reader, mut writer) = tokio::io::split(gate.on(&clock).bytes(near));
+    let (mut reader, mut writer) = tokio::io::split(limiter.with_timer(&clock).bytes(near));
     let bells = [(); 2].map(|()| Arc::new(Bell::default()));
     let [by_reader, by_writer] = bells.each_ref().map(|bell| Waker::from(Arc::clone(bell)));
     let mut space = [0; 100];
@@ -157,10 +164,10 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
 #[test]
 fn readers_of_short_messages_together_have_the_rate() {
     for (readers, size, burst) in [(1, 10, 1000), (8, 10, 5000), (8, 100, 1000), (8, 512, 1000)] {
-        let (clock, gate) = thousand(burst);
-        assert!(gate.try_acquire_n(burst).is_ok());
+        let (clock, limiter) = thousand(burst);
+        assert!(limiter.try_acquire_n(burst).is_ok());
         let mut all: Vec<_> = (0..readers)
-            .map(|_| gate.on(&clock).bytes(messages(size)))
+            .map(|_| limiter.with_timer(&clock).bytes(messages(size)))
             .collect();
         let (end, mut moved) = (MANY * SECOND, 0);
         while clock.now() < tick(end) {
@@ -183,10 +190,12 @@ fn readers_of_short_messages_together_have_the_rate() {
 /// Nine idle readers, polled when woken spuriously once a millisecond, and one busy one.
 #[test]
 fn readers_that_have_nothing_to_read_take_nothing_from_one_that_has() {
-    let (clock, gate) = thousand(1000);
-    assert!(gate.try_acquire_n(1000).is_ok());
-    let mut idle: Vec<_> = (0..9).map(|_| gate.on(&clock).bytes(silent())).collect();
-    let mut busy = gate.on(&clock).bytes(messages(4096));
+    let (clock, limiter) = thousand(1000);
+    assert!(limiter.try_acquire_n(1000).is_ok());
+    let mut idle: Vec<_> = (0..9)
+        .map(|_| limiter.with_timer(&clock).bytes(silent()))
+        .collect();
+    let mut busy = limiter.with_timer(&clock).bytes(messages(4096));
     let mut moved = 0;
     for _ in 0..1000 * MANY {
         for reader in &mut idle {
@@ -207,7 +216,7 @@ fn readers_that_have_nothing_to_read_take_nothing_from_one_that_has() {
 #[test]
 fn a_reader_moves_no_more_than_it_takes() {
     for (burst, few) in [(1, 512), (1, 1), (7, 3), (100, 512), (100, 1), (5000, 512)] {
-        let (clock, gate) = thousand(burst);
+        let (clock, limiter) = thousand(burst);
         let (mut random, moved) = (Random(burst), std::cell::Cell::new(0));
         let source = Source(|buffer: &mut ReadBuf<'_>| match random.below(5) {
             0 => Poll::Pending,
@@ -219,7 +228,7 @@ fn a_reader_moves_no_more_than_it_takes() {
                 Poll::Ready(Ok(()))
             }
         });
-        let mut reader = gate.on(&clock).bytes(source).in_pieces_of(few);
+        let mut reader = limiter.with_timer(&clock).bytes(source).in_pieces_of(few);
         for step in 0..200 * MANY as usize {
             if read(&mut reader, step * 7 % 4096).is_pending() && clock.sleepers() > 0 {
                 clock.set(clock.next_sleeper().expect("one sleeps"));

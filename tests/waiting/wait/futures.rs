@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tollgate::history::{Bounded, History, Log};
-use tollgate::{Clock, Jitter, Limiter, On, Quota, Timer, TokenBucket, TokioTimer};
+use tollgate::audit::{Audit, Bounded, Log};
+use tollgate::clock::{Clock, Timer};
+use tollgate::wait::{Jitter, TokioTimer};
+use tollgate::{AsyncLimiter, Limiter, Quota, TokenBucket};
 
 use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
@@ -24,9 +26,9 @@ fn thousands_of_futures_end_in_order_and_when_they_should() {
     };
     let counting = Counting::default();
     let bucket = TokenBucket::new(Quota::per_second(10_000).burst(10)).expect("a quota");
-    let gate = Limiter::with_clock(bucket, counting.clone());
+    let limiter = Limiter::with_clock(bucket, counting.clone());
     assert_eq!(counting.readings(), 1);
-    let on = gate.on(&counting.clock);
+    let on = limiter.with_timer(&counting.clock);
     let mut waiting: FuturesUnordered<_> = (0..FUTURES).map(|_| on.acquire()).collect();
     for place in 0..FUTURES {
         let ended = run(&counting.clock, waiting.next()).expect("one more");
@@ -40,8 +42,8 @@ fn thousands_of_futures_end_in_order_and_when_they_should() {
 
 #[test]
 fn a_future_that_is_woken_early_sleeps_again() {
-    let (clock, gate) = bucket(Quota::per_second(1).burst(1));
-    let on = gate.on(HalfAsleep(&clock));
+    let (clock, limiter) = bucket(Quota::per_second(1).burst(1));
+    let on = limiter.with_timer(HalfAsleep(&clock));
     assert!(poll(pin!(on.acquire())).is_ready());
     let granted = run(&clock, on.acquire()).expect("it will be there");
     assert_eq!((granted.at(), clock.now()), (tick(SECOND), tick(SECOND)));
@@ -62,17 +64,17 @@ fn a_timer_that_does_not_sleep_gives_way() {
         }
     }
 
-    let (_, gate) = bucket(Quota::per_second(1).burst(1));
-    assert!(gate.try_acquire().is_ok());
+    let (_, limiter) = bucket(Quota::per_second(1).burst(1));
+    assert!(limiter.try_acquire().is_ok());
     let timer = AtOnce(Cell::new(0));
-    let on = gate.on(&timer);
+    let on = limiter.with_timer(&timer);
     assert!(poll(pin!(on.acquire())).is_pending());
 }
 
 #[test]
 fn a_future_that_is_dropped_gives_its_place_to_the_next() {
-    let (clock, gate) = bucket(Quota::per_second(1).burst(1));
-    let on = gate.on(&clock);
+    let (clock, limiter) = bucket(Quota::per_second(1).burst(1));
+    let on = limiter.with_timer(&clock);
     assert!(poll(pin!(on.acquire())).is_ready());
     for _ in 0..2 {
         let mut waits = Box::pin(on.acquire());
@@ -90,29 +92,29 @@ fn a_future_that_is_dropped_gives_its_place_to_the_next() {
 
 #[test]
 fn what_has_ended_takes_no_more() {
-    let (clock, gate) = bucket(Quota::per_second(1).burst(3));
-    let on = gate.on(&clock);
+    let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
+    let on = limiter.with_timer(&clock);
     let mut waits = pin!(on.acquire());
     assert!(poll(waits.as_mut()).is_ready());
     for _ in 0..3 {
         // A grant is given out once.
         assert!(poll(waits.as_mut()).is_pending());
-        assert_eq!((gate.available(), clock.sleepers()), (2, 0));
+        assert_eq!((limiter.available(), clock.sleepers()), (2, 0));
     }
 }
 
 #[test]
 fn what_is_dropped_after_a_reset_brings_nothing() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(2));
-    let on = gate.on(&clock);
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
+    let on = limiter.with_timer(&clock);
     let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(on.acquire())).collect();
     let polled = waiting.iter_mut().map(|waits| poll(waits.as_mut()));
     assert_eq!(polled.filter(Poll::is_ready).count(), 2);
-    gate.reset();
+    limiter.reset();
     // No time passes. All that wait are dropped, one after the other.
     let mut goes = 0;
     for waits in waiting {
-        goes += gate.take_up_to(100).n();
+        goes += limiter.take_up_to(100).n();
         drop(waits);
     }
     // Besides the two a burst for the reset.
@@ -127,10 +129,10 @@ fn decades_fit_into_tokios_timer() {
         .expect("a runtime");
     let _inside = runtime.enter();
     let year = Duration::from_secs(365 * 86_400);
-    let gate = Limiter::token_bucket(Quota::per(1, year).burst(1)).expect("a quota");
-    assert!(gate.try_acquire().is_ok());
+    let limiter = Limiter::token_bucket(Quota::per(1, year).burst(1)).expect("a quota");
+    assert!(limiter.try_acquire().is_ok());
     for jitter in [Jitter::NONE, Jitter::up_to(Duration::MAX)] {
-        let on = gate.on(TokioTimer).jitter(jitter);
+        let on = limiter.with_timer(TokioTimer).jitter(jitter);
         let mut all: Vec<_> = (0..40).map(|_| Box::pin(on.acquire())).collect();
         assert!(
             all.iter_mut()
@@ -143,14 +145,14 @@ fn decades_fit_into_tokios_timer() {
 fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
     deadline("a storm of waiting futures", || {
         on_both_runtimes(|spawn| {
-            let (clock, gate) = bucket(Quota::per_second(1000).burst(5));
-            let (gate, served) = (Arc::new(gate), Arc::new(Mutex::new(Log::new())));
+            let (clock, limiter) = bucket(Quota::per_second(1000).burst(5));
+            let (limiter, served) = (Arc::new(limiter), Arc::new(Mutex::new(Log::new())));
             let jobs = (0..WAITERS).map(|i| {
-                let on = On::new(Arc::clone(&gate), clock.clone());
+                let on = AsyncLimiter::new(Arc::clone(&limiter), clock.clone());
                 let served = Arc::clone(&served);
                 Box::pin(async move {
                     let granted = on.acquire_n(i % 3 + 1).await.expect("it will be there");
-                    assert!(on.gate().now() >= granted.at(), "early");
+                    assert!(on.limiter().now() >= granted.at(), "early");
                     served.lock().expect("no panic").granted(&granted);
                 }) as _
             });
@@ -161,26 +163,28 @@ fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
             rage(spawn, jobs, || clock.sleepers(), go_on);
             let served = std::mem::take(&mut *served.lock().expect("no panic"));
             assert!(served.len() as u64 >= WAITERS / 2);
-            let history: History = [served].into_iter().collect();
-            history.check(&gate.algorithm().bound()).expect("the bound");
+            let history: Audit = [served].into_iter().collect();
+            history
+                .check(&limiter.algorithm().bound())
+                .expect("the bound");
             assert_eq!(clock.sleepers(), 0);
             // And the bucket is as full as ever when it has had the time.
             clock.advance(Duration::from_secs(60));
-            assert_eq!(gate.available(), 5);
+            assert_eq!(limiter.available(), 5);
         });
     });
 }
 
 #[test]
 fn a_future_that_is_dropped_when_it_is_due_gives_back_all_it_took() {
-    let (clock, gate) = bucket(Quota::per_second(1).burst(3));
-    let on = gate.on(&clock);
-    assert!(gate.try_acquire_n(3).is_ok());
+    let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
+    let on = limiter.with_timer(&clock);
+    assert!(limiter.try_acquire_n(3).is_ok());
     let mut waits = Box::pin(on.acquire_n(3));
     assert!(poll(waits.as_mut()).is_pending());
     // It does not know that its time has come.
     clock.set(tick(3 * SECOND));
-    assert_eq!(gate.available(), 0);
+    assert_eq!(limiter.available(), 0);
     drop(waits);
-    assert_eq!((gate.available(), clock.sleepers()), (3, 0));
+    assert_eq!((limiter.available(), clock.sleepers()), (3, 0));
 }

@@ -5,15 +5,16 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tollgate::{Jitter, Quota};
+use tollgate::Quota;
+use tollgate::wait::Jitter;
 
 use crate::support::{bucket, poll, tick};
 
 #[test]
 fn jitter_is_waited_for_on_top_and_makes_no_one_early() {
-    let (clock, gate) = bucket(Quota::per_second(1000).burst(1));
+    let (clock, limiter) = bucket(Quota::per_second(1000).burst(1));
     let most = Duration::from_micros(700);
-    let on = gate.on(&clock).jitter(Jitter::up_to(most));
+    let on = limiter.with_timer(&clock).jitter(Jitter::up_to(most));
     assert!(poll(pin!(on.acquire())).is_ready(), "it need not wait");
     let mut seen = BTreeSet::new();
     for _ in 0..100 {
@@ -35,9 +36,11 @@ fn jitter_is_waited_for_on_top_and_makes_no_one_early() {
 
 #[test]
 fn no_one_waits_longer_than_its_timeout() {
-    let (clock, gate) = bucket(Quota::per_second(1000).burst(1));
-    assert!(gate.try_acquire().is_ok());
-    let on = gate.on(&clock).jitter(Jitter::up_to(Duration::MAX));
+    let (clock, limiter) = bucket(Quota::per_second(1000).burst(1));
+    assert!(limiter.try_acquire().is_ok());
+    let on = limiter
+        .with_timer(&clock)
+        .jitter(Jitter::up_to(Duration::MAX));
     let mut waits = pin!(on.acquire_timeout(1, Duration::from_millis(2)));
     assert!(poll(waits.as_mut()).is_pending());
     let wakes = clock.next_sleeper().expect("it sleeps");

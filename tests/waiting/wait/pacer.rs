@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Clock, ManualClock, NoClock, Pacer, Quota};
+use tollgate::clock::{Clock, NoClock};
+use tollgate::{ManualClock, Pacer, Quota};
 
 use crate::support::{Random, SECOND, tick};
 

@@ -10,8 +10,8 @@ use crate::support::{bucket, millis, poll};
 
 #[test]
 fn what_would_come_too_late_takes_no_place() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
-    let room = WaitingRoom::for_wait(&gate, Duration::from_millis(250));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
+    let room = WaitingRoom::for_wait(&limiter, Duration::from_millis(250));
     let dues = [(); 3].map(|()| millis(room.reserve(1).expect("a place").due()));
     assert_eq!(dues, [0, 100, 200]);
     for _ in 0..2 {
@@ -53,8 +53,8 @@ fn a_room_holds_as_many_as_it_says() {
             .flat_map(|burst| [0, 1, 2, 3, 10, 100, 1000, 10_000].map(|places| (*burst, places)))
         {
             let bucket = TokenBucket::new(Quota::per_second(n).burst(burst)).expect("a quota");
-            let gate = Limiter::with_clock(bucket, ManualClock::new());
-            let room = WaitingRoom::for_permits(gate, places);
+            let limiter = Limiter::with_clock(bucket, ManualClock::new());
+            let room = WaitingRoom::for_permits(limiter, places);
             let reserved = std::iter::from_fn(|| room.reserve(1).ok()).take(20_000);
             let waiting = reserved.filter(|one| !one.is_due()).count() as u64;
             // What comes in a nanosecond is due together; and where the rate is not exact, the last

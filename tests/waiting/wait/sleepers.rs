@@ -7,7 +7,8 @@ use std::task::{Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use tollgate::{Clock, ManualClock, ManualSleep, Sleeps, Tick, Timer};
+use tollgate::clock::{Clock, ManualSleep, SleepClock, Timer};
+use tollgate::{ManualClock, Tick};
 
 use crate::support::{Bell, deadline, on_threads_while, poll, poll_by};
 

@@ -4,14 +4,15 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 use futures::{Sink, SinkExt, Stream, StreamExt, sink, stream};
-use tollgate::{Clock, Quota};
+use tollgate::Quota;
+use tollgate::clock::Clock;
 
 use crate::support::{SECOND, bucket, millis, poll, run, tick};
 
 #[test]
 fn a_stream_is_let_through_an_item_an_interval() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(2));
-    let items = gate.on(&clock).stream(stream::iter(0..5));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
+    let items = limiter.with_timer(&clock).stream(stream::iter(0..5));
     assert_eq!(items.size_hint(), (5, Some(5)));
     let times = items.map(|item| (item, millis(clock.now())));
     let seen: Vec<_> = run(&clock, times.collect());
@@ -20,11 +21,11 @@ fn a_stream_is_let_through_an_item_an_interval() {
 
 #[test]
 fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
     let (sender, receiver) = futures::channel::mpsc::unbounded();
-    let mut items = Box::pin(gate.on(&clock).stream(receiver));
+    let mut items = Box::pin(limiter.with_timer(&clock).stream(receiver));
     assert!(poll(pin!(items.next())).is_pending());
-    assert_eq!(gate.available(), 1);
+    assert_eq!(limiter.available(), 1);
     for item in ["a", "b"] {
         sender.unbounded_send(item).expect("there is room");
     }
@@ -44,31 +45,31 @@ fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
     assert!(poll(pin!(items.next())).is_pending());
     drop(items);
     assert_eq!(clock.sleepers(), 0);
-    let next = gate.reserve(1).expect("its place is free");
+    let next = limiter.reserve(1).expect("its place is free");
     assert_eq!(next.due(), tick(SECOND / 5));
 }
 
 #[test]
 fn a_stream_goes_on_when_a_stuck_limiter_is_reset() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
-    gate.charge(u64::MAX);
-    let mut items = Box::pin(gate.on(&clock).stream(stream::iter(["a", "b"])));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
+    limiter.charge(u64::MAX);
+    let mut items = Box::pin(limiter.with_timer(&clock).stream(stream::iter(["a", "b"])));
     assert!(poll(pin!(items.next())).is_pending());
     assert_eq!(clock.sleepers(), 1);
-    gate.reset();
+    limiter.reset();
     assert_eq!(poll(pin!(items.next())), Poll::Ready(Some("a")));
     assert_eq!(clock.sleepers(), 0);
     // It asks again from time to time.
-    gate.charge(u64::MAX);
+    limiter.charge(u64::MAX);
     assert!(poll(pin!(items.next())).is_pending());
-    gate.reset();
+    limiter.reset();
     assert_eq!(run(&clock, items.next()), Some("b"));
 }
 
 #[test]
 fn a_sink_is_ready_when_there_is_a_permit_and_gives_back_what_it_does_not_use() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(1));
-    let mut items = Box::pin(gate.on(&clock).sink(sink::drain::<u8>()));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
+    let mut items = Box::pin(limiter.with_timer(&clock).sink(sink::drain::<u8>()));
     assert!(poll(pin!(items.send(1))).is_ready());
     assert!(poll(pin!(items.send(2))).is_pending());
     assert!(run(&clock, items.send(3)).is_ok());
@@ -76,9 +77,9 @@ fn a_sink_is_ready_when_there_is_a_permit_and_gives_back_what_it_does_not_use() 
     clock.set(tick(SECOND / 5));
     let mut context = Context::from_waker(Waker::noop());
     assert!(items.as_mut().poll_ready(&mut context).is_ready());
-    assert_eq!(gate.available(), 0);
+    assert_eq!(limiter.available(), 0);
     drop(items);
-    assert_eq!(gate.available(), 1);
+    assert_eq!(limiter.available(), 1);
 }
 
 #[test]
@@ -107,23 +108,23 @@ fn a_sink_that_has_failed_or_is_closed_holds_no_permit() {
         }
     }
 
-    let (clock, gate) = bucket(Quota::per_second(10).burst(3));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(3));
     let mut context = Context::from_waker(Waker::noop());
-    let mut sink = pin!(gate.on(&clock).sink(Fails(0)));
+    let mut sink = pin!(limiter.with_timer(&clock).sink(Fails(0)));
     assert_eq!(sink.as_mut().poll_ready(&mut context), Poll::Ready(Err(())));
-    assert_eq!(gate.available(), 3);
+    assert_eq!(limiter.available(), 3);
     assert_eq!(sink.as_mut().poll_ready(&mut context), Poll::Ready(Ok(())));
-    assert_eq!(gate.available(), 2);
+    assert_eq!(limiter.available(), 2);
     assert_eq!(sink.as_mut().poll_close(&mut context), Poll::Ready(Ok(())));
-    assert_eq!(gate.available(), 3);
+    assert_eq!(limiter.available(), 3);
 }
 
 #[test]
 fn a_sink_that_is_not_asked_whether_it_is_ready_takes_its_permits_into_debt() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(3));
-    let mut sink = pin!(gate.on(&clock).sink(sink::drain::<u8>()));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(3));
+    let mut sink = pin!(limiter.with_timer(&clock).sink(sink::drain::<u8>()));
     for _ in 0..100 {
         sink.as_mut().start_send(1).expect("a drain takes all");
     }
-    assert_eq!(gate.charge(0).debt(), 97);
+    assert_eq!(limiter.charge(0).debt(), 97);
 }

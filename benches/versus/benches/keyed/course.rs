@@ -1,6 +1,7 @@
-//! A limiter and the keys it is asked for, as a contestant: each row of decisions takes the next keys.
+//! A limiter and the keys it is asked for, as a contestant: each row of decisions takes the next
+//! keys.
 
-use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::sync::{AtomicU64, Ordering};
 
 use super::limiters::Row;
 use super::timing::{Player, Runner};
@@ -23,7 +24,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The golden section of 2^64: the places of those who begin one after another are never near each other.
+/// The golden section of 2^64: the places of those who begin one after another are never near each
+/// other.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Runner for Course<'_> {

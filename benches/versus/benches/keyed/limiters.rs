@@ -10,7 +10,8 @@ use dashmap::DashMap;
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
 use parking_lot::{Mutex, RwLock};
-use tollgate::{Clock, Denied, Granted, Keyed, Overflow, Quota, SystemClock, Tick, TokenBucket};
+use tollgate::clock::{Clock, SystemClock};
+use tollgate::{Denied, Granted, Keyed, Overflow, Quota, Tick, TokenBucket};
 
 use super::timing::Kind;
 

@@ -1,10 +1,12 @@
-//! A limit for each key: tollgate's table beside governor's keyed limiter as people have it and with tollgate's
-//! hasher, beside mutexes in a concurrent map, and in a map behind a lock. All keys are in before anything is timed,
-//! and all limiters are there at once and take turns, so that what disturbs one disturbs all.
+//! A limit for each key: tollgate's table beside governor's keyed limiter as people have it and
+//! with tollgate's hasher, beside mutexes in a concurrent map, and in a map behind a lock. All keys
+//! are in before anything is timed, and all limiters are there at once and take turns, so that what
+//! disturbs one disturbs all.
 //!
 //!     cargo bench -p tollgate-versus --bench keyed [-- --strict --keys 1000000 --threads 1]
 //!
-//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant for a quiet machine.
+//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant
+//! for a quiet machine.
 
 mod course;
 mod limiters;
@@ -33,8 +35,8 @@ use timing::{Crew, Kind};
 /// tollgate's.
 type Hasher = foldhash::quality::RandomState;
 
-/// Decisions between two looks at the clock. They take far less time than a system lets a thread run, so that most
-/// slices are undisturbed even where other programs want the processors.
+/// Decisions between two looks at the clock. They take far less time than a system lets a thread
+/// run, so that most slices are undisturbed even where other programs want the processors.
 const SLICE: u64 = 2000;
 
 /// How many slices make a round.
@@ -190,8 +192,8 @@ fn compare(
     })
 }
 
-/// Nanoseconds a decision to its thread: the middle one of many slices, when the caches are as they are where this
-/// limiter is in use.
+/// Nanoseconds a decision to its thread: the middle one of many slices, when the caches are as they
+/// are where this limiter is in use.
 fn time<'j>(
     crew: &Crew<'j>,
     (name, course): &'j (&'static str, Course<'_>),

@@ -130,7 +130,8 @@ pub(crate) fn judge(all: &[Measured]) -> usize {
     missed
 }
 
-/// Whether several threads that share nothing get in each other's way: they have less than a core each.
+/// Whether several threads that share nothing get in each other's way: they have less than a core
+/// each.
 fn is_crowded(all: &[Measured], group: Group) -> bool {
     let alone = Group {
         threads: 1,

@@ -1,7 +1,9 @@
-//! Leases of more permits than 64: a draw waits until the limiter's cache line has come from the other core,
-//! so what decisions cost on several threads is a matter of how seldom they draw.
+//! Leases of more permits than 64: a draw waits until the limiter's cache line has come from the
+//! other core, so what decisions cost on several threads is a matter of how seldom they draw.
 
-use tollgate::{Clock, ConfigError, Lease, Leases, TokenBucket};
+use tollgate::clock::Clock;
+use tollgate::leases::Lease;
+use tollgate::{ConfigError, Leases, TokenBucket};
 
 use super::contestants::bucket::bucket;
 use super::contestants::timing::{Handle, Handled, Kind};

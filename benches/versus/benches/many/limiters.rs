@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use tollgate::{ConfigError, Counted, Limiter, NoClock, Quota, Sharded, SystemClock, TokenBucket};
+use tollgate::clock::{NoClock, SystemClock};
+use tollgate::{ConfigError, Counted, Limiter, Quota, Sharded, TokenBucket};
 use tollgate_versus::{
     Ask, AskAt, DAY, Late, SHORT, SLOTS, START, full_log, slots, taken_slots, wide_slots,
 };
 
+use super::asked::{Asked, AskedAt};
 use super::contestants::bucket::bucket;
 use super::contestants::{Source, entries};
-use super::gates::{Asked, AskedAt};
 use super::lent::Lending;
 use super::others::Governor;
 use super::timing::{Aligned, Contestant, Kind, PerThread, Runner};
@@ -47,12 +48,12 @@ pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError>
 fn windows(all: &mut Vec<Named>, kind: Kind, threads: usize) {
     match kind {
         Kind::Allowed => {
-            let gate = slots(wide_slots(), Late);
-            all.push(("slots_system", asked(gate, kind)));
-            let gate = slots(wide_slots(), NoClock);
-            all.push(("slots_tick", told(gate, kind)));
-            let gate = full_log(SHORT, Late);
-            all.push(("log_system", asked(gate, kind)));
+            let limiter = slots(wide_slots(), Late);
+            all.push(("slots_system", asked(limiter, kind)));
+            let limiter = slots(wide_slots(), NoClock);
+            all.push(("slots_tick", told(limiter, kind)));
+            let limiter = full_log(SHORT, Late);
+            all.push(("log_system", asked(limiter, kind)));
             if threads == 1 {
                 on_one_thread(all, kind);
             }
@@ -70,38 +71,38 @@ fn windows(all: &mut Vec<Named>, kind: Kind, threads: usize) {
     }
 }
 
-/// Those whose ticks must go on together: of two threads that each count their own, the one that is behind
-/// would be denied.
+/// Those whose ticks must go on together: of two threads that each count their own, the one that is
+/// behind would be denied.
 fn on_one_thread(all: &mut Vec<Named>, kind: Kind) {
     all.push(("log_tick", told(full_log(SHORT, NoClock), kind)));
     // Slots of a microsecond, so that a row of decisions goes through many.
     let rolling = || slots(Quota::per(4000, Duration::from_micros(SLOTS)), NoClock);
-    let gate = AskedAt::<_, 62>::new(rolling(), kind);
-    all.push(("slots_roll_16th_tick", shared(gate)));
-    let gate = AskedAt::<_, 1000>::new(rolling(), kind);
-    all.push(("slots_roll_each_tick", shared(gate)));
+    let limiter = AskedAt::<_, 62>::new(rolling(), kind);
+    all.push(("slots_roll_16th_tick", shared(limiter)));
+    let limiter = AskedAt::<_, 1000>::new(rolling(), kind);
+    all.push(("slots_roll_each_tick", shared(limiter)));
 }
 
 fn counted(all: &mut Vec<Named>, kind: Kind) -> Result<(), ConfigError> {
-    let gate = Limiter::with_clock(bucket(kind)?, SystemClock);
-    all.push(("counted_system", asked(Counted::new(gate), kind)));
-    let gate = Limiter::unstarted(bucket(kind)?, NoClock);
-    all.push(("counted_tick", told(Counted::new(gate), kind)));
+    let limiter = Limiter::with_clock(bucket(kind)?, SystemClock);
+    all.push(("counted_system", asked(Counted::new(limiter), kind)));
+    let limiter = Limiter::unstarted(bucket(kind)?, NoClock);
+    all.push(("counted_tick", told(Counted::new(limiter), kind)));
     let bucket = match kind {
         Kind::Allowed => bucket(kind)?,
         Kind::Denied => TokenBucket::new(Quota::per_day(SHARDS as u64))?,
     };
-    let gate = Sharded::starting_at(bucket, SHARDS, NoClock, START)?;
-    all.push(("counted_sharded_tick", told(Counted::new(gate), kind)));
+    let limiter = Sharded::starting_at(bucket, SHARDS, NoClock, START)?;
+    all.push(("counted_sharded_tick", told(Counted::new(limiter), kind)));
     Ok(())
 }
 
-fn asked<G: Ask + 'static>(gate: G, kind: Kind) -> Box<dyn Runner> {
-    shared(Asked::new(gate, kind))
+fn asked<G: Ask + 'static>(limiter: G, kind: Kind) -> Box<dyn Runner> {
+    shared(Asked::new(limiter, kind))
 }
 
-fn told<G: AskAt + 'static>(gate: G, kind: Kind) -> Box<dyn Runner> {
-    shared(AskedAt::<G>::new(gate, kind))
+fn told<G: AskAt + 'static>(limiter: G, kind: Kind) -> Box<dyn Runner> {
+    shared(AskedAt::<G>::new(limiter, kind))
 }
 
 fn shared<C: Contestant + 'static>(contestant: C) -> Box<dyn Runner> {

@@ -1,11 +1,11 @@
-//! What goes past one word, in one run with what a decision on one word costs, the floor, the mutexes
-//! and governor: allowed and denied, on one thread and on two at once. `scripts/bench-check` computes
-//! the ratios.
+//! What goes past one word, in one run with what a decision on one word costs, the floor, the
+//! mutexes and governor: allowed and denied, on one thread and on two at once.
+//! `scripts/bench-check` computes the ratios.
 
+mod asked;
 #[path = "../../../contestants/mod.rs"]
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
-mod gates;
 mod lent;
 mod limiters;
 #[path = "../versus/others.rs"]

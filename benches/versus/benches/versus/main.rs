@@ -9,11 +9,12 @@ mod timing;
 
 use std::time::Duration;
 
-use bucket::{COARSE, Gate, ToldGate, keep_coarse};
+use bucket::{COARSE, RateLimiter, ToldGate, keep_coarse};
 use criterion::{Criterion, SamplingMode};
 use others::{Governor, LeakyBucket, Ratelimit};
 use timing::{Aligned, Contestant, Kind, Runner, time};
-use tollgate::{ConfigError, SystemClock};
+use tollgate::ConfigError;
+use tollgate::clock::SystemClock;
 
 fn main() {
     let upkeep = keep_coarse().expect("a thread can be started");
@@ -46,9 +47,12 @@ type Named = (&'static str, Box<dyn Runner>);
 
 fn contestants(kind: Kind) -> Result<Vec<Named>, ConfigError> {
     Ok(vec![
-        ("tollgate_system", boxed(Gate::new(kind, SystemClock)?)),
+        (
+            "tollgate_system",
+            boxed(RateLimiter::new(kind, SystemClock)?),
+        ),
         ("governor_system", boxed(Governor::system(kind))),
-        ("tollgate_coarse", boxed(Gate::new(kind, &COARSE)?)),
+        ("tollgate_coarse", boxed(RateLimiter::new(kind, &COARSE)?)),
         ("governor_coarse", boxed(Governor::coarse(kind))),
         ("tollgate_tick", boxed(ToldGate::new(kind)?)),
         ("ratelimit", boxed(Ratelimit::new(kind))),

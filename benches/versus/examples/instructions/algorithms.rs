@@ -1,15 +1,16 @@
-//! The rows of the algorithms beside the bucket and GCRA: each with the system's clock and at a given
-//! tick, allowed and denied; and some of them again as [`AnyAlgorithm`].
+//! The rows of the algorithms beside the bucket and GCRA: each with the system's clock and at a
+//! given tick, allowed and denied; and some of them again as [`AnyAlgorithm`].
 
+use tollgate::algorithm::Gauge;
 use tollgate::{
-    AnyAlgorithm, FixedWindow, Gauge, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow, Tick,
+    AnyAlgorithm, FixedWindow, Intervals, LeakyBucket, Limiter, Quota, SlidingWindow, Tick,
 };
 
 use crate::counted::{counted_delay_at, counted_level_at, counted_remaining_at, counted_retry_at};
 use crate::{Row, at_tick, started, times, with_clock};
 
-/// What does not run dry within a run, and what does with the first permit. The word of the wide one
-/// fits every layout.
+/// What does not run dry within a run, and what does with the first permit. The word of the wide
+/// one fits every layout.
 fn wide() -> Quota {
     Quota::per_minute(500_000)
 }
@@ -62,10 +63,10 @@ macro_rules! rows {
     ($($name:literal: $make:expr),* $(,)?) => {
         &[$(
             (concat!($name, "-allowed"), |count| {
-                with_clock(($make)(wide()), tollgate::SystemClock, true, count)
+                with_clock(($make)(wide()), tollgate::clock::SystemClock, true, count)
             }),
             (concat!($name, "-denied"), |count| {
-                with_clock(($make)(dry()), tollgate::SystemClock, false, count)
+                with_clock(($make)(dry()), tollgate::clock::SystemClock, false, count)
             }),
             (concat!($name, "-at-allowed"), |count| at_tick(($make)(wide()), later(), true, count)),
             (concat!($name, "-at-denied"), |count| at_tick(($make)(dry()), later(), false, count)),
@@ -89,33 +90,33 @@ pub(crate) static EACH: &[Row] = rows! {
 /// What is read of an answer costs extra.
 pub(crate) static READ: &[Row] = &[
     ("queue-at-delay", |count| {
-        let (gate, now) = (started(queue(wide())), later());
-        times(count, || counted_delay_at(&gate, now).is_some())
+        let (limiter, now) = (started(queue(wide())), later());
+        times(count, || counted_delay_at(&limiter, now).is_some())
     }),
     ("fixed-at-remaining", |count| {
-        let (gate, now) = (started(fixed(wide())), later());
-        times(count, || counted_remaining_at(&gate, now) < 500_000)
+        let (limiter, now) = (started(fixed(wide())), later());
+        times(count, || counted_remaining_at(&limiter, now) < 500_000)
     }),
     ("sliding-at-remaining", |count| {
-        let (gate, now) = (started(sliding(wide())), later());
-        times(count, || counted_remaining_at(&gate, now) < 500_000)
+        let (limiter, now) = (started(sliding(wide())), later());
+        times(count, || counted_remaining_at(&limiter, now) < 500_000)
     }),
     ("fixed-at-retry-after", |count| {
-        let gate = started(fixed(dry()));
-        assert!(gate.try_acquire_at(later()).is_ok());
-        times(count, || counted_retry_at(&gate, later()).is_some())
+        let limiter = started(fixed(dry()));
+        assert!(limiter.try_acquire_at(later()).is_ok());
+        times(count, || counted_retry_at(&limiter, later()).is_some())
     }),
     ("sliding-at-retry-after", |count| {
-        let gate = started(sliding(dry()));
-        assert!(gate.try_acquire_at(later()).is_ok());
-        times(count, || counted_retry_at(&gate, later()).is_some())
+        let limiter = started(sliding(dry()));
+        assert!(limiter.try_acquire_at(later()).is_ok());
+        times(count, || counted_retry_at(&limiter, later()).is_some())
     }),
     ("sliding-at-level", |count| level(sliding(wide()), count)),
     ("meter-at-level", |count| level(meter(wide()), count)),
 ];
 
 fn level<A: Gauge>(algorithm: A, count: u64) -> u64 {
-    let (gate, now): (Limiter<A, _>, _) = (started(algorithm), later());
-    assert!(gate.try_acquire_at(now).is_ok());
-    times(count, || counted_level_at(&gate, now) == 1)
+    let (limiter, now): (Limiter<A, _>, _) = (started(algorithm), later());
+    assert!(limiter.try_acquire_at(now).is_ok());
+    times(count, || counted_level_at(&limiter, now) == 1)
 }

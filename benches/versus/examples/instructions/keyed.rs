@@ -42,11 +42,11 @@ mod counted {
     }
 
     #[inline(never)]
-    pub(super) fn counted_governor_keyed<S>(gate: &Governor<S>, key: &u64) -> bool
+    pub(super) fn counted_governor_keyed<S>(limiter: &Governor<S>, key: &u64) -> bool
     where
         S: BuildHasher + Clone,
     {
-        gate.check_key(key).is_ok()
+        limiter.check_key(key).is_ok()
     }
 }
 use counted::*;
@@ -144,12 +144,12 @@ where
 {
     let quota = governor::Quota::with_period(MINUTE).expect("not zero");
     let burst = NonZeroU32::new(burst(allowed)).expect("not zero");
-    let gate = Governor::dashmap_with_hasher(quota.allow_burst(burst), S::default());
-    let gate = black_box(gate);
+    let limiter = Governor::dashmap_with_hasher(quota.allow_burst(burst), S::default());
+    let limiter = black_box(limiter);
     let keys: Vec<u64> = (0..KEYS).map(key).collect();
-    assert!(keys.iter().all(|key| gate.check_key(key).is_ok()));
+    assert!(keys.iter().all(|key| limiter.check_key(key).is_ok()));
     each(&keys, allowed, count, |key| {
-        counted_governor_keyed(&gate, key)
+        counted_governor_keyed(&limiter, key)
     })
 }
 

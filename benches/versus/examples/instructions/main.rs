@@ -21,10 +21,10 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tollgate::{
-    Algorithm, Clock, CoarseClock, Debt, Gate, Gauge, Gcra, GiveBack, Granted, Lease, Leases,
-    Limiter, NoClock, Quota, Reserve, Sleeps, Tick, TokenBucket,
-};
+use tollgate::algorithm::{Algorithm, Debt, Gauge, GiveBack, Reserve};
+use tollgate::clock::{Clock, CoarseClock, NoClock, SleepClock};
+use tollgate::leases::Lease;
+use tollgate::{Gcra, Granted, Leases, Limiter, Quota, RateLimiter, Tick, TokenBucket};
 use tollgate_versus::{Ask, AskAt};
 
 type Governor = governor::DefaultDirectRateLimiter;
@@ -37,84 +37,92 @@ mod counted {
     use super::*;
 
     #[inline(never)]
-    pub(super) fn counted_acquire<A: Algorithm, C: Clock>(gate: &Limiter<A, C>) -> bool {
-        gate.try_acquire().is_ok()
+    pub(super) fn counted_acquire<A: Algorithm, C: Clock>(limiter: &Limiter<A, C>) -> bool {
+        limiter.try_acquire().is_ok()
     }
 
     #[inline(never)]
-    pub(super) fn counted_wait<A: Reserve, C: Sleeps>(gate: &Limiter<A, C>) -> bool {
-        gate.acquire().is_ok()
+    pub(super) fn counted_wait<A: Reserve, C: SleepClock>(limiter: &Limiter<A, C>) -> bool {
+        limiter.acquire().is_ok()
     }
 
     #[inline(never)]
-    pub(super) fn counted_acquire_n<A: Algorithm, C: Clock>(gate: &Limiter<A, C>, n: u64) -> bool {
-        gate.try_acquire_n(n).is_ok()
+    pub(super) fn counted_acquire_n<A: Algorithm, C: Clock>(
+        limiter: &Limiter<A, C>,
+        n: u64,
+    ) -> bool {
+        limiter.try_acquire_n(n).is_ok()
     }
 
     #[inline(never)]
-    pub(super) fn counted_acquire_at<A: Algorithm, C>(gate: &Limiter<A, C>, now: Tick) -> bool {
-        gate.try_acquire_at(now).is_ok()
+    pub(super) fn counted_acquire_at<A: Algorithm, C>(limiter: &Limiter<A, C>, now: Tick) -> bool {
+        limiter.try_acquire_at(now).is_ok()
     }
 
     #[inline(never)]
-    pub(crate) fn counted_remaining_at<A: Algorithm, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
-        gate.try_acquire_at(now)
+    pub(crate) fn counted_remaining_at<A: Algorithm, C>(limiter: &Limiter<A, C>, now: Tick) -> u64 {
+        limiter
+            .try_acquire_at(now)
             .map_or(u64::MAX, |granted| granted.remaining())
     }
 
     #[inline(never)]
     pub(crate) fn counted_retry_at<A: Algorithm, C>(
-        gate: &Limiter<A, C>,
+        limiter: &Limiter<A, C>,
         now: Tick,
     ) -> Option<Duration> {
-        gate.try_acquire_at(now).err()?.retry_after()
+        limiter.try_acquire_at(now).err()?.retry_after()
     }
 
     #[inline(never)]
-    pub(super) fn counted_take_at<A: Algorithm, C>(gate: &Limiter<A, C>, n: u64, now: Tick) -> u64 {
-        gate.at(now).take_up_to(n).n()
+    pub(super) fn counted_take_at<A: Algorithm, C>(
+        limiter: &Limiter<A, C>,
+        n: u64,
+        now: Tick,
+    ) -> u64 {
+        limiter.at(now).take_up_to(n).n()
     }
 
     #[inline(never)]
     pub(super) fn counted_undo_at<A: GiveBack, C>(
-        gate: &Limiter<A, C>,
+        limiter: &Limiter<A, C>,
         granted: Granted,
         now: Tick,
     ) -> u64 {
-        gate.at(now).undo(granted)
+        limiter.at(now).undo(granted)
     }
 
     #[inline(never)]
-    pub(super) fn counted_charge_at<A: Debt, C>(gate: &Limiter<A, C>, n: u64, now: Tick) -> u64 {
-        gate.at(now).charge(n).n()
+    pub(super) fn counted_charge_at<A: Debt, C>(limiter: &Limiter<A, C>, n: u64, now: Tick) -> u64 {
+        limiter.at(now).charge(n).n()
     }
 
     #[inline(never)]
     pub(crate) fn counted_delay_at<A: Algorithm, C>(
-        gate: &Limiter<A, C>,
+        limiter: &Limiter<A, C>,
         now: Tick,
     ) -> Option<Duration> {
-        Some(gate.try_acquire_at(now).ok()?.delay())
+        Some(limiter.try_acquire_at(now).ok()?.delay())
     }
 
     #[inline(never)]
-    pub(crate) fn counted_level_at<A: Gauge, C>(gate: &Limiter<A, C>, now: Tick) -> u64 {
-        gate.at(now).level().ceil()
+    pub(crate) fn counted_level_at<A: Gauge, C>(limiter: &Limiter<A, C>, now: Tick) -> u64 {
+        limiter.at(now).level().ceil()
     }
 
     #[inline(never)]
-    pub(crate) fn counted_gate<G: Gate<Clock: Clock>>(gate: &G) -> bool {
-        gate.try_acquire().is_ok()
+    pub(crate) fn counted_limiter<G: RateLimiter<Clock: Clock>>(limiter: &G) -> bool {
+        limiter.try_acquire().is_ok()
     }
 
     #[inline(never)]
-    pub(crate) fn counted_ask(gate: &impl Ask) -> bool {
-        gate.is_allowed()
+    pub(crate) fn counted_ask(limiter: &impl Ask) -> bool {
+        limiter.is_allowed()
     }
 
     #[inline(never)]
-    pub(crate) fn counted_ask_at(gate: &impl AskAt, now: Tick) -> bool {
-        gate.is_allowed_at(now)
+    pub(crate) fn counted_ask_at(limiter: &impl AskAt, now: Tick) -> bool {
+        limiter.is_allowed_at(now)
     }
 
     #[inline(never)]
@@ -123,8 +131,8 @@ mod counted {
     }
 
     #[inline(never)]
-    pub(super) fn counted_governor(gate: &Governor) -> bool {
-        gate.check().is_ok()
+    pub(super) fn counted_governor(limiter: &Governor) -> bool {
+        limiter.check().is_ok()
     }
 }
 use counted::*;
@@ -155,26 +163,26 @@ fn times(count: u64, mut asked: impl FnMut() -> bool) -> u64 {
 }
 
 fn with_clock<A: Algorithm, C: Clock>(algorithm: A, clock: C, allowed: bool, count: u64) -> u64 {
-    let gate = black_box(Limiter::with_clock(algorithm, clock));
+    let limiter = black_box(Limiter::with_clock(algorithm, clock));
     if !allowed {
-        assert!(gate.try_acquire().is_ok());
+        assert!(limiter.try_acquire().is_ok());
     }
-    times(count, || counted_acquire(&gate) == allowed)
+    times(count, || counted_acquire(&limiter) == allowed)
 }
 
 fn at_tick<A: Algorithm>(algorithm: A, now: Tick, allowed: bool, count: u64) -> u64 {
-    let (gate, now) = (started(algorithm), black_box(now));
+    let (limiter, now) = (started(algorithm), black_box(now));
     if !allowed {
-        assert!(gate.try_acquire_at(now).is_ok());
+        assert!(limiter.try_acquire_at(now).is_ok());
     }
-    times(count, || counted_acquire_at(&gate, now) == allowed)
+    times(count, || counted_acquire_at(&limiter, now) == allowed)
 }
 
 /// A limiter whose word is there, as it is after its first use.
 fn started<A: Algorithm>(algorithm: A) -> Limiter<A, NoClock> {
-    let gate = Limiter::unstarted(algorithm, NoClock);
-    gate.at(Tick::ZERO).start();
-    black_box(gate)
+    let limiter = Limiter::unstarted(algorithm, NoClock);
+    limiter.at(Tick::ZERO).start();
+    black_box(limiter)
 }
 
 fn coarse(allowed: bool, count: u64) -> u64 {
@@ -198,25 +206,25 @@ type Row = (&'static str, fn(u64) -> u64);
 
 static ROWS: [Row; 19] = [
     ("bucket-allowed", |count| {
-        with_clock(bucket(wide()), tollgate::SystemClock, true, count)
+        with_clock(bucket(wide()), tollgate::clock::SystemClock, true, count)
     }),
     ("bucket-denied", |count| {
-        with_clock(bucket(dry()), tollgate::SystemClock, false, count)
+        with_clock(bucket(dry()), tollgate::clock::SystemClock, false, count)
     }),
     ("gcra-allowed", |count| {
-        with_clock(gcra(wide()), tollgate::SystemClock, true, count)
+        with_clock(gcra(wide()), tollgate::clock::SystemClock, true, count)
     }),
     ("gcra-denied", |count| {
-        with_clock(gcra(dry()), tollgate::SystemClock, false, count)
+        with_clock(gcra(dry()), tollgate::clock::SystemClock, false, count)
     }),
     ("bucket-n-allowed", |count| {
-        let gate = Limiter::with_clock(bucket(wide()), tollgate::SystemClock);
+        let limiter = Limiter::with_clock(bucket(wide()), tollgate::clock::SystemClock);
         let n = black_box(3);
-        times(count, || counted_acquire_n(&gate, n))
+        times(count, || counted_acquire_n(&limiter, n))
     }),
     ("bucket-waits-allowed", |count| {
-        let gate = Limiter::with_clock(bucket(wide()), tollgate::SystemClock);
-        times(count, || counted_wait(&gate))
+        let limiter = Limiter::with_clock(bucket(wide()), tollgate::clock::SystemClock);
+        times(count, || counted_wait(&limiter))
     }),
     ("bucket-at-allowed", |count| {
         at_tick(bucket(wide()), SOON, true, count)
@@ -233,38 +241,38 @@ static ROWS: [Row; 19] = [
     ("coarse-allowed", |count| coarse(true, count)),
     ("coarse-denied", |count| coarse(false, count)),
     ("at-allowed-remaining", |count| {
-        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
-        times(count, || counted_remaining_at(&gate, now) < PLENTY)
+        let (limiter, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || counted_remaining_at(&limiter, now) < PLENTY)
     }),
     ("at-denied-retry-after", |count| {
-        let (gate, now) = (started(bucket(dry())), black_box(Tick::from_nanos(1)));
-        assert!(gate.try_acquire_at(now).is_ok());
+        let (limiter, now) = (started(bucket(dry())), black_box(Tick::from_nanos(1)));
+        assert!(limiter.try_acquire_at(now).is_ok());
         let year = Some(Duration::from_secs(365 * 86_400));
-        times(count, || counted_retry_at(&gate, now) == year)
+        times(count, || counted_retry_at(&limiter, now) == year)
     }),
     ("take-up-to", |count| {
-        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
-        times(count, || counted_take_at(&gate, 3, now) == 3)
+        let (limiter, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || counted_take_at(&limiter, 3, now) == 3)
     }),
     ("undo", |count| {
-        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
-        times(count, || match gate.try_acquire_at(now) {
-            Ok(granted) => counted_undo_at(&gate, granted, now) == 1,
+        let (limiter, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || match limiter.try_acquire_at(now) {
+            Ok(granted) => counted_undo_at(&limiter, granted, now) == 1,
             Err(_) => false,
         })
     }),
     ("charge", |count| {
-        let (gate, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
-        times(count, || counted_charge_at(&gate, 3, now) == 3)
+        let (limiter, now) = (started(bucket(wide())), black_box(Tick::from_nanos(1)));
+        times(count, || counted_charge_at(&limiter, 3, now) == 3)
     }),
     ("governor-allowed", |count| {
-        let (gate, _) = governors();
-        times(count, || counted_governor(&gate))
+        let (limiter, _) = governors();
+        times(count, || counted_governor(&limiter))
     }),
     ("governor-denied", |count| {
-        let (_, gate) = governors();
-        assert!(gate.check().is_ok());
-        times(count, || !counted_governor(&gate))
+        let (_, limiter) = governors();
+        assert!(limiter.check().is_ok());
+        times(count, || !counted_governor(&limiter))
     }),
 ];
 

@@ -3,38 +3,39 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use tollgate::{Counted, Leases, Limiter, NoClock, Quota, Sharded, SystemClock, TokenBucket};
+use tollgate::clock::{NoClock, SystemClock};
+use tollgate::{Counted, Leases, Limiter, Quota, Sharded, TokenBucket};
 use tollgate_versus::{
     Ask, AskAt, DAY, Late, SHORT, SLOTS, START, before_start, full_log, slots, taken_slots,
     wide_slots,
 };
 
-use crate::counted::{counted_ask, counted_ask_at, counted_gate, counted_lease};
+use crate::counted::{counted_ask, counted_ask_at, counted_lease, counted_limiter};
 use crate::{PLENTY, Row, bucket, dry, started, times, wide};
 
 /// As many as make it several words.
 const SHARDS: usize = 2;
 
 /// Asks by the limiter's clock.
-fn asked(gate: impl Ask, allowed: bool, count: u64) -> u64 {
-    let gate = black_box(gate);
-    ready(|| gate.is_allowed(), allowed);
-    times(count, || counted_ask(&gate) == allowed)
+fn asked(limiter: impl Ask, allowed: bool, count: u64) -> u64 {
+    let limiter = black_box(limiter);
+    ready(|| limiter.is_allowed(), allowed);
+    times(count, || counted_ask(&limiter) == allowed)
 }
 
 /// Asks at one tick.
-fn told(gate: impl AskAt, allowed: bool, count: u64) -> u64 {
-    told_each(gate, 0, allowed, count)
+fn told(limiter: impl AskAt, allowed: bool, count: u64) -> u64 {
+    told_each(limiter, 0, allowed, count)
 }
 
 /// Asks at ticks that are so many nanoseconds apart, in a window that has begun.
-fn told_each(gate: impl AskAt, step: u64, allowed: bool, count: u64) -> u64 {
-    let gate = black_box(gate);
+fn told_each(limiter: impl AskAt, step: u64, allowed: bool, count: u64) -> u64 {
+    let limiter = black_box(limiter);
     let mut now = black_box(START.saturating_add(Duration::from_nanos(step)));
-    ready(|| gate.is_allowed_at(now), allowed);
+    ready(|| limiter.is_allowed_at(now), allowed);
     times(count, || {
         now = now.saturating_add(Duration::from_nanos(step));
-        counted_ask_at(&gate, now) == allowed
+        counted_ask_at(&limiter, now) == allowed
     })
 }
 
@@ -48,8 +49,8 @@ fn ready(mut ask: impl FnMut() -> bool, allowed: bool) {
 }
 
 fn shards(shards: usize, quota: Quota) -> Sharded<TokenBucket, NoClock> {
-    let gate = Sharded::starting_at(bucket(quota), shards, NoClock, START);
-    gate.expect("a quota that can be split")
+    let limiter = Sharded::starting_at(bucket(quota), shards, NoClock, START);
+    limiter.expect("a quota that can be split")
 }
 
 fn sharded(quota: Quota) -> Sharded<TokenBucket> {
@@ -63,8 +64,8 @@ fn few(shards: usize) -> Quota {
 
 /// Takes as many as it is told to, each from the lease of so many permits that this thread has.
 fn leased(quota: Quota, size: u64, allowed: bool, count: u64) -> u64 {
-    let gate = Leases::with_clock(bucket(quota), size, SystemClock).expect("what can be lent");
-    let mut lease = gate.lease(size);
+    let limiter = Leases::with_clock(bucket(quota), size, SystemClock).expect("what can be lent");
+    let mut lease = limiter.lease(size);
     ready(|| lease.try_acquire().is_ok(), allowed);
     times(count, || counted_lease(&mut lease) == allowed)
 }
@@ -87,9 +88,9 @@ pub(crate) static MANY: &[Row] = &[
     }),
     // The own part is empty, and each permit comes from the sibling.
     ("sharded-at-sibling", |count| {
-        let gate = black_box(shards(SHARDS, wide()));
-        assert!(gate.try_acquire_n_at(PLENTY / 2, START).is_ok());
-        times(count, || counted_ask_at(&gate, START))
+        let limiter = black_box(shards(SHARDS, wide()));
+        assert!(limiter.try_acquire_n_at(PLENTY / 2, START).is_ok());
+        times(count, || counted_ask_at(&limiter, START))
     }),
     // One in 64 draws.
     ("lease", |count| leased(wide(), 64, true, count)),
@@ -116,9 +117,11 @@ pub(crate) static MANY: &[Row] = &[
     }),
     // Each decision is in another slot.
     ("slots-at-roll-over", |count| {
-        let gate = slots(Quota::per(4000, Duration::from_micros(SLOTS)), NoClock);
-        before_start(SLOTS, gate.slot_length(), |tick| gate.is_allowed_at(tick));
-        told_each(gate, 1000, true, count)
+        let limiter = slots(Quota::per(4000, Duration::from_micros(SLOTS)), NoClock);
+        before_start(SLOTS, limiter.slot_length(), |tick| {
+            limiter.is_allowed_at(tick)
+        });
+        told_each(limiter, 1000, true, count)
     }),
     ("log-allowed", |count| {
         asked(full_log(SHORT, Late), true, count)
@@ -133,9 +136,9 @@ pub(crate) static MANY: &[Row] = &[
         told(full_log(DAY, NoClock), false, count)
     }),
     // By the verb of the trait.
-    ("gate-allowed", |count| {
-        let gate = black_box(Limiter::with_clock(bucket(wide()), SystemClock));
-        times(count, || counted_gate(&gate))
+    ("limiter-allowed", |count| {
+        let limiter = black_box(Limiter::with_clock(bucket(wide()), SystemClock));
+        times(count, || counted_limiter(&limiter))
     }),
     ("counted-allowed", |count| {
         asked(

@@ -1,16 +1,18 @@
-//! A flood of keys that nobody has seen before, each of which comes once: does anybody who has spent all get a
-//! fresh burst by it, how long do decisions on known keys take, and does memory move?
+//! A flood of keys that nobody has seen before, each of which comes once: does anybody who has
+//! spent all get a fresh burst by it, how long do decisions on known keys take, and does memory
+//! move?
 //!
 //!     cargo run --release -p tollgate-versus --example keyed_flood [-- --strict --keys 20000000]
 //!
-//! A hundred keys have spent their burst of 100, of a quota of 100 a minute. A table of a million slots is as full as it
-//! was made for of other keys, which have all asked just now. Then the new keys come, so many a second by the table's
-//! own time, and after every thousand of them each of the hundred asks again: what they get in all is compared with
-//! what their quota says, exactly.
+//! A hundred keys have spent their burst of 100, of a quota of 100 a minute. A table of a million
+//! slots is as full as it was made for of other keys, which have all asked just now. Then the new
+//! keys come, so many a second by the table's own time, and after every thousand of them each of
+//! the hundred asks again: what they get in all is compared with what their quota says, exactly.
 //!
-//! What their decisions cost is compared with those in a table that is not flooded, where the thousand are keys that it
-//! knows, so that as much else goes through the caches; the two take turns, and the middle one of the ratios counts. At
-//! last another thread does the flooding. With `--strict` a missed target is a failure.
+//! What their decisions cost is compared with those in a table that is not flooded, where the
+//! thousand are keys that it knows, so that as much else goes through the caches; the two take
+//! turns, and the middle one of the ratios counts. At last another thread does the flooding. With
+//! `--strict` a missed target is a failure.
 
 mod scene;
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tollgate::primitive::{AtomicU64, Ordering};
+use tollgate::sync::{AtomicU64, Ordering};
 use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::key;
 
@@ -32,8 +32,8 @@ pub(crate) struct Scene {
 const KEPT: usize = 1 << 10;
 
 impl Scene {
-    /// A table as full as it was made for, with time that goes on by `step` whenever somebody asks who is not one of
-    /// the spent ones.
+    /// A table as full as it was made for, with time that goes on by `step` whenever somebody asks
+    /// who is not one of the spent ones.
     pub(crate) fn full(overflow: Overflow, step: Duration) -> Self {
         let bucket = TokenBucket::new(Quota::per_minute(100).burst(BURST));
         let table = Keyed::new(bucket.expect("a quota that fits"), CAPACITY as usize);
@@ -67,8 +67,8 @@ impl Scene {
         }
     }
 
-    /// Passes over the spent keys, before each of which so many others ask. Nanoseconds a decision on a spent
-    /// key, the middle one of the passes.
+    /// Passes over the spent keys, before each of which so many others ask. Nanoseconds a decision
+    /// on a spent key, the middle one of the passes.
     pub(crate) fn among(
         &mut self,
         passes: u64,
@@ -117,7 +117,8 @@ impl Scene {
         middle.map_or(f64::NAN, f64::from) / SPENT as f64
     }
 
-    /// The least and the most that a spent key got, when all take what is left, and what each was due.
+    /// The least and the most that a spent key got, when all take what is left, and what each was
+    /// due.
     pub(crate) fn drained(&mut self) -> (u64, u64, u64) {
         self.spend();
         let made = self.time.now().saturating_since(START).as_nanos() / INTERVAL.as_nanos();

@@ -1,10 +1,12 @@
-//! What a key takes of memory, in tollgate's table and in governor's keyed limiter as people have it; how many new
-//! keys find no room in a table of keys that are all in use; and how long a table takes to make.
+//! What a key takes of memory, in tollgate's table and in governor's keyed limiter as people have
+//! it; how many new keys find no room in a table of keys that are all in use; and how long a table
+//! takes to make.
 //!
 //!     cargo run --release -p tollgate-versus --example keyed_memory [-- --strict --keys 1000000]
 //!
-//! Bytes are what the allocator was asked for and what the process has in memory (`VmRSS`, on Linux), each row in a
-//! process of its own, divided by the keys that are in the limiter. With `--strict` a missed target is a failure.
+//! Bytes are what the allocator was asked for and what the process has in memory (`VmRSS`, on
+//! Linux), each row in a process of its own, divided by the keys that are in the limiter. With
+//! `--strict` a missed target is a failure.
 
 mod rows;
 

@@ -112,13 +112,13 @@ impl Before {
 fn governor<K: Hash + Eq + Clone>(keys: u64, of: &str, key: fn(u64) -> K) {
     let before = Before::now();
     let quota = governor::Quota::with_period(PERIOD).expect("not zero");
-    let gate = RateLimiter::keyed(quota.allow_burst(BURST));
+    let limiter = RateLimiter::keyed(quota.allow_burst(BURST));
     let granted = (0..keys)
-        .filter(|&number| gate.check_key(&key(number)).is_ok())
+        .filter(|&number| limiter.check_key(&key(number)).is_ok())
         .count();
-    before.say("governor", of, gate.len() as u64, None);
+    before.say("governor", of, limiter.len() as u64, None);
     assert_eq!(
-        (granted as u64, gate.len() as u64),
+        (granted as u64, limiter.len() as u64),
         (keys, keys),
         "each has its own"
     );

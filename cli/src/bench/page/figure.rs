@@ -1,4 +1,5 @@
-//! One picture: a panel for each source of time, a line for each contestant, on a logarithmic scale.
+//! One picture: a panel for each source of time, a line for each contestant, on a logarithmic
+//! scale.
 
 use std::error::Error;
 use std::ops::Range;

@@ -1,6 +1,8 @@
 //! Random requests, from a seed, and what was granted to them.
 
-use tollgate::{AnyAlgorithm, Limiter, NoClock, Requota, Tick};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Limiter, Tick};
 
 /// A small generator of numbers that look random: the same ones from the same seed.
 pub(super) struct Dice(u64);
@@ -21,7 +23,7 @@ impl Dice {
 
 /// A limiter that is asked at ticks.
 pub(super) struct Driven {
-    gate: Limiter<AnyAlgorithm, NoClock>,
+    limiter: Limiter<AnyAlgorithm, NoClock>,
     pub(super) n: u64,
     pub(super) period_ns: u64,
     pub(super) burst: u64,
@@ -48,7 +50,7 @@ impl Driven {
         };
         Self {
             quantum_ns: quantum.unwrap_or_default().as_nanos() as u64,
-            gate: Limiter::unstarted(algorithm, NoClock),
+            limiter: Limiter::unstarted(algorithm, NoClock),
             n: quota.permits(),
             period_ns: quota.period().as_nanos() as u64,
             burst: quota.burst_size(),
@@ -61,7 +63,7 @@ impl Driven {
 
     /// Asks for all `n`, and says whether they were granted.
     pub(super) fn ask(&mut self, n: u64, now: u64) -> bool {
-        let Ok(granted) = self.gate.try_acquire_n_at(n, Tick::from_nanos(now)) else {
+        let Ok(granted) = self.limiter.try_acquire_n_at(n, Tick::from_nanos(now)) else {
             return false;
         };
         let at = granted.at();
@@ -74,7 +76,7 @@ impl Driven {
 
     /// Takes all that is there.
     pub(super) fn drain(&mut self, now: u64) -> u64 {
-        let there = self.gate.at(Tick::from_nanos(now)).available();
+        let there = self.limiter.at(Tick::from_nanos(now)).available();
         assert!(there == 0 || self.ask(there, now), "{there} at {now}");
         there
     }
@@ -82,7 +84,7 @@ impl Driven {
     /// When `n` will be there.
     pub(super) fn due(&self, n: u64, now: u64) -> Option<u64> {
         let now = Tick::from_nanos(now);
-        let wait = self.gate.at(now).time_until(n)?;
+        let wait = self.limiter.at(now).time_until(n)?;
         Some(now.saturating_add(wait).as_nanos())
     }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::Requota;
-use tollgate::history::{Bound, History, Log};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::audit::{Audit, Bound, Log};
 
 use super::{restarted, table};
 use crate::support::{Random, algorithm, tick};
@@ -23,16 +23,16 @@ fn no_restart_hands_out_a_burst() {
     ] {
         let algorithm = algorithm(text);
         let stays = table(algorithm, tick(0));
-        let mut gate = table(algorithm, tick(0));
+        let mut limiter = table(algorithm, tick(0));
         let mut logs = vec![Log::new(); 5];
         // What the clock of the process says less what it is on the time of all.
         let (mut random, mut time, mut behind) = (Random(11), 0_u64, 0_i128);
         for turn in 0..6000 {
             time += random.below(40_000_000);
             let now = tick((i128::from(time) + behind) as u64);
-            gate.clock().set(now);
+            limiter.clock().set(now);
             let (key, n) = (random.below(5), 1 + random.below(3));
-            let granted = gate.try_acquire_n(&key, n);
+            let granted = limiter.try_acquire_n(&key, n);
             let right = stays.try_acquire_n_at(&key, n, tick(time));
             let is_right = granted.is_ok() == right.is_ok();
             assert!(is_right || !is_exact, "{turn} {text}");
@@ -45,14 +45,14 @@ fn no_restart_hands_out_a_burst() {
                 time += pause;
                 let to = random.below(2_000_000_000);
                 let elapsed = Duration::from_nanos(pause);
-                gate = restarted(&gate, algorithm, tick(to), elapsed);
+                limiter = restarted(&limiter, algorithm, tick(to), elapsed);
                 behind = i128::from(to) - i128::from(time);
             }
         }
         let bound = Bound::of_quota(algorithm.quota()).expect("a quota");
         let mut most = 0;
         for log in logs {
-            match History::from_iter([log]).check(&bound) {
+            match Audit::from_iter([log]).check(&bound) {
                 Ok(summary) => most = most.max(summary.granted),
                 Err(excess) => panic!("{excess}, {text}"),
             }

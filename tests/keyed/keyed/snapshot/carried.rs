@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tollgate::{FixedWindow, Keep, Keyed, Quota, Requota, TokenBucket};
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::{FixedWindow, Keyed, Quota, TokenBucket};
 
 use super::{SECOND, next_table, read, restarted, table, ticks, written};
 use crate::support::{algorithm, all, bucket, tick, with_plans};
@@ -10,11 +12,11 @@ use crate::support::{algorithm, all, bucket, tick, with_plans};
 #[test]
 fn each_key_stays_with_its_plan_or_goes_on_in_the_first_one() {
     let plans = ["1/h burst 10", "1/h burst 1000", "1/h burst 7"].map(bucket);
-    let gate = with_plans(&plans[..2]);
+    let limiter = with_plans(&plans[..2]);
     for (plan, key, n) in [(0, "alice", 3), (1, "bob", 300), (1, "dave", 995)] {
-        gate.plan(plan).try_acquire_n(key, n).expect("fresh");
+        limiter.plan(plan).try_acquire_n(key, n).expect("fresh");
     }
-    let bytes = written(&gate);
+    let bytes = written(&limiter);
     for count in 1..=3 {
         let mut next = with_plans(&plans[..count]);
         next.clock().set(ticks(1.0));
@@ -32,15 +34,15 @@ fn another_quota_is_carried_over_for_each_algorithm() {
     for old in all() {
         for new in all() {
             let from = ticks(100.25);
-            let gate = table(old, from);
+            let limiter = table(old, from);
             for key in 1..10_u64 {
-                let _ = gate.key(&key).take_up_to(key);
-                let _ = gate.key(&(100 + key)).take_up_to(u64::MAX);
-                gate.key(&(100 + key)).charge(key);
+                let _ = limiter.key(&key).take_up_to(key);
+                let _ = limiter.key(&(100 + key)).take_up_to(u64::MAX);
+                limiter.key(&(100 + key)).charge(key);
             }
-            let next = restarted(&gate, new, from, Duration::ZERO);
+            let next = restarted(&limiter, new, from, Duration::ZERO);
             for key in (1..10_u64).chain(101..110) {
-                let (was, has) = (gate.key(&key), next.key(&key).available());
+                let (was, has) = (limiter.key(&key), next.key(&key).available());
                 let had = was.available();
                 let is_no_more = has <= had || was.at(from).is_idle();
                 // As many as can be, but for parts of one.
@@ -54,11 +56,11 @@ fn another_quota_is_carried_over_for_each_algorithm() {
 
 #[test]
 fn what_is_in_force_is_what_counts_on_both_sides() {
-    let gate = table(bucket("1/h burst 10"), ticks(5.0));
-    let _ = gate.try_acquire_n("alice", 8).expect("fresh");
+    let limiter = table(bucket("1/h burst 10"), ticks(5.0));
+    let _ = limiter.try_acquire_n("alice", 8).expect("fresh");
     let quota = Quota::per_hour(1).burst(100);
-    assert!(gate.set_quota(quota, Keep::Scaled).is_ok());
-    assert_eq!(gate.key("alice").available(), 20);
+    assert!(limiter.set_quota(quota, Keep::Scaled).is_ok());
+    assert_eq!(limiter.key("alice").available(), 20);
     // Written as it stands now, though no caller has asked since.
     let mut next = next_table(bucket("1/h burst 50"), ticks(5.0));
     let change = |next: &Keyed<TokenBucket, _>, burst| {
@@ -68,7 +70,7 @@ fn what_is_in_force_is_what_counts_on_both_sides() {
     for burst in [60, 70, 80] {
         change(&next, burst);
     }
-    let restored = read(&mut next, &written(&gate));
+    let restored = read(&mut next, &written(&limiter));
     assert_eq!(restored.expect("whole").no_room, 0);
     assert_eq!(next.key("alice").available(), 20);
     // And it can be changed as ever, more often than there are versions.
@@ -83,9 +85,9 @@ fn a_ban_ends_when_it_would_have_ended() {
     for old in all() {
         let to = [0.0, 3.21, 60.5].into_iter().cycle();
         for (new, to) in all().into_iter().chain([old]).zip(to) {
-            let gate = table(old, ticks(100.5));
-            gate.ban_for("mallory", 70 * SECOND).expect("room");
-            let next = restarted(&gate, new, ticks(to), 4 * SECOND);
+            let limiter = table(old, ticks(100.5));
+            limiter.ban_for("mallory", 70 * SECOND).expect("room");
+            let next = restarted(&limiter, new, ticks(to), 4 * SECOND);
             // Nothing can be given back.
             assert_eq!(next.key("mallory").refund(100), 0);
             let long = next.key("mallory").time_until(1).expect("it ends");
@@ -95,10 +97,10 @@ fn a_ban_ends_when_it_would_have_ended() {
         }
     }
     // That of a bucket to the nanosecond: it ends, and then a permit comes.
-    let gate = table(bucket("10/s"), ticks(100.0));
-    gate.ban("mallory", ticks(107.5)).expect("room");
+    let limiter = table(bucket("10/s"), ticks(100.0));
+    limiter.ban("mallory", ticks(107.5)).expect("room");
     for (quota, due) in [("10/s", 5500 + 100), ("1000/s", 5600)] {
-        let next = restarted(&gate, bucket(quota), ticks(1.0), 2 * SECOND);
+        let next = restarted(&limiter, bucket(quota), ticks(1.0), 2 * SECOND);
         let wait = next.key("mallory").at(ticks(1.0)).time_until(1);
         assert_eq!(wait, Some(Duration::from_millis(due)));
     }
@@ -113,16 +115,16 @@ fn windows_of_the_day_go_on() {
         windows.aligned_to_unix(origin * hour)
     };
     // Started at 23 o'clock, now it is 1.
-    let gate = table(daily(23), tick(0).saturating_add(2 * hour));
+    let limiter = table(daily(23), tick(0).saturating_add(2 * hour));
     for (key, n) in [("alice", 10), ("bob", 4)] {
-        gate.try_acquire_n(key, n).expect("fresh");
+        limiter.try_acquire_n(key, n).expect("fresh");
     }
-    gate.ban_for("mallory", 30 * hour).expect("room");
+    limiter.ban_for("mallory", 30 * hour).expect("room");
     for (elapsed, to) in [(1, 0), (1, 20), (21, 3)] {
         // The clock says so when it is 1 o'clock and so much later.
         let origin = (48 + 1 + elapsed - to) % 24;
         let now = tick(0).saturating_add(to * hour);
-        let next = restarted(&gate, daily(origin), now, elapsed * hour);
+        let next = restarted(&limiter, daily(origin), now, elapsed * hour);
         let midnight = (23 - elapsed) * hour;
         for (key, left) in [("alice", 0), ("bob", 6)] {
             let key = next.key(key);

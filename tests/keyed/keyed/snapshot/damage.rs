@@ -3,10 +3,11 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
 use tollgate::keyed::RestoreError;
 use tollgate::{
-    FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, ManualClock, Quota, Rebase, Requota,
-    Settings, SlidingWindow, TokenBucket,
+    FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, ManualClock, Quota, SlidingWindow,
+    TokenBucket,
 };
 
 use super::{read, restarted, table, ticks, written};
@@ -17,12 +18,12 @@ fn two_plans() -> Keyed<TokenBucket, ManualClock> {
 }
 
 fn file() -> Vec<u8> {
-    let gate = two_plans();
+    let limiter = two_plans();
     for key in 0..8_u64 {
-        let plan = gate.plan(key as usize % 2);
+        let plan = limiter.plan(key as usize % 2);
         plan.try_acquire_n(&key, 1 + key % 9).expect("fresh");
     }
-    written(&gate)
+    written(&limiter)
 }
 
 /// A table that holds something, which must stay.
@@ -30,9 +31,9 @@ struct Kept(Keyed<TokenBucket, ManualClock>);
 
 impl Kept {
     fn new() -> Self {
-        let gate = two_plans();
-        let _ = gate.try_acquire_n("alice", 3).expect("fresh");
-        Self(gate)
+        let limiter = two_plans();
+        let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
+        Self(limiter)
     }
 
     fn error(&mut self, mut bytes: impl Read) -> RestoreError {
@@ -75,12 +76,12 @@ fn every_bit_counts() {
 /// Each is known by the name of its own type.
 #[test]
 fn another_algorithm_is_another_algorithm() {
-    fn goes_round<A: Requota + Rebase + Settings + Clone>(algorithm: A, name: &str) {
-        let gate = table(algorithm.clone(), ticks(5.0));
-        let _ = gate.try_acquire_n("alice", 3).expect("fresh");
-        let next = restarted(&gate, algorithm, ticks(5.0), Duration::ZERO);
+    fn goes_round<A: ChangeQuota + Rebase + Settings + Clone>(algorithm: A, name: &str) {
+        let limiter = table(algorithm.clone(), ticks(5.0));
+        let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
+        let next = restarted(&limiter, algorithm, ticks(5.0), Duration::ZERO);
         assert_eq!(next.key("alice").available(), 7);
-        let error = Kept::new().error(written(&gate).as_slice());
+        let error = Kept::new().error(written(&limiter).as_slice());
         assert!(error.to_string().contains(name), "{error}");
         assert!(matches!(error, RestoreError::OtherAlgorithm { found, .. } if found == name));
     }

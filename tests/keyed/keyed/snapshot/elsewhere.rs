@@ -4,7 +4,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hasher, RandomState};
 use std::io;
 use std::time::Duration;
 
-use tollgate::keyed::{KeyHasher, RestoreError, Seeded};
+use tollgate::keyed::{KeyHasher, RestoreError, SeededHasher};
 use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use super::{next_table, read, restarted, table, ticks, written};
@@ -16,11 +16,11 @@ fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
 
 /// So many keys, of which each has so many permits left as its number says, from 0 to 99.
 fn filled(capacity: usize, keys: u64) -> Keyed<TokenBucket, ManualClock> {
-    let gate = of_capacity(capacity);
+    let limiter = of_capacity(capacity);
     for key in 0..keys {
-        let _ = gate.try_acquire_n(&key, 100 - key % 100).expect("fresh");
+        let _ = limiter.try_acquire_n(&key, 100 - key % 100).expect("fresh");
     }
-    gate
+    limiter
 }
 
 /// They come in another order than that in which they were put into the table, and find room all
@@ -36,14 +36,17 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
         (20_000, 16_000, 10_000),
         (10_000, 10_000, 10_000),
     ] {
-        let gate = filled(old, keys);
-        let there = gate.len() as u64;
-        assert_eq!(there + gate.stats().evicted, keys, "{old}");
+        let limiter = filled(old, keys);
+        let there = limiter.len() as u64;
+        assert_eq!(there + limiter.stats().evicted, keys, "{old}");
         assert!(there == keys || old == 10_000, "{old} has room");
         let mut next = of_capacity(new);
-        assert_eq!(read(&mut next, &written(&gate)).expect("whole").keys, there);
+        assert_eq!(
+            read(&mut next, &written(&limiter)).expect("whole").keys,
+            there
+        );
         for key in (0..keys).step_by(7) {
-            let views = [next.key(&key), gate.key(&key)];
+            let views = [next.key(&key), limiter.key(&key)];
             let [has, had] = views.map(|key| key.available());
             assert_eq!(has, had, "{key}, {old} to {new}");
         }
@@ -63,9 +66,9 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
 #[test]
 fn where_there_is_no_room_those_nearest_to_idle_give_way() {
     let keys = 10_000;
-    let gate = filled(20_000, keys);
+    let limiter = filled(20_000, keys);
     let mut next = of_capacity(1);
-    let restored = read(&mut next, &written(&gate)).expect("whole");
+    let restored = read(&mut next, &written(&limiter)).expect("whole");
     assert_eq!(restored.keys + restored.no_room, keys);
     assert_eq!(restored.keys, next.len() as u64);
     // Nearly every slot is used.
@@ -90,12 +93,12 @@ fn where_there_is_no_room_those_nearest_to_idle_give_way() {
 
 #[test]
 fn what_was_there_gives_way() {
-    let gate = table(bucket("1/h burst 9"), ticks(1.0));
-    let _ = gate.try_acquire_n("alice", 4).expect("fresh");
+    let limiter = table(bucket("1/h burst 9"), ticks(1.0));
+    let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
     let mut next = next_table(bucket("1/h burst 9"), ticks(7.0));
     let _ = next.try_acquire_n("alice", 1).expect("fresh");
     let _ = next.try_acquire_n("bob", 9).expect("fresh");
-    assert_eq!(read(&mut next, &written(&gate)).expect("whole").keys, 1);
+    assert_eq!(read(&mut next, &written(&limiter)).expect("whole").keys, 1);
     let left = [next.key("alice").available(), next.key("bob").available()];
     assert_eq!((left, next.len()), ([5, 9], 1));
     let stats = next.stats();
@@ -128,9 +131,9 @@ impl<const OF_32_BITS: bool> Hasher for Addresses<OF_32_BITS> {
 #[test]
 fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
     fn spent<S: KeyHasher>(hasher: S) -> Vec<u8> {
-        let gate = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
-        let _ = gate.try_acquire_n("alice", 4).expect("fresh");
-        written(&gate)
+        let limiter = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
+        let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
+        written(&limiter)
     }
     /// What is left to the key, and the seed, unless the hasher is another one.
     fn left<S: KeyHasher>(hasher: S, bytes: &[u8]) -> Option<(u64, Option<[u64; 2]>)> {
@@ -141,8 +144,11 @@ fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
             Err(other) => panic!("{other}"),
         }
     }
-    let seeded = spent(Seeded::new([3, 4]));
-    assert_eq!(left(Seeded::random(), &seeded), Some((5, Some([3, 4]))));
+    let seeded = spent(SeededHasher::new([3, 4]));
+    assert_eq!(
+        left(SeededHasher::random(), &seeded),
+        Some((5, Some([3, 4])))
+    );
     assert_eq!(left(RandomState::new(), &seeded), None);
     let long = BuildHasherDefault::<Addresses<false>>::default;
     let short = BuildHasherDefault::<Addresses<true>>::default;
@@ -154,16 +160,16 @@ fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
     assert_eq!(left(long(), &spent(short())), None);
     assert_eq!(left(short(), &spent(long())), None);
     // A table that has a seed can have the hashes of one that has none by chance only.
-    assert_eq!(left(Seeded::random(), &spent(long())), None);
+    assert_eq!(left(SeededHasher::random(), &spent(long())), None);
 }
 
 /// Also those whose type is unknown.
 #[test]
 fn any_writer_and_reader_will_do() {
-    let gate = filled(10, 3);
+    let limiter = filled(10, 3);
     let mut bytes = Vec::new();
     let writer: &mut dyn io::Write = &mut bytes;
-    assert_eq!(gate.snapshot(writer).expect("written"), 3);
+    assert_eq!(limiter.snapshot(writer).expect("written"), 3);
     let mut whole = bytes.as_slice();
     let reader: &mut dyn io::Read = &mut whole;
     let restored = of_capacity(10).restore_after(reader, Duration::ZERO);

@@ -36,13 +36,13 @@ impl Drop for Folder {
 fn a_file_goes_round() {
     let folder = Folder::new("round");
     let path = folder.0.join("limits");
-    let gate = table(bucket("1/365d burst 9"), ticks(1.0));
+    let limiter = table(bucket("1/365d burst 9"), ticks(1.0));
     // What a process that was stopped has left there is in no file's way.
     let remains = format!(".limits.{}-0.tmp", std::process::id());
     fs::write(folder.0.join(&remains), b"a part").expect("room");
     for key in ["alice", "bob"] {
-        let _ = gate.try_acquire_n(key, 4).expect("fresh");
-        gate.snapshot_to(&path).expect("room");
+        let _ = limiter.try_acquire_n(key, 4).expect("fresh");
+        limiter.snapshot_to(&path).expect("room");
     }
     fs::remove_file(folder.0.join(remains)).expect("it is there still");
     assert_eq!(folder.names(), ["limits"]);
@@ -61,30 +61,33 @@ fn a_file_goes_round() {
 fn a_file_that_is_too_long_or_not_there_changes_nothing() {
     let folder = Folder::new("long");
     let path = folder.0.join("limits");
-    let mut gate = table(bucket("1/365d burst 9"), ticks(1.0));
-    let _ = gate.try_acquire("alice").expect("fresh");
-    assert!(matches!(gate.restore_from(&path), Err(RestoreError::Io(_))));
-    gate.snapshot_to(&path).expect("room");
-    let _ = gate.try_acquire("alice").expect("fresh");
+    let mut limiter = table(bucket("1/365d burst 9"), ticks(1.0));
+    let _ = limiter.try_acquire("alice").expect("fresh");
+    assert!(matches!(
+        limiter.restore_from(&path),
+        Err(RestoreError::Io(_))
+    ));
+    limiter.snapshot_to(&path).expect("room");
+    let _ = limiter.try_acquire("alice").expect("fresh");
     let mut bytes = fs::read(&path).expect("a file");
     bytes.push(0);
     fs::write(&path, bytes).expect("room");
-    let restored = gate.restore_from(&path);
+    let restored = limiter.restore_from(&path);
     assert!(matches!(restored, Err(RestoreError::TooLong)));
-    assert_eq!(gate.key("alice").available(), 7);
+    assert_eq!(limiter.key("alice").available(), 7);
 }
 
 #[test]
 fn what_can_not_be_written_leaves_nothing_behind() {
     let folder = Folder::new("behind");
-    let gate = table(bucket("1/s"), ticks(1.0));
+    let limiter = table(bucket("1/s"), ticks(1.0));
     // A folder can't be replaced by a file.
     let path = folder.0.join("folder");
     fs::create_dir(&path).expect("a folder");
     fs::write(path.join("full"), b"").expect("room");
-    assert!(gate.snapshot_to(&path).is_err());
+    assert!(limiter.snapshot_to(&path).is_err());
     assert_eq!(folder.names(), ["folder"]);
     for path in [&folder.0.join("not there/limits"), &"".into(), &"..".into()] {
-        assert!(gate.snapshot_to(path).is_err());
+        assert!(limiter.snapshot_to(path).is_err());
     }
 }

@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use tollgate::algorithm::Settings;
 use tollgate::keyed::RestoreError;
-use tollgate::{AnyAlgorithm, Settings, Tick};
+use tollgate::{AnyAlgorithm, Tick};
 
 use super::{next_table, read, table, ticks, written};
 use crate::support::{Random, all, bucket, often, tick};
@@ -34,8 +35,8 @@ pub(super) fn with_number(bytes: &[u8], at: usize, number: u64) -> Vec<u8> {
 
 /// A file of these numbers after the head of another one, of a token bucket.
 fn with_blocks(numbers: &[u64]) -> Vec<u8> {
-    let gate = table(bucket("10/s"), ticks(1.0));
-    let mut bytes = written(&gate)[..HEAD].to_vec();
+    let limiter = table(bucket("10/s"), ticks(1.0));
+    let mut bytes = written(&limiter)[..HEAD].to_vec();
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     sealed(bytes)
 }
@@ -44,15 +45,15 @@ fn with_blocks(numbers: &[u64]) -> Vec<u8> {
 const HEAD: usize = 9 * 8 + "token-bucket".len();
 
 fn error_of(bytes: &[u8]) -> RestoreError {
-    let mut gate = table(bucket("10/s"), ticks(1.0));
-    let _ = gate.try_acquire_n("alice", 3).expect("fresh");
+    let mut limiter = table(bucket("10/s"), ticks(1.0));
+    let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
     // All but the time of day, which goes on.
     let state = |bytes: &[u8]| bytes[4 * 8..bytes.len() - 8].to_vec();
-    let before = state(&written(&gate));
-    let error = read(&mut gate, bytes).expect_err("it is absurd");
+    let before = state(&written(&limiter));
+    let error = read(&mut limiter, bytes).expect_err("it is absurd");
     // Nothing has changed.
-    assert_eq!(gate.key("alice").available(), 7);
-    assert_eq!(before, state(&written(&gate)));
+    assert_eq!(limiter.key("alice").available(), 7);
+    assert_eq!(before, state(&written(&limiter)));
     error
 }
 
@@ -124,15 +125,15 @@ fn parameters_that_no_algorithm_has_are_refused() {
         with_blocks(&[&head, numbers, &[2, 1, 0x10, 1 << 62, 0, 0, 1]].concat())
     };
     let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: 0 });
-    let mut gate = next_table(bucket("10/s"), ticks(1.0));
-    let restored = read(&mut gate, &with(&good));
+    let mut limiter = next_table(bucket("10/s"), ticks(1.0));
+    let restored = read(&mut limiter, &with(&good));
     assert_eq!(restored.expect("they are usual").keys, 1);
     let mut refused = 0;
     for place in 0..good.len() {
         for bit in 0..64 {
             let mut numbers = good.clone();
             numbers[place] ^= 1 << bit;
-            match read(&mut gate, &with(&numbers)) {
+            match read(&mut limiter, &with(&numbers)) {
                 // Slightly different ones may be those of another bucket.
                 Ok(_) => assert!(!DERIVED.contains(&place), "{place} {bit}"),
                 Err(error) => {
@@ -156,12 +157,12 @@ fn parameters_that_no_algorithm_has_are_refused() {
 fn whatever_the_numbers_are_nothing_panics() {
     let (mut restored, mut refused, mut random) = (0, 0, Random(5));
     for algorithm in all() {
-        let gate = table(algorithm, ticks(100.0));
+        let limiter = table(algorithm, ticks(100.0));
         for key in 0..8_u64 {
-            let _ = gate.try_acquire_n(&key, 1 + key % 3);
+            let _ = limiter.try_acquire_n(&key, 1 + key % 3);
         }
-        assert!(gate.ban_for("mallory", Duration::from_secs(5)).is_ok());
-        let bytes = written(&gate);
+        assert!(limiter.ban_for("mallory", Duration::from_secs(5)).is_ok());
+        let bytes = written(&limiter);
         // The name has three letters, and is followed by whole numbers.
         let head = (0..9).map(|place| 8 * place);
         for at in head.chain((75..bytes.len() - 8).step_by(8)) {
@@ -187,26 +188,26 @@ fn whatever_the_numbers_are_nothing_panics() {
 }
 
 fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(), RestoreError> {
-    let mut gate = next_table(algorithm, to);
-    gate.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
+    let mut limiter = next_table(algorithm, to);
+    limiter.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
     for key in 0..8_u64 {
-        let key = gate.key(&key);
+        let key = limiter.key(&key);
         let _ = (key.available(), key.time_until(1), key.level());
         let _ = (key.try_acquire(), key.charge(3), key.refund(2));
     }
-    let _ = gate.key("mallory").try_acquire();
-    written(&gate);
+    let _ = limiter.key("mallory").try_acquire();
+    written(&limiter);
     Ok(())
 }
 
 /// As if it had left and come again while the snapshot was written.
 #[test]
 fn of_a_key_that_is_there_twice_the_second_one_counts_also_if_it_is_idle() {
-    let gate = table(bucket("10/h"), ticks(1.0));
+    let limiter = table(bucket("10/h"), ticks(1.0));
     for key in 0..2_u64 {
-        let _ = gate.try_acquire_n(&key, 10).expect("fresh");
+        let _ = limiter.try_acquire_n(&key, 10).expect("fresh");
     }
-    let bytes = written(&gate);
+    let bytes = written(&limiter);
     // Before it: what begins the block, and before that the plans. After it the end, in four
     // numbers.
     let body = bytes[HEAD..].chunks_exact(8);

@@ -14,8 +14,9 @@ mod threads;
 
 use std::time::Duration;
 
-use tollgate::keyed::{KeyHasher, RestoreError, Restored, Seeded};
-use tollgate::{Keyed, ManualClock, Rebase, Requota, Settings, Tick};
+use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
+use tollgate::keyed::{KeyHasher, RestoreError, Restored, SeededHasher};
+use tollgate::{Keyed, ManualClock, Tick};
 
 use crate::support::{of_capacity, tick};
 
@@ -25,41 +26,41 @@ fn ticks(seconds: f64) -> Tick {
     tick(0).saturating_add(Duration::from_secs_f64(seconds))
 }
 
-fn table<A: Requota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
+fn table<A: ChangeQuota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
     let table = of_capacity(1000, algorithm);
     table.clock().set(at);
     table
 }
 
 /// The same, where keys are in other places until something is restored.
-fn next_table<A: Requota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
-    table(algorithm, at).with_hasher(Seeded::new([7 << 40, 9 << 50]))
+fn next_table<A: ChangeQuota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
+    table(algorithm, at).with_hasher(SeededHasher::new([7 << 40, 9 << 50]))
 }
 
-fn written<A: Requota + Settings, S: KeyHasher>(gate: &Keyed<A, ManualClock, S>) -> Vec<u8> {
+fn written<A: ChangeQuota + Settings, S: KeyHasher>(limiter: &Keyed<A, ManualClock, S>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let keys = gate.snapshot(&mut bytes).expect("nothing fails");
-    assert!(keys <= gate.len() as u64);
+    let keys = limiter.snapshot(&mut bytes).expect("nothing fails");
+    assert!(keys <= limiter.len() as u64);
     bytes
 }
 
 /// Reads these bytes, no time after they were written.
-fn read<A: Requota + Rebase + Settings, S: KeyHasher>(
-    gate: &mut Keyed<A, ManualClock, S>,
+fn read<A: ChangeQuota + Rebase + Settings, S: KeyHasher>(
+    limiter: &mut Keyed<A, ManualClock, S>,
     mut bytes: &[u8],
 ) -> Result<Restored, RestoreError> {
-    gate.restore_after(&mut bytes, Duration::ZERO)
+    limiter.restore_after(&mut bytes, Duration::ZERO)
 }
 
 /// Another table, on a clock that stands there, with what is in this one, so much time later.
-fn restarted<A: Requota + Rebase + Settings>(
-    gate: &Keyed<A, ManualClock>,
+fn restarted<A: ChangeQuota + Rebase + Settings>(
+    limiter: &Keyed<A, ManualClock>,
     algorithm: A,
     to: Tick,
     elapsed: Duration,
 ) -> Keyed<A, ManualClock> {
     let mut next = next_table(algorithm, to);
-    let restored = next.restore_after(&mut written(gate).as_slice(), elapsed);
+    let restored = next.restore_after(&mut written(limiter).as_slice(), elapsed);
     let restored = restored.expect("whole");
     let right = (next.len() as u64, 0, elapsed);
     assert_eq!((restored.keys, restored.no_room, restored.elapsed), right);

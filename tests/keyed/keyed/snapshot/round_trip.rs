@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tollgate::{AnyAlgorithm, Clock, Keyed, ManualClock, Requota, Tick};
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::Clock;
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Tick};
 
 use super::{SECOND, forged, next_table, restarted, table, ticks, written};
 use crate::support::{Random, all, bucket};
@@ -115,14 +117,14 @@ fn on_a_clock_of_another_phase_no_key_has_more() {
 /// back counts as none: when it was written is the fourth number.
 #[test]
 fn the_time_of_day_counts_what_has_passed_and_no_more() {
-    let gate = table(bucket("1/365d burst 100"), ticks(5.0));
-    let _ = gate.try_acquire_n("alice", 100).expect("fresh");
+    let limiter = table(bucket("1/365d burst 100"), ticks(5.0));
+    let _ = limiter.try_acquire_n("alice", 100).expect("fresh");
     let restored = |bytes: &[u8]| {
         let mut next = next_table(bucket("1/365d burst 100"), ticks(0.0));
         let restored = next.restore(&mut &*bytes).expect("whole");
         (restored, next.key("alice").available())
     };
-    let bytes = written(&gate);
+    let bytes = written(&limiter);
     let (now, left) = restored(&bytes);
     assert_eq!((now.keys, left), (1, 0));
     assert!(now.elapsed < 86_400 * SECOND, "{now:?}");
@@ -134,10 +136,10 @@ fn the_time_of_day_counts_what_has_passed_and_no_more() {
 
 #[test]
 fn a_late_caller_comes_in_at_the_tick_of_the_restart() {
-    let gate = table(bucket("10/s"), ticks(9.0));
-    let _ = gate.try_acquire_n("alice", 10).expect("fresh");
+    let limiter = table(bucket("10/s"), ticks(9.0));
+    let _ = limiter.try_acquire_n("alice", 10).expect("fresh");
     // Idle when the snapshot is written, so that it is not in it.
-    let next = restarted(&gate, bucket("10/s"), ticks(1.0), SECOND);
+    let next = restarted(&limiter, bucket("10/s"), ticks(1.0), SECOND);
     assert!(next.is_empty());
     let granted = next.try_acquire_n_at("alice", 10, ticks(0.0));
     assert_eq!(granted.expect("fresh").at(), ticks(1.0));

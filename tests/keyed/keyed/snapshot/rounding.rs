@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Algorithm, AnyAlgorithm, Debt, Forecast, Rebase, Requota, Tick};
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Rebase};
+use tollgate::{AnyAlgorithm, Tick};
 
 use super::{SECOND, restarted, table};
 use crate::support::{Random, algorithm, often, tick};

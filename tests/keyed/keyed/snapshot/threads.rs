@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Keep, Keyed, ManualClock, Quota, TokenBucket};
+use tollgate::adjustable::Keep;
+use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
 
 use super::{next_table, read, table, ticks, written};
 use crate::support::{Random, bucket, deadline, often, on_threads};
@@ -23,23 +24,23 @@ fn meanwhile(work: impl Fn(&mut Random, u64) + Sync, look: impl Fn() + Sync) {
     });
 }
 
-fn all(gate: &Table) -> Vec<u64> {
+fn all(limiter: &Table) -> Vec<u64> {
     let keys = 0..KEYS;
-    keys.map(|key| gate.key(&key).available()).collect()
+    keys.map(|key| limiter.key(&key).available()).collect()
 }
 
 /// What a key has left is between what it had when the snapshot was begun and when it was over.
 #[test]
 fn a_key_is_as_it_was_meanwhile() {
     deadline("threads that decide during a snapshot", || {
-        let gate = table(bucket("1/h burst 1000000"), ticks(1.0));
+        let limiter = table(bucket("1/h burst 1000000"), ticks(1.0));
         let work = |random: &mut Random, _| {
-            let _ = gate.try_acquire(&random.below(KEYS));
+            let _ = limiter.try_acquire(&random.below(KEYS));
         };
         meanwhile(work, || {
-            let before = all(&gate);
-            let bytes = written(&gate);
-            let after = all(&gate);
+            let before = all(&limiter);
+            let bytes = written(&limiter);
+            let after = all(&limiter);
             let mut next = next_table(bucket("1/h burst 1000000"), ticks(1.0));
             read(&mut next, &bytes).expect("whole");
             for (key, left) in all(&next).into_iter().enumerate() {
@@ -53,9 +54,9 @@ fn a_key_is_as_it_was_meanwhile() {
 #[test]
 fn the_quota_may_change_meanwhile() {
     deadline("quotas that change during a snapshot", || {
-        let gate = table(bucket("1/h burst 1000"), ticks(1.0));
+        let limiter = table(bucket("1/h burst 1000"), ticks(1.0));
         for key in 0..KEYS {
-            let _ = gate.try_acquire_n(&key, 100).expect("fresh");
+            let _ = limiter.try_acquire_n(&key, 100).expect("fresh");
         }
         let work = |random: &mut Random, turn| {
             if turn % 8 == 0 {
@@ -63,15 +64,15 @@ fn the_quota_may_change_meanwhile() {
                 // permit.
                 let hours = if turn % 16 == 0 { 100 } else { 1 };
                 let quota = Quota::per(1, Duration::from_secs(3600 * hours)).burst(1000);
-                gate.set_quota(quota, Keep::AsIs).expect("a quota");
+                limiter.set_quota(quota, Keep::AsIs).expect("a quota");
             } else {
-                let _ = gate.try_acquire_n(&random.below(KEYS), 0);
-                let _ = gate.key(&random.below(KEYS)).take_up_to(0);
+                let _ = limiter.try_acquire_n(&random.below(KEYS), 0);
+                let _ = limiter.key(&random.below(KEYS)).take_up_to(0);
             }
         };
         meanwhile(work, || {
             let mut next = next_table(bucket("1/min burst 1000"), ticks(1.0));
-            let restored = read(&mut next, &written(&gate)).expect("whole");
+            let restored = read(&mut next, &written(&limiter)).expect("whole");
             assert_eq!(restored.keys, KEYS);
             assert_eq!(all(&next), [900; KEYS as usize]);
         });

@@ -1,7 +1,7 @@
 //! What went wrong in other rate limiters, each as a test that it does not go wrong here. Every
 //! test runs on both the token bucket and GCRA, or on all that it concerns, unless it says
 //! otherwise. What went wrong in slots, logs and shards is in
-//! tests/limits/window/known_failures.rs, and what with reservations in
+//! tests/limits/multiword/known_failures.rs, and what with reservations in
 //! tests/waiting/wait/reservations/known_failures.rs.
 
 mod threads;
@@ -9,8 +9,9 @@ mod windows;
 
 use std::time::Duration;
 
+use tollgate::clock::NoClock;
 use tollgate::{
-    AnyAlgorithm, ConfigError, Denied, Gcra, Granted, Limiter, NoClock, Quota, Tick, TokenBucket,
+    AnyAlgorithm, ConfigError, Denied, Gcra, Granted, Limiter, Quota, Tick, TokenBucket,
 };
 
 use crate::algorithm::quotas::SECOND;
@@ -19,9 +20,9 @@ const MS: u64 = 1_000_000;
 
 /// A limiter whose clock is the test's.
 #[derive(Debug)]
-struct Gate(Limiter<AnyAlgorithm, NoClock>);
+struct RateLimiter(Limiter<AnyAlgorithm, NoClock>);
 
-impl Gate {
+impl RateLimiter {
     fn new(algorithm: impl Into<AnyAlgorithm>) -> Self {
         Self(Limiter::unstarted(algorithm.into(), NoClock))
     }
@@ -46,10 +47,10 @@ impl Gate {
     }
 }
 
-fn both(quota: Quota) -> [Gate; 2] {
+fn both(quota: Quota) -> [RateLimiter; 2] {
     [
-        Gate::new(TokenBucket::new(quota).expect("a bucket")),
-        Gate::new(Gcra::new(quota).expect("a gcra")),
+        RateLimiter::new(TokenBucket::new(quota).expect("a bucket")),
+        RateLimiter::new(Gcra::new(quota).expect("a gcra")),
     ]
 }
 
@@ -63,13 +64,13 @@ const INTERVALS: [&str; 2] = ["intervals QUOTA", "intervals QUOTA greedy"];
 const LEAKY: [&str; 2] = ["leaky-meter QUOTA", "leaky-queue QUOTA"];
 
 /// Limiters of these kinds, with a quota written as text.
-fn gates(kinds: &[&[&str]], quota: &str) -> Vec<Gate> {
+fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<RateLimiter> {
     let texts = kinds
         .concat()
         .into_iter()
         .map(|kind| kind.replace("QUOTA", quota));
     texts
-        .map(|text| Gate::new(text.parse::<AnyAlgorithm>().expect("an algorithm")))
+        .map(|text| RateLimiter::new(text.parse::<AnyAlgorithm>().expect("an algorithm")))
         .collect()
 }
 
@@ -78,15 +79,15 @@ fn gates(kinds: &[&[&str]], quota: &str) -> Vec<Gate> {
 fn intervals_that_are_no_whole_nanoseconds_keep_their_rate() {
     for rate in [400_000_000, 600_000_000, 3_000_000_000, 9_999_999_999] {
         let quota = Quota::per_second(rate).burst(100_000);
-        for gate in both(quota) {
+        for limiter in both(quota) {
             // All there is, every microsecond for ten milliseconds.
             let mut granted = 0;
             for now in (0..=10 * MS).step_by(1000) {
-                let more = match gate.take(100_000, now) {
+                let more = match limiter.take(100_000, now) {
                     Ok(all) => all.n(),
                     Err(_) => (0..17)
                         .rev()
-                        .map(|bit| gate.take(1 << bit, now).map_or(0, |granted| granted.n()))
+                        .map(|bit| limiter.take(1 << bit, now).map_or(0, |granted| granted.n()))
                         .sum(),
                 };
                 granted += more;
@@ -107,8 +108,8 @@ fn a_burst_of_centuries_is_granted_in_full_or_refused() {
     let (burst, max) = (300_000, 97_620);
     let refused = Err(ConfigError::BurstTooLarge { burst, max });
     assert_eq!(TokenBucket::new(quota.burst(burst)), refused);
-    for gate in both(quota.burst(max)) {
-        assert_eq!(gate.count(100_000, 5), max);
+    for limiter in both(quota.burst(max)) {
+        assert_eq!(limiter.count(100_000, 5), max);
     }
 }
 
@@ -116,11 +117,11 @@ fn a_burst_of_centuries_is_granted_in_full_or_refused() {
 #[test]
 fn a_request_of_centuries_is_never_granted() {
     let limit = 10;
-    for gate in both(Quota::per_day(1).burst(limit)) {
+    for limiter in both(Quota::per_day(1).burst(limit)) {
         for n in [11, 213_505, 213_504, 427_010, 1 << 63, u64::MAX] {
-            assert_eq!(gate.take(n, 5), Err(Denied::never(n, limit)));
+            assert_eq!(limiter.take(n, 5), Err(Denied::never(n, limit)));
         }
-        assert_eq!(gate.count(20, 5), limit);
+        assert_eq!(limiter.count(20, 5), limit);
     }
 }
 
@@ -128,16 +129,18 @@ fn a_request_of_centuries_is_never_granted() {
 /// its rate.
 #[test]
 fn polling_between_permits_loses_no_part_of_them() {
-    for gate in both(Quota::per(1, Duration::from_micros(1)).burst(3).initial(0)) {
+    for limiter in both(Quota::per(1, Duration::from_micros(1)).burst(3).initial(0)) {
         let polls = 0..=10_000;
-        let granted: u64 = polls.map(|poll| gate.count(2, poll * 1999)).sum();
+        let granted: u64 = polls.map(|poll| limiter.count(2, poll * 1999)).sum();
         assert_eq!(granted, 10_000 * 1999 / 1000);
     }
     // One a second, polled 50 000 times in it.
-    for gate in both(Quota::per_second(1).burst(2).initial(0)) {
+    for limiter in both(Quota::per_second(1).burst(2).initial(0)) {
         let polls = 0..=2 * SECOND / 19_999 + 1;
         assert_eq!(
-            polls.map(|poll| gate.count(1, poll * 19_999)).sum::<u64>(),
+            polls
+                .map(|poll| limiter.count(1, poll * 19_999))
+                .sum::<u64>(),
             2
         );
     }
@@ -147,15 +150,15 @@ fn polling_between_permits_loses_no_part_of_them() {
 /// the last deadline.
 #[test]
 fn callers_that_oversleep_get_the_full_rate() {
-    for gate in both(Quota::per_second(1000).burst(5)) {
+    for limiter in both(Quota::per_second(1000).burst(5)) {
         let (mut now, mut granted) = (0, 0);
         for _ in 0..100_000 {
             if now > 10 * SECOND {
                 break;
             }
-            match gate.take(1, now) {
+            match limiter.take(1, now) {
                 Ok(_) => granted += 1,
-                Err(denied) => now += gate.wait(denied) + MS + 100_000,
+                Err(denied) => now += limiter.wait(denied) + MS + 100_000,
             }
         }
         assert!((10_000..=10_005).contains(&granted), "{granted}");
@@ -165,14 +168,14 @@ fn callers_that_oversleep_get_the_full_rate() {
 /// leaky-bucket: a waiter that gave up stored a stale state, and the bucket never filled again.
 #[test]
 fn a_request_that_is_given_up_leaves_nothing_stale() {
-    for gate in both(Quota::per_second(10).burst(5)) {
+    for limiter in both(Quota::per_second(10).burst(5)) {
         for turn in 0..20 {
             let now = turn * SECOND;
-            let given_up = gate.take(3, now).expect("it has filled");
-            let kept = gate.take(2, now + 1).expect("it was full");
-            let later = gate.0.at(Tick::from_nanos(now + 2));
+            let given_up = limiter.take(3, now).expect("it has filled");
+            let kept = limiter.take(2, now + 1).expect("it was full");
+            let later = limiter.0.at(Tick::from_nanos(now + 2));
             assert_eq!(later.undo(given_up), 3);
-            assert_eq!((kept.remaining(), gate.count(9, now + 3)), (0, 3));
+            assert_eq!((kept.remaining(), limiter.count(9, now + 3)), (0, 3));
         }
     }
 }
@@ -180,14 +183,14 @@ fn a_request_that_is_given_up_leaves_nothing_stale() {
 /// gcra: a request larger than the burst deleted the key, so 5/h admitted 100.
 #[test]
 fn a_request_above_the_burst_resets_nothing() {
-    let others = gates(&[&WINDOWS, &INTERVALS, &LEAKY], "5/h");
-    for gate in others.into_iter().chain(both(Quota::per_hour(5))) {
+    let others = limiters(&[&WINDOWS, &INTERVALS, &LEAKY], "5/h");
+    for limiter in others.into_iter().chain(both(Quota::per_hour(5))) {
         let mut granted = 0;
         for now in 0..100 {
-            assert_eq!(gate.take(6, now), Err(Denied::never(6, 5)));
-            granted += gate.count(1, now);
+            assert_eq!(limiter.take(6, now), Err(Denied::never(6, 5)));
+            granted += limiter.count(1, now);
         }
-        assert_eq!(granted, 5, "{gate:?}");
+        assert_eq!(granted, 5, "{limiter:?}");
     }
 }
 
@@ -196,19 +199,19 @@ fn a_request_above_the_burst_resets_nothing() {
 #[test]
 fn idling_banks_no_more_than_the_burst() {
     let interval = SECOND / 10;
-    for gate in both(Quota::per_second(10).burst(10)) {
+    for limiter in both(Quota::per_second(10).burst(10)) {
         let mut now = 0;
         for idle in [0, 10, 11, 17, 1000, 1_000_000].map(|intervals| intervals * interval) {
             for part in [0, 1, interval / 2, interval - 1] {
                 now += 10 * interval + idle + part;
-                assert_eq!(gate.count(30, now), 10, "after {idle} + {part}");
+                assert_eq!(limiter.count(30, now), 10, "after {idle} + {part}");
             }
         }
     }
     let spaced = Gcra::from_interval(Duration::from_millis(100), Duration::from_millis(950));
-    let gate = Gate::new(spaced.expect("a gcra"));
+    let limiter = RateLimiter::new(spaced.expect("a gcra"));
     for now in [0, 5, 50, 5000].map(|seconds| seconds * SECOND) {
-        assert_eq!(gate.count(30, now), 10, "1 + floor(950 / 100)");
+        assert_eq!(limiter.count(30, now), 10, "1 + floor(950 / 100)");
     }
 }
 
@@ -227,16 +230,19 @@ fn a_huge_period_is_an_error() {
 #[test]
 fn a_denial_never_says_now_and_its_wait_is_long_enough() {
     for rate in [3, 13, 9_999_999_999] {
-        for gate in both(Quota::per_second(rate).burst(2)) {
+        for limiter in both(Quota::per_second(rate).burst(2)) {
             let mut now = 0;
             for _ in 0..2000 {
-                if let Err(denied) = gate.take(2, now) {
-                    let wait = gate.wait(denied);
+                if let Err(denied) = limiter.take(2, now) {
+                    let wait = limiter.wait(denied);
                     assert!(wait > 0, "{denied}");
                     now += wait - 1;
-                    assert!(wait == 1 || gate.take(2, now).is_err(), "{rate}: {denied}");
+                    assert!(
+                        wait == 1 || limiter.take(2, now).is_err(),
+                        "{rate}: {denied}"
+                    );
                     now += 1;
-                    assert!(gate.take(2, now).is_ok(), "{rate}: {denied}");
+                    assert!(limiter.take(2, now).is_ok(), "{rate}: {denied}");
                 }
                 now += 7;
             }
@@ -250,12 +256,12 @@ fn a_denial_never_says_now_and_its_wait_is_long_enough() {
 fn callers_whose_clocks_differ_get_no_more() {
     // Whether the older caller takes all there is first, or none: in all it is 110.
     for (first, right) in [(0, 100), (100, 10)] {
-        for gate in both(Quota::per_second(10).burst(100)) {
-            assert_eq!(gate.count(first, 0), first);
-            let granted = (0..500).map(|_| gate.count(1, SECOND) + gate.count(1, 0));
+        for limiter in both(Quota::per_second(10).burst(100)) {
+            assert_eq!(limiter.count(first, 0), first);
+            let granted = (0..500).map(|_| limiter.count(1, SECOND) + limiter.count(1, 0));
             // Taken at 1 s first, the older caller is counted at the word's time.
             assert_eq!(granted.sum::<u64>(), right);
-            assert_eq!(gate.count(1000, SECOND), 0);
+            assert_eq!(limiter.count(1000, SECOND), 0);
         }
     }
 }
@@ -282,11 +288,11 @@ fn nothing_is_an_error_and_not_unlimited() {
 #[test]
 fn a_rate_far_above_the_burst_is_a_limit() {
     for (rate, burst) in [(100, 10), (1000, 1), (1_000_000, 3)] {
-        for gate in both(Quota::per_second(rate).burst(burst)) {
-            let granted: u64 = (0..1000).map(|now| gate.count(20, now)).sum();
+        for limiter in both(Quota::per_second(rate).burst(burst)) {
+            let granted: u64 = (0..1000).map(|now| limiter.count(20, now)).sum();
             assert_eq!(granted, burst);
             let again = (SECOND / rate) * burst;
-            assert_eq!(gate.count(20, 999 + again), burst);
+            assert_eq!(limiter.count(20, 999 + again), burst);
         }
     }
 }

@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use tollgate::{Quota, Tick};
 
-use crate::algorithm::known_failures::{Gate, INTERVALS, LEAKY, WINDOWS, both, gates};
+use crate::algorithm::known_failures::{INTERVALS, LEAKY, RateLimiter, WINDOWS, both, limiters};
 use crate::algorithm::quotas::SECOND;
 use crate::deadline::deadline;
 
 /// Runs `work` on so many threads at once, and adds up.
 fn on_threads(
-    gate: Gate,
+    limiter: RateLimiter,
     threads: u64,
-    work: impl Fn(&Gate, u64) -> u64 + Send + Sync + 'static,
-) -> (u64, Gate) {
+    work: impl Fn(&RateLimiter, u64) -> u64 + Send + Sync + 'static,
+) -> (u64, RateLimiter) {
     deadline("threads that ask a limiter", move || {
         let start = Barrier::new(threads as usize);
         let granted = thread::scope(|scope| {
             let run = |id| {
                 start.wait();
-                work(&gate, id)
+                work(&limiter, id)
             };
             let workers: Vec<_> = (0..threads)
                 .map(|id| scope.spawn(move || run(id)))
@@ -29,7 +29,7 @@ fn on_threads(
             let workers = workers.into_iter();
             workers.map(|worker| worker.join().expect("no panic")).sum()
         });
-        (granted, gate)
+        (granted, limiter)
     })
 }
 
@@ -38,32 +38,32 @@ fn on_threads(
 #[test]
 fn threads_in_the_first_moments_of_a_clock_are_answered() {
     // Each thread's clock is some moments off another's, before the start as well.
-    let [gate, _] = both(Quota::per_day(500));
-    let (granted, gate) = on_threads(gate, 16, |gate, id| {
+    let [limiter, _] = both(Quota::per_day(500));
+    let (granted, limiter) = on_threads(limiter, 16, |limiter, id| {
         let now = Tick::from_nanos(SECOND).saturating_sub(Duration::from_millis(id * 100));
-        let take = |_| gate.0.at(now).take_up_to(1).n() + gate.0.at(now).take_up_to(0).n();
+        let take = |_| limiter.0.at(now).take_up_to(1).n() + limiter.0.at(now).take_up_to(0).n();
         (0..100).map(take).sum()
     });
     // The last is not for callers whose time is before the first's.
-    let rest = gate.0.at(Tick::from_nanos(SECOND)).take_up_to(1000);
+    let rest = limiter.0.at(Tick::from_nanos(SECOND)).take_up_to(1000);
     assert_eq!(granted + rest.n(), 500);
     // From a clock's very first tick, with windows that began before it.
-    for gate in gates(
+    for limiter in limiters(
         &[&WINDOWS[..1], &WINDOWS[2..3], &INTERVALS[..1]],
         "500/d origin 86399s",
     ) {
-        let (granted, gate) = on_threads(gate, 16, |gate, id| gate.count(100, id / 8));
-        assert_eq!(granted, 500, "{gate:?}");
+        let (granted, limiter) = on_threads(limiter, 16, |limiter, id| limiter.count(100, id / 8));
+        assert_eq!(granted, 500, "{limiter:?}");
     }
 }
 
 /// limitador: check, then add: 1001 of 1000; Sentinel: the first pass was a plain store.
 #[test]
 fn threads_get_the_limit_and_not_one_more() {
-    let others = gates(&[&WINDOWS, &INTERVALS, &LEAKY], "1000/d");
-    for gate in others.into_iter().chain(both(Quota::per_day(1000))) {
-        let (granted, gate) = on_threads(gate, 8, |gate, _| gate.count(1000, 5));
-        assert_eq!(granted, 1000, "{gate:?}");
+    let others = limiters(&[&WINDOWS, &INTERVALS, &LEAKY], "1000/d");
+    for limiter in others.into_iter().chain(both(Quota::per_day(1000))) {
+        let (granted, limiter) = on_threads(limiter, 8, |limiter, _| limiter.count(1000, 5));
+        assert_eq!(granted, 1000, "{limiter:?}");
     }
 }
 
@@ -72,10 +72,11 @@ fn threads_get_the_limit_and_not_one_more() {
 #[test]
 fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
     for edge in (1..20).map(|second| second * SECOND) {
-        let [gate] = <[Gate; 1]>::try_from(gates(&[&WINDOWS[..1]], "1000/s")).expect("one");
+        let [limiter] =
+            <[RateLimiter; 1]>::try_from(limiters(&[&WINDOWS[..1]], "1000/s")).expect("one");
         // Half of them are a nanosecond before the edge, and may find the word behind it.
-        let (before, gate) = on_threads(gate, 8, move |gate, id| {
-            let granted = (0..500).filter_map(|_| gate.take(1, edge - id % 2).ok());
+        let (before, limiter) = on_threads(limiter, 8, move |limiter, id| {
+            let granted = (0..500).filter_map(|_| limiter.take(1, edge - id % 2).ok());
             granted
                 .filter(|granted| granted.at() < Tick::from_nanos(edge))
                 .count() as u64
@@ -83,6 +84,6 @@ fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
         assert!(before <= 1000, "{before}");
         // 4000 asked in all, 2000 of them after the edge: what was counted before it is not counted
         // after it.
-        assert_eq!(gate.0.at(Tick::from_nanos(edge)).available(), 0);
+        assert_eq!(limiter.0.at(Tick::from_nanos(edge)).available(), 0);
     }
 }

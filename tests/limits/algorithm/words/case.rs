@@ -3,11 +3,10 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tollgate::cell::{Cell, Place, UNSTARTED};
-use tollgate::{
-    Algorithm, AnyAlgorithm, Debt, Denied, Forecast, Gauge, GiveBack, Granted, Rebase, Requota,
-    Tick, View, Word,
-};
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack, Rebase};
+use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
+use tollgate::store::{View, WordStore};
+use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
 
 use crate::support::reference::FIFTY_YEARS;
 
@@ -33,9 +32,9 @@ impl Case<'_> {
 
     /// What a verb answers, and the word that it makes.
     #[track_caller]
-    fn verb<T>(&self, verb: impl FnOnce(&View<Word<'_, AnyAlgorithm>>) -> T) -> (T, u64) {
-        let cell = Cell::new(self.word);
-        let answer = verb(&Word::new(self.algorithm, &cell).at(self.now));
+    fn verb<T>(&self, verb: impl FnOnce(&View<WordStore<'_, AnyAlgorithm>>) -> T) -> (T, u64) {
+        let cell = WordCell::new(self.word);
+        let answer = verb(&WordStore::new(self.algorithm, &cell).at(self.now));
         let next = cell.load();
         let there = self.algorithm.available(next, self.now);
         self.check(next != UNSTARTED && there <= self.limit(), (next, there));
@@ -44,7 +43,7 @@ impl Case<'_> {
 
     /// What a verb answers that writes nothing.
     #[track_caller]
-    fn look<T>(&self, verb: impl FnOnce(&View<Word<'_, AnyAlgorithm>>) -> T) -> T {
+    fn look<T>(&self, verb: impl FnOnce(&View<WordStore<'_, AnyAlgorithm>>) -> T) -> T {
         let (answer, next) = self.verb(verb);
         self.check(next == self.word, next);
         answer
@@ -154,7 +153,7 @@ impl Case<'_> {
     }
 
     pub(super) fn give_back(&self, mark: u64) {
-        let back = |verb: &dyn Fn(&View<Word<'_, AnyAlgorithm>>) -> u64| {
+        let back = |verb: &dyn Fn(&View<WordStore<'_, AnyAlgorithm>>) -> u64| {
             let (back, next) = self.verb(verb);
             self.check(back > 0 || next == self.word, next);
             let falls = next < self.word;

@@ -6,11 +6,10 @@ mod case;
 
 use std::time::Duration;
 
-use tollgate::cell::{Cell, Place, UNSTARTED};
-use tollgate::{
-    Algorithm, AnyAlgorithm, Debt, Denied, Forecast, Gauge, Gcra, GiveBack, Granted, LeakyBucket,
-    Requota, Tick, TokenBucket, Word,
-};
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack};
+use tollgate::store::WordStore;
+use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
+use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, LeakyBucket, Tick, TokenBucket};
 
 use self::case::Case;
 use crate::algorithm::bucket::Bucket;
@@ -119,8 +118,8 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
                 nothing.is_ok_and(|(next, granted)| next == 0 && granted.reset_after().is_zero())
             );
             // The first verb starts a limiter, with what its quota says.
-            let cell = Cell::new(UNSTARTED);
-            let there = Word::new(&algorithm, &cell).at(now).available();
+            let cell = WordCell::new(UNSTARTED);
+            let there = WordStore::new(&algorithm, &cell).at(now).available();
             assert_eq!(cell.load(), algorithm.initial_word(now).min(UNSTARTED - 1));
             assert!(there <= quota.initial_permits() && there + 1 >= quota.initial_permits());
         }

@@ -4,7 +4,8 @@
 use std::mem;
 use std::time::Duration;
 
-use tollgate::{Granted, LeakyBucket, Quota, Reserve, Tick, TokenBucket};
+use tollgate::algorithm::Reserve;
+use tollgate::{Granted, LeakyBucket, Quota, Tick, TokenBucket};
 
 use crate::support::tick;
 

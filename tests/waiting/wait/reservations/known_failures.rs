@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Denied, Limiter, NoClock, Quota, Tick, TokenBucket};
+use tollgate::clock::NoClock;
+use tollgate::{Denied, Limiter, Quota, Tick, TokenBucket};
 
 use crate::support::{SECOND, tick};
 
@@ -14,8 +15,8 @@ fn bucket(quota: Quota) -> Limiter<TokenBucket, NoClock> {
 #[test]
 fn a_wait_of_centuries_is_refused_and_not_none() {
     let year = Duration::from_secs(365 * 24 * 3600);
-    let gate = bucket(Quota::per(1, year).burst(50));
-    let now = gate.at(Tick::ZERO);
+    let limiter = bucket(Quota::per(1, year).burst(50));
+    let now = limiter.at(Tick::ZERO);
     assert!(now.try_acquire_n(50).is_ok());
     let reserved = std::iter::from_fn(|| now.reserve_until(1, Tick::MAX).ok());
     let dues: Vec<_> = reserved.take(1000).map(|granted| granted.due()).collect();
@@ -33,8 +34,8 @@ fn a_wait_of_centuries_is_refused_and_not_none() {
 /// later. One of those that was cancelled got back what was never taken: 9 for 1 here.
 #[test]
 fn one_that_is_cancelled_gives_back_no_more_than_it_took() {
-    let gate = bucket(Quota::per_second(10));
-    let start = gate.at(Tick::ZERO);
+    let limiter = bucket(Quota::per_second(10));
+    let start = limiter.at(Tick::ZERO);
     assert!(start.try_acquire_n(10).is_ok());
     let first = start.reserve_until(10, Tick::MAX).expect("in a second");
     let second = start.reserve_until(1, Tick::MAX).expect("after it");
@@ -43,7 +44,7 @@ fn one_that_is_cancelled_gives_back_no_more_than_it_took() {
         (tick(SECOND), tick(11 * SECOND / 10))
     );
     let _ = start.cancel(first, 10);
-    let later = gate.at(tick(3 * SECOND / 10));
+    let later = limiter.at(tick(3 * SECOND / 10));
     let third = later.reserve_until(1, Tick::MAX).expect("after them");
     for cancelled in [second, third] {
         assert!(later.cancel(cancelled, 1).1 <= 1);
@@ -61,8 +62,8 @@ fn none_goes_before_its_permits_are_there() {
         Quota::per_second(3).burst(2),
         Quota::per_second(7).burst(7),
     ] {
-        let gate = bucket(quota);
-        let now = gate.at(tick(1));
+        let limiter = bucket(quota);
+        let now = limiter.at(tick(1));
         let burst = quota.burst_size();
         assert!(now.try_acquire_n(burst).is_ok());
         let mut taken = 0;
@@ -82,8 +83,8 @@ fn none_goes_before_its_permits_are_there() {
 /// cut: the one before was not found to be the last any more.
 #[test]
 fn a_line_can_be_cancelled_from_its_end() {
-    let gate = bucket(Quota::per(1, Duration::from_secs(3)).burst(2));
-    let now = gate.at(tick(1_099_314_613));
+    let limiter = bucket(Quota::per(1, Duration::from_secs(3)).burst(2));
+    let now = limiter.at(tick(1_099_314_613));
     assert!(now.try_acquire_n(2).is_ok());
     let reserve = |_| now.reserve_until(2, Tick::MAX).expect("some time");
     let line: Vec<_> = (0..5).map(reserve).collect();

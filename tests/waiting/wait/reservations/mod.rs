@@ -35,8 +35,8 @@ const RATES: [(u64, u64); 16] = [
 
 #[test]
 fn what_became_of_a_reservation_is_told() {
-    let (clock, gate) = bucket(Quota::per_second(10).burst(3));
-    let line = [3, 1, 1, 3].map(|n| gate.reserve(n).expect("it will be there"));
+    let (clock, limiter) = bucket(Quota::per_second(10).burst(3));
+    let line = [3, 1, 1, 3].map(|n| limiter.reserve(n).expect("it will be there"));
     let tenths = |tick: Tick| tick.as_nanos() / (SECOND / 10);
     assert_eq!(line.each_ref().map(|one| tenths(one.due())), [0, 1, 2, 5]);
     assert_eq!(
@@ -51,7 +51,7 @@ fn what_became_of_a_reservation_is_told() {
     );
     let [first, second, middle, last] = line;
     // One in the middle gives back nothing, since another waits after it. The last one does.
-    for (one, came_back) in [(middle, 0), (gate.reserve(1).expect("a place"), 1)] {
+    for (one, came_back) in [(middle, 0), (limiter.reserve(1).expect("a place"), 1)] {
         let cancelled = one.cancel();
         assert_eq!(
             (cancelled.came_back, cancelled.lost),
@@ -73,10 +73,10 @@ fn what_became_of_a_reservation_is_told() {
     assert_eq!((settled.granted.n(), tenths(settled.granted.due())), (1, 1));
     // When none waits any more, what was refilled meanwhile does not come back again.
     clock.set(tick(6 * SECOND / 10));
-    assert_eq!(gate.available(), 1);
+    assert_eq!(limiter.available(), 1);
     let cancelled = first.cancel();
     assert_eq!(
-        (cancelled.came_back, cancelled.lost, gate.available()),
+        (cancelled.came_back, cancelled.lost, limiter.available()),
         (0, 3, 1)
     );
 }

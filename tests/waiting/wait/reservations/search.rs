@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use tollgate::{
-    Gcra, Granted, LeakyBucket, Limiter, NoClock, Quota, Reserve, ReserveGate, Tick, TokenBucket,
-};
+use tollgate::algorithm::Reserve;
+use tollgate::clock::NoClock;
+use tollgate::traits::ReserveLimiter;
+use tollgate::{Gcra, Granted, LeakyBucket, Limiter, Quota, Tick, TokenBucket};
 
 use super::{RATES, YEAR};
 use crate::support::{Random, SECOND, tick};
@@ -65,7 +66,7 @@ struct Try {
 
 impl Try {
     /// Sixty random verbs. Returns how many reservations were cancelled in line.
-    fn run(&self, gate: &dyn ReserveGate<Clock = NoClock>) -> u64 {
+    fn run(&self, limiter: &dyn ReserveLimiter<Clock = NoClock>) -> u64 {
         let (burst, most, mut random) = (self.burst, self.most, Random(self.seed));
         let interval = (self.bound.period / self.bound.n).max(1) as u64;
         let (mut held, mut came_back) = (Vec::<Held>::new(), Vec::new());
@@ -91,12 +92,12 @@ impl Try {
                     let wait = Duration::from_nanos(random.below(interval * burst * 3 + 1));
                     let latest = [Tick::MAX, now, now.saturating_add(wait)];
                     let latest = latest[random.below(3) as usize];
-                    let granted = gate.reserve_until_at(n, latest, now).ok();
+                    let granted = limiter.reserve_until_at(n, latest, now).ok();
                     let due = granted.as_ref().map(|granted| granted.due());
                     assert!(due.is_none_or(|due| due <= latest.max(now)));
                     granted
                 }
-                (3, _) => gate.try_acquire_n_at(n, now).ok(),
+                (3, _) => limiter.try_acquire_n_at(n, now).ok(),
                 (4 | 5, Some(which)) => {
                     let one = &mut held[which];
                     let is_due = one.granted.due() <= now;
@@ -106,7 +107,7 @@ impl Try {
                     let n = 1 + random.below(one.granted.n());
                     let granted = std::mem::replace(&mut one.granted, Granted::new(0, now));
                     let before = granted.info();
-                    let (kept, back) = gate.cancel_at(granted, n, now);
+                    let (kept, back) = limiter.cancel_at(granted, n, now);
                     note(n, kept.due());
                     assert!(back <= n && kept.n() == before.n() - n);
                     if is_due {
@@ -120,15 +121,15 @@ impl Try {
                     one.granted = kept;
                     None
                 }
-                (6, _) => Some(gate.take_up_to_at(n - 1, now)),
+                (6, _) => Some(limiter.take_up_to_at(n - 1, now)),
                 (7, _) if !one_waits => {
-                    let back = gate.refund_at(random.below(burst + 1), now);
+                    let back = limiter.refund_at(random.below(burst + 1), now);
                     note(back, now);
                     came_back.push((nanos, -i128::from(back)));
                     None
                 }
                 (8, _) => {
-                    note(0, gate.charge_at(random.below(burst + 1), now).at());
+                    note(0, limiter.charge_at(random.below(burst + 1), now).at());
                     None
                 }
                 (9, Some(which)) if !one_waits => {
@@ -137,7 +138,7 @@ impl Try {
                         let (n, due) = (one.granted.n(), one.granted.due());
                         let kept = Granted::new(n, due);
                         let granted = std::mem::replace(&mut one.granted, kept);
-                        let back = gate.undo_at(granted, now);
+                        let back = limiter.undo_at(granted, now);
                         note(back, now);
                         one.is_live = false;
                         came_back.push((nanos, -i128::from(back)));
@@ -165,7 +166,7 @@ impl Try {
     }
 }
 
-fn unstarted(algorithm: impl Reserve) -> impl ReserveGate<Clock = NoClock> {
+fn unstarted(algorithm: impl Reserve) -> impl ReserveLimiter<Clock = NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
 
@@ -176,7 +177,7 @@ fn try_each(mix: Mix, (n, period): (u64, u64), burst: u64, round: u64) -> u64 {
         return 0;
     };
     let at_once = |permits: u64| i128::from(permits) * i128::from(period);
-    let run = |at_once, most, gate: &dyn ReserveGate<Clock = NoClock>| {
+    let run = |at_once, most, limiter: &dyn ReserveLimiter<Clock = NoClock>| {
         let (n, period) = (n.into(), period.into());
         let start = [0, SECOND + 7, 40 * YEAR][round as usize % 3];
         let one = Try {
@@ -187,7 +188,7 @@ fn try_each(mix: Mix, (n, period): (u64, u64), burst: u64, round: u64) -> u64 {
             seed: round * 1_000 + burst,
             start,
         };
-        one.run(gate)
+        one.run(limiter)
     };
     let mut cancelled = run(at_once(burst), burst, &unstarted(bucket));
     if mix == Mix::Wait {

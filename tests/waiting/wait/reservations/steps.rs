@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::{Algorithm, Denied, Forecast, LeakyBucket, Quota, Reserve, TokenBucket};
+use tollgate::algorithm::{Algorithm, Forecast, Reserve};
+use tollgate::{Denied, LeakyBucket, Quota, TokenBucket};
 
 use super::RATES;
 use crate::support::{Random, tick};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::Quota;
-use tollgate::history::{Bounded, History, Log};
+use tollgate::audit::{Audit, Bounded, Log};
 
 use crate::support::{Bucket, Random, bucket, on_threads};
 
@@ -17,12 +17,12 @@ struct Sums {
 }
 
 /// One thread's work. All are at the same tick, so that none uses what it cancels.
-fn work(gate: &Bucket, seed: u64) -> (Log, Sums) {
+fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
     let (mut log, mut sums, mut random) = (Log::new(), Sums::default(), Random(seed));
     let mut held = Vec::new();
     for _ in 0..400 {
-        let n = 1 + random.below(gate.quota().burst_size());
-        if let Ok(reservation) = gate.reserve_within(n, Duration::from_millis(50)) {
+        let n = 1 + random.below(limiter.quota().burst_size());
+        if let Ok(reservation) = limiter.reserve_within(n, Duration::from_millis(50)) {
             sums.reserved += n;
             held.push(reservation);
         }
@@ -50,10 +50,10 @@ fn work(gate: &Bucket, seed: u64) -> (Log, Sums) {
 #[test]
 fn every_permit_is_accounted_for_and_the_bound_is_kept() {
     for (threads, rate, burst) in [(2, 10_000, 7), (8, 7_777, 1), (8, 700, 3)] {
-        let (clock, gate) = bucket(Quota::per_second(rate).burst(burst));
+        let (clock, limiter) = bucket(Quota::per_second(rate).burst(burst));
         let (mut logs, mut all) = (Vec::new(), Sums::default());
         for round in 0..10 {
-            for (log, sums) in on_threads(threads, |id| work(&gate, round * 64 + id)) {
+            for (log, sums) in on_threads(threads, |id| work(&limiter, round * 64 + id)) {
                 logs.push(log);
                 all.reserved += sums.reserved;
                 all.used += sums.used;
@@ -64,8 +64,10 @@ fn every_permit_is_accounted_for_and_the_bound_is_kept() {
         }
         assert_eq!(all.used + all.came_back + all.lost, all.reserved);
         assert!(all.used > 0 && all.came_back > 0 && all.lost > 0);
-        let history: History = logs.into_iter().collect();
-        let summary = history.check(&gate.algorithm().bound()).expect("the bound");
+        let history: Audit = logs.into_iter().collect();
+        let summary = history
+            .check(&limiter.algorithm().bound())
+            .expect("the bound");
         assert_eq!(summary.granted, all.used.into());
     }
 }

@@ -1,0 +1,70 @@
+//! Any limiter, as a contestant.
+
+use tollgate::Tick;
+use tollgate::sync::{AtomicU64, Ordering};
+use tollgate_versus::{Ask, AskAt, START};
+
+use super::contestants::timing::{Contestant, Kind};
+
+/// A limiter that reads its clock. What is to be denied is emptied first.
+pub(crate) struct Asked<G> {
+    limiter: G,
+    kind: Kind,
+}
+
+impl<G> Asked<G> {
+    pub(crate) const fn new(limiter: G, kind: Kind) -> Self {
+        Self { limiter, kind }
+    }
+}
+
+impl<G: Ask> Contestant for Asked<G> {
+    #[inline(always)]
+    fn decide(&self, _turn: u64) -> bool {
+        self.limiter.is_allowed()
+    }
+
+    fn prepare(&self) {
+        while self.kind == Kind::Denied && self.limiter.is_allowed() {}
+    }
+}
+
+/// A limiter that is told the time: turn after turn, `STEP` nanoseconds each. Allowed decisions
+/// begin later each time, so that a window has nothing in it yet; denied ones always at [`START`].
+pub(crate) struct AskedAt<G, const STEP: u64 = 1> {
+    limiter: G,
+    kind: Kind,
+    start: AtomicU64,
+}
+
+/// How much later: 18 minutes.
+const LATER: u64 = 1 << 40;
+
+impl<G, const STEP: u64> AskedAt<G, STEP> {
+    pub(crate) const fn new(limiter: G, kind: Kind) -> Self {
+        let start = AtomicU64::new(START.as_nanos());
+        Self {
+            limiter,
+            kind,
+            start,
+        }
+    }
+}
+
+// ORDERING: Relaxed. The tick publishes nothing, and changes only while no thread decides.
+impl<G: AskAt, const STEP: u64> Contestant for AskedAt<G, STEP> {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        let now = self.start.load(Ordering::Relaxed) + turn * STEP;
+        self.limiter.is_allowed_at(Tick::from_nanos(now))
+    }
+
+    fn prepare(&self) {
+        match self.kind {
+            Kind::Allowed => {
+                self.start.fetch_add(LATER, Ordering::Relaxed);
+            }
+            Kind::Denied => while self.limiter.is_allowed_at(START) {},
+        }
+    }
+}

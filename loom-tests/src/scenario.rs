@@ -1,0 +1,435 @@
+//! A scenario: a limiter of several words, what happens first, and what each thread then does at
+//! once. What a [`WordScenario`](crate::WordScenario) is to one word.
+
+mod done;
+mod read;
+
+use std::fmt::{self, Debug, Display};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate::audit::Bound;
+use tollgate::sync::model::{Conditions, Stop, stopping, under};
+
+use crate::action::Action;
+use crate::expected::Expected;
+use crate::layout::{Layout, actor};
+use crate::rules;
+use crate::run::Run;
+use crate::schedule;
+use crate::verb::Answer;
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioOutcome {
+    /// To each actor, before the scenario.
+    pub before: Vec<Vec<Answer>>,
+    /// To each actor.
+    pub answers: Vec<Vec<Answer>>,
+    /// When all had come to their end: what the words hold, as far as it can be asked.
+    pub after: Vec<Answer>,
+}
+
+impl ScenarioOutcome {
+    /// All answers.
+    pub fn all(&self) -> impl Iterator<Item = &Answer> {
+        let actors = self.before.iter().chain(&self.answers).flatten();
+        actors.chain(&self.after)
+    }
+
+    /// Checks that all that was granted, also before and after, keeps this bound. (Not where
+    /// permits come back.)
+    ///
+    /// # Panics
+    ///
+    /// If it does not.
+    pub fn check_bound(&self, bound: &Bound) {
+        let all: Vec<_> = self.all().copied().collect();
+        rules::check_bound(bound, &[all]);
+    }
+
+    /// All that was told while they played and after, in words.
+    pub fn told(&self) -> Told {
+        let all = self.answers.iter().chain([&self.after]);
+        all.map(|answers| answers.iter().map(ToString::to_string).collect())
+            .collect()
+    }
+
+    /// What each actor was told.
+    pub fn in_words(&self) -> Vec<String> {
+        let words = self.answers.iter().map(|answers| {
+            let answers = answers.iter().map(ToString::to_string);
+            answers.collect::<Vec<_>>().join(", ")
+        });
+        words.collect()
+    }
+}
+
+/// What was told, in words: to each actor, and after them.
+pub type Told = Vec<Vec<String>>;
+
+type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
+type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
+
+/// Who does what. `M` is what an actor remembers.
+pub struct Scenario<G, M> {
+    make: Arc<dyn Fn() -> G + Send + Sync>,
+    /// What the main thread does before, with each actor's memory.
+    before: Vec<Vec<Action<G, M>>>,
+    pub(crate) actors: Vec<Vec<Action<G, M>>>,
+    pub(crate) after: Arc<After<G, M>>,
+    rules: Vec<Arc<Rule>>,
+}
+
+impl<G, M> Scenario<G, M>
+where
+    G: Send + Sync + 'static,
+    M: Default + Send + 'static,
+{
+    /// A scenario at a limiter that is made so, anew for each execution.
+    pub fn at(make: impl Fn() -> G + Send + Sync + 'static) -> Self {
+        Self {
+            make: Arc::new(make),
+            before: Vec::new(),
+            actors: Vec::new(),
+            after: Arc::new(|_, _| Vec::new()),
+            rules: Vec::new(),
+        }
+    }
+
+    /// One more actor.
+    #[must_use]
+    pub fn actor(self, actions: &[Action<G, M>]) -> Self {
+        self.actor_after(&[], actions)
+    }
+
+    /// One more actor, for whom this was done before.
+    #[must_use]
+    pub fn actor_after(mut self, before: &[Action<G, M>], actions: &[Action<G, M>]) -> Self {
+        self.before.push(before.to_vec());
+        self.actors.push(actions.to_vec());
+        self
+    }
+
+    /// What is asked when all have come to their end.
+    #[must_use]
+    pub fn after(
+        mut self,
+        after: impl Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync + 'static,
+    ) -> Self {
+        self.after = Arc::new(after);
+        self
+    }
+
+    /// What must hold of whatever is played.
+    #[must_use]
+    pub fn rule(mut self, rule: impl Fn(&ScenarioOutcome) + Send + Sync + 'static) -> Self {
+        self.rules.push(Arc::new(rule));
+        self
+    }
+
+    /// Whatever the threads do, the rules hold, and the actors are told one of these, in words;
+    /// each of them is. These do not come from the limiter itself, so they show that it is right.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+        let told = told.iter().map(|actors| {
+            let actors = actors.iter().map(|told| (*told).to_owned());
+            actors.collect::<Vec<_>>()
+        });
+        let expected = Expected::all(told.collect());
+        explore(&Arc::new(self), run, &expected, ScenarioOutcome::in_words);
+    }
+
+    /// Whatever the threads do, the rules hold, and what is told, to the actors and after them, is
+    /// among these; each of the first is reached.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_among(self, run: &mut Run, required: Vec<Told>, others: Vec<Told>) {
+        let expected = Expected::some(required, others);
+        explore(&Arc::new(self), run, &expected, ScenarioOutcome::told);
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their
+    /// end, the rules hold, and what is told is among these, by how many actions that one did.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<Told>>) {
+        let allowed = allowed.into_iter().map(|told| Expected::some(vec![], told));
+        let allowed: Vec<_> = allowed.collect();
+        stop_everywhere(&Arc::new(self), run, who, move |played| {
+            allowed[played.answers[who].len()].note(&played.told());
+        });
+    }
+
+    /// Whatever the threads do, the rules hold.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_rules(self, run: &mut Run) {
+        let expected = Expected::at_least(vec![true]);
+        explore(&Arc::new(self), run, &expected, |_| true);
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their
+    /// end, and the rules hold.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping(self, run: &mut Run, who: usize) {
+        stop_everywhere(&Arc::new(self), run, who, |_| {});
+    }
+
+    pub(crate) fn begin(&self) -> (Arc<G>, Vec<Vec<Answer>>, Vec<M>) {
+        let limiter = Arc::new((self.make)());
+        let mut memories = Vec::new();
+        let mut answers = Vec::new();
+        for before in &self.before {
+            let mut memory = M::default();
+            answers.push(all_of(before, &limiter, &mut memory));
+            memories.push(memory);
+        }
+        (limiter, answers, memories)
+    }
+
+    /// One execution under loom. `stops` says who, and after how many operations. Also says whether
+    /// that one came to its end.
+    fn perform(&self, layout: Layout, stops: Option<(usize, u64)>) -> (ScenarioOutcome, bool) {
+        let (limiter, before, memories) = self.begin();
+        let actors = self.actors.iter().zip(memories).enumerate();
+        let actors = actors.map(|(who, (actions, mut memory))| {
+            let (actions, limiter) = (actions.clone(), Arc::clone(&limiter));
+            let stops = stops.filter(|stops| stops.0 == who);
+            actor(move || {
+                let mut answers = Vec::new();
+                let mut act = || {
+                    for action in &actions {
+                        answers.push(action.act(&limiter, &mut memory));
+                    }
+                };
+                let ended = match stops {
+                    Some((_, operations)) => stopping(Stop::Operations(operations), act).is_some(),
+                    None => {
+                        act();
+                        true
+                    }
+                };
+                (answers, memory, ended)
+            })
+        });
+        let acted = layout.act(actors.collect());
+        let ended = acted.iter().all(|(_, _, ended)| *ended);
+        let (answers, mut memories): (Vec<_>, Vec<_>) = acted
+            .into_iter()
+            .map(|(answers, memory, _)| (answers, memory))
+            .unzip();
+        let played = ScenarioOutcome {
+            before,
+            answers,
+            after: (self.after)(&limiter, &mut memories),
+        };
+        for rule in &self.rules {
+            rule(&played);
+        }
+        (played, ended)
+    }
+
+    fn lengths(&self) -> Vec<usize> {
+        self.actors.iter().map(Vec::len).collect()
+    }
+
+    /// The orders of the actions that loom visits within the run's bound on preemptions: these must
+    /// be reached.
+    fn in_reach(&self, run: &Run) -> Vec<schedule::Schedule> {
+        schedule::within(schedule::in_order(&self.lengths()), run.bound())
+    }
+}
+
+impl<G, M> Scenario<G, M>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    /// Whatever the threads do, the rules hold, and the outcome is that of some order of the same
+    /// actions, one after the other; and each of those within the bound on preemptions is reached.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore(self, run: &mut Run) {
+        let scenario = Arc::new(self);
+        let required = outcomes(&scenario, scenario.in_reach(run));
+        let others = outcomes(&scenario, schedule::in_order(&scenario.lengths()));
+        let expected = Expected::some(required, others);
+        explore(&scenario, run, &expected, ScenarioOutcome::clone);
+    }
+
+    /// The same, but that others may see what somebody has only begun.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_begun(self, run: &mut Run) {
+        let scenario = Arc::new(self);
+        let required = outcomes(&scenario, scenario.in_reach(run));
+        let begun = schedule::with_begun(&schedule::in_order(&scenario.lengths()));
+        let others = outcomes(&scenario, begun);
+        let expected = Expected::some(required, others);
+        explore(&scenario, run, &expected, ScenarioOutcome::clone);
+    }
+
+    /// Whatever the threads do, the rules hold; and the outcome of each order within the bound is
+    /// reached.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_openly(self, run: &mut Run) {
+        let scenario = Arc::new(self);
+        let required = outcomes(&scenario, scenario.in_reach(run));
+        explore(
+            &scenario,
+            run,
+            &Expected::at_least(required),
+            ScenarioOutcome::clone,
+        );
+    }
+
+    /// One actor stops for ever, before each of its operations in turn: the others come to their
+    /// end, and what they are told is that of some order in which that one did its last action, or
+    /// did not, or began it.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_stopping_in_order(self, run: &mut Run, who: usize) {
+        let scenario = Arc::new(self);
+        let lengths = scenario.lengths();
+        // By how many actions it did.
+        let mut allowed = Vec::new();
+        for done in 0..=lengths[who] {
+            let mut outcomes = outcomes(
+                &scenario,
+                schedule::with_begun(&schedule::stopped(&lengths, who, done)),
+            );
+            for outcome in &mut outcomes {
+                // What the last action would have answered.
+                outcome.answers[who].truncate(done);
+            }
+            allowed.push(Expected::some(vec![], outcomes));
+        }
+        stop_everywhere(&scenario, run, who, move |played| {
+            allowed[played.answers[who].len()].note(played);
+        });
+    }
+}
+
+/// Explores a scenario, and what is told of it must be expected.
+fn explore<G, M, T>(
+    scenario: &Arc<Scenario<G, M>>,
+    run: &mut Run,
+    expected: &Expected<T>,
+    tell: impl Fn(&ScenarioOutcome) -> T + Copy + Send + Sync + 'static,
+) where
+    G: Send + Sync + 'static,
+    M: Default + Send + 'static,
+    T: Clone + PartialEq + Debug + Send + Sync + 'static,
+{
+    let _said = Said(scenario.to_string());
+    for rings in [false, true] {
+        // A second time, with the bells, only where loom has missed something without them.
+        if rings && expected.missed().is_empty() {
+            break;
+        }
+        let (scenario, noted) = (Arc::clone(scenario), expected.clone());
+        let conditions = Conditions {
+            rings,
+            ..Conditions::now()
+        };
+        under(conditions, || {
+            run.explore(move |layout| noted.note(&tell(&scenario.perform(layout, None).0)));
+        });
+    }
+    expected.assert_reached();
+}
+
+/// Lets one actor stop before each of its operations in turn.
+fn stop_everywhere<G, M>(
+    scenario: &Arc<Scenario<G, M>>,
+    run: &mut Run,
+    who: usize,
+    judge: impl Fn(&ScenarioOutcome) + Send + Sync + 'static,
+) where
+    G: Send + Sync + 'static,
+    M: Default + Send + 'static,
+{
+    let _said = Said(format!("actor {who} stops\n{scenario}"));
+    let judge = Arc::new(judge);
+    for operations in 0.. {
+        let stopped = Arc::new(Mutex::new(false));
+        let (stops, scenario, judge) = (
+            Arc::clone(&stopped),
+            Arc::clone(scenario),
+            Arc::clone(&judge),
+        );
+        run.explore(move |layout| {
+            let (played, ended) = scenario.perform(layout, Some((who, operations)));
+            *stops.lock().unwrap_or_else(PoisonError::into_inner) |= !ended;
+            judge(&played);
+        });
+        if !*stopped.lock().unwrap_or_else(PoisonError::into_inner) {
+            assert!(operations > 1, "it never stopped");
+            break;
+        }
+    }
+}
+
+fn all_of<G, M>(actions: &[Action<G, M>], limiter: &Arc<G>, memory: &mut M) -> Vec<Answer> {
+    let answers = actions.iter().map(|action| action.act(limiter, memory));
+    answers.collect()
+}
+
+fn outcomes<G, M>(
+    scenario: &Arc<Scenario<G, M>>,
+    schedules: Vec<schedule::Schedule>,
+) -> Vec<ScenarioOutcome>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    read::read(scenario, schedules)
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+impl<G, M> Display for Scenario<G, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (before, actions) in self.before.iter().zip(&self.actors) {
+            let line = |actions: &[Action<G, M>]| {
+                let actions = actions.iter().map(ToString::to_string);
+                actions.collect::<Vec<_>>().join(", ")
+            };
+            writeln!(f, "  after {}: {}", line(before), line(actions))?;
+        }
+        Ok(())
+    }
+}
+
+/// Says which scenario it was, if it fails unexpectedly.
+struct Said(String);
+
+impl Drop for Said {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !crate::run::is_quiet() {
+            eprintln!("the scenario that failed:\n{}", self.0);
+        }
+    }
+}

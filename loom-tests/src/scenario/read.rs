@@ -1,0 +1,78 @@
+//! A scenario by schedules, where loom has nothing to choose: what the outcomes of threads are
+//! compared with.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate::sync::model::{Conditions, Stop, stopping, under};
+
+use super::{Scenario, ScenarioOutcome};
+use crate::schedule::{Schedule, Step};
+
+/// Runs schedules on the correct crate. A schedule whose beginning was the whole action gives
+/// nothing.
+pub(super) fn read<G, M>(
+    scenario: &Arc<Scenario<G, M>>,
+    schedules: Vec<Schedule>,
+) -> Vec<Option<ScenarioOutcome>>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    let mut all = Vec::new();
+    // Loom counts the operations of one execution.
+    for schedules in schedules.chunks(100) {
+        let (scenario, schedules) = (Arc::clone(scenario), schedules.to_vec());
+        all.extend(alone(move || {
+            let outcomes = schedules.iter().map(|schedule| follow(&scenario, schedule));
+            outcomes.collect::<Vec<_>>()
+        }));
+    }
+    all
+}
+
+/// Runs something in a model with one thread.
+fn alone<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> T {
+    let told = Arc::new(Mutex::new(None));
+    let tells = Arc::clone(&told);
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 50_000;
+    under(Conditions::default(), || {
+        builder.check(move || {
+            let done = act();
+            *tells.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
+        });
+    });
+    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    told.take().expect("it ran")
+}
+
+fn follow<G, M>(scenario: &Scenario<G, M>, schedule: &Schedule) -> Option<ScenarioOutcome>
+where
+    G: Send + Sync + 'static,
+    M: Default + Clone + Send + 'static,
+{
+    let (limiter, before, mut memories) = scenario.begin();
+    let mut answers = vec![Vec::new(); scenario.actors.len()];
+    for step in schedule {
+        match *step {
+            Step::Do(who) => {
+                let action = &scenario.actors[who][answers[who].len()];
+                answers[who].push(action.act(&limiter, &mut memories[who]));
+            }
+            Step::Begin(who, writes) => {
+                let action = &scenario.actors[who][answers[who].len()];
+                let mut memory = memories[who].clone();
+                let done = stopping(Stop::Writes(writes), || action.act(&limiter, &mut memory));
+                if done.is_some() {
+                    return None;
+                }
+            }
+        }
+    }
+    let after = (scenario.after)(&limiter, &mut memories);
+    Some(ScenarioOutcome {
+        before,
+        answers,
+        after,
+    })
+}

@@ -1,0 +1,307 @@
+//! A scenario: an algorithm, a place, what happens first, and then who does what at the same time.
+
+use std::sync::Arc;
+
+use tollgate::algorithm::Algorithm;
+use tollgate::audit::Bound;
+use tollgate::store::UNSTARTED;
+use tollgate::store::WordStore;
+use tollgate::sync::AtomicU64;
+use tollgate::{Granted, Tick};
+
+use crate::expected::Expected;
+use crate::layout::{Layout, actor};
+use crate::orders::orders;
+use crate::rules;
+use crate::run::Run;
+use crate::traced_word::TracedWord;
+use crate::verb::{Answer, Kind, Scope, Verb};
+use crate::words::{self, MakeWord};
+
+/// A verb at a tick.
+pub struct Turn<A> {
+    /// What is done.
+    pub verb: Verb<A>,
+    /// The thread's time.
+    pub now: Tick,
+}
+
+/// What the threads of a scenario did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What each actor's verbs answered.
+    pub answers: Vec<Vec<Answer>>,
+    /// The word at the end.
+    pub word: u64,
+}
+
+impl Outcome {
+    /// How many permits were granted in all.
+    pub fn granted(&self) -> u64 {
+        let answers = self.answers.iter().flatten();
+        let granted = answers.map(|answer| match answer {
+            Answer::Granted(granted) => granted.n(),
+            _ => 0,
+        });
+        granted.sum()
+    }
+
+    /// What each actor was told.
+    pub fn in_words(&self) -> Vec<String> {
+        let words = self.answers.iter().map(|answers| {
+            let answers = answers.iter().map(ToString::to_string);
+            answers.collect::<Vec<_>>().join(", ")
+        });
+        words.collect()
+    }
+}
+
+type Judge = Arc<dyn Fn(&Outcome) + Send + Sync>;
+
+/// What a model explores.
+pub struct WordScenario<A> {
+    /// Makes the algorithm, anew for each execution.
+    pub algorithm: Arc<dyn Fn() -> A + Send + Sync>,
+    /// Makes the place.
+    pub place: MakeWord,
+    /// What the place holds first.
+    pub first: u64,
+    /// What is done before the actors begin. Each of them may undo its last grant.
+    pub before: Vec<Turn<A>>,
+    /// What each actor does.
+    pub actors: Vec<Vec<Turn<A>>>,
+    /// What the algorithm promises.
+    pub promise: Option<Bound>,
+    /// Whether its permits are exact at a standing tick.
+    pub exact: bool,
+    /// What else must hold of each outcome.
+    pub also: Option<Judge>,
+}
+
+impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
+    /// The same scenario, of whose every outcome this must hold, too.
+    #[must_use]
+    pub fn judged(mut self, judge: impl Fn(&Outcome) + Send + Sync + 'static) -> Self {
+        let also = self.also.take();
+        self.also = Some(Arc::new(move |outcome| {
+            if let Some(also) = &also {
+                also(outcome);
+            }
+            judge(outcome);
+        }));
+        self
+    }
+
+    /// Explores the scenario, and what each actor was told must be one of these, in words; each of
+    /// them must be seen. Unlike the orders of [`explore`](Self::explore) they do not come from the
+    /// algorithm itself, so they show that it is right.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore_to(self, run: &mut Run, told: &[&[&str]]) {
+        let told = told.iter().map(|actors| {
+            let actors = actors.iter().map(|told| (*told).to_owned());
+            actors.collect::<Vec<_>>()
+        });
+        let expected = Expected::all(told.collect());
+        let noted = expected.clone();
+        self.judged(move |outcome| noted.note(&outcome.in_words()))
+            .explore(run);
+        expected.assert_reached();
+    }
+
+    /// Explores the scenario: whatever the threads do, the outcome must be that of some order of
+    /// the same verbs, one after the other, and each of those orders must be seen.
+    ///
+    /// # Panics
+    ///
+    /// If that does not hold.
+    pub fn explore(self, run: &mut Run) {
+        let told = Told(self.to_string());
+        let expected = self.expected();
+        let scenario = Arc::new(self);
+        for rings in [false, true] {
+            // A second time, with the bell, only where loom has missed something without it.
+            if rings && expected.missed().is_empty() {
+                break;
+            }
+            let (scenario, noted) = (Arc::clone(&scenario), expected.clone());
+            run.explore(move |layout| noted.note(&scenario.execute(layout, rings)));
+        }
+        expected.assert_reached();
+        drop(told);
+    }
+
+    /// One execution under loom.
+    fn execute(&self, layout: Layout, rings: bool) -> Outcome {
+        let algorithm = Arc::new((self.algorithm)());
+        let shared = (self.place)(self.first);
+        let bell = rings.then(|| Arc::new(AtomicU64::new(0)));
+        let mut granted = None;
+        let before = perform(
+            &*algorithm,
+            &TracedWord::on(&shared),
+            &self.before,
+            &mut granted,
+        );
+        let actors = self.actors.iter().map(|turns| {
+            let (algorithm, shared) = (Arc::clone(&algorithm), Arc::clone(&shared));
+            let (turns, bell) = (turns.clone(), bell.clone());
+            actor(move || {
+                let (traced, mut granted) = (TracedWord::on(&shared).ringing(&bell), granted);
+                let answers = perform(&*algorithm, &traced, &turns, &mut granted);
+                (answers, traced)
+            })
+        });
+        let (answers, hands): (Vec<_>, Vec<_>) = layout.act(actors.collect()).into_iter().unzip();
+        let outcome = Outcome {
+            answers,
+            word: shared.load(),
+        };
+        rules::check_losses(&hands);
+        self.check(&before, &outcome);
+        outcome
+    }
+
+    /// What must hold of the outcome itself.
+    fn check(&self, before: &[Answer], outcome: &Outcome) {
+        let mut all = vec![before.to_vec()];
+        all.extend(outcome.answers.iter().cloned());
+        if let (Some(promise), true) = (&self.promise, self.only_takes()) {
+            rules::check_bound(promise, &all);
+        }
+        if let (Some(now), true) = (self.standing_tick(), self.exact && self.balances()) {
+            let available = |word, turns: &[Turn<A>]| {
+                let (algorithm, traced) = ((self.algorithm)(), TracedWord::on(&words::alone(word)));
+                perform(&algorithm, &traced, turns, &mut None);
+                WordStore::new(&algorithm, &traced).at(now).available()
+            };
+            let had = available(self.first, &self.before);
+            let has = available(outcome.word, &[]);
+            rules::check_balance(had, &outcome.answers, has);
+        }
+        if let Some(judge) = &self.also {
+            judge(outcome);
+        }
+    }
+
+    fn turns(&self) -> impl Iterator<Item = &Turn<A>> {
+        self.before.iter().chain(self.actors.iter().flatten())
+    }
+
+    /// The tick of all turns, if it is one.
+    fn standing_tick(&self) -> Option<Tick> {
+        let now = self.turns().next()?.now;
+        self.turns().all(|turn| turn.now == now).then_some(now)
+    }
+
+    fn only_takes(&self) -> bool {
+        self.turns()
+            .all(|turn| matches!(turn.verb.kind, Kind::Takes | Kind::Looks))
+    }
+
+    fn balances(&self) -> bool {
+        self.turns()
+            .all(|turn| !matches!(turn.verb.kind, Kind::Charges | Kind::Resets))
+    }
+
+    /// What verbs one after the other give. Where the place must be started first, starting and
+    /// the verb itself are two steps, between which others may come.
+    fn expected(&self) -> Expected<Outcome> {
+        let lengths: Vec<usize> = self.actors.iter().map(Vec::len).collect();
+        let in_order = |order: &Vec<usize>| self.in_order(order, 1);
+        let required = orders(&lengths).iter().map(in_order).collect();
+        if self.first != UNSTARTED || !self.before.is_empty() {
+            return Expected::all(required);
+        }
+        let lengths: Vec<usize> = lengths.iter().map(|length| length * 2).collect();
+        let in_order = |order: &Vec<usize>| self.in_order(order, 2);
+        Expected::some(required, orders(&lengths).iter().map(in_order).collect())
+    }
+
+    /// The outcome of the verbs in this order. With two steps a turn, the first starts the place.
+    fn in_order(&self, order: &[usize], steps: usize) -> Outcome {
+        let (algorithm, shared) = ((self.algorithm)(), words::alone(self.first));
+        let traced = TracedWord::on(&shared);
+        let mut granted = None;
+        perform(&algorithm, &traced, &self.before, &mut granted);
+        let mut grants = vec![granted; self.actors.len()];
+        let mut taken = vec![0; self.actors.len()];
+        let mut answers = vec![Vec::new(); self.actors.len()];
+        for &who in order {
+            let turn = &self.actors[who][taken[who] / steps];
+            taken[who] += 1;
+            if !taken[who].is_multiple_of(steps) {
+                if turn.verb.kind != Kind::Resets {
+                    WordStore::new(&algorithm, &traced).at(turn.now).start();
+                }
+                continue;
+            }
+            let turn = std::slice::from_ref(turn);
+            answers[who].extend(perform(&algorithm, &traced, turn, &mut grants[who]));
+        }
+        Outcome {
+            answers,
+            word: shared.load(),
+        }
+    }
+}
+
+/// Does one thing after the other, and checks what each wrote.
+fn perform<A>(
+    algorithm: &A,
+    traced: &TracedWord,
+    turns: &[Turn<A>],
+    granted: &mut Option<Granted>,
+) -> Vec<Answer> {
+    let answers = turns.iter().map(|turn| {
+        let written = traced.writes();
+        let mut scope = Scope {
+            algorithm,
+            traced,
+            now: turn.now,
+            granted,
+        };
+        let answer = (turn.verb.act)(&mut scope);
+        rules::check_writes(turn.verb.kind, answer, &traced.changes_since(written));
+        answer
+    });
+    answers.collect()
+}
+
+impl<A> Clone for Turn<A> {
+    fn clone(&self) -> Self {
+        Self {
+            verb: self.verb.clone(),
+            now: self.now,
+        }
+    }
+}
+
+impl<A> std::fmt::Display for WordScenario<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let line = |turns: &[Turn<A>]| {
+            let turns = turns
+                .iter()
+                .map(|turn| format!("{} at {}", turn.verb.name, turn.now.as_nanos()));
+            turns.collect::<Vec<_>>().join(", ")
+        };
+        writeln!(f, "word {:#x}, before: {}", self.first, line(&self.before))?;
+        for turns in &self.actors {
+            writeln!(f, "  an actor: {}", line(turns))?;
+        }
+        Ok(())
+    }
+}
+
+/// Says which scenario it was, if it fails unexpectedly.
+struct Told(String);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() && !crate::run::is_quiet() {
+            eprintln!("the scenario that failed: {}", self.0);
+        }
+    }
+}

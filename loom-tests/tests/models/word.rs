@@ -1,0 +1,69 @@
+//! The cell's contract as a place: an exchange succeeds if the word is there and answers what it
+//! found if not, a replacement returns what it replaced; so no word is taken out twice, and none
+//! disappears.
+
+use std::sync::Arc;
+
+use tollgate_loom_tests::words::{self, MakeWord};
+use tollgate_loom_tests::{Expected, Run, actor, broken, model};
+
+/// Two threads replace the word, each by its own.
+fn replace_twice(run: &mut Run, make: MakeWord) {
+    let expected = Expected::all(vec![(1, 2, 3), (3, 1, 2)]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let place = make(1);
+        let actors = [2, 3].map(|next| {
+            let place = Arc::clone(&place);
+            actor(move || place.swap(next))
+        });
+        let found = layout.act(actors.into());
+        noted.note(&(found[0], found[1], place.load()));
+    });
+    expected.assert_reached();
+}
+
+/// One thread replaces the word, the other exchanges it.
+fn replace_and_exchange(run: &mut Run, make: MakeWord) {
+    let expected = Expected::all(vec![(Ok(()), Err(3), 2), (Err(2), Err(1), 2)]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let place = make(1);
+        let (one, other) = (Arc::clone(&place), Arc::clone(&place));
+        let exchange = actor(move || one.compare_exchange(1, 3));
+        let replace = actor(move || Err(other.swap(2)));
+        let found = layout.act(vec![exchange, replace]);
+        noted.note(&(found[0], found[1], place.load()));
+    });
+    expected.assert_reached();
+}
+
+fn both(run: &mut Run, make: MakeWord) {
+    replace_twice(run, make);
+    replace_and_exchange(run, make);
+}
+
+#[test]
+fn no_word_disappears() {
+    model("place::no_word_disappears", None, |run| {
+        both(run, words::cell)
+    });
+}
+
+#[test]
+fn words_disappear_from_broken_places() {
+    let name = "place::replaces by a load and a store";
+    broken(name, "no order", None, |run| {
+        both(run, words::replaces_by_store)
+    });
+    let name = "place::gives up if somebody comes between";
+    broken(name, "no order", None, |run| both(run, words::gives_up));
+    let name = "place::compares and stores";
+    broken(name, "no order", None, |run| {
+        replace_and_exchange(run, words::stores)
+    });
+    let name = "place::exchanges whatever is there";
+    broken(name, "no order", None, |run| {
+        replace_and_exchange(run, words::insists)
+    });
+}

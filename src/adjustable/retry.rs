@@ -1,0 +1,114 @@
+//! The retry loop: as [`cell`](crate::cell)'s, but each attempt runs on the parameters of its own
+//! version.
+
+use super::ring::{Pair, Ring};
+use crate::algorithm::{Settings, Visit};
+use crate::clock::Tick;
+use crate::store::op::{Current, Op, Step};
+
+/// A pair as operations see it.
+#[inline(always)]
+const fn current(pair: Pair, now: Tick) -> Current {
+    Current::new(pair.word, now).with_source(source_of(pair.version))
+}
+
+/// Runs an operation on this pair, if that is short.
+struct Fast<'o, O>(&'o mut O, Current);
+
+impl<A, O: Op<A>> Visit<A> for Fast<'_, O> {
+    type Output = Option<Step<A, O>>;
+
+    #[inline(always)]
+    fn visit(self, algorithm: &A) -> Self::Output {
+        self.0.run_fast(algorithm, self.1)
+    }
+}
+
+/// Runs an operation on this pair.
+struct Long<'o, O>(&'o mut O, Current);
+
+impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
+    type Output = Step<A, O>;
+
+    #[inline(always)]
+    fn visit(self, algorithm: &A) -> Self::Output {
+        self.0.run(algorithm, self.1)
+    }
+}
+
+/// Runs an operation on the pair until its answer holds: until the word that it returned has
+/// replaced the very word that it was given, under the very version whose algorithm it was given.
+/// An operation that refuses, or leaves the word as it is, writes nothing.
+///
+/// It is lock-free where the exchange of a pair is: a thread goes round only because another one
+/// has exchanged the pair (or the processor's exchange is a weak one).
+#[inline(always)]
+pub(super) fn apply<A: Settings, O: Op<A>>(
+    ring: &Ring,
+    now: Tick,
+    mut op: O,
+) -> Result<O::Output, O::Refusal> {
+    let mut pair = ring.load();
+    let short = Fast(&mut op, current(pair, now));
+    if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
+        let (next, output) = outcome?;
+        if op.is_unchanged(pair.word, next) {
+            return Ok(output);
+        }
+        match ring.exchange(pair, next) {
+            Ok(()) => return Ok(output),
+            Err(seen) => pair = seen,
+        }
+    }
+    retry(ring, pair, now, op)
+}
+
+/// The first attempt alone: the answer if the operation is short, does not refuse and was not
+/// disturbed.
+#[inline(always)]
+pub(super) fn try_fast<A: Settings, O: Op<A>>(
+    ring: &Ring,
+    now: Tick,
+    mut op: O,
+) -> Option<O::Output> {
+    let pair = ring.load();
+    let (next, output) = ring
+        .read::<A, _>(pair, Fast(&mut op, current(pair, now)))??
+        .ok()?;
+    if !op.is_unchanged(pair.word, next) {
+        ring.exchange(pair, next).ok()?;
+    }
+    Some(output)
+}
+
+/// The attempts after the first one, and long operations. Out of line, as the cell's.
+#[cold]
+#[inline(never)]
+fn retry<A: Settings, O: Op<A>>(
+    ring: &Ring,
+    mut pair: Pair,
+    now: Tick,
+    mut op: O,
+) -> Result<O::Output, O::Refusal> {
+    loop {
+        let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
+            // That version is over, so there is a later one.
+            pair = ring.load();
+            continue;
+        };
+        let (next, output) = outcome?;
+        if op.is_unchanged(pair.word, next) {
+            return Ok(output);
+        }
+        match ring.exchange(pair, next) {
+            Ok(()) => return Ok(output),
+            Err(seen) => pair = seen,
+        }
+    }
+}
+
+/// The number by which a grant identifies its version. It repeats after 2^32 changes.
+#[inline(always)]
+pub(super) const fn source_of(version: u64) -> u32 {
+    version as u32
+}

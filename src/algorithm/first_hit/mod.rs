@@ -1,0 +1,159 @@
+//! A period that begins with the first permit that is taken when nothing was: what
+//! `FixedWindow::opened_by_first_hit` and `Intervals::greedy` share.
+//!
+//! # The word
+//!
+//! ```text
+//!  63                                   bits                           0
+//! ┌──────────────────────────────────────┬─────────────────────────────┐
+//! │ end of the period, in parts of one   │ permits taken               │
+//! │ (64 - bits bits)                     │ (bits for twice the limit)  │
+//! └──────────────────────────────────────┴─────────────────────────────┘
+//! ```
+//!
+//! A period has `2^shift` parts, as many as fit; one of them is the quantum. The clock has made
+//! `floor(now * 2^shift / period)` of them, exactly. A period begins at the next whole part, so it
+//! ends at least a period after the permit that began it, and at most a quantum more; the next ones
+//! follow without a gap, and nothing accumulates. An end of 0 is always over: the word 0 is fresh.
+//!
+//! At each end so many permits come back, or all, debt and all. Taken permits above the limit are
+//! debt, of which there can be as much as the limit.
+//!
+//! **Budget.** `2^bits * parts in 50 years < 2^64`, where `2^bits > 2 * limit` and a period has at
+//! least 64 parts, or parts of a nanosecond.
+
+mod verbs;
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::division::Divisor;
+use super::grid::{needed, shortest_period};
+use super::settings::settings;
+use crate::quota::MIN_HORIZON_NS;
+
+/// Fewer parts than that are too coarse.
+const MIN_SHIFT: u32 = 6;
+
+/// What every decision reads comes first, so that it shares a cache line with the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub(super) struct FirstHit {
+    /// The most permits in the glass.
+    limit: NonZeroU64,
+    /// The largest count.
+    most: u64,
+    /// A part in nanoseconds, and what it has beyond them, in parts of 2^64.
+    quantum: (u64, u64),
+    /// How wide the count is.
+    bits: u32,
+    /// How many parts a period has: 2 to this power.
+    shift: u32,
+    period: Divisor,
+    /// How many come back at each end; all, if it is [`u64::MAX`].
+    back: NonZeroU64,
+    /// The last tick that is told from later ones.
+    horizon: u64,
+    /// What a fresh one lacks.
+    missing: u64,
+}
+
+impl FirstHit {
+    /// So many permits, of which `back` come back at each end, and at first `initial`.
+    ///
+    /// # Errors
+    ///
+    /// The largest limit that fits this period, and the shortest period that this limit fits.
+    pub(super) const fn new(
+        period: NonZeroU64,
+        limit: NonZeroU64,
+        back: NonZeroU64,
+        initial: u64,
+    ) -> Result<Self, (u64, Option<Duration>)> {
+        let (finest, windows) = (period.ilog2(), needed(period.get()));
+        let coarsest = if finest < MIN_SHIFT {
+            finest
+        } else {
+            MIN_SHIFT
+        };
+        // The ends that are told begin with 0, and the last two are left out: so the word is never
+        // all ones.
+        let ends_needed = ((windows as u128) << coarsest) + 3;
+        let most_bits = (u64::MAX as u128 / ends_needed).checked_ilog2();
+        let bits = match most_bits {
+            Some(most) if limit.get() < 1 << 62 => {
+                let bits = 64 - (2 * limit.get()).leading_zeros();
+                if bits > most {
+                    return Err(Self::what_fits(most, limit.get()));
+                }
+                bits
+            }
+            Some(most) => return Err(Self::what_fits(most, limit.get())),
+            None => return Err((0, None)),
+        };
+        let ends = u64::MAX >> bits;
+        let shift = match ((ends - 2) / windows).checked_ilog2() {
+            Some(fits) if fits < finest => fits,
+            Some(_) => finest,
+            None => return Err((0, None)),
+        };
+        let quantum = ((period.get() as u128) << 64) >> shift;
+        let period = Divisor::new(period, shift);
+        // A period that begins at the horizon ends before the last two ends.
+        let last = period.first_with(ends - 2 - (1 << shift), shift) - 1;
+        Ok(Self {
+            limit,
+            most: (1 << bits) - 1,
+            quantum: ((quantum >> 64) as u64, quantum as u64),
+            bits,
+            shift,
+            period,
+            back,
+            horizon: if last < u64::MAX { last } else { u64::MAX - 1 },
+            missing: limit.get().saturating_sub(initial),
+        })
+    }
+
+    const fn what_fits(most_bits: u32, limit: u64) -> (u64, Option<Duration>) {
+        let max = ((1_u64 << most_bits) - 1) / 2;
+        if limit >= 1 << 56 {
+            return (max, None);
+        }
+        let ends = u64::MAX >> (64 - (2 * limit).leading_zeros());
+        (max, shortest_period((ends - 2) >> MIN_SHIFT))
+    }
+
+    /// Whether such a glass can be made.
+    fn fits(&self) -> bool {
+        let period = self.period.period();
+        let Some(initial) = self.limit.get().checked_sub(self.missing) else {
+            return false;
+        };
+        period.get() <= MIN_HORIZON_NS
+            && Self::new(period, self.limit, self.back, initial).is_ok_and(|made| made == *self)
+    }
+
+    /// The quantum of a period's beginning, rounded up to a nanosecond.
+    pub(super) const fn quantum(&self) -> Duration {
+        Duration::from_nanos(self.first_with(1))
+    }
+
+    /// How many permits above the limit can be counted.
+    pub(super) const fn largest_debt(&self) -> u64 {
+        self.most - self.limit.get()
+    }
+
+    /// The first tick at which the clock has made so many parts.
+    #[inline]
+    const fn first_with(&self, parts: u64) -> u64 {
+        self.period.first_with(parts, self.shift)
+    }
+
+    /// Parts a period.
+    #[inline(always)]
+    const fn parts(&self) -> u64 {
+        1 << self.shift
+    }
+}
+
+settings!(FirstHit, 11, if FirstHit::fits; limit most quantum bits shift period back horizon missing);

@@ -1,0 +1,140 @@
+//! What a bound allows.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::bound::{Bound, Comes, Owed};
+use crate::clock::Tick;
+
+impl Bound {
+    /// How many permits may be granted in an interval of this length, wherever it lies.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::Bound;
+    /// use tollgate::Quota;
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bound = Bound::of_quota(Quota::per_second(10).burst(3))?;
+    /// assert_eq!(bound.allows(Duration::from_millis(299)), 5);
+    /// // One nanosecond can lie in two windows.
+    /// let bound = Bound::of_windows(Quota::per_second(10))?;
+    /// assert_eq!(bound.allows(Duration::from_nanos(1)), 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn allows(&self, length: Duration) -> u128 {
+        let length = length.as_nanos();
+        let units = match self.comes {
+            Comes::Steadily { rate } => (rate as u128).saturating_mul(length),
+            Comes::AtEdges { windows, units } => {
+                let edges = length.div_ceil(windows.period());
+                edges.saturating_mul(units as u128)
+            }
+            Comes::Anew { windows } => {
+                let edges = length.div_ceil(windows.period());
+                edges.saturating_mul(self.burst)
+            }
+            Comes::InSteps { units, period } => steps(length, units, period),
+            Comes::Within { places, span } => {
+                let apart = length.div_ceil(places.period());
+                (apart / span.get() as u128).saturating_mul(self.burst)
+            }
+        };
+        self.permits(units)
+    }
+
+    /// How many permits may be granted from `from` to `to`, both included.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::Bound;
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bound = Bound::of_windows(Quota::per(7, Duration::from_nanos(10)))?;
+    /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
+    /// assert_eq!(allowed(0, 9), 7);
+    /// assert_eq!(allowed(9, 10), 14);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn allows_between(&self, from: Tick, to: Tick) -> u128 {
+        match self.comes {
+            Comes::Anew { windows } => {
+                self.permits(windows.edges(from, to).saturating_mul(self.burst))
+            }
+            Comes::Within { places, span } => {
+                let apart = places.edges(from, to) / span.get() as u128;
+                self.permits(apart.saturating_mul(self.burst))
+            }
+            _ => self.permits(self.made(from, to)),
+        }
+    }
+
+    /// The permits in so many units and a burst.
+    const fn permits(&self, units: u128) -> u128 {
+        self.burst.saturating_add(units) / self.permit as u128
+    }
+
+    /// How many units more are allowed in an interval that ends at `to` than in one that ends at
+    /// `from`. Elsewhere it is not that: in steps it is what an interval between them may have more
+    /// than a burst, and where all comes anew, or is counted within a span, what one may that has
+    /// no more.
+    pub(super) const fn made(&self, from: Tick, to: Tick) -> u128 {
+        let length = to.saturating_since(from).as_nanos();
+        match self.comes {
+            Comes::Steadily { rate } => (rate as u128).saturating_mul(length),
+            Comes::AtEdges { windows, units } => {
+                windows.edges(from, to).saturating_mul(units as u128)
+            }
+            Comes::Anew { .. } | Comes::Within { .. } => 0,
+            Comes::InSteps { units, period } => steps(length, units, period),
+        }
+    }
+
+    /// How many units a reset allows besides, where ticks of before it go up to `latest`, and ticks
+    /// of after it begin at `earliest`: a burst, and what came twice in the time between.
+    pub(super) const fn worth_of_reset(&self, earliest: Tick, latest: Tick) -> u128 {
+        self.burst.saturating_add(self.made(earliest, latest))
+    }
+
+    /// The bound that also holds where charges are counted, and which can be checked with them;
+    /// `None` if there is none.
+    ///
+    /// What comes in steps is less than what comes steadily and begins with a step: `ceil(x /
+    /// period) <= (x + period - 1) / period`.
+    pub(super) fn with_charges(&self) -> Option<Self> {
+        match (self.debt, self.comes) {
+            (Owed::Forgotten, _) => None,
+            (_, Comes::InSteps { units, period }) => {
+                let period = u128::from(period.get());
+                let first = u128::from(units) * (period - 1);
+                Some(Self {
+                    permit: period as u64,
+                    burst: (self.burst * period).saturating_add(first),
+                    comes: Comes::Steadily { rate: units },
+                    debt: self.debt,
+                })
+            }
+            _ => Some(*self),
+        }
+    }
+
+    /// Whether a charge of tick `charged` stands in the way of grants at `now`.
+    pub(super) const fn remembers(&self, charged: Tick, now: Tick) -> bool {
+        match self.debt {
+            Owed::Paid => true,
+            Owed::ForgottenAfter(windows) => windows.index(charged) == windows.index(now),
+            Owed::Forgotten => false,
+        }
+    }
+}
+
+/// What comes in steps in so many nanoseconds.
+const fn steps(length: u128, units: u64, period: NonZeroU64) -> u128 {
+    let steps = length.div_ceil(period.get() as u128);
+    steps.saturating_mul(units as u128)
+}

@@ -1,0 +1,381 @@
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::windows::{Windows, period_of};
+use crate::quota::{ConfigError, Quota};
+
+/// What a limiter promised of every interval `[a, b]`:
+///
+/// | made by | at most |
+/// |---|---|
+/// | [`of_quota`](Self::of_quota), [`of_interval`](Self::of_interval) | `burst + rate * (b - a)` |
+/// | [`of_windows`](Self::of_windows) | `n`, if the interval lies in one window of the clock |
+/// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
+/// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
+/// | [`of_log`](Self::of_log) | `n`, if the interval is shorter than a period |
+/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies in so many slots of the clock |
+///
+/// An algorithm says which is its own by [`Bounded`](super::Bounded).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// Everything is counted in the same unit: of it a permit takes `permit`, and so many may be
+    /// had at one tick.
+    pub(super) permit: u64,
+    pub(super) burst: u128,
+    pub(super) comes: Comes,
+    pub(super) debt: Owed,
+}
+
+/// How more comes to be allowed the longer an interval is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comes {
+    /// So many units a nanosecond.
+    Steadily { rate: u64 },
+    /// So many units at each window's beginning.
+    AtEdges { windows: Windows, units: u64 },
+    /// The burst anew in each window, whatever was left in the one before.
+    Anew { windows: Windows },
+    /// So many units each period, wherever they begin.
+    InSteps { units: u64, period: NonZeroU64 },
+    /// The burst, and no more, in any so many places of the clock that lie side by side: its ticks,
+    /// or its slots.
+    Within { places: Windows, span: NonZeroU64 },
+}
+
+/// What becomes of a debt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owed {
+    /// It is paid by what comes.
+    Paid,
+    /// It stands in the way of grants only in the window in which it was charged.
+    ForgottenAfter(Windows),
+    /// It may be forgotten at any time.
+    Forgotten,
+}
+
+impl Bound {
+    /// The promise of a token bucket or of GCRA with this quota: `burst + rate * (b - a)`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate or no burst.
+    pub const fn of_quota(quota: Quota) -> Result<Self, ConfigError> {
+        match quota.valid_period_ns() {
+            Ok(_) if quota.burst_size() == 0 => Err(ConfigError::ZeroBurst),
+            Ok(_) => Ok(Self::steady(quota)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of GCRA with this emission interval and tolerance: at most
+    /// `1 + (tolerance + (b - a)) / interval`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the interval is zero, or one of them above 584 years.
+    pub const fn of_interval(interval: Duration, tolerance: Duration) -> Result<Self, ConfigError> {
+        let permit = interval.as_nanos();
+        if permit == 0 {
+            return Err(ConfigError::ZeroInterval);
+        }
+        if permit > u64::MAX as u128 {
+            return Err(ConfigError::IntervalTooLong { interval });
+        }
+        if tolerance.as_nanos() > u64::MAX as u128 {
+            let max = Duration::from_nanos(u64::MAX);
+            return Err(ConfigError::ToleranceTooLong { tolerance, max });
+        }
+        Ok(Self::spaced(interval, tolerance))
+    }
+
+    /// The promise of a fixed window: at most `n` in each window of the quota's period. Windows
+    /// begin at tick 0 and follow each other, unless an [`offset`](Self::offset) is added.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its
+    /// `n`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::{Bound, Audit, Log};
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut log = Log::new();
+    /// log.grant(Tick::from_nanos(9), 2);
+    /// log.grant(Tick::from_nanos(10), 2);
+    /// let history: Audit = [log].into_iter().collect();
+    /// let bound = Bound::of_windows(Quota::per(2, Duration::from_nanos(10)))?;
+    /// assert!(history.check(&bound).is_ok()); // one window ends where the other begins
+    /// assert!(history.check(&bound.offset(Duration::from_nanos(1))).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_windows(quota: Quota) -> Result<Self, ConfigError> {
+        if let Err(error) = quota.valid_period_ns() {
+            return Err(error);
+        }
+        match quota.check_is_window() {
+            Ok(()) => Ok(Self::anew(quota, Windows::of(quota, 0))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a bucket that gets the quota's `n` permits at once at the beginning of each
+    /// window of its period: at most `burst`, and `n` for each window that begins after `a` and not
+    /// after `b`. Windows begin at tick 0 and follow each other, unless an [`offset`](Self::offset)
+    /// is added.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate or no burst.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::Bound;
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let quota = Quota::per(2, Duration::from_nanos(10)).burst(5);
+    /// let bound = Bound::of_refills(quota)?.offset(Duration::from_nanos(3));
+    /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
+    /// assert_eq!(allowed(3, 12), 5);
+    /// assert_eq!(allowed(12, 13), 7);
+    /// assert_eq!(allowed(2, 13), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_refills(quota: Quota) -> Result<Self, ConfigError> {
+        match Self::of_quota(quota) {
+            Ok(_) => Ok(Self::at_edges(quota, Windows::of(quota, 0))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a bucket that gets the quota's `n` permits at once, a period or more apart,
+    /// wherever the periods begin: at most `burst + n * ceil((b - a) / period)`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate or no burst.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::Bound;
+    /// use tollgate::Quota;
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bound = Bound::of_steps(Quota::per_second(2).burst(5))?;
+    /// assert_eq!(bound.allows(Duration::ZERO), 5);
+    /// assert_eq!(bound.allows(Duration::from_millis(1000)), 7);
+    /// assert_eq!(bound.allows(Duration::from_millis(1001)), 9);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_steps(quota: Quota) -> Result<Self, ConfigError> {
+        match Self::of_quota(quota) {
+            Ok(_) => Ok(Self::in_steps(quota)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a sliding log: at most `n` in every interval that is shorter than the quota's
+    /// period, so that a permit may be granted as soon as the `n`-th last one is a period old.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its
+    /// `n`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::{Bound, Audit, Log};
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bound = Bound::of_log(Quota::per(2, Duration::from_nanos(10)))?;
+    /// let granted_at = |ticks: [u64; 3]| {
+    ///     let mut log = Log::new();
+    ///     for tick in ticks {
+    ///         log.grant(Tick::from_nanos(tick), 1);
+    ///     }
+    ///     Audit::from_iter([log])
+    /// };
+    /// assert!(granted_at([7, 9, 17]).check(&bound).is_ok());
+    /// assert!(granted_at([7, 9, 16]).check(&bound).is_err());
+    /// assert_eq!(bound.allows(Duration::from_nanos(9)), 2);
+    /// assert_eq!(bound.allows(Duration::from_nanos(10)), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_log(quota: Quota) -> Result<Self, ConfigError> {
+        match Self::of_windows(quota) {
+            Ok(_) => Ok(Self::within(quota, NonZeroU64::MIN, period_of(quota))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The promise of a slotted window: the quota's period has so many slots, and at most `n` are
+    /// granted in any so many slots of the clock that follow each other. Slots begin at tick 0,
+    /// unless an [`offset`](Self::offset) is added.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its
+    /// `n`, or if the period can't be divided into so many slots.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::audit::Bound;
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// // Slots of 5 ns.
+    /// let bound = Bound::of_slots(Quota::per(7, Duration::from_nanos(20)), 4)?;
+    /// let allowed = |a, b| bound.allows_between(Tick::from_nanos(a), Tick::from_nanos(b));
+    /// assert_eq!(allowed(20, 39), 7);
+    /// assert_eq!(allowed(24, 39), 7);
+    /// assert_eq!(allowed(24, 40), 14);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn of_slots(quota: Quota, slots: usize) -> Result<Self, ConfigError> {
+        if let Err(error) = Self::of_windows(quota) {
+            return Err(error);
+        }
+        let period = period_of(quota).get();
+        let Some(span) = NonZeroU64::new(slots as u64) else {
+            return Err(ConfigError::ZeroSlots);
+        };
+        match NonZeroU64::new(period / span.get()) {
+            Some(slot) if period.is_multiple_of(span.get()) => Ok(Self::within(quota, slot, span)),
+            _ => Err(ConfigError::SlotsUneven {
+                slots,
+                period: quota.period(),
+            }),
+        }
+    }
+
+    /// Where the bound speaks of windows or slots, these begin so much later.
+    #[must_use]
+    pub const fn offset(self, offset: Duration) -> Self {
+        let comes = match self.comes {
+            Comes::AtEdges { windows, units } => Comes::AtEdges {
+                windows: windows.later(offset),
+                units,
+            },
+            Comes::Anew { windows } => Comes::Anew {
+                windows: windows.later(offset),
+            },
+            Comes::Within { places, span } => Comes::Within {
+                places: places.later(offset),
+                span,
+            },
+            Comes::Steadily { .. } | Comes::InSteps { .. } => self.comes,
+        };
+        let debt = match self.debt {
+            Owed::ForgottenAfter(windows) => Owed::ForgottenAfter(windows.later(offset)),
+            Owed::Paid | Owed::Forgotten => self.debt,
+        };
+        Self {
+            comes,
+            debt,
+            ..self
+        }
+    }
+
+    /// For an algorithm that may forget what was charged: no grant is said to come out of a debt.
+    ///
+    /// ```
+    /// use tollgate::audit::{Bound, Audit, Log};
+    /// use tollgate::outcome::Charged;
+    /// use tollgate::{Quota, Tick};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut log = Log::new();
+    /// log.charged(&Charged::new(50, Tick::from_nanos(1)));
+    /// log.grant(Tick::from_nanos(2), 1);
+    /// let history: Audit = [log].into_iter().collect();
+    /// let bound = Bound::of_quota(Quota::per_second(10))?;
+    /// assert!(history.check(&bound).is_err());
+    /// assert!(history.check(&bound.forgetting_debt()).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn forgetting_debt(self) -> Self {
+        Self {
+            debt: Owed::Forgotten,
+            ..self
+        }
+    }
+}
+
+/// From quotas that were checked.
+impl Bound {
+    pub(super) const fn steady(quota: Quota) -> Self {
+        let period = period_of(quota).get();
+        Self {
+            permit: period,
+            burst: quota.burst_size() as u128 * period as u128,
+            comes: Comes::Steadily {
+                rate: quota.permits(),
+            },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn spaced(interval: Duration, tolerance: Duration) -> Self {
+        Self {
+            permit: interval.as_nanos() as u64,
+            burst: interval.as_nanos() + tolerance.as_nanos(),
+            comes: Comes::Steadily { rate: 1 },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn anew(quota: Quota, windows: Windows) -> Self {
+        Self {
+            permit: 1,
+            burst: quota.permits() as u128,
+            comes: Comes::Anew { windows },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn at_edges(quota: Quota, windows: Windows) -> Self {
+        Self {
+            permit: 1,
+            burst: quota.burst_size() as u128,
+            comes: Comes::AtEdges {
+                windows,
+                units: quota.permits(),
+            },
+            debt: Owed::Paid,
+        }
+    }
+
+    pub(super) const fn in_steps(quota: Quota) -> Self {
+        Self {
+            permit: 1,
+            burst: quota.burst_size() as u128,
+            comes: Comes::InSteps {
+                units: quota.permits(),
+                period: period_of(quota),
+            },
+            debt: Owed::Paid,
+        }
+    }
+
+    /// At most `n` in any `span` places of so many nanoseconds.
+    const fn within(quota: Quota, place: NonZeroU64, span: NonZeroU64) -> Self {
+        Self {
+            comes: Comes::Within {
+                places: Windows::each(place),
+                span,
+            },
+            ..Self::anew(quota, Windows::of(quota, 0))
+        }
+    }
+}

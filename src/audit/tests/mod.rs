@@ -1,0 +1,129 @@
+//! The check: examples, and that it agrees with its definition.
+
+mod definition;
+mod windows;
+mod within;
+
+use core::time::Duration;
+
+use super::*;
+use crate::outcome::Charged;
+use crate::quota::Quota;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Grant,
+    Charge,
+    GiveBack,
+    Reset,
+}
+
+/// A tick, what happened, how many permits, and when it began and ended.
+type Event = (u64, Kind, u64, [u64; 2]);
+
+fn history(events: &[Event]) -> Audit {
+    let mut log = Log::new();
+    for &(tick, kind, n, [begun, done]) in events {
+        let tick = Tick::from_nanos(tick);
+        let entry = match kind {
+            Kind::Grant => log.grant(tick, n),
+            Kind::Charge => log.charged(&Charged::new(n, tick)),
+            Kind::GiveBack => log.gave_back(tick, n),
+            Kind::Reset => log.reset(tick),
+        };
+        entry.during(Tick::from_nanos(begun), Tick::from_nanos(done));
+    }
+    [log].into_iter().collect()
+}
+
+fn instant(tick: u64, kind: Kind, n: u64) -> Event {
+    (tick, kind, n, [tick; 2])
+}
+
+/// One permit every 10 ns, a burst of 3.
+fn bound() -> Bound {
+    let quota = Quota::per(1, Duration::from_nanos(10)).burst(3);
+    Bound::of_quota(quota).expect("a quota")
+}
+
+#[test]
+fn one_permit_too_many_is_found_with_its_interval() {
+    let grants = |ticks: [u64; 3]| {
+        let [a, b, c] = ticks;
+        [(a, 3), (b, 1), (c, 1)].map(|(tick, n)| instant(tick, Kind::Grant, n))
+    };
+    let kept = history(&grants([0, 10, 20]));
+    assert_eq!(kept.check(&bound()).map(|s| s.granted), Ok(5));
+    let excess = history(&grants([7, 17, 26]))
+        .check(&bound())
+        .expect_err("a nanosecond early");
+    assert_eq!(
+        (excess.from, excess.to),
+        (Tick::from_nanos(7), Tick::from_nanos(26))
+    );
+    assert_eq!((excess.granted, excess.allowed), (5, 4));
+    assert_eq!(
+        excess.to_string(),
+        "5 permits were granted from 7 ns to 26 ns, where at most 4 may be"
+    );
+}
+
+#[test]
+fn a_charge_may_exceed_but_no_grant_may_follow_it() {
+    let (grant, charge) = (instant(0, Kind::Grant, 2), instant(0, Kind::Charge, 9));
+    assert!(history(&[grant, charge]).check(&bound()).is_ok());
+    let with = |tick| history(&[grant, charge, instant(tick, Kind::Grant, 1)]);
+    assert!(with(90).check(&bound()).is_ok());
+    let excess = with(89).check(&bound()).expect_err("out of the debt");
+    assert_eq!((excess.granted, excess.allowed), (12, 11));
+}
+
+#[test]
+fn a_reset_forgives_the_debt_and_allows_one_burst() {
+    let debt = [instant(0, Kind::Grant, 3), instant(0, Kind::Charge, 9)];
+    let after = |n| {
+        let more = [instant(20, Kind::Reset, 1), instant(20, Kind::Grant, n)];
+        history(&[debt, more].concat())
+    };
+    // Three of the reset, and two that were made since tick 0.
+    assert!(after(5).check(&bound()).is_ok());
+    assert!(after(6).check(&bound()).is_err());
+}
+
+#[test]
+fn a_tick_with_charges_alone_says_nothing_of_the_clock_of_the_verbs() {
+    let grants = [
+        (1_000_000, Kind::Grant, 3, [1, 1]),
+        (1_000_002, Kind::Grant, 1, [3, 3]),
+    ];
+    let late = (1_000_003, Kind::GiveBack, 1, [6, 6]);
+    let charge = (1_000_001, Kind::Charge, 1, [5, 5]);
+    let [a, b] = grants;
+    assert!(history(&[a, b, late]).check(&bound()).is_err());
+    assert!(history(&[a, b, late, charge]).check(&bound()).is_err());
+}
+
+#[test]
+fn what_a_stopped_thread_gave_back_counts_when_it_came_back() {
+    let burst = |tick| instant(tick, Kind::Grant, 3);
+    let late = (0, Kind::GiveBack, 3, [0, 100]);
+    assert!(
+        history(&[burst(50), late, burst(51)])
+            .check(&bound())
+            .is_ok()
+    );
+    let early = (0, Kind::GiveBack, 3, [0, 49]);
+    assert!(
+        history(&[burst(50), early, burst(51)])
+            .check(&bound())
+            .is_err()
+    );
+}
+
+#[test]
+fn extremes_saturate_to_an_excess() {
+    let all = [0, u64::MAX].map(|tick| instant(tick, Kind::Grant, u64::MAX));
+    let year = Quota::per(1, Duration::from_secs(365 * 86_400));
+    let bound = Bound::of_quota(year).expect("a quota");
+    assert!(history(&all).check(&bound).is_err());
+}

@@ -1,0 +1,150 @@
+//! Examples of the bounds that speak of windows and steps, and what each algorithm says is its own.
+
+use super::*;
+use crate::algorithm::{
+    AnyAlgorithm, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
+};
+use crate::quota::ConfigError;
+
+fn ten_ns(n: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(10))
+}
+
+fn grants(ticks: &[(u64, u64)]) -> Audit {
+    let events: Vec<_> = ticks
+        .iter()
+        .map(|&(tick, n)| instant(tick, Kind::Grant, n))
+        .collect();
+    history(&events)
+}
+
+#[test]
+fn one_permit_too_many_in_a_window_is_found_with_its_interval() {
+    let bound = Bound::of_windows(ten_ns(3)).expect("a quota");
+    let kept = grants(&[(7, 3), (10, 2), (19, 1), (20, 3)]);
+    assert_eq!(kept.check(&bound).map(|s| s.granted), Ok(9));
+    let excess = grants(&[(7, 3), (10, 2), (19, 2), (20, 3)])
+        .check(&bound)
+        .expect_err("one too many");
+    assert_eq!(
+        (excess.from, excess.to),
+        (Tick::from_nanos(10), Tick::from_nanos(19))
+    );
+    assert_eq!((excess.granted, excess.allowed), (4, 3));
+}
+
+#[test]
+fn what_is_given_back_in_a_window_can_be_had_again_in_it_and_not_before() {
+    let bound = Bound::of_windows(ten_ns(3)).expect("a quota");
+    let with = |back| {
+        let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
+        history(&[all.to_vec(), vec![instant(back, Kind::GiveBack, 1)]].concat())
+    };
+    assert!(with(12).check(&bound).is_ok());
+    assert!(with(9).check(&bound).is_err());
+    assert!(with(16).check(&bound).is_err());
+}
+
+#[test]
+fn a_debt_is_forgotten_with_its_window() {
+    let charged = |then| history(&[instant(12, Kind::Charge, 7), instant(then, Kind::Grant, 1)]);
+    let windows = FixedWindow::new(ten_ns(3)).expect("a quota").bound();
+    let sliding = SlidingWindow::new(ten_ns(3)).expect("a quota").bound();
+    for bound in [windows, sliding] {
+        assert!(charged(19).check(&bound).is_err());
+        assert!(charged(20).check(&bound).is_ok());
+    }
+    // A bucket's is paid by two refills: five of the seven beyond its burst of three.
+    let refills = Intervals::new(ten_ns(3)).expect("a quota").bound();
+    assert!(charged(29).check(&refills).is_err());
+    assert!(charged(30).check(&refills).is_ok());
+}
+
+#[test]
+fn a_refill_that_comes_a_nanosecond_early_is_found() {
+    let bound = Bound::of_steps(ten_ns(2).burst(3)).expect("a quota");
+    assert!(grants(&[(4, 3), (5, 2), (15, 2)]).check(&bound).is_ok());
+    let excess = grants(&[(4, 3), (5, 2), (14, 2)])
+        .check(&bound)
+        .expect_err("a nanosecond early");
+    assert_eq!(
+        (excess.from, excess.to),
+        (Tick::from_nanos(4), Tick::from_nanos(14))
+    );
+    assert_eq!((excess.granted, excess.allowed), (7, 5));
+
+    let on_the_clock = Bound::of_refills(ten_ns(2).burst(3)).expect("a quota");
+    assert!(grants(&[(4, 3), (10, 2)]).check(&on_the_clock).is_ok());
+    assert!(grants(&[(4, 3), (9, 1)]).check(&on_the_clock).is_err());
+}
+
+#[test]
+fn what_is_no_quota_has_no_bound() {
+    let (none, wide) = (ten_ns(0), ten_ns(3).burst(4));
+    assert_eq!(Bound::of_windows(none), Err(ConfigError::ZeroPermits));
+    let refused = Err(ConfigError::BurstInWindow { burst: 4, n: 3 });
+    assert_eq!(Bound::of_windows(wide), refused);
+    let empty = ten_ns(3).burst(0);
+    assert_eq!(Bound::of_refills(empty), Err(ConfigError::ZeroBurst));
+    assert_eq!(Bound::of_steps(empty), Err(ConfigError::ZeroBurst));
+}
+
+#[test]
+fn extremes_overflow_nothing() {
+    let all = [0, 1, u64::MAX].map(|tick| instant(tick, Kind::Grant, u64::MAX));
+    let resets = [0, 1, u64::MAX].map(|tick| instant(tick, Kind::Reset, 1));
+    let most = Quota::per(u64::MAX, Duration::from_nanos(u64::MAX));
+    let fast = Quota::per(10, Duration::from_nanos(1)).burst(u64::MAX);
+    for quota in [most, fast] {
+        let bounds = [
+            Bound::of_quota(quota),
+            Bound::of_refills(quota),
+            Bound::of_steps(quota),
+        ];
+        for bound in bounds.map(|bound| bound.expect("a quota").offset(Duration::MAX)) {
+            let _ = history(&[all, resets].concat()).check(&bound);
+            assert!(bound.allows(Duration::MAX) >= bound.allows(Duration::ZERO));
+        }
+    }
+}
+
+#[test]
+fn each_algorithm_says_its_own() {
+    let (tick, quota) = (Tick::from_nanos, ten_ns(3));
+    let wide = quota.burst(5);
+    let (windows, offset) = (FixedWindow::new(quota).unwrap(), Duration::from_nanos(4));
+    let intervals = Intervals::new(wide).unwrap();
+    let spaced = Gcra::from_interval(Duration::from_nanos(10), Duration::from_nanos(25)).unwrap();
+
+    assert_eq!(TokenBucket::new(wide).unwrap().bound().burst, 50);
+    assert_eq!(Gcra::new(wide).unwrap().bound().burst, 50);
+    assert_eq!(LeakyBucket::queue(wide).unwrap().bound().burst, 50);
+    // The quota that it names, one permit in 10 ns with a burst of 3, would allow 30.
+    assert_eq!(spaced.bound().burst, 35);
+
+    let bound = windows.offset(offset).bound();
+    assert_eq!(bound.allows_between(tick(4), tick(13)), 3);
+    assert_eq!(bound.allows_between(tick(3), tick(4)), 6);
+    assert_eq!(windows.aligned_to_unix(offset).bound(), {
+        // Tick 0 is 4 ns after a window's beginning.
+        Bound::of_windows(quota)
+            .unwrap()
+            .offset(Duration::from_nanos(6))
+    });
+    let bound = intervals.offset(offset).bound();
+    assert_eq!(bound.allows_between(tick(3), tick(4)), 8);
+    assert_eq!(bound.allows_between(tick(4), tick(13)), 5);
+
+    // A window that is opened by a hit, and a bucket that is greedy, with their own quotas.
+    let hit = windows.opened_by_first_hit().unwrap().bound();
+    assert_eq!(hit, Bound::of_steps(quota).unwrap().forgetting_debt());
+    let slower = Quota::per(3, Duration::from_nanos(100)).burst(5);
+    let greedy = Intervals::new(slower).unwrap().greedy().unwrap();
+    assert_eq!(greedy.bound(), Bound::of_steps(slower).unwrap());
+
+    let sliding = SlidingWindow::new(quota).unwrap();
+    let down = sliding.rounding(Rounding::Down);
+    assert_eq!(sliding.bound().burst, 30);
+    assert_eq!(down.bound().burst, 39);
+    assert_eq!(AnyAlgorithm::from(down).bound(), down.bound());
+}

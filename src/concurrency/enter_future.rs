@@ -1,0 +1,196 @@
+use core::fmt;
+use core::future::Future;
+use core::ops::Deref;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::queue::{Enqueued, GaveUp, Ticket};
+use super::{Concurrency, ConcurrencyGuard};
+use crate::outcome::Denied;
+use crate::sync::{Sleeper, inject_fault};
+
+/// Enters a [`Concurrency`] when there is room and it is its turn: await it, on any runtime, or
+/// [`wait`](Self::wait) for it in a thread.
+///
+/// [`Concurrency::enter`] makes it. It stands in line from when it is first polled or waited for,
+/// and until it is inside or dropped. Dropped while it waits it leaves the line, and whatever it
+/// was handed already goes to the next. What it says at last is a guard, or [`Denied::Never`] if it
+/// weighs more than the limit, be it that the limit was lowered while it waited. (Polled after that
+/// it asks anew.)
+///
+/// It may be inside before it knows: one that is leaked, or kept without being polled, holds its
+/// room.
+///
+/// ```
+/// use std::thread;
+/// use std::time::Duration;
+/// use tollgate::{Concurrency, Denied};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = Concurrency::new(1)?;
+/// let guard = limiter.try_enter()?;
+/// let late = limiter.enter().wait_timeout(Duration::from_millis(1));
+/// assert!(matches!(late, Err(Denied::Busy { .. })));
+/// thread::scope(|scope| {
+///     scope.spawn(|| limiter.enter().wait().unwrap());
+///     drop(guard); // lets the other one in
+/// });
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nobody enters until it is awaited or waited for"]
+pub struct EnterFuture<G: Deref<Target = Concurrency>> {
+    limiter: G,
+    n: u64,
+    /// The place in line.
+    ticket: Option<Ticket>,
+}
+
+impl<G: Deref<Target = Concurrency>> EnterFuture<G> {
+    #[inline]
+    pub(super) fn new(limiter: G, n: u64) -> Self {
+        Self {
+            limiter,
+            n,
+            ticket: None,
+        }
+    }
+
+    /// Asks whether it may enter; if not yet, whoever lets it in wakes this waker.
+    fn ask(&mut self, waker: &Waker) -> Poll<Result<(), Denied>> {
+        let asked = match self.ticket {
+            Some(ticket) => self.limiter.look(ticket, self.n, waker.clone()),
+            None => match self.limiter.take(self.n, false) {
+                Ok(()) => Enqueued::Inside,
+                Err(denied) if denied.is_permanent() => Enqueued::Refused(denied),
+                Err(_) => self.limiter.stand_in_line(self.n, waker.clone()),
+            },
+        };
+        let (ticket, answer) = match asked {
+            Enqueued::Inside => (None, Poll::Ready(Ok(()))),
+            Enqueued::Refused(denied) => (None, Poll::Ready(Err(denied))),
+            Enqueued::Waits(ticket) => (Some(ticket), Poll::Pending),
+        };
+        self.ticket = ticket;
+        answer
+    }
+}
+
+impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
+    fn guard(&self) -> ConcurrencyGuard<G> {
+        ConcurrencyGuard::new(self.limiter.clone(), self.n)
+    }
+
+    /// Waits in this thread for as long as it takes.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::Never`] if it weighs more than the limit.
+    pub fn wait(self) -> Result<ConcurrencyGuard<G>, Denied> {
+        self.wait_at_most(None)
+    }
+
+    /// Waits in this thread for at most so long. A timeout of zero is a try: it does not stand in
+    /// line.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::Busy`] if its turn has not come by then; [`Denied::Never`] if it weighs more than
+    /// the limit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Concurrency;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Concurrency::new(1)?;
+    /// let guard = limiter.enter().wait_timeout(Duration::ZERO)?;
+    /// assert!(limiter.enter().wait_timeout(Duration::ZERO).is_err());
+    /// # drop(guard);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait_timeout(self, timeout: Duration) -> Result<ConcurrencyGuard<G>, Denied> {
+        self.wait_at_most(Some(timeout))
+    }
+
+    #[inline]
+    fn wait_at_most(self, timeout: Option<Duration>) -> Result<ConcurrencyGuard<G>, Denied> {
+        if self.ticket.is_some() {
+            // It was polled before, and stands in line, or is inside by now.
+            return self
+                .wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)));
+        }
+        match self.limiter.take(self.n, false) {
+            Ok(()) => Ok(self.guard()),
+            Err(denied) if timeout == Some(Duration::ZERO) || denied.is_permanent() => Err(denied),
+            // A time that the clock can't tell does not come.
+            Err(_) => {
+                self.wait_until(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
+            }
+        }
+    }
+
+    fn wait_until(mut self, deadline: Option<Instant>) -> Result<ConcurrencyGuard<G>, Denied> {
+        let sleeper = Sleeper::here();
+        let waker = Waker::from(Arc::clone(&sleeper));
+        loop {
+            if let Poll::Ready(asked) = self.ask(&waker) {
+                return asked.map(|()| self.guard());
+            }
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => sleeper.sleep(),
+                Some(Duration::ZERO) => return self.too_late(),
+                Some(left) => sleeper.sleep_at_most(left),
+            }
+        }
+    }
+
+    fn too_late(mut self) -> Result<ConcurrencyGuard<G>, Denied> {
+        match self
+            .ticket
+            .take()
+            .map(|ticket| self.limiter.give_up(ticket))
+        {
+            // Let in at the last moment.
+            Some(GaveUp::Inside) if !inject_fault!(TooLateAnyhow) => Ok(self.guard()),
+            Some(GaveUp::Refused(limit)) => Err(Denied::never(self.n, limit)),
+            _ => Err(Denied::busy(self.n)),
+        }
+    }
+}
+
+impl<G: Deref<Target = Concurrency> + Clone + Unpin> Future for EnterFuture<G> {
+    type Output = Result<ConcurrencyGuard<G>, Denied>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let asked = this.ask(context.waker());
+        asked.map(|asked| asked.map(|()| this.guard()))
+    }
+}
+
+impl<G: Deref<Target = Concurrency>> Drop for EnterFuture<G> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket.take() else {
+            return;
+        };
+        if let GaveUp::Inside = self.limiter.give_up(ticket) {
+            if !inject_fault!(KeepsWhatWasHanded) {
+                self.limiter.leave(self.n);
+            }
+        }
+    }
+}
+
+impl<G: Deref<Target = Concurrency>> fmt::Debug for EnterFuture<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnterFuture")
+            .field("n", &self.n)
+            .field("waits", &self.ticket.is_some())
+            .finish()
+    }
+}

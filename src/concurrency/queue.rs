@@ -1,0 +1,245 @@
+//! Who waits, in order.
+//!
+//! Everything here happens under one lock, which nobody takes who enters or leaves while nobody
+//! waits. Two rules carry it, and both hold whenever the lock is free:
+//!
+//! - The word's flag is set exactly if somebody stands in line.
+//! - The first in line does not fit, or somebody who made room is on his way to the lock. For the
+//!   flag was set by an exchange of a word without room, so whoever made room after that has seen
+//!   the flag in the very word that he changed.
+//!
+//! A waiter who is let in is counted in the word and then taken out of the line: he has his permits
+//! before he knows it. So a ticket that is neither in line nor refused is that of one who is
+//! inside, and there is nothing else that he and the line must agree on.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::PoisonError;
+use std::task::Waker;
+use std::vec::Vec;
+
+use super::Concurrency;
+use super::word::WAITING;
+use crate::outcome::Denied;
+use crate::sync::Ordering::Relaxed;
+use crate::sync::{MutexGuard, inject_fault};
+
+/// A place in line: the lower, the earlier.
+pub(super) type Ticket = u64;
+
+struct Waiter {
+    n: u64,
+    waker: Waker,
+}
+
+/// The line.
+#[derive(Default)]
+pub(super) struct WaitQueue {
+    next: Ticket,
+    waiting: BTreeMap<Ticket, Waiter>,
+    /// Those whom a lowered limit has put out, and who do not know it yet; with that limit.
+    refused: BTreeMap<Ticket, u64>,
+}
+
+/// What came of asking.
+pub(super) enum Enqueued {
+    Inside,
+    Waits(Ticket),
+    Refused(Denied),
+}
+
+/// What became of who gave up.
+pub(super) enum GaveUp {
+    /// He had been let in, and is inside.
+    Inside,
+    Waiting,
+    /// By this limit.
+    Refused(u64),
+}
+
+impl WaitQueue {
+    fn push(&mut self, n: u64, waker: Waker) -> Ticket {
+        let ticket = self.next;
+        // One a nanosecond would take five centuries to come round.
+        self.next = ticket.wrapping_add(1);
+        self.waiting.insert(ticket, Waiter { n, waker });
+        ticket
+    }
+
+    fn is_first(&self, ticket: Ticket) -> bool {
+        self.waiting.first_key_value().map(|(first, _)| *first) == Some(ticket)
+    }
+
+    /// Takes out all who wait for more than this.
+    fn refuse_above(&mut self, limit: u64) -> Vec<Waker> {
+        let heavy = self.waiting.iter().filter(|(_, waiter)| waiter.n > limit);
+        let heavy: Vec<Ticket> = heavy.map(|(ticket, _)| *ticket).collect();
+        self.refused
+            .extend(heavy.iter().map(|ticket| (*ticket, limit)));
+        let waiters = heavy
+            .iter()
+            .filter_map(|ticket| self.waiting.remove(ticket));
+        waiters.map(|waiter| waiter.waker).collect()
+    }
+}
+
+/// No waker is woken, cloned or dropped under the lock: it may be a task that holds a guard.
+impl Concurrency {
+    pub(super) fn line(&self) -> MutexGuard<'_, WaitQueue> {
+        // Nothing that can panic leaves the line half changed.
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the last place in line, unless one can enter at once.
+    pub(super) fn stand_in_line(&self, n: u64, waker: Waker) -> Enqueued {
+        let mut line = self.line();
+        let mut word = self.load();
+        loop {
+            if n > word.limit() {
+                return Enqueued::Refused(word.denied(n));
+            }
+            // Nobody but who has the lock changes that.
+            if word.somebody_waits() {
+                return Enqueued::Waits(line.push(n, waker));
+            }
+            let has_room = word.has_room(n);
+            if !has_room && inject_fault!(WaitsBlindly) {
+                // ORDERING: Relaxed, as `exchange` on failure. A model's fault, in no other build.
+                self.word.fetch_or(WAITING, Relaxed);
+                return Enqueued::Waits(line.push(n, waker));
+            }
+            let next = match has_room {
+                true => word.with_inside(n),
+                false => word.with_waiting(true),
+            };
+            match self.exchange(word, next) {
+                Ok(()) if has_room => return Enqueued::Inside,
+                Ok(()) => return Enqueued::Waits(line.push(n, waker)),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Looks whether one still waits, and is then to be woken by this waker.
+    pub(super) fn look(&self, ticket: Ticket, n: u64, mut waker: Waker) -> Enqueued {
+        let mut line = self.line();
+        if let Some(waiter) = line.waiting.get_mut(&ticket) {
+            // The old one is dropped after the lock.
+            core::mem::swap(&mut waiter.waker, &mut waker);
+            return Enqueued::Waits(ticket);
+        }
+        match line.refused.remove(&ticket) {
+            Some(limit) => Enqueued::Refused(Denied::never(n, limit)),
+            None => Enqueued::Inside,
+        }
+    }
+
+    /// Gives up a place in line.
+    pub(super) fn give_up(&self, ticket: Ticket) -> GaveUp {
+        let mut line = self.line();
+        let was_first = line.is_first(ticket);
+        let Some(waiter) = line.waiting.remove(&ticket) else {
+            return match line.refused.remove(&ticket) {
+                Some(limit) => GaveUp::Refused(limit),
+                None => GaveUp::Inside,
+            };
+        };
+        self.note_emptied(&line);
+        // Who is next may want less.
+        let let_in = match was_first && !inject_fault!(GivesUpSilently) {
+            true => self.hand_over(&mut line),
+            false => Vec::new(),
+        };
+        drop(line);
+        drop(waiter);
+        wake(let_in);
+        GaveUp::Waiting
+    }
+
+    /// Lets in whoever is first, as long as there is room.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn let_in(&self) {
+        let let_in = self.hand_over(&mut self.line());
+        wake(let_in);
+    }
+
+    /// The same, of whom none is woken yet: all have their room before anybody's code runs.
+    fn hand_over(&self, line: &mut WaitQueue) -> Vec<Waker> {
+        let mut let_in = Vec::new();
+        loop {
+            let others = line.waiting.len() > 1;
+            let Some(first) = line.waiting.first_entry() else {
+                return let_in;
+            };
+            let n = first.get().n;
+            let mut word = self.load();
+            loop {
+                if !word.has_room(n) {
+                    return let_in;
+                }
+                match self.exchange(word, word.with_inside(n).with_waiting(others)) {
+                    Ok(()) => break,
+                    Err(seen) => word = seen,
+                }
+            }
+            let_in.push(first.remove().waker);
+        }
+    }
+
+    /// Sets a limit that the word can hold, and returns the one before.
+    pub(super) fn change_limit(&self, limit: u64) -> u64 {
+        let mut line = self.line();
+        let mut word = self.load();
+        if inject_fault!(SetsByStore) {
+            // ORDERING: Relaxed. A model's fault, in no other build: a word changes by
+            // read-modify-write alone.
+            self.word.store(word.with_limit(limit).0, Relaxed);
+        } else {
+            while let Err(seen) = self.exchange(word, word.with_limit(limit)) {
+                word = seen;
+            }
+        }
+        let lowered = limit < word.limit() && !inject_fault!(LowersSilently);
+        let mut awake = match lowered {
+            true => line.refuse_above(limit),
+            false => Vec::new(),
+        };
+        self.note_emptied(&line);
+        if !inject_fault!(RaisesSilently) {
+            awake.extend(self.hand_over(&mut line));
+        }
+        drop(line);
+        wake(awake);
+        word.limit()
+    }
+
+    /// After somebody was taken out of the line, which may be empty now.
+    fn note_emptied(&self, line: &WaitQueue) {
+        if line.waiting.is_empty() {
+            // ORDERING: Relaxed. It publishes nothing, and only who has the lock sets it again.
+            self.word.fetch_and(!WAITING, Relaxed);
+        }
+    }
+
+    /// How many stand in line.
+    pub(super) fn standing(&self) -> usize {
+        match self.load().somebody_waits() {
+            true => self.line().waiting.len(),
+            false => 0,
+        }
+    }
+}
+
+/// Wakes them all, also if one of the wakers panics: that is passed on at the end.
+fn wake(wakers: Vec<Waker>) {
+    let mut panicked = None;
+    for waker in wakers {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panicked = Some(panic);
+        }
+    }
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
+    }
+}

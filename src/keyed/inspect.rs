@@ -1,0 +1,23 @@
+//! What models see of a table.
+
+use core::hash::Hash;
+
+use super::{KeyHasher, Keyed};
+
+impl<A, C, S: KeyHasher> Keyed<A, C, S> {
+    /// How many slots are claimed for keys that are not in the table yet.
+    pub fn claims(&self) -> usize {
+        let all = self.core.table.all();
+        all.filter(|(_, held)| held.is_pending()).count()
+    }
+
+    /// How many slots are this key's.
+    pub fn slots_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
+        let probe_seq = self.core.table.probe_seq(self.hasher.hash_key(key));
+        let its = probe_seq.all_buckets().flat_map(|(bucket, second)| {
+            let slots = self.core.table.slots_of(bucket);
+            slots.filter(move |(_, held)| held.is_live() && held.is_of(probe_seq.tag(), second))
+        });
+        its.count()
+    }
+}

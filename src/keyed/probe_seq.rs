@@ -1,0 +1,177 @@
+//! Where a key may be.
+//!
+//! Two lines are a pair. A key has two pairs, and in each a home line and its neighbour:
+//!
+//! ```text
+//!            first pair                 second pair
+//!  ┌──────────────┬──────────────┐   ┌──────────────┬──────────────┐
+//!  │ home (1)     │ neighbour (3)│   │ neighbour (4)│ home (2)     │
+//!  └──────────────┴──────────────┘   └──────────────┴──────────────┘
+//! ```
+
+use core::num::NonZeroU64;
+
+use super::slot::TAG_SHIFT;
+
+/// The pairs of the smallest table: what of a hash is in no tag, says in which pair of so many a
+/// key is.
+pub(super) const LEAST_PAIRS: u64 = 256;
+/// How many bits of a hash count: a tag's, and those that say in which of the least pairs it is.
+pub(super) const HASH_BITS: u32 = 60;
+
+/// A key's place in a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProbeSeq {
+    /// The key's hash, of which 60 bits count.
+    hash: u64,
+    /// How many lines there are.
+    buckets: NonZeroU64,
+}
+
+impl ProbeSeq {
+    /// That of a key with this hash, in a table of so many lines, which are an even number.
+    #[inline(always)]
+    pub(super) const fn of(hash: u64, buckets: NonZeroU64) -> Self {
+        Self { hash, buckets }
+    }
+
+    /// The tag, where a slot has it.
+    #[inline(always)]
+    pub(super) const fn tag(&self) -> u64 {
+        self.hash << TAG_SHIFT
+    }
+
+    /// The home line of the first pair.
+    #[inline(always)]
+    pub(super) fn first(&self) -> usize {
+        scale(self.fraction(), self.buckets.get()) as usize
+    }
+
+    /// That of the second: as far as it can be told, in no relation to the first; but of an odd and
+    /// an even line. So they are two lines, also where both pairs are one.
+    #[inline(always)]
+    pub(super) fn second(&self) -> usize {
+        let other = scale(
+            self.fraction().wrapping_add(distance(self.tag())),
+            self.buckets.get(),
+        );
+        (other as usize & !1) | (!self.first() & 1)
+    }
+
+    /// The hash, as a fraction of 2^64.
+    #[inline(always)]
+    const fn fraction(&self) -> u64 {
+        self.hash << (u64::BITS - HASH_BITS)
+    }
+
+    /// The slot of a line where a key is looked for first; of the first line, or the second.
+    #[inline(always)]
+    pub(super) const fn preferred(&self, second: bool) -> usize {
+        (self.hash >> (2 * second as u32) & 3) as usize
+    }
+
+    /// The home lines, and their neighbours, if there are others: of the first pair, and the
+    /// second.
+    pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
+        let (first, second) = (self.first(), self.second());
+        let (third, fourth) = (first ^ 1, second ^ 1);
+        (
+            [first, second],
+            (third != second).then_some([third, fourth]),
+        )
+    }
+
+    /// All lines where it may be, and whether each is of the second pair.
+    #[cfg(any(
+        test,
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))]
+    pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
+        let (homes, neighbours) = self.buckets();
+        let all = homes.into_iter().chain(neighbours.into_iter().flatten());
+        all.zip([false, true].into_iter().cycle())
+    }
+
+    /// That of the key which is in this line, with this tag, in the second of its pairs or in the
+    /// first. `None` if there can't be such a key.
+    pub(super) fn found(
+        bucket: usize,
+        tag: u64,
+        second: bool,
+        buckets: NonZeroU64,
+    ) -> Option<Self> {
+        // The bits that the tag has not: the table has so many pairs that they differ by one pair
+        // at least.
+        let highs = 0..1_u64 << (HASH_BITS - (u64::BITS - TAG_SHIFT));
+        let mut probe_seqs = highs.map(|high| {
+            let hash = high << (u64::BITS - TAG_SHIFT) | tag >> TAG_SHIFT;
+            Self::of(hash, buckets)
+        });
+        probe_seqs.find(|probe_seq| {
+            let home = if second {
+                probe_seq.second()
+            } else {
+                probe_seq.first()
+            };
+            home >> 1 == bucket >> 1
+        })
+    }
+
+    /// The hash, as far as it counts.
+    pub(super) const fn hash(&self) -> u64 {
+        self.hash & ((1 << HASH_BITS) - 1)
+    }
+}
+
+/// How far the second pair is from the first, as a fraction of 2^64.
+#[inline(always)]
+const fn distance(tag: u64) -> u64 {
+    tag.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// `below` times a fraction of 2^64.
+#[inline(always)]
+fn scale(fraction: u64, below: u64) -> u64 {
+    ((u128::from(fraction) * u128::from(below)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU64;
+
+    use super::{HASH_BITS, ProbeSeq};
+
+    #[test]
+    fn a_hash_is_known_by_the_place() {
+        let mut hash = 1_u64;
+        for pairs in [
+            256_u64,
+            257,
+            300,
+            511,
+            512,
+            1000,
+            65_537,
+            11_641_532,
+            1 << 40,
+        ] {
+            let buckets = NonZeroU64::new(2 * pairs).expect("not zero");
+            for turn in 0..2000 {
+                hash = hash
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(turn);
+                let known = hash & ((1 << HASH_BITS) - 1);
+                let probe_seq = ProbeSeq::of(hash, buckets);
+                for (bucket, second) in probe_seq.all_buckets() {
+                    let found = ProbeSeq::found(bucket, probe_seq.tag(), second, buckets);
+                    assert_eq!(
+                        found.map(|probe_seq| probe_seq.hash()),
+                        Some(known),
+                        "{pairs}"
+                    );
+                }
+            }
+        }
+    }
+}

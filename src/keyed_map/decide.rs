@@ -1,0 +1,201 @@
+//! How a key is found, made if it is not there, and decided on.
+
+use core::borrow::Borrow;
+use core::hash::{BuildHasher, Hash};
+use std::sync::PoisonError;
+
+use super::KeyedMap;
+use super::entries::{FoundEntry, Guard};
+use super::entry::{EntryState, MapEntry, first_word};
+use super::room::{Forgotten, Room};
+use super::stored::{HashedKey, Stored, Ticket};
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::outcome::Denied;
+use crate::overflow::Overflow;
+use crate::store::op::{Current, Op, Refusal};
+use crate::sync::{Ordering, fence, inject_fault};
+
+/// The answer of an operation, or its refusal.
+type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
+
+impl<K, A, C, S> KeyedMap<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    pub(super) fn hashed_key<'q, Q: Hash + ?Sized>(&self, key: &'q Q) -> HashedKey<'q, Q> {
+        let hash = self.hasher.hash_one(key);
+        HashedKey { hash, key }
+    }
+
+    /// Runs an operation on the key's word at this tick.
+    #[inline]
+    pub(super) fn apply<Q, O>(&self, key: &Q, now: Tick, mut op: O) -> Outcome<A, O>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        O: Op<A>,
+    {
+        let hashed_key = self.hashed_key(key);
+        let guard = self.entries.guard();
+        let mut round = 0;
+        loop {
+            let Some(found) = self.entries.get(&hashed_key, &guard) else {
+                match self.decide_on_absent(&hashed_key, round, now, &mut op, &guard) {
+                    Some(outcome) => return outcome,
+                    None => {
+                        round = round.saturating_add(1);
+                        continue;
+                    }
+                }
+            };
+            let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut op);
+            match done {
+                Some((outcome, at)) => return said(outcome, at, now),
+                None => self.get_over(&found, &guard),
+            }
+        }
+    }
+
+    /// Runs an operation on a key that is not there, if there is nothing to be kept of it or no
+    /// room; else it is there now, and fresh.
+    #[cold]
+    #[inline(never)]
+    fn decide_on_absent<Q, O>(
+        &self,
+        hashed_key: &HashedKey<'_, Q>,
+        round: u32,
+        now: Tick,
+        op: &mut O,
+        guard: &Guard<'_>,
+    ) -> Option<Outcome<A, O>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ToOwned<Owned = K> + ?Sized,
+        O: Op<A>,
+    {
+        let at = now.max(self.horizon.tick());
+        let word = first_word(&self.algorithm, at);
+        let outcome = op.run(&self.algorithm, Current::new(word, at).with_source(0));
+        let keep = match &outcome {
+            Ok((next, _)) => !op.is_unchanged(word, *next) && (word, *next) != (0, 0),
+            // One that begins with less has begun.
+            Err(_) => word != 0,
+        };
+        if keep {
+            match self.room(round, now, guard) {
+                Some(room) => {
+                    self.insert(hashed_key, now, room, guard);
+                    return None;
+                }
+                None => {
+                    self.counts.full(self.overflow);
+                    let refusal = match self.overflow {
+                        Overflow::Admit => None,
+                        Overflow::Evict | Overflow::Deny => op.unavailable(Denied::no_room, now),
+                    };
+                    if refusal.is_some() {
+                        return refusal;
+                    }
+                }
+            }
+        }
+        Some(said(outcome.map(|(_, answer)| answer), at, now))
+    }
+
+    /// Puts a key there that nobody has decided on, unless it is there. Nothing but memory is lost
+    /// where the key's `clone` or `Eq` panics.
+    pub(super) fn insert<Q>(
+        &self,
+        hashed_key: &HashedKey<'_, Q>,
+        now: Tick,
+        room: Room<'_>,
+        guard: &Guard<'_>,
+    ) where
+        K: Borrow<Q>,
+        Q: Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let number = self.next_number();
+        let ticket = Ticket {
+            hash: hashed_key.hash,
+            id: number,
+        };
+        let stored = Stored {
+            key: hashed_key.key.to_owned(),
+            ticket,
+        };
+        let entry = MapEntry::pending(number);
+        if inject_fault!(ReadsTheHorizonFirst) {
+            let _ = entry.since(now, &self.horizon);
+        }
+        let _ = now;
+        if self.entries.insert(stored, entry, guard) {
+            room.keep();
+            self.entries.push_ticket(ticket);
+        }
+    }
+
+    pub(super) fn next_number(&self) -> u64 {
+        // ORDERING: Relaxed. Numbers differ, and say nothing else. From 1 on: 0 is what nobody
+        // keeps.
+        let before = self.numbers.fetch_add(1, Ordering::Relaxed);
+        before.wrapping_add(1)
+    }
+
+    /// Gets a retired entry out of the way.
+    #[cold]
+    pub(super) fn get_over(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) {
+        if self.is_moving() {
+            // Perhaps another key; then this is a turn more.
+            drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));
+        } else {
+            drop(self.take_out(found, guard));
+        }
+    }
+
+    /// Whether an entry that was found retired may be one whose algorithm is being changed.
+    pub(super) fn is_moving(&self) -> bool {
+        // ORDERING: SeqCst, with the fence of `MapEntry::retire`: who finds a word retired by one
+        // who changes its algorithm finds here that he is about it, or done. Relaxed then: if he is
+        // done, the exchange that would take the entry out finds another one there. Model:
+        // keyed_map::an_algorithm_is_changed
+        fence(Ordering::SeqCst); // after it was found retired
+        self.moves.load(Ordering::Relaxed) != 0 && !inject_fault!(TakesOutMoving)
+    }
+
+    /// Takes a retired entry out. The room that it had, if it was this caller who did.
+    pub(super) fn take_out(
+        &self,
+        found: &FoundEntry<'_, K, A>,
+        guard: &Guard<'_>,
+    ) -> Option<Room<'_>> {
+        let removed = self.entries.remove(found, guard);
+        removed.then(|| Room::left(&self.tracked))
+    }
+
+    /// Retires a key, whatever its word is, and takes it out. Whether there was one.
+    pub(super) fn forget(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) -> Forgotten<'_> {
+        let entry = found.entry();
+        loop {
+            let retired = match entry.state(&self.algorithm) {
+                EntryState::Retired => return Forgotten::Already,
+                EntryState::Pending => entry.retire_pending(),
+                EntryState::Live(live) => entry.retire(&live),
+            };
+            if retired {
+                return Forgotten::Now(self.take_out(found, guard));
+            }
+        }
+    }
+}
+
+/// An outcome as it is said at the caller's tick.
+#[inline(always)]
+fn said<T, R: Refusal>(outcome: Result<T, R>, at: Tick, now: Tick) -> Result<T, R> {
+    outcome.map_err(|refusal| match at > now {
+        true => refusal.earlier(at.saturating_since(now)),
+        false => refusal,
+    })
+}

@@ -1,0 +1,149 @@
+//! Where the entries are: papaya's map, and a queue of all tickets, by which idle keys are found in
+//! small steps.
+//!
+//! What is relied on of the map: an entry that is found stays readable while the guard lives; of
+//! two insertions of a key one succeeds; only who removed an entry is told so; and who finds an
+//! entry sees what was written before it was inserted. That nobody finds an entry any more is not
+//! taken to say anything (see [`entry`](super::entry)).
+
+use core::hash::{BuildHasherDefault, Hash, Hasher};
+
+use crossbeam_queue::SegQueue;
+use papaya::{Equivalent, HashMap, LocalGuard};
+
+use super::entry::MapEntry;
+use super::stored::{Hashed, MatchesKey, Stored, Ticket};
+
+pub(super) struct Entries<K, A> {
+    map: HashMap<Stored<K>, MapEntry<A>, BuildHasherDefault<AsItIs>>,
+    tickets: SegQueue<Ticket>,
+}
+
+/// While it lives, what was found can be read.
+pub(super) type Guard<'g> = LocalGuard<'g>;
+
+/// A key and its entry.
+pub(super) struct FoundEntry<'g, K, A> {
+    stored: &'g Stored<K>,
+    entry: &'g MapEntry<A>,
+}
+
+impl<K, A> Clone for FoundEntry<'_, K, A> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<K, A> FoundEntry<'_, K, A> {
+    pub(super) fn key(&self) -> &K {
+        &self.stored.key
+    }
+
+    pub(super) fn ticket(&self) -> Ticket {
+        self.stored.ticket
+    }
+
+    pub(super) fn entry(&self) -> &MapEntry<A> {
+        self.entry
+    }
+}
+
+impl<K: Hash + Eq, A> Entries<K, A> {
+    pub(super) fn new() -> Self {
+        Self {
+            map: HashMap::default(),
+            tickets: SegQueue::new(),
+        }
+    }
+
+    pub(super) fn guard(&self) -> Guard<'_> {
+        self.map.guard()
+    }
+
+    #[inline]
+    pub(super) fn get<'g>(
+        &self,
+        hashed_key: &impl MatchesKey<K>,
+        guard: &'g Guard<'_>,
+    ) -> Option<FoundEntry<'g, K, A>> {
+        let (stored, entry) = self.map.get_key_value(&Query(hashed_key), guard)?;
+        Some(FoundEntry { stored, entry })
+    }
+
+    /// Puts it there, unless the key is.
+    pub(super) fn insert(&self, stored: Stored<K>, entry: MapEntry<A>, guard: &Guard<'_>) -> bool {
+        self.map.try_insert(stored, entry, guard).is_ok()
+    }
+
+    /// Puts another entry where this key's is.
+    pub(super) fn replace(&self, stored: Stored<K>, entry: MapEntry<A>, guard: &Guard<'_>) {
+        self.map.insert(stored, entry, guard);
+    }
+
+    /// Takes out exactly this one. Whether it was this caller who did.
+    pub(super) fn remove(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) -> bool {
+        let number = found.entry().number;
+        let is_it = |_: &Stored<K>, entry: &MapEntry<A>| entry.number == number;
+        let removed = self.map.remove_if(&Query(&found.ticket()), is_it, guard);
+        matches!(removed, Ok(Some(_)))
+    }
+
+    /// All that are there.
+    pub(super) fn all<'g>(&self, guard: &'g Guard<'_>) -> impl Iterator<Item = FoundEntry<'g, K, A>>
+    where
+        K: 'g,
+        A: 'g,
+    {
+        let all = self.map.iter(guard);
+        all.map(|(stored, entry)| FoundEntry { stored, entry })
+    }
+
+    pub(super) fn push_ticket(&self, ticket: Ticket) {
+        self.tickets.push(ticket);
+    }
+
+    pub(super) fn pop_ticket(&self) -> Option<Ticket> {
+        self.tickets.pop()
+    }
+
+    /// How many tickets there are, without those that threads have in their hands.
+    pub(super) fn tickets(&self) -> usize {
+        self.tickets.len()
+    }
+}
+
+/// What is asked for, as the map wants it.
+struct Query<'a, T>(&'a T);
+
+impl<T: Hashed> Hash for Query<'_, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hashed());
+    }
+}
+
+impl<K, T: MatchesKey<K>> Equivalent<Stored<K>> for Query<'_, T> {
+    fn equivalent(&self, stored: &Stored<K>) -> bool {
+        self.0.is(stored)
+    }
+}
+
+/// The hash of what has been hashed already.
+#[derive(Default)]
+pub(super) struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    /// Nobody writes anything else.
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+}

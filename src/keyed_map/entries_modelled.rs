@@ -1,0 +1,182 @@
+//! What stands in for papaya's map in a model, and promises no more than is relied on: an entry is
+//! published by a Release when it is inserted, to who finds it; that it has gone tells nothing. So
+//! each entry of a key has another place, one after the other: in the same one, an exchange would
+//! hand on what the one before it has published.
+//!
+//! The queue of tickets is not seen by loom: whatever its order, the protocol must hold.
+
+use core::hash::Hash;
+use core::marker::PhantomData;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::entry::MapEntry;
+use super::stored::{Hashed, MatchesKey, Stored, Ticket};
+use crate::sync::{AtomicU64, Ordering};
+
+/// A model's keys have places of their own, by their hash.
+const KEYS: usize = 2;
+
+/// So many for a key: enough for the models.
+const PLACES: usize = 5;
+
+/// In a place whose entry has gone.
+const GONE: u64 = u64::MAX;
+
+/// A key and its entry.
+type Both<K, A> = Arc<(Stored<K>, MapEntry<A>)>;
+
+pub(super) struct Entries<K, A> {
+    /// The number, in what was ever inserted, of what is there, from 1 on.
+    places: [[AtomicU64; PLACES]; KEYS],
+    inserted: Mutex<Vec<Both<K, A>>>,
+    tickets: Mutex<VecDeque<Ticket>>,
+}
+
+/// Nothing that a model inserts is freed before its end.
+pub(super) struct Guard<'g>(PhantomData<&'g ()>);
+
+pub(super) struct FoundEntry<'g, K, A> {
+    both: Both<K, A>,
+    life: PhantomData<&'g ()>,
+}
+
+impl<K, A> Clone for FoundEntry<'_, K, A> {
+    fn clone(&self) -> Self {
+        let both = Arc::clone(&self.both);
+        let life = PhantomData;
+        Self { both, life }
+    }
+}
+
+impl<K, A> FoundEntry<'_, K, A> {
+    pub(super) fn key(&self) -> &K {
+        &self.both.0.key
+    }
+
+    pub(super) fn ticket(&self) -> Ticket {
+        self.both.0.ticket
+    }
+
+    pub(super) fn entry(&self) -> &MapEntry<A> {
+        &self.both.1
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<K: Hash + Eq, A> Entries<K, A> {
+    pub(super) fn new() -> Self {
+        Self {
+            places: core::array::from_fn(|_| core::array::from_fn(|_| AtomicU64::new(0))),
+            inserted: Mutex::default(),
+            tickets: Mutex::default(),
+        }
+    }
+
+    pub(super) fn guard(&self) -> Guard<'_> {
+        Guard(PhantomData)
+    }
+
+    fn places(&self, hashed_key: &impl Hashed) -> &[AtomicU64] {
+        let key = hashed_key.hashed() as usize % KEYS;
+        self.places.get(key).map_or(&[], <[_; PLACES]>::as_slice)
+    }
+
+    /// The place where the key is, or could be inserted; and what is there.
+    fn place(&self, hashed_key: &impl Hashed) -> Option<(&AtomicU64, u64)> {
+        let places = self.places(hashed_key).iter();
+        let mut seen = places.map(|place| (place, place.load(Ordering::Relaxed)));
+        seen.find(|(_, there)| *there != GONE)
+    }
+
+    fn of_number(&self, number: u64) -> Option<Both<K, A>> {
+        let index = number.checked_sub(1)?;
+        lock(&self.inserted).get(index as usize).map(Arc::clone)
+    }
+
+    fn number_of(&self, stored: Stored<K>, entry: MapEntry<A>) -> u64 {
+        let mut inserted = lock(&self.inserted);
+        inserted.push(Arc::new((stored, entry)));
+        inserted.len() as u64
+    }
+
+    pub(super) fn get<'g>(
+        &self,
+        hashed_key: &impl MatchesKey<K>,
+        _guard: &'g Guard<'_>,
+    ) -> Option<FoundEntry<'g, K, A>> {
+        let (place, there) = self.place(hashed_key)?;
+        if there == 0 {
+            return None;
+        }
+        // Only what is found tells something.
+        let there = place.load(Ordering::Acquire);
+        let both = self.of_number(there)?;
+        let life = PhantomData;
+        hashed_key.is(&both.0).then_some(FoundEntry { both, life })
+    }
+
+    pub(super) fn insert(&self, stored: Stored<K>, entry: MapEntry<A>, _guard: &Guard<'_>) -> bool {
+        let ticket = stored.ticket;
+        let number = self.number_of(stored, entry);
+        while let Some((place, 0)) = self.place(&ticket) {
+            let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+            if place.compare_exchange(0, number, release, relaxed).is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
+    pub(super) fn replace(&self, stored: Stored<K>, entry: MapEntry<A>, _guard: &Guard<'_>) {
+        let ticket = stored.ticket;
+        let number = self.number_of(stored, entry);
+        if let Some((place, _)) = self.place(&ticket) {
+            place.swap(number, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn remove(&self, found: &FoundEntry<'_, K, A>, _guard: &Guard<'_>) -> bool {
+        let Some((place, there)) = self.place(&found.ticket()) else {
+            return false;
+        };
+        let is_it = self
+            .of_number(there)
+            .is_some_and(|both| both.1.number == found.entry().number);
+        // It tells nothing.
+        let tells = Ordering::Relaxed;
+        is_it && place.compare_exchange(there, GONE, tells, tells).is_ok()
+    }
+
+    pub(super) fn all<'g>(
+        &self,
+        _guard: &'g Guard<'_>,
+    ) -> impl Iterator<Item = FoundEntry<'g, K, A>>
+    where
+        K: 'g,
+        A: 'g,
+    {
+        let places = self.places.iter().flatten();
+        let numbers = places.map(|place| place.load(Ordering::Acquire));
+        let all: Vec<_> = numbers
+            .filter_map(|number| self.of_number(number))
+            .collect();
+        let life = PhantomData;
+        all.into_iter().map(move |both| FoundEntry { both, life })
+    }
+
+    pub(super) fn push_ticket(&self, ticket: Ticket) {
+        lock(&self.tickets).push_back(ticket);
+    }
+
+    pub(super) fn pop_ticket(&self) -> Option<Ticket> {
+        lock(&self.tickets).pop_front()
+    }
+
+    pub(super) fn tickets(&self) -> usize {
+        lock(&self.tickets).len()
+    }
+}

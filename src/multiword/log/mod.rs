@@ -1,0 +1,275 @@
+//! The exact log. It is no store of one word: a decision changes a state and then enters what it
+//! took in a ring, and other threads help. [`shape`] says what its words mean, [`claim`] how
+//! permits get into it.
+
+mod claim;
+mod shape;
+
+use core::fmt;
+use core::time::Duration;
+
+use claim::LogState;
+use shape::{LogLayout, MAX_LOG, is_told};
+
+use crate::algorithm::period_of;
+use crate::clock::{SystemClock, Tick};
+use crate::multiword::verbs::verbs_by_ticks;
+use crate::outcome::{Denied, Granted};
+use crate::quota::{ConfigError, Quota};
+use crate::sync::AtomicU64;
+
+/// The sliding log: it remembers when each permit was taken, and never grants more than `n` in any
+/// interval of the window's length, wherever it begins.
+///
+/// It is exact and needs memory for that: 8 bytes a permit, at most
+/// [`MAX_PERMITS`](Self::MAX_PERMITS) permits. Where a part of a permit does not matter, a
+/// [`SlidingWindow`](crate::SlidingWindow) needs a word, and a
+/// [`SlottedWindow`](crate::SlottedWindow) one for each slot.
+///
+/// **Bound.** Of any `n + 1` permits that follow each other, the last is counted a period after the
+/// first, or later ([`Granted::at`]): for any number of threads. Several permits at once are had
+/// all or none.
+///
+/// A caller with an older tick than the newest permit is counted at that one's tick. (One that is
+/// stopped between its decision and its answer, until the log has gone round, may be told an older
+/// tick than its own.) There is nothing to give back or to owe: a place in the log is taken for a
+/// period.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{ManualClock, Quota, SlidingLog};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = ManualClock::new();
+/// let limiter = SlidingLog::with_clock(Quota::per_minute(3), clock.clone())?;
+/// limiter.try_acquire_n(2)?;
+/// clock.advance(Duration::from_secs(50));
+/// limiter.try_acquire()?;
+/// let denied = limiter.try_acquire_n(3).unwrap_err();
+/// assert_eq!(denied.retry_after(), Some(Duration::from_secs(60)));
+/// clock.advance(Duration::from_secs(10));
+/// assert_eq!(limiter.available(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[repr(C)]
+pub struct SlidingLog<C = SystemClock> {
+    // The state first, and next to it the parameters that every decision reads.
+    state: AtomicU64,
+    shape: LogLayout,
+    ring: Box<[AtomicU64]>,
+    quota: Quota,
+    clock: C,
+}
+
+impl SlidingLog {
+    /// The most permits that a log can keep.
+    pub const MAX_PERMITS: u64 = MAX_LOG;
+
+    /// A log of the quota's period on the system's clock.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] names what can't be represented, and what is allowed: from 1 to
+    /// [`Self::MAX_PERMITS`](Self::MAX_PERMITS) permits, and no other burst than those.
+    ///
+    /// ```
+    /// use tollgate::{ConfigError, Quota, SlidingLog};
+    ///
+    /// let error = SlidingLog::new(Quota::per_hour(10_000_000)).unwrap_err();
+    /// assert_eq!(error, ConfigError::LogTooLarge { n: 10_000_000, max: SlidingLog::MAX_PERMITS });
+    /// ```
+    pub fn new(quota: Quota) -> Result<Self, ConfigError> {
+        Self::with_clock(quota, SystemClock)
+    }
+}
+
+impl<C> SlidingLog<C> {
+    /// The same on a clock of your own.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](SlidingLog::new).
+    pub fn with_clock(quota: Quota, clock: C) -> Result<Self, ConfigError> {
+        let (period, n) = (period_of(quota)?, quota.permits());
+        quota.check_is_window()?;
+        if n > MAX_LOG {
+            return Err(ConfigError::LogTooLarge { n, max: MAX_LOG });
+        }
+        Ok(Self {
+            state: AtomicU64::new(0),
+            shape: LogLayout::new(n, period.get()),
+            ring: (0..n).map(|_| AtomicU64::new(0)).collect(),
+            quota,
+            clock,
+        })
+    }
+
+    /// The quota that it was made from.
+    pub const fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// The clock.
+    pub const fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// Takes one permit at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if it was not there.
+    #[inline]
+    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(1, now)
+    }
+
+    /// Takes `n` permits, or none, at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline(always)]
+    pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        if n == 1 {
+            if let Some(outcome) = self.try_one(now) {
+                return outcome;
+            }
+        }
+        self.try_all(n, now)
+    }
+
+    /// One permit, if nobody stands in the way.
+    #[inline(always)]
+    fn try_one(&self, now: Tick) -> Option<Result<Granted, Denied>> {
+        let view = self.glance(now)?;
+        let oldest = self.oldest_one(&view);
+        let expiry = self.shape.expiry(oldest);
+        if expiry > view.now {
+            return self.still(&view).then(|| Err(denied(expiry, 1, now)));
+        }
+        Some(Ok(self.granted(1, self.claim_one(&view, oldest)?, now)))
+    }
+
+    /// In whatever state the log is.
+    #[cold]
+    #[inline(never)]
+    fn try_all(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
+        if n > self.shape.limit {
+            return Err(Denied::never(n, self.shape.limit));
+        }
+        if n == 0 {
+            // It never is in debt.
+            return Ok(self.granted_none(&self.look(now), now));
+        }
+        loop {
+            let view = self.look(now);
+            let last = self.oldest(&view, n);
+            let expiry = self.shape.expiry(last);
+            if expiry <= view.now {
+                // Whoever fails here lost to somebody who claimed.
+                if let Some(at) = self.claim(&view, n, last) {
+                    return Ok(self.granted(n, at, now));
+                }
+            } else if self.still(&view) {
+                return Err(denied(expiry, n, now));
+            }
+        }
+    }
+
+    /// It does not say what remains: that would have to be searched for.
+    #[inline(always)]
+    fn granted(&self, n: u64, at: u64, now: Tick) -> Granted {
+        let reset = Tick::from_nanos(at + self.shape.period);
+        Granted::new(n, counted_at(at, now)).with_reset_at(reset)
+    }
+
+    fn granted_none(&self, view: &LogState, now: Tick) -> Granted {
+        let reset = Tick::from_nanos(self.newest_expiry(view));
+        Granted::new(0, counted_at(view.now, now)).with_reset_at(reset)
+    }
+
+    /// [`take_up_to`](Self::take_up_to) at this tick.
+    #[must_use = "it says how many were there"]
+    pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
+        loop {
+            let view = self.look(now);
+            match self.expired(&view).min(n) {
+                0 if n == 0 || self.still(&view) => return self.granted_none(&view, now),
+                0 => {}
+                n => {
+                    let last = self.oldest(&view, n);
+                    if let Some(at) = self.claim(&view, n, last) {
+                        return self.granted(n, at, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`available`](Self::available) at this tick.
+    pub fn available_at(&self, now: Tick) -> u64 {
+        loop {
+            let view = self.look(now);
+            let expired = self.expired(&view);
+            if self.still(&view) {
+                return expired;
+            }
+        }
+    }
+
+    /// [`time_until`](Self::time_until) at this tick.
+    pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
+        if n > self.shape.limit {
+            return None;
+        }
+        if n == 0 {
+            return Some(Duration::ZERO);
+        }
+        loop {
+            let view = self.look(now);
+            let expiry = self.shape.expiry(self.oldest(&view, n));
+            if self.still(&view) {
+                return match expiry <= view.now {
+                    true => Some(Duration::ZERO),
+                    false => Some(due(expiry)?.saturating_since(now)),
+                };
+            }
+        }
+    }
+}
+
+/// The tick at which permits count. At the end of time, where the log stands still, the caller's
+/// own.
+#[inline(always)]
+const fn counted_at(at: u64, now: Tick) -> Tick {
+    match is_told(now.as_nanos()) {
+        true => Tick::from_nanos(at),
+        false => now,
+    }
+}
+
+/// When a permit has expired, if the clock gets there.
+fn due(expiry: u64) -> Option<Tick> {
+    is_told(expiry).then(|| Tick::from_nanos(expiry))
+}
+
+#[inline(always)]
+fn denied(expiry: u64, n: u64, now: Tick) -> Denied {
+    match due(expiry) {
+        Some(due) => Denied::later(n, due.saturating_since(now)),
+        None => Denied::stuck(n),
+    }
+}
+
+verbs_by_ticks!(SlidingLog: take_verbs, forecast_verbs);
+
+impl<C: fmt::Debug> fmt::Debug for SlidingLog<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlidingLog")
+            .field("quota", &self.quota)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,151 @@
+//! What the words of a slotted window mean. Pure.
+//!
+//! ```text
+//!  63                               bits + 1   bits                   0
+//! ┌─────────────────────────────────┬────────┬─────────────────────────┐
+//! │ slot                            │ frozen │ permits in the window   │   the word
+//! └─────────────────────────────────┴────────┴─────────────────────────┘
+//! ┌─────────────────────────────────┬────────┬─────────────────────────┐
+//! │ slot                            │ 0      │ permits in that slot    │   an entry of the ring
+//! └─────────────────────────────────┴────────┴─────────────────────────┘
+//! ```
+//!
+//! The window is the slot and those before it, as many as there are in a window. What the window
+//! has above its limit is debt. An entry is ordered as the integer: first by slot, then by count.
+//!
+//! **Budget.** `2^bits > limit`, and slots for 50 years: `2^(63 - bits)` of them.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use crate::algorithm::{Grid, needed, period_of, shortest_period};
+use crate::clock::Tick;
+use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
+
+/// The most slots that a window can have.
+pub(super) const MAX_SLOTS: usize = 1 << 16;
+
+/// What every decision reads comes first.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(super) struct SlotLayout {
+    pub(super) limit: u64,
+    /// The largest count.
+    pub(super) most: u64,
+    /// How wide a count is.
+    bits: u32,
+    pub(super) grid: Grid,
+    /// How many slots a window has.
+    pub(super) slots: u64,
+}
+
+impl SlotLayout {
+    pub(super) fn new(quota: Quota, slots: usize) -> Result<Self, ConfigError> {
+        let window = period_of(quota)?;
+        quota.check_is_window()?;
+        let Some(count) = NonZeroU64::new(slots as u64) else {
+            return Err(ConfigError::ZeroSlots);
+        };
+        if slots > MAX_SLOTS {
+            let max = MAX_SLOTS;
+            return Err(ConfigError::TooManySlots { slots, max });
+        }
+        let period = quota.period();
+        let Some(slot) = NonZeroU64::new(window.get() / count) else {
+            return Err(ConfigError::SlotsUneven { slots, period });
+        };
+        if !window.get().is_multiple_of(count.get()) {
+            return Err(ConfigError::SlotsUneven { slots, period });
+        }
+        let limit = quota.permits();
+        // Enough for the slots of 50 years, and of a window more.
+        let slots_needed = needed(slot.get()) + 2 * count.get();
+        let bits = 62 - slots_needed.ilog2();
+        let most = (1 << bits) - 1;
+        if limit > most {
+            let width = u64::BITS - limit.leading_zeros();
+            let told = u64::MAX.checked_shr(width + 1).unwrap_or(0);
+            let told = told.saturating_sub(2 * count.get());
+            let min_period = shortest_period(told).and_then(|slot| slot.checked_mul(slots as u32));
+            let longest = Duration::from_nanos(MIN_HORIZON_NS);
+            return Err(ConfigError::LimitTooLarge {
+                n: limit,
+                max: most,
+                period,
+                min_period: min_period.filter(|period| *period <= longest),
+            });
+        }
+        let told = (u64::MAX >> (bits + 1)) - 2 * count.get();
+        Ok(Self {
+            limit,
+            most,
+            bits,
+            grid: Grid::on_the_clock(slot, told),
+            slots: count.get(),
+        })
+    }
+
+    /// How long a slot is.
+    pub(super) const fn slot_length(&self) -> Duration {
+        Duration::from_nanos(self.grid.period().get())
+    }
+
+    /// The slot of a word or an entry.
+    #[inline(always)]
+    pub(super) const fn slot(&self, word: u64) -> u64 {
+        word >> (self.bits + 1)
+    }
+
+    /// The permits of a word or an entry.
+    #[inline(always)]
+    pub(super) const fn count(&self, word: u64) -> u64 {
+        word & self.most
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_frozen(&self, word: u64) -> bool {
+        word & self.frozen(0) != 0
+    }
+
+    /// The same word, frozen.
+    #[inline(always)]
+    pub(super) const fn frozen(&self, word: u64) -> u64 {
+        word | (1 << self.bits)
+    }
+
+    /// A word or an entry.
+    #[inline(always)]
+    pub(super) const fn word(&self, slot: u64, count: u64) -> u64 {
+        (slot << (self.bits + 1)) | count
+    }
+
+    /// The first of the slots in the window that ends with this one.
+    #[inline(always)]
+    pub(super) const fn oldest(&self, slot: u64) -> u64 {
+        (slot + 1).saturating_sub(self.slots)
+    }
+
+    /// When permits of this slot count: now, or at its beginning if it is ahead.
+    #[inline(always)]
+    pub(super) fn counted_at(&self, slot: u64, now: Tick) -> Tick {
+        now.max(Tick::from_nanos(self.grid.start_of(slot)))
+    }
+
+    /// When this slot leaves the window.
+    #[inline(always)]
+    pub(super) fn end(&self, slot: u64) -> Tick {
+        Tick::from_nanos(self.grid.start_of(slot + self.slots))
+    }
+
+    /// The same, if the clock gets there; at once, if it is none.
+    #[inline(always)]
+    pub(super) fn reachable_end(&self, slot: Option<u64>) -> Option<Tick> {
+        match slot {
+            None => Some(Tick::ZERO),
+            Some(slot) => self
+                .grid
+                .reachable_start_of(slot + self.slots)
+                .map(Tick::from_nanos),
+        }
+    }
+}

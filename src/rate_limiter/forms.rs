@@ -1,0 +1,193 @@
+//! What is made from the list of verbs: a limiter's verbs on its own clock, and its traits.
+
+/// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, by its `at(now)` and
+/// its `clock()`. Further bounds of the algorithm, and the other parameters, come before its type.
+macro_rules! limiter_verbs {
+    ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
+        impl<A: $crate::algorithm::Algorithm $($bound)*, C, $($parameters)*> $limiter {
+            /// Takes one permit at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if it was not there.
+            #[inline(always)]
+            pub fn try_acquire_at(
+                &self,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(now).try_acquire()
+            }
+
+            /// Takes `n` permits, or none, at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if they were not all there.
+            #[inline(always)]
+            pub fn try_acquire_n_at(
+                &self,
+                n: u64,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(now).try_acquire_n(n)
+            }
+
+            /// Forgets everything: the limiter is fresh and full again. This allows one burst more,
+            /// and callers that wait for reserved permits still go when they were told.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), tollgate::ConfigError> {
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;
+            /// limiter.charge(1_000_000);
+            /// limiter.reset();
+            /// assert_eq!(limiter.available(), 5);
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn reset(&self) {
+                // It needs no tick: a fresh word is fresh at all times.
+                self.at($crate::clock::Tick::ZERO).reset();
+            }
+        }
+
+        impl<A: $crate::algorithm::Algorithm $($bound)*, C: $crate::clock::Clock, $($parameters)*>
+            $limiter
+        {
+            /// What the limiter's clock says.
+            #[inline]
+            pub fn now(&self) -> $crate::clock::Tick {
+                $crate::clock::Clock::now(self.clock())
+            }
+
+            /// Takes one permit.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if it was not there: then nothing was taken.
+            #[inline]
+            pub fn try_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(self.now()).try_acquire()
+            }
+        }
+
+        $crate::rate_limiter::verbs::each_group_of_verbs!(
+            [$crate::rate_limiter::forms::clock_forms] {[$($bound)*] [$($parameters)*] $limiter}
+        );
+        $crate::rate_limiter::verbs::each_group_of_verbs!(
+            [$crate::rate_limiter::forms::traits_by_views] {[$($bound)*] [$($parameters)*] $limiter}
+        );
+        $crate::rate_limiter::forms::reserve_by_views!([$($bound)*] [$($parameters)*] $limiter);
+    };
+}
+pub(crate) use limiter_verbs;
+
+/// The verbs of a group on the limiter's clock.
+macro_rules! clock_forms {
+    (
+        {[$($bound:tt)*] [$($parameters:tt)*] $limiter:ty}
+        $(#[$about:meta])* [$trait:ident] $($name:ident)? {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<A: $crate::algorithm::$trait $($bound)*, C: $crate::clock::Clock, $($parameters)*>
+            $limiter
+        {$(
+            $(#[$meta])*
+            #[inline]
+            pub fn $verb(&self $(, $argument: $type)*) -> $answer {
+                self.at(self.now()).$verb($($argument),*)
+            }
+        )*}
+    };
+}
+pub(crate) use clock_forms;
+
+/// The trait of a group, implemented by the limiter's views.
+macro_rules! traits_by_views {
+    (
+        {[$($bound:tt)*] [$($parameters:tt)*] $limiter:ty}
+        $(#[$about:meta])* [$trait:ident] $name:ident {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<A: $crate::algorithm::$trait $($bound)*, C, $($parameters)*> $crate::rate_limiter::$name
+            for $limiter
+        {
+            $crate::rate_limiter::forms::clock_of!($name C);
+            $(
+                #[inline]
+                fn $verb_at(
+                    &self,
+                    $($argument: $type,)*
+                    now: $crate::clock::Tick,
+                ) -> $answer {
+                    self.at(now).$verb($($argument),*)
+                }
+            )*
+        }
+    };
+    // No trait has these verbs.
+    ($context:tt [$trait:ident] $verbs:tt) => {};
+}
+pub(crate) use traits_by_views;
+
+/// What only [`RateLimiter`] has.
+macro_rules! clock_of {
+    (RateLimiter $clock:ty) => {
+        type Clock = $clock;
+
+        #[inline]
+        fn clock(&self) -> &$clock {
+            self.clock()
+        }
+    };
+    ($name:ident $clock:ty) => {};
+}
+pub(crate) use clock_of;
+
+/// Implements [`ReserveLimiter`] by the limiter's views.
+macro_rules! reserve_by_views {
+    ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
+        impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $crate::rate_limiter::ReserveLimiter
+            for $limiter
+        {
+            #[inline(always)]
+            fn reserve_until_at(
+                &self,
+                n: u64,
+                latest: $crate::clock::Tick,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.at(now).reserve_until(n, latest)
+            }
+
+            #[inline(always)]
+            fn reserve_fast_at(
+                &self,
+                n: u64,
+                now: $crate::clock::Tick,
+            ) -> Option<$crate::outcome::Granted> {
+                self.at(now).reserve_fast(n)
+            }
+
+            #[inline]
+            fn waiting_at(&self, now: $crate::clock::Tick) -> u64 {
+                self.at(now).waiting()
+            }
+
+            #[inline]
+            fn cancel_at(
+                &self,
+                granted: $crate::outcome::Granted,
+                n: u64,
+                now: $crate::clock::Tick,
+            ) -> ($crate::outcome::Granted, u64) {
+                self.at(now).cancel(granted, n)
+            }
+        }
+    };
+}
+pub(crate) use reserve_by_views;

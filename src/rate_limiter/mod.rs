@@ -1,0 +1,218 @@
+//! What all limiters have in common: the traits. The list of verbs is in `verbs.rs`, what is made
+//! from it for each limiter in `forms.rs`.
+
+pub(crate) mod forms;
+pub(crate) mod verbs;
+
+use crate::clock::{Clock, Tick};
+use crate::outcome::{Denied, Granted};
+#[cfg(feature = "std")]
+use std::boxed::Box;
+#[cfg(feature = "std")]
+use std::sync::Arc;
+use verbs::each_group_of_verbs;
+
+/// The trait of a group.
+macro_rules! declare_traits {
+    (
+        {}
+        $(#[$about:meta])* [$trait:ident] RateLimiter {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        /// Something that grants permits: each of this crate's limiters, and what is wrapped around
+        /// them.
+        ///
+        /// Limiters have these verbs themselves; the trait is for code that works with any of them.
+        ///
+        /// ```
+        /// use tollgate::clock::Clock;
+        /// use tollgate::{RateLimiter, Limiter, Quota, Sharded, SlidingLog, TokenBucket};
+        ///
+        /// fn admitted(limiter: &impl RateLimiter<Clock: Clock>) -> usize {
+        ///     (0..100).filter(|_| limiter.try_acquire().is_ok()).count()
+        /// }
+        ///
+        /// # fn main() -> Result<(), tollgate::ConfigError> {
+        /// let quota = Quota::per_hour(20);
+        /// assert_eq!(admitted(&Limiter::token_bucket(quota)?), 20);
+        /// assert_eq!(admitted(&Sharded::new(TokenBucket::new(quota)?)?), 20);
+        /// assert_eq!(admitted(&SlidingLog::new(quota)?), 20);
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub trait RateLimiter {
+            /// The clock's type. It need not be a [`Clock`] for the verbs that take a tick.
+            type Clock;
+
+            /// The clock.
+            fn clock(&self) -> &Self::Clock;
+
+            $(
+                $(#[$meta])*
+                ///
+                /// At this tick.
+                fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
+            )*
+
+            /// Takes one permit at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if it was not there.
+            #[inline]
+            fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
+                self.try_acquire_n_at(1, now)
+            }
+
+            /// Takes `n` permits, or none.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if they were not all there.
+            #[inline]
+            fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
+            where
+                Self::Clock: Clock,
+            {
+                self.try_acquire_n_at(n, self.clock().now())
+            }
+
+            /// Takes one permit.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`] if it was not there.
+            #[inline]
+            fn try_acquire(&self) -> Result<Granted, Denied>
+            where
+                Self::Clock: Clock,
+            {
+                self.try_acquire_n(1)
+            }
+        }
+    };
+    (
+        {}
+        $(#[$about:meta])* [$trait:ident] $name:ident {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        $(#[$about])*
+        pub trait $name: RateLimiter {$(
+            $(#[$meta])*
+            ///
+            /// At this tick.
+            fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
+        )*}
+    };
+    ({} [$trait:ident] $verbs:tt) => {};
+}
+each_group_of_verbs!([declare_traits] {});
+
+/// A limiter whose permits can be had before they are there, by those who wait.
+pub trait ReserveLimiter: GiveBackLimiter + DebtLimiter {
+    /// Takes `n` permits at this tick, if they are there, or will be at `latest` or sooner:
+    /// [`Granted::due`] says when.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
+    fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
+
+    /// How many permits were taken that are not due yet at this tick, a started one counted whole.
+    fn waiting_at(&self, now: Tick) -> u64;
+
+    /// Takes `n` permits that are there, in one attempt. `None` means that nothing was taken; use
+    /// [`reserve_until_at`](Self::reserve_until_at). Only worth writing where it is quicker.
+    #[inline(always)]
+    fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
+        let _ = (n, now);
+        None
+    }
+
+    /// Gives back at this tick as much of the last `n` permits of a reservation as possible: what
+    /// is kept of it, which may be due sooner now, and how many came back.
+    fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
+}
+
+/// The trait of a group, for what points to a limiter.
+macro_rules! traits_behind {
+    (
+        {$pointer:ty}
+        $(#[$about:meta])* [$trait:ident] $name:ident {$(
+            $(#[$meta:meta])*
+            fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
+        )*}
+    ) => {
+        impl<G: $name + ?Sized> $name for $pointer {
+            clock_behind!($name);
+            $(
+                #[inline]
+                fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer {
+                    (**self).$verb_at($($argument,)* now)
+                }
+            )*
+        }
+    };
+    ($context:tt [$trait:ident] $verbs:tt) => {};
+}
+
+macro_rules! clock_behind {
+    (RateLimiter) => {
+        type Clock = G::Clock;
+
+        #[inline]
+        fn clock(&self) -> &G::Clock {
+            (**self).clock()
+        }
+
+        #[inline]
+        fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
+        where
+            G::Clock: Clock,
+        {
+            (**self).try_acquire_n(n)
+        }
+    };
+    ($name:ident) => {};
+}
+
+macro_rules! reserve_behind {
+    ($pointer:ty) => {
+        impl<G: ReserveLimiter + ?Sized> ReserveLimiter for $pointer {
+            #[inline]
+            fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {
+                (**self).reserve_until_at(n, latest, now)
+            }
+
+            #[inline(always)]
+            fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
+                (**self).reserve_fast_at(n, now)
+            }
+
+            #[inline]
+            fn waiting_at(&self, now: Tick) -> u64 {
+                (**self).waiting_at(now)
+            }
+
+            #[inline]
+            fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64) {
+                (**self).cancel_at(granted, n, now)
+            }
+        }
+    };
+}
+
+each_group_of_verbs!([traits_behind] {&G});
+#[cfg(feature = "std")]
+each_group_of_verbs!([traits_behind] {Box<G>});
+#[cfg(feature = "std")]
+each_group_of_verbs!([traits_behind] {Arc<G>});
+reserve_behind!(&G);
+#[cfg(feature = "std")]
+reserve_behind!(Box<G>);
+#[cfg(feature = "std")]
+reserve_behind!(Arc<G>);

@@ -1,0 +1,314 @@
+use core::fmt;
+use core::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::shard::MAX_SHARDS;
+use super::shard::Shard;
+use crate::algorithm::{Debt, Gauge, Level, Split};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted, SEVERAL};
+
+/// Which shards are full.
+#[derive(Default, Clone, Copy)]
+struct Full([u64; MAX_SHARDS / 64]);
+
+impl Full {
+    fn has(&self, shard: usize) -> bool {
+        let bits = self.0.get(shard / 64);
+        bits.is_some_and(|bits| bits >> (shard % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, shard: usize) {
+        if let Some(bits) = self.0.get_mut(shard / 64) {
+            *bits |= 1 << (shard % 64);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+}
+
+/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the shard where the caller is
+/// at home.
+pub struct ShardedAt<'a, A> {
+    pub(super) shards: &'a [CachePadded<Shard<A>>],
+    pub(super) whole: &'a A,
+    first: usize,
+    pub(super) now: Tick,
+}
+
+impl<'a, A: Split> ShardedAt<'a, A> {
+    #[inline(always)]
+    pub(super) const fn new(
+        shards: &'a [CachePadded<Shard<A>>],
+        whole: &'a A,
+        first: usize,
+        now: Tick,
+    ) -> Self {
+        Self {
+            shards,
+            whole,
+            first,
+            now,
+        }
+    }
+
+    /// The tick of this view.
+    #[inline]
+    pub const fn now(&self) -> Tick {
+        self.now
+    }
+
+    /// The same, at home in another shard: for those who know better than a thread's number where
+    /// they run, such as a thread for each core. Shards are numbered from 0, and again from 0 after
+    /// the last.
+    ///
+    /// ```
+    /// use tollgate::clock::NoClock;
+    /// use tollgate::{Quota, Sharded, Tick, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(100))?;
+    /// let limiter = Sharded::starting_at(bucket, 2, NoClock, Tick::ZERO)?;
+    /// let granted = limiter.at(Tick::ZERO).from_shard(1).try_acquire_n(2)?;
+    /// assert_eq!(granted.remaining(), 48); // in this shard
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn from_shard(self, shard: usize) -> Self {
+        let first = shard.checked_rem(self.shards.len()).unwrap_or(0);
+        Self { first, ..self }
+    }
+
+    /// The shard so many places from home, round again after the last, and its number. `None` if
+    /// that is home again.
+    #[inline(always)]
+    pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
+        let (shards, place) = (self.shards.len(), self.first + distance);
+        if distance >= shards {
+            return None;
+        }
+        let place = if place < shards {
+            place
+        } else {
+            place - shards
+        };
+        Some((place as u32, self.shards.get(place)?))
+    }
+
+    /// All shards with their numbers, from home on.
+    pub(super) fn nearest_first(
+        self,
+    ) -> impl Iterator<Item = (u32, &'a CachePadded<Shard<A>>)> + Clone {
+        (0..).map_while(move |distance| self.neighbour(distance))
+    }
+
+    /// [`Sharded::try_acquire`](crate::Sharded::try_acquire) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if no shard had it.
+    #[inline]
+    pub fn try_acquire(&self) -> Result<Granted, Denied> {
+        self.try_acquire_n(1)
+    }
+
+    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n) at this tick.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if they were not all there.
+    #[inline]
+    pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+        match self.try_once(n) {
+            Some(granted) => Ok(granted),
+            None => self.acquire(n),
+        }
+    }
+
+    /// The own shard, in one turn.
+    #[inline(always)]
+    pub(super) fn try_once(&self, n: u64) -> Option<Granted> {
+        let granted = self.shards.get(self.first)?.try_once(self.now, n)?;
+        Some(granted.with_source(self.first as u32))
+    }
+
+    /// How many fractions a permit is.
+    #[inline]
+    pub(super) fn permit(&self) -> u64 {
+        self.shards.first().map_or(1, |shard| shard.permit())
+    }
+
+    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.
+    #[must_use = "it says how many were there"]
+    pub fn take_up_to(&self, n: u64) -> Granted {
+        self.take_some(n).unwrap_or_else(|| self.take_of_own(n))
+    }
+
+    /// As many as the own shard has.
+    fn take_of_own(&self, n: u64) -> Granted {
+        let Some(shard) = self.shards.get(self.first) else {
+            return Granted::new(0, self.now);
+        };
+        let (permit, algorithm) = (self.permit(), shard.algorithm());
+        shard.change(self.now, |word| {
+            let n = n.min(algorithm.available(word, self.now) / permit.max(1));
+            let (next, granted) = algorithm.take_up_to(word, self.now, n * permit);
+            let granted = granted.of_permits(n, permit);
+            (next, granted.with_source(self.first as u32))
+        })
+    }
+
+    /// [`Sharded::available`](crate::Sharded::available) at this tick.
+    pub fn available(&self) -> u64 {
+        let each = self
+            .shards
+            .iter()
+            .map(|shard| shard.at(self.now).available());
+        each.fold(0, u64::saturating_add) / self.permit().max(1)
+    }
+
+    /// Whether the limiter can no longer be told from a fresh one at this tick.
+    pub fn is_idle(&self) -> bool {
+        self.shards.iter().all(|shard| shard.at(self.now).is_idle())
+    }
+
+    /// [`Sharded::reset`](crate::Sharded::reset).
+    pub fn reset(&self) {
+        for shard in self.shards {
+            shard.reset();
+        }
+    }
+
+    /// [`Sharded::time_until`](crate::Sharded::time_until) at this tick.
+    pub fn time_until(&self, n: u64) -> Option<Duration> {
+        Some(self.due(n)?.saturating_since(self.now))
+    }
+
+    /// [`Sharded::undo`](crate::Sharded::undo) at this tick.
+    pub fn undo(&self, granted: Granted) -> u64 {
+        let own = match granted.source() {
+            SEVERAL => None,
+            number => self.shards.get(number as usize),
+        };
+        match own {
+            Some(shard) => {
+                let n = granted.n().saturating_mul(self.permit());
+                let fractions = granted.with_n(n);
+                let undo = |algorithm: &A, word| algorithm.undo(word, self.now, &fractions);
+                let back = shard.give_back(undo);
+                if back == fractions.n() {
+                    return back.div_ceil(self.permit());
+                }
+                // What this shard can't take, because other permits came back to it, goes to all
+                // shards; but not what time has refilled at the latest tick that this shard knows.
+                let now = self.now.max(shard.at(self.now).take_up_to(0).at());
+                let (_, all) = shard.algorithm().undo(fractions.mark(), now, &fractions);
+                let others = self.give_back_to_all(all.saturating_sub(back));
+                back.saturating_add(others).div_ceil(self.permit())
+            }
+            None => {
+                // As many as would come back of it to one word that nobody else has used, at the
+                // latest tick that a shard knows.
+                let ticks = self
+                    .shards
+                    .iter()
+                    .map(|shard| shard.at(self.now).take_up_to(0).at());
+                let now = ticks.fold(self.now, Tick::max);
+                let alone = self.whole.step(0, granted.at(), granted.n());
+                let n = alone.map_or(0, |(word, alone)| self.whole.undo(word, now, &alone).1);
+                self.refund(n)
+            }
+        }
+    }
+
+    /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
+    pub fn refund(&self, n: u64) -> u64 {
+        let fractions = n.saturating_mul(self.permit());
+        let back = self.give_back_to_all(fractions);
+        back.div_ceil(self.permit()).min(n)
+    }
+
+    /// Gives fractions back to all shards alike, and to the others what a shard does not take since
+    /// it is full. How many came back.
+    fn give_back_to_all(&self, fractions: u64) -> u64 {
+        let (mut left, mut full) = (fractions, Full::default());
+        loop {
+            let mut open = self.shards.len() as u64 - full.count();
+            if left == 0 || open == 0 {
+                break;
+            }
+            let before = full;
+            for (number, shard) in self.shards.iter().enumerate() {
+                if before.has(number) {
+                    continue;
+                }
+                let share = left.div_ceil(open);
+                let refund = |algorithm: &A, word| algorithm.refund(word, self.now, share);
+                let n = shard.give_back(refund).min(share);
+                (left, open) = (left - n, open - 1);
+                if n < share {
+                    full.add(number);
+                }
+            }
+        }
+        fractions - left
+    }
+}
+
+impl<A: Split + Debt> ShardedAt<'_, A> {
+    /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
+    pub fn charge(&self, n: u64) -> Charged {
+        let taken = self.take_up_to(n);
+        let (permit, shards) = (self.permit(), self.shards.len() as u64);
+        let (owed, mut at) = (n - taken.n(), taken.at());
+        // A permit is as many fractions of each shard.
+        let each = owed.saturating_mul(permit.checked_div(shards).unwrap_or(0));
+        let (mut charged, mut debt, mut clear) = (0_u128, 0_u128, Duration::ZERO);
+        for shard in self.shards {
+            let one = shard.at(self.now).charge(each);
+            if one.n() > 0 {
+                (charged, at) = (charged + u128::from(one.n()), at.max(one.at()));
+            }
+            debt += u128::from(one.debt());
+            clear = clear.max(one.clear_after());
+        }
+        let permit = u128::from(permit.max(1));
+        let charged = u64::try_from(charged / permit).unwrap_or(owed).min(owed);
+        let debt = u64::try_from(debt.div_ceil(permit)).unwrap_or(u64::MAX);
+        Charged::new(taken.n() + charged, at).with_debt(debt, clear)
+    }
+}
+
+impl<A: Split + Gauge> ShardedAt<'_, A> {
+    /// [`Sharded::level`](crate::Sharded::level) at this tick.
+    pub fn level(&self) -> Level {
+        let each = self.shards.iter().map(|shard| shard.at(self.now).level());
+        let all = each.reduce(Level::plus).unwrap_or(Level::of_permits(0));
+        all.of_fractions(self.permit())
+    }
+}
+
+impl<A> Clone for ShardedAt<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for ShardedAt<'_, A> {}
+
+impl<A: fmt::Debug + Split> fmt::Debug for ShardedAt<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.shards.iter().map(|shard| shard.cell());
+        f.debug_struct("ShardedAt")
+            .field("cells", &words.collect::<Vec<_>>())
+            .field("algorithm", &self.whole)
+            .field("first", &self.first)
+            .field("now", &self.now)
+            .finish()
+    }
+}

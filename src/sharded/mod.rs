@@ -1,0 +1,23 @@
+//! A limit in several words, one for each core: [`Sharded`](crate::Sharded) and its view.
+//!
+//! # Layout
+//!
+//! ```text
+//!  one cache line, or as few as it takes      the next
+//! ┌────────────────────────────────────────┬────────────────────────────────────────┬──
+//! │ word, and the shard's own parameters   │ word, and the shard's own parameters   │ ...
+//! └────────────────────────────────────────┴────────────────────────────────────────┴──
+//! ```
+//!
+//! Each word runs the algorithm on fractions of a permit, so that all shards are equal. There is no
+//! word that all share: the shards' bounds add up to the whole's, whatever the threads do.
+//!
+//! A decision takes from the thread's own shard if that stays half full; else it looks at all
+//! shards and takes from one or from several, so that they stay level (`multi_shard.rs`).
+
+mod at;
+pub(crate) mod limiter;
+mod multi_shard;
+mod shard;
+
+pub use at::ShardedAt;

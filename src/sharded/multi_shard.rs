@@ -1,0 +1,370 @@
+//! Decisions that need more than the thread's own shard. The shards' words are the only state: a
+//! thread that stops in the middle leaves its permits taken, and holds up no other thread.
+//!
+//! # Why shards are kept level
+//!
+//! A shard that is full takes in nothing, so permits are lost while one shard is full and another
+//! is not. Hence a request that would leave its own shard less than seven eighths full looks at
+//! all. It takes from one shard alone if that leaves this shard about as full as the others, and
+//! else from all that are above the level that remains.
+
+use core::time::Duration;
+
+use super::at::ShardedAt;
+use super::shard::MAX_SHARDS;
+use crate::algorithm::Split;
+use crate::clock::Tick;
+use crate::outcome::{Denied, Granted};
+use crate::store::AtomicWord;
+
+/// When to ask again, if permits came or came back meanwhile.
+const SOON: Duration = Duration::from_nanos(1);
+
+/// How often a request takes from several shards in vain before it is denied. Requests may stand in
+/// each other's way, and none of them must go on for ever.
+const ATTEMPTS: u32 = 4;
+
+/// When at most this fraction of the burst is left (one eighth), shards are emptied one after the
+/// other instead of kept level. No thread changes an empty shard, so a failed request can put
+/// everything back.
+const SCARCE: u64 = 8;
+
+/// Parts of fewer permits than this are kept level to a fraction of a permit.
+const SMALL: u64 = 4;
+
+/// How taking permits ended.
+enum Taking {
+    Done(Granted),
+    /// Another thread took what was seen, before anything was taken here.
+    Lost,
+    /// There was less than was seen, and what was taken is rolled back.
+    TooFew,
+    /// A shard counts at a later tick than others do.
+    From(Tick),
+}
+
+/// The words of up to this many shards fit two cache lines.
+const FEW: usize = 16;
+
+/// What was seen of all shards, each looked at once; in fractions of a permit.
+struct Look<const N: usize> {
+    /// The words, from the first shard on.
+    words: [u64; N],
+    total: u64,
+    /// What the own shard has.
+    own: u64,
+    /// What the shard has that has most, and how far that is from home; the nearest of several.
+    most: u64,
+    fullest: usize,
+}
+
+/// How to take from several shards.
+struct Plan<const N: usize> {
+    /// What each shard has, from the first shard on.
+    have: [u64; N],
+    /// What is to be left in each.
+    leave: u64,
+}
+
+impl<A: Split> ShardedAt<'_, A> {
+    /// A decision that was not made in one turn.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn acquire(self, n: u64) -> Result<Granted, Denied> {
+        if n == 0 {
+            return self.acquire_none();
+        }
+        if self.shards.len() <= FEW {
+            self.acquire_of::<FEW>(n)
+        } else {
+            self.acquire_of::<MAX_SHARDS>(n)
+        }
+    }
+
+    fn acquire_of<const N: usize>(self, n: u64) -> Result<Granted, Denied> {
+        // More than there can be at once.
+        let _ = self.whole.step(0, self.now, n)?;
+        let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
+        let own = match shard.try_keeping(self.now, n) {
+            Ok(granted) => return Ok(granted.with_source(number)),
+            Err(word) => word,
+        };
+        let wanted = |there| if there < n { 0 } else { n };
+        let denied = |look: Option<&Look<N>>| match look.map(|look| self.due_of(&look.words, n)) {
+            Some(None) => Denied::stuck(n),
+            Some(Some(due)) if due > self.now => Denied::later(n, due.saturating_since(self.now)),
+            // Others are at it, or of a later tick there was less than at this one.
+            _ => Denied::later(n, SOON),
+        };
+        self.take::<N, _>(Some(own), wanted, denied)
+    }
+
+    /// No permit, of a shard that owes none.
+    fn acquire_none(self) -> Result<Granted, Denied> {
+        for (number, shard) in self.nearest_first() {
+            if let Ok(granted) = shard.at(self.now).try_acquire_n(0) {
+                return Ok(granted.of_permits(0, self.permit()).with_source(number));
+            }
+        }
+        Err(match self.due(0) {
+            Some(due) if due <= self.now => Denied::later(0, SOON),
+            Some(due) => Denied::later(0, due.saturating_since(self.now)),
+            None => Denied::stuck(0),
+        })
+    }
+
+    /// As many permits as there are, up to `n`; `None` if there are none.
+    pub(super) fn take_some(self, n: u64) -> Option<Granted> {
+        let wanted = |there: u64| there.min(n);
+        if self.shards.len() <= FEW {
+            self.take::<FEW, _>(None, wanted, |_| ()).ok()
+        } else {
+            self.take::<MAX_SHARDS, _>(None, wanted, |_| ()).ok()
+        }
+    }
+
+    /// Looks at all shards, asks `wanted` how many of the permits there to take, and takes them
+    /// from one shard or from several. `own` is the own shard's word, if the caller has just read
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// What `denied` says: of the look, if `wanted` is 0; of `None`, if other threads were faster
+    /// in every attempt.
+    #[inline(always)]
+    fn take<const N: usize, E>(
+        self,
+        mut own: Option<u64>,
+        wanted: impl Fn(u64) -> u64,
+        denied: impl Fn(Option<&Look<N>>) -> E,
+    ) -> Result<Granted, E> {
+        let (mut then, mut left) = (self, ATTEMPTS);
+        while left > 0 {
+            let look = then.look(own.take());
+            let n = wanted(look.total / self.permit());
+            if n == 0 {
+                return Err(denied(Some(&look)));
+            }
+            match then.take_of(n, &look) {
+                Taking::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
+                Taking::Lost => {}
+                // Later each time, until it is that of the shard that is ahead of all.
+                Taking::From(tick) => then.now = tick,
+                Taking::TooFew => left -= 1,
+            }
+        }
+        Err(denied(None))
+    }
+
+    #[inline(always)]
+    fn look<const N: usize>(&self, own: Option<u64>) -> Look<N> {
+        let mut look = Look {
+            words: [0; N],
+            total: 0,
+            own: 0,
+            most: 0,
+            fullest: 0,
+        };
+        let mut distance = 0;
+        while let Some((number, shard)) = self.neighbour(distance) {
+            let word = match own {
+                Some(own) if distance == 0 => own,
+                _ => shard.cell().load(),
+            };
+            let have = shard.algorithm().available(word, self.now);
+            if let Some(place) = look.words.get_mut(number as usize) {
+                *place = word;
+            }
+            look.total = look.total.saturating_add(have);
+            if distance == 0 {
+                look.own = have;
+            }
+            if have > look.most {
+                (look.most, look.fullest) = (have, distance);
+            }
+            distance += 1;
+        }
+        look
+    }
+
+    /// Takes from the own shard, or from the fullest, if that keeps them level; else from several.
+    #[inline(never)]
+    fn take_of<const N: usize>(&self, n: u64, look: &Look<N>) -> Taking {
+        let (permit, shards) = (self.permit(), self.shards.len() as u64);
+        let wanted = n.saturating_mul(permit);
+        let uneven = self.may_be_uneven(n);
+        let mean = look.total.saturating_sub(wanted) / shards.max(1);
+        let is_level = |have: u64| match have.checked_sub(wanted) {
+            Some(left) => left.saturating_add(uneven) >= mean,
+            None => false,
+        };
+        let distance = match (is_level(look.own), is_level(look.most)) {
+            (true, _) => 0,
+            (_, true) => look.fullest,
+            _ => {
+                let Some(plan) = self.plan(look, wanted, uneven) else {
+                    return Taking::Lost;
+                };
+                return match self.latest_of(look, &plan, wanted) {
+                    Some(tick) => Taking::From(tick),
+                    None => self.gather_from(0, &plan, wanted, None),
+                };
+            }
+        };
+        let one = self.neighbour(distance);
+        match one.map(|(number, shard)| (number, shard.at(self.now).try_acquire_n(wanted))) {
+            Some((number, Ok(granted))) => Taking::Done(granted.with_source(number)),
+            _ => Taking::Lost,
+        }
+    }
+
+    /// How much less than the others a shard may have after it gave, in fractions of a permit. The
+    /// smaller this is, the more shards a request takes from; the larger, the more often one is
+    /// full when another is not.
+    fn may_be_uneven(&self, n: u64) -> u64 {
+        let (permit, shards) = (self.permit(), self.shards.len() as u64);
+        let share = permit / n.max(1);
+        let share = match self.full() < permit.saturating_mul(SMALL) {
+            true => share.saturating_sub((permit / shards.max(1)).saturating_mul(4)),
+            false => share,
+        };
+        share.saturating_add(self.full() / 64)
+    }
+
+    /// What a full shard has.
+    fn full(&self) -> u64 {
+        self.shards.first().map_or(0, |shard| shard.full())
+    }
+
+    /// The first tick at which all shards together have `n`.
+    pub(super) fn due(&self, n: u64) -> Option<Tick> {
+        let _ = self.whole.step(0, self.now, n).ok()?;
+        if self.shards.len() <= FEW {
+            self.due_of(&self.look::<FEW>(None).words, n)
+        } else {
+            self.due_of(&self.look::<MAX_SHARDS>(None).words, n)
+        }
+    }
+
+    /// The same of a request that fits.
+    fn due_of(&self, words: &[u64], n: u64) -> Option<Tick> {
+        let words = words.get(..self.shards.len())?;
+        let algorithm = self.shards.first()?.algorithm();
+        if n == 0 {
+            let due = |word: &u64| algorithm.due(*word, self.now, 0);
+            return words.iter().filter_map(due).min();
+        }
+        algorithm.due_together(words, self.now, n.saturating_mul(self.permit()))
+    }
+
+    /// Takes from those shards that have most, so that all have about the same then.
+    fn plan<const N: usize>(&self, look: &Look<N>, wanted: u64, uneven: u64) -> Option<Plan<N>> {
+        let mut have = [0; N];
+        for ((have, word), shard) in have.iter_mut().zip(&look.words).zip(self.shards) {
+            *have = shard.algorithm().available(*word, self.now);
+        }
+        let shards = (self.shards.len() as u64).max(1);
+        let is_scarce = look.total / shards <= self.full() / SCARCE;
+        let is_steady = self.shards.first()?.algorithm().is_steady();
+        let is_small = wanted / shards <= self.full() / 4;
+        if is_scarce || !is_steady && is_small {
+            return Some(Plan { have, leave: 0 });
+        }
+        let of_those_above = |level: u64| {
+            let above = have.iter().filter(|have| **have > level);
+            above.fold((0, 0_u64), |(shards, all), have| {
+                (shards + 1, all.saturating_add(*have))
+            })
+        };
+        let (mut shards, mut all) = of_those_above(0);
+        loop {
+            let level = all.checked_sub(wanted)?.checked_div(shards)?;
+            let above = of_those_above(level);
+            if above.0 == shards {
+                let leave = level.saturating_sub(uneven);
+                return Some(Plan { have, leave });
+            }
+            (shards, all) = above;
+        }
+    }
+
+    /// The latest tick at which one of these shards counts, if they count at different ones.
+    fn latest_of<const N: usize>(
+        &self,
+        look: &Look<N>,
+        plan: &Plan<N>,
+        wanted: u64,
+    ) -> Option<Tick> {
+        let (mut missing, mut first, mut last) = (wanted, Tick::MAX, Tick::ZERO);
+        for ((have, word), shard) in plan.have.iter().zip(&look.words).zip(self.shards) {
+            let n = have.saturating_sub(plan.leave).min(missing);
+            if n > 0 {
+                let (_, granted) = shard.algorithm().take_up_to(*word, self.now, n);
+                (first, last) = (first.min(granted.at()), last.max(granted.at()));
+                missing -= n;
+            }
+        }
+        (first < last).then_some(last)
+    }
+
+    /// Takes what is missing from this shard and the shards after it, going round twice. If the
+    /// rest can't be taken, each frame rolls back what it took. It is recursive because the frames
+    /// hold what to roll back.
+    ///
+    /// All requests go over the shards in the same order. Of two that look at the same moment, the
+    /// second finds the first shard changed, and has taken nothing yet.
+    fn gather_from<const N: usize>(
+        &self,
+        mut turn: usize,
+        plan: &Plan<N>,
+        missing: u64,
+        so_far: Option<Granted>,
+    ) -> Taking {
+        let shards = self.shards.len();
+        while turn < 2 * shards {
+            // Where others took in between, the second time round takes what all shards still have.
+            let (number, leave) = match turn.checked_sub(shards) {
+                None => (turn, plan.leave),
+                Some(number) => (number, 0),
+            };
+            turn += 1;
+            let (Some(shard), Some(have)) = (self.shards.get(number), plan.have.get(number)) else {
+                break;
+            };
+            let n = have.saturating_sub(leave).min(missing);
+            let at_least = if so_far.is_none() { *have } else { 0 };
+            let taken = match n {
+                0 => None,
+                n => shard.take(self.now, at_least, n),
+            };
+            let Some((granted, taken)) = taken else {
+                if n > 0 && so_far.is_none() {
+                    return Taking::Lost;
+                }
+                continue;
+            };
+            let granted = granted.with_source(number as u32);
+            let n = granted.n();
+            let taking = match so_far {
+                Some(so_far) if so_far.at() != granted.at() => {
+                    Taking::From(so_far.at().max(granted.at()))
+                }
+                so_far => {
+                    let sum = match so_far {
+                        Some(so_far) => so_far.and(granted),
+                        None => granted,
+                    };
+                    match missing.saturating_sub(n) {
+                        0 => Taking::Done(sum),
+                        missing => self.gather_from(turn, plan, missing, Some(sum)),
+                    }
+                }
+            };
+            if !matches!(taking, Taking::Done(_)) {
+                shard.roll_back(&taken);
+            }
+            return taking;
+        }
+        Taking::TooFew
+    }
+}

@@ -1,0 +1,58 @@
+use core::time::Duration;
+
+use crate::clock::Tick;
+
+/// When a caller may go, whose permits are taken.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::smooth::SmoothBursty;
+/// use tollgate::ManualClock;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = SmoothBursty::with_clock(10.0, ManualClock::new())?;
+/// assert_eq!(limiter.reserve(3)?.wait(), Duration::ZERO);
+/// // It waits for the three that were taken before it, and not for its own hundred.
+/// let turn = limiter.reserve(100)?;
+/// assert_eq!(turn.wait(), Duration::from_millis(300));
+/// assert_eq!((turn.n(), turn.due().as_nanos()), (100, 300_000_000));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use = "the rate is kept only by those who wait for their turn"]
+pub struct SmoothReservation {
+    n: u64,
+    at: Tick,
+    due: Tick,
+}
+
+impl SmoothReservation {
+    pub(super) const fn new(n: u64, at: Tick, due: Tick) -> Self {
+        Self { n, at, due }
+    }
+
+    /// How many permits were taken.
+    #[inline]
+    pub const fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The tick at which they were asked for.
+    #[inline]
+    pub const fn at(&self) -> Tick {
+        self.at
+    }
+
+    /// The first tick at which the caller may go.
+    #[inline]
+    pub const fn due(&self) -> Tick {
+        self.due
+    }
+
+    /// How long that is after it asked.
+    #[inline]
+    pub const fn wait(&self) -> Duration {
+        self.due.saturating_since(self.at)
+    }
+}

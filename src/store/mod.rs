@@ -1,0 +1,88 @@
+//! Stores: where a limiter's state lives, and which algorithm rules it.
+//!
+//! ```text
+//!  limiter ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
+//! ```
+//!
+//! A verb is written once, on [`View`], as an operation that the store runs. This crate's stores
+//! are a [`WordStore`] (of a [`Limiter`](crate::Limiter)), a word beside parameters that change
+//! (`Adjustable`), a slot of a table (`Key`) and an entry of a map (`MapKey`).
+//!
+//! For a word in memory of your own implement [`AtomicWord`]: that is all that
+//! [`Limiter::with_cell`](crate::Limiter::with_cell) needs. Implement [`Store`] where the algorithm
+//! differs from word to word, or where more than a word must be exchanged.
+
+pub(crate) mod cell;
+pub(crate) mod op;
+pub(crate) mod view;
+pub(crate) mod word;
+
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+pub use cell::{AtomicWord, UNSTARTED, WordCell};
+pub use op::{Current, Op, Refusal, Step};
+pub use view::View;
+pub use word::WordStore;
+
+/// State that operations run on, with the algorithm in force. A [`View`] has the
+/// verbs.
+///
+/// ```
+/// use std::cell::Cell;
+/// use tollgate::store::{Current, Op, Store, View};
+/// use tollgate::{Quota, Tick, TokenBucket};
+///
+/// /// The limit of one thread: nothing is atomic.
+/// struct Local(TokenBucket, Cell<u64>);
+///
+/// impl Store for &Local {
+///     type Algorithm = TokenBucket;
+///
+///     fn apply<O: Op<TokenBucket>>(&self, now: Tick, mut op: O) -> Result<O::Output, O::Refusal> {
+///         let (next, output) = op.run(&self.0, Current::new(self.1.get(), now))?;
+///         self.1.set(next);
+///         Ok(output)
+///     }
+/// }
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let local = Local(TokenBucket::new(Quota::per_second(10))?, Cell::new(0));
+/// let view = View::new(&local, Tick::from_nanos(5));
+/// assert_eq!(view.take_up_to(8).n(), 8);
+/// assert_eq!(view.refund(1), 1);
+/// assert_eq!(view.available(), 3);
+/// # Ok(())
+/// # }
+/// ```
+pub trait Store {
+    /// The algorithm.
+    type Algorithm: Algorithm;
+
+    /// Runs an operation at this tick until its answer holds: until the state that it was computed
+    /// from has been replaced by the one that it computed.
+    ///
+    /// # Errors
+    ///
+    /// The operation's refusal. Then nothing is written.
+    fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal>;
+
+    /// Makes one attempt, without a retry. `None` means that nothing was changed; use
+    /// [`apply`](Self::apply).
+    #[inline(always)]
+    fn try_fast<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Option<O::Output> {
+        let _ = (now, op);
+        None
+    }
+
+    /// Reads the state: the word and its algorithm, of one moment.
+    #[inline(always)]
+    fn look<T>(&self, now: Tick, ask: impl FnMut(&Self::Algorithm, u64, Tick) -> T) -> T {
+        let Ok(answer) = self.apply(now, crate::store::op::Look(ask));
+        answer
+    }
+
+    /// Makes the state fresh.
+    fn reset(&self, now: Tick) {
+        let Ok(()) = self.apply(now, crate::store::op::Reset);
+    }
+}

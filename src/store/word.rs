@@ -1,0 +1,100 @@
+//! The store of one word.
+
+use core::fmt;
+
+use crate::algorithm::Algorithm;
+use crate::clock::Tick;
+use crate::store::Store;
+use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
+use crate::store::op::Op;
+use crate::store::view::View;
+
+/// One word, and the algorithm that rules it: the store of a [`Limiter`](crate::Limiter), and of
+/// words in memory of your own.
+///
+/// ```
+/// use tollgate::store::{WordCell, WordStore};
+/// use tollgate::{Quota, Tick, TokenBucket};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let bucket = TokenBucket::new(Quota::per_second(10))?;
+/// let words = [WordCell::new(0), WordCell::new(0)]; // zeroed memory is a set of full buckets
+/// let second = WordStore::new(&bucket, &words[1]).at(Tick::from_nanos(5));
+/// assert!(second.try_acquire_n(10).is_ok());
+/// assert_eq!(second.available(), 0);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A cell that holds [`UNSTARTED`] gets the algorithm's initial word from the first
+/// verb.
+pub struct WordStore<'a, A, P = WordCell> {
+    pub(crate) algorithm: &'a A,
+    pub(crate) cell: &'a P,
+}
+
+impl<'a, A, P> WordStore<'a, A, P> {
+    /// The word in `cell`, ruled by `algorithm`.
+    #[inline]
+    pub const fn new(algorithm: &'a A, cell: &'a P) -> Self {
+        Self { algorithm, cell }
+    }
+
+    /// A view on which every verb runs at this tick.
+    #[inline]
+    pub const fn at(self, now: Tick) -> View<Self> {
+        View::new(self, now)
+    }
+}
+
+impl<A: Algorithm, P: AtomicWord> View<WordStore<'_, A, P>> {
+    /// [`Limiter::start`](crate::Limiter::start) at this tick.
+    pub fn start(&self) {
+        cell::start(self.store.algorithm, self.store.cell, self.now);
+    }
+}
+
+impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
+    type Algorithm = A;
+
+    #[inline(always)]
+    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal> {
+        cell::apply(self.algorithm, self.cell, now, op)
+    }
+
+    #[inline(always)]
+    fn try_fast<O: Op<A>>(&self, now: Tick, op: O) -> Option<O::Output> {
+        cell::try_fast(self.algorithm, self.cell, now, op, |_| true)
+    }
+
+    #[inline(always)]
+    fn look<T>(&self, now: Tick, mut ask: impl FnMut(&A, u64, Tick) -> T) -> T {
+        let word = match self.cell.load() {
+            UNSTARTED => cell::start(self.algorithm, self.cell, now),
+            word => word,
+        };
+        ask(self.algorithm, word, now)
+    }
+
+    #[inline]
+    fn reset(&self, _now: Tick) {
+        self.cell.swap(0);
+    }
+}
+
+impl<A, P> Clone for WordStore<'_, A, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A, P> Copy for WordStore<'_, A, P> {}
+
+impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for WordStore<'_, A, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WordStore")
+            .field("algorithm", &self.algorithm)
+            .field("cell", &self.cell)
+            .finish()
+    }
+}

@@ -1,0 +1,158 @@
+use core::panic::Location;
+use core::sync::atomic::AtomicBool;
+
+use super::{CONDITIONS, checker, stop_if_due, wrote};
+use crate::sync::{Ordering, const_unless_loom};
+
+/// The checker's, under conditions: a fence whose ordering is `Relaxed` is none.
+#[cfg(any(feature = "map", feature = "wide"))]
+#[track_caller]
+pub(crate) fn fence(order: Ordering) {
+    match under_conditions(order) {
+        Ordering::Relaxed => {}
+        order => checker::fence(order),
+    }
+}
+
+/// What comes before each operation. The ordering that it has.
+#[track_caller]
+fn before(order: Ordering) -> Ordering {
+    stop_if_due();
+    under_conditions(order)
+}
+
+#[track_caller]
+fn under_conditions(order: Ordering) -> Ordering {
+    let here = Location::caller();
+    match CONDITIONS.get().relaxed {
+        Some((file, line)) if here.line() == line && here.file().ends_with(file) => {
+            Ordering::Relaxed
+        }
+        _ => order,
+    }
+}
+
+/// Defines an atomic of the checker's under conditions. One operation of it is one of the
+/// checker's, unless a condition makes it more.
+macro_rules! modelled {
+    ($(#[$meta:meta])* $name:ident of $word:ty, $checkers:ty) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $name {
+            word: $checkers,
+            bell: Option<checker::AtomicU64>,
+            hesitated: AtomicBool,
+        }
+
+        #[allow(missing_docs, reason = "as the standard library's")]
+        impl $name {
+            const_unless_loom! {
+                pub fn new(word: $word) -> Self {
+                    Self {
+                        word: <$checkers>::new(word),
+                        bell: checker::bell(),
+                        hesitated: AtomicBool::new(false),
+                    }
+                }
+            }
+
+            #[track_caller]
+            pub fn load(&self, order: Ordering) -> $word {
+                let order = before(order);
+                if let Some(bell) = &self.bell {
+                    bell.fetch_add(1, Ordering::Relaxed);
+                }
+                self.word.load(order)
+            }
+
+            #[track_caller]
+            pub fn store(&self, word: $word, order: Ordering) {
+                let order = before(order);
+                self.word.store(word, order);
+                wrote();
+            }
+
+            #[track_caller]
+            pub fn compare_exchange(
+                &self,
+                word: $word,
+                next: $word,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$word, $word> {
+                let success = before(success);
+                let exchanged = match CONDITIONS.get().stores {
+                    false => self.word.compare_exchange(word, next, success, failure),
+                    true => match self.word.load(failure) {
+                        seen if seen == word => {
+                            self.word.store(next, success);
+                            Ok(word)
+                        }
+                        seen => Err(seen),
+                    },
+                };
+                if exchanged.is_ok() {
+                    wrote();
+                }
+                exchanged
+            }
+
+            #[track_caller]
+            pub fn compare_exchange_weak(
+                &self,
+                word: $word,
+                next: $word,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<$word, $word> {
+                if CONDITIONS.get().hesitates && !self.hesitated.fetch_xor(true, Ordering::Relaxed) {
+                    return Err(word);
+                }
+                self.compare_exchange(word, next, success, failure)
+            }
+
+            modelled! { read_modify_writes $word: swap fetch_add fetch_sub fetch_and fetch_nand fetch_or fetch_xor fetch_max fetch_min }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new(0)
+            }
+        }
+
+        impl From<$word> for $name {
+            fn from(word: $word) -> Self {
+                Self::new(word)
+            }
+        }
+    };
+    (read_modify_writes $word:ty: $($name:ident)*) => {$(
+        #[allow(missing_docs, reason = "as the standard library's")]
+        #[track_caller]
+        pub fn $name(&self, operand: $word, order: Ordering) -> $word {
+            let order = before(order);
+            let was = self.word.$name(operand, order);
+            wrote();
+            was
+        }
+    )*};
+}
+
+modelled! {
+    /// The checker's, under conditions.
+    AtomicU64 of u64, checker::AtomicU64
+}
+
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+modelled! {
+    /// Two words that change together: the checker's, under conditions.
+    AtomicU128 of u128, checker::AtomicU128
+}
+
+#[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
+#[allow(missing_docs, reason = "as portable-atomic's")]
+impl AtomicU128 {
+    pub const fn is_lock_free() -> bool {
+        true
+    }
+}

@@ -1,0 +1,172 @@
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use pin_project_lite::pin_project;
+
+use super::Jitter;
+use super::permit_wait::PermitWait;
+use crate::clock::{Clock, Timer};
+use crate::outcome::{Denied, Granted};
+use crate::rate_limiter::ReserveLimiter;
+
+/// A limiter whose callers wait in futures, on any runtime:
+/// [`Limiter::with_timer`](crate::Limiter::with_timer) makes it.
+///
+/// Each waiting future takes its permits when it is first polled, by one exchange, learns when they
+/// are due, and sleeps once until then. It may wake late, never early; the first to come is due
+/// first. A future that is dropped while it waits cancels its reservation: see
+/// [`Reservation::cancel`](crate::Reservation::cancel).
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # pollster(async {
+/// let clock = ManualClock::new(); // with tokio: `TokioTimer` and the system's clock
+/// let bucket = TokenBucket::new(Quota::per_second(1).burst(2))?;
+/// let limiter = Limiter::with_clock(bucket, clock.clone());
+///
+/// let waits = limiter.with_timer(&clock);
+/// waits.acquire().await?;
+/// waits.acquire_n(1).await?;
+/// let denied = waits.acquire_timeout(1, Duration::from_millis(999)).await.unwrap_err();
+/// assert_eq!(denied.retry_after(), Some(Duration::from_millis(1)));
+/// # Ok(())
+/// # })
+/// # }
+/// # fn pollster<T>(future: impl Future<Output = T>) -> T {
+/// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// #     match std::pin::pin!(future).poll(&mut context) {
+/// #         std::task::Poll::Ready(done) => done,
+/// #         std::task::Poll::Pending => unreachable!("nothing waits here"),
+/// #     }
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct AsyncLimiter<G, T> {
+    pub(super) limiter: G,
+    pub(super) timer: T,
+    pub(super) jitter: Jitter,
+}
+
+impl<G, T> AsyncLimiter<G, T> {
+    /// The callers of this limiter wait by this timer. The limiter may be borrowed, or shared in an
+    /// `Arc`.
+    pub const fn new(limiter: G, timer: T) -> Self {
+        Self {
+            limiter,
+            timer,
+            jitter: Jitter::NONE,
+        }
+    }
+
+    /// Lets each caller wait a little longer, by a random time, so that not all wake at once.
+    #[must_use]
+    pub fn jitter(self, jitter: Jitter) -> Self {
+        Self { jitter, ..self }
+    }
+
+    /// The limiter.
+    pub const fn limiter(&self) -> &G {
+        &self.limiter
+    }
+}
+
+impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
+    /// Takes one permit, and waits until it is there.
+    ///
+    /// Its result is an error if it will never be there.
+    pub fn acquire(&self) -> AcquireFuture<'_, G, T> {
+        self.acquire_n(1)
+    }
+
+    /// Takes `n` permits, and waits until they are there.
+    ///
+    /// Its result is an error if they will never be there.
+    pub fn acquire_n(&self, n: u64) -> AcquireFuture<'_, G, T> {
+        self.acquire_timeout(n, Duration::MAX)
+    }
+
+    /// The same if that takes no longer than `timeout`; else nothing is taken, and nobody waits.
+    pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> AcquireFuture<'_, G, T> {
+        AcquireFuture {
+            on: self,
+            n,
+            timeout,
+            has_ended: false,
+            turn: PermitWait::new(),
+        }
+    }
+}
+
+#[cfg(any(feature = "futures", feature = "tokio"))]
+impl<G: ReserveLimiter<Clock: Clock>, T> AsyncLimiter<G, T> {
+    /// Only so many permits of a grant were used.
+    pub(super) fn settle(&self, granted: Granted, used: u64) {
+        let unused = granted.n().saturating_sub(used);
+        if unused > 0 {
+            let now = self.limiter.clock().now();
+            _ = self.limiter.cancel_at(granted, unused, now);
+        }
+    }
+}
+
+pin_project! {
+    /// Waits for permits. Dropped while it waits, it gives back what can be given back. It gives
+    /// its answer once: to await it again never ends.
+    #[must_use = "futures do nothing unless they are polled"]
+    pub struct AcquireFuture<'o, G, T>
+    where
+        G: ReserveLimiter,
+        G::Clock: Clock,
+        T: Timer,
+    {
+        on: &'o AsyncLimiter<G, T>,
+        n: u64,
+        timeout: Duration,
+        has_ended: bool,
+        #[pin]
+        turn: PermitWait<T::Sleep>,
+    }
+
+    impl<G, T> PinnedDrop for AcquireFuture<'_, G, T>
+    where
+        G: ReserveLimiter,
+        G::Clock: Clock,
+        T: Timer,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            this.turn.give_up(this.on);
+        }
+    }
+}
+
+impl<G: ReserveLimiter<Clock: Clock>, T: Timer> Future for AcquireFuture<'_, G, T> {
+    type Output = Result<Granted, Denied>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if *this.has_ended {
+            return Poll::Pending;
+        }
+        let polled = this
+            .turn
+            .poll_permits(this.on, *this.n, *this.timeout, context);
+        *this.has_ended = polled.is_ready();
+        polled
+    }
+}
+
+impl<G: ReserveLimiter<Clock: Clock>, T: Timer> fmt::Debug for AcquireFuture<'_, G, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcquireFuture")
+            .field("n", &self.n)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

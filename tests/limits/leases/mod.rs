@@ -1,0 +1,196 @@
+//! Leases beside their rule: a limiter with so much less, a number of permits that each holds, and
+//! what is left of the total. And beside one word with the whole limit, which is told of each
+//! permit when it is used.
+
+mod model;
+mod run;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tollgate::algorithm::{ChangeQuota, Lend};
+use tollgate::clock::NoClock;
+use tollgate::{Denied, Leases, Limiter, ManualClock, Tick};
+
+use self::model::Model;
+use self::run::Run;
+use crate::deadline::deadline;
+use crate::support::algorithms::read;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+use crate::support::seen::Seen;
+
+/// All that must have been met.
+const MUST_SEE: [&str; 21] = [
+    "acquire",
+    "acquire at its time",
+    "without a lease",
+    "lease",
+    "give_back",
+    "drop",
+    "nothing left to lend",
+    "a smaller lease",
+    "a lease as asked",
+    "granted 0",
+    "held",
+    "drawn",
+    "taken from the limiter",
+    "later",
+    "later, with what is held",
+    "in debt",
+    "never",
+    "stuck",
+    "none came back",
+    "came back",
+    "used",
+];
+
+/// Exact buckets, windows and intervals; then those that round.
+const TEXTS: [&str; 18] = [
+    "token-bucket 10/s burst 30",
+    "token-bucket 1000/s burst 1000 initial 7",
+    "gcra 1/10ms tolerance 255ms",
+    "leaky-meter 7/min burst 20",
+    "fixed-window 100/s",
+    "fixed-window 7/min offset 3s",
+    "sliding-window 100/s",
+    "sliding-window 64/min offset 3s",
+    "intervals 10/s burst 25",
+    "intervals 7/s burst 100",
+    "fixed-window 4294967295/min first-hit",
+    "fixed-window 5/s first-hit",
+    "intervals 100000000000/h greedy",
+    "intervals 10/s burst 25 greedy",
+    "token-bucket 97/s burst 64",
+    "gcra 9999999999/s burst 100",
+    "sliding-window 40/s rounding down",
+    "token-bucket 1/365d burst 40",
+];
+
+#[test]
+fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
+    let operations = if cfg!(debug_assertions) {
+        40_000
+    } else {
+        1_000_000
+    };
+    deadline("leases", move || {
+        let (mut random, mut seen) = (Random(0x0070_11a7_e701), Seen::default());
+        let bounded = TEXTS[..14].iter().map(|text| (*text, true));
+        let cases = bounded.chain(TEXTS.map(|text| (text, false)));
+        for (text, is_bounded) in cases.cycle() {
+            let algorithm = read(text);
+            let total = 1 + random.upto(algorithm.most_lent() - 1);
+            let start = Tick::from_nanos(random.upto(FIFTY_YEARS / 2));
+            let limiter = Leases::with_clock(algorithm, total, ManualClock::at(start));
+            let limiter = limiter.expect("it can be lent");
+            let seed = random.next();
+            let mut run = Run {
+                limiter: &limiter,
+                model: Model::new(algorithm, total, start),
+                leases: Vec::new(),
+                period: algorithm.quota().period().as_nanos() as u64,
+                random: Random(seed),
+                now: start,
+                is_bounded,
+                seen: Seen::default(),
+                label: format!("seed {seed:#x}, {total} of {text}"),
+            };
+            run.operate(200);
+            seen.add(&run.seen);
+            if seen.count("operation") >= operations {
+                break;
+            }
+        }
+        seen.check(operations, &[&MUST_SEE]);
+    });
+}
+
+/// On an `Arc`, as on a reference.
+#[test]
+fn a_lease_that_is_owned_is_a_lease() {
+    let bucket = read("token-bucket 10/s burst 30");
+    let limiter = Leases::with_clock(bucket, 20, ManualClock::new()).expect("leases");
+    let limiter = Arc::new(limiter);
+    let (mut owned, mut lent) = (limiter.lease_owned(15), limiter.lease(15));
+    assert_eq!((owned.size(), lent.size()), (15, 5));
+    // 30 less the total of 20 are there, of which the first draws all.
+    assert_eq!(owned.try_acquire(), Ok(()));
+    let later = Denied::later(1, Duration::from_millis(100));
+    assert_eq!(lent.try_acquire(), Err(later));
+    assert_eq!((owned.held(), lent.held()), (9, 0));
+    assert_eq!(owned.give_back(), 9);
+    assert_eq!(lent.try_acquire(), Ok(()));
+    assert_eq!((lent.held(), limiter.limiter().available()), (4, 4));
+}
+
+/// A lease grants what a limiter of the same size would, at each tick. A first-hit or greedy period
+/// begins up to a quantum after the tick that opened it, and a window may be ahead of the caller.
+#[test]
+fn a_lease_grants_whenever_its_limiter_would() {
+    let mut random = Random(0x0070_11a7_e702);
+    for text in [
+        "fixed-window 4294967295/min first-hit",
+        "fixed-window 100000000000/h first-hit",
+        "fixed-window 5/s first-hit",
+        "intervals 100000000000/h greedy",
+        "intervals 10/s burst 25 greedy",
+        "fixed-window 100/s",
+        "sliding-window 64/min offset 3s",
+    ] {
+        let algorithm = read(text);
+        let total = 1 + algorithm.most_lent() / 3;
+        let leases = Leases::with_clock(algorithm, total, ManualClock::new()).expect("leases");
+        let limiter = Limiter::unstarted(*leases.limiter().algorithm(), NoClock);
+        let limit = limiter.at(Tick::ZERO).available();
+        let (mut lease, period) = (
+            leases.lease(0),
+            algorithm.quota().period().as_nanos() as u64,
+        );
+        let (mut now, mut ahead, mut granted) = (period, 0, 0);
+        for turn in 0..20_000 {
+            let step = random.below([period / 1000, period / 64, period, 3 * period][turn % 4]);
+            now = match random.below(4) {
+                0 => now,
+                1 => now.saturating_sub(step),
+                _ => now + step,
+            };
+            let (tick, n) = (Tick::from_nanos(now), 1 + random.below(limit / 4));
+            leases.limiter().clock().set(tick);
+            let right = limiter.try_acquire_n_at(n, tick);
+            let got = lease.try_acquire_n(n);
+            let why = format!("{n} of {text} at {tick:?} in turn {turn}");
+            ahead += u64::from(right.as_ref().is_ok_and(|right| right.at() > tick));
+            assert_eq!(got, right.map(drop), "{why}");
+            granted += u64::from(got.is_ok());
+        }
+        assert!(granted > 1000, "{granted} of {text}");
+        assert!(ahead > 100, "{ahead} ahead of {text}");
+    }
+}
+
+/// What is told is true: then it is granted, and not before. A request for more than the limiter
+/// can have at once and the lease holds is told that.
+#[test]
+fn a_lease_is_told_when_what_it_asks_for_is_there() {
+    for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {
+        let clock = ManualClock::new();
+        let limiter = Leases::with_clock(read(text), total, clock.clone()).expect("leases");
+        assert_eq!(limiter.limiter().take_up_to(u64::MAX).n(), limit);
+        let mut lease = limiter.lease(2);
+        let more = lease.try_acquire_n(limit + 1);
+        assert_eq!(more, Err(Denied::never(limit + 1, limit)), "{text}");
+        let denied = lease.try_acquire_n(limit).unwrap_err();
+        let wait = denied.retry_after().expect("they will be there");
+        clock.advance(wait - std::time::Duration::from_nanos(1));
+        assert!(lease.try_acquire_n(limit).is_err(), "{text}");
+        clock.advance(std::time::Duration::from_nanos(1));
+        assert_eq!(lease.try_acquire_n(limit), Ok(()), "{text}");
+        // A lease that holds two is granted two more.
+        clock.advance(std::time::Duration::from_secs(10));
+        assert_eq!(lease.try_acquire_n(1), Ok(()));
+        assert_eq!(lease.held(), 1);
+        clock.advance(std::time::Duration::from_secs(10));
+        assert_eq!(lease.try_acquire_n(limit + 1), Ok(()), "{text}");
+    }
+}

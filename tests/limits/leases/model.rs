@@ -1,0 +1,118 @@
+//! Leases by their documented rule: a limiter with so much less, and what each lease holds.
+
+use std::time::Duration;
+
+use tollgate::algorithm::{Algorithm, Debt, Lend};
+#[cfg(feature = "audit")]
+use tollgate::audit::{Audit, Bounded, Log};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
+
+/// What a lease is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held {
+    pub(super) size: u64,
+    pub(super) held: u64,
+}
+
+pub(super) struct Model {
+    /// The limiter that leaves room for the total.
+    pub(super) limiter: Limiter<AnyAlgorithm, NoClock>,
+    pub(super) total: u64,
+    pub(super) leases: Vec<Held>,
+    /// A limiter with the full burst, and a word that counts what is used.
+    whole: (AnyAlgorithm, u64),
+    /// Whether that word must have room for what is used. Not where a period begins with a permit:
+    /// it begins when a lease draws, and the word's own when the first permit is used.
+    is_one_word: bool,
+    /// What was used, and when.
+    used: Vec<(Tick, u64)>,
+}
+
+impl Model {
+    pub(super) fn new(algorithm: AnyAlgorithm, total: u64, start: Tick) -> Self {
+        let less = algorithm.lending(total).expect("so much can be lent");
+        let limiter = Limiter::unstarted(less, NoClock);
+        limiter.at(start).start();
+        Self {
+            limiter,
+            total,
+            leases: Vec::new(),
+            whole: (algorithm, algorithm.initial_word(start)),
+            is_one_word: !begins_with_a_permit(&algorithm),
+            used: Vec::new(),
+        }
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.limiter.algorithm().available(0, Tick::ZERO)
+    }
+
+    pub(super) fn lent(&self) -> u64 {
+        self.leases.iter().map(|lease| lease.size).sum()
+    }
+
+    /// Gets what is left of the total.
+    pub(super) fn lease(&mut self, asked: u64) -> u64 {
+        let size = asked.min(self.total - self.lent());
+        self.leases.push(Held { size, held: 0 });
+        size
+    }
+
+    /// Takes what the lease holds. If that is too little, the lease is filled first, and the
+    /// limiter must have what is still missing.
+    pub(super) fn acquire(&mut self, of: usize, n: u64, now: Tick) -> Result<(), Denied> {
+        let (view, limit) = (self.limiter.at(now), self.limit());
+        let lease = &mut self.leases[of];
+        if lease.held < n {
+            lease.held += view.take_up_to(lease.size - lease.held).n();
+        }
+        if n <= lease.held && lease.held > 0 {
+            lease.held -= n;
+            return Ok(());
+        }
+        let missing = n - lease.held;
+        if missing > limit {
+            return Err(Denied::never(n, limit + lease.held));
+        }
+        if n == 0 || view.time_until(missing) == Some(Duration::ZERO) {
+            let _ = view.try_acquire_n(missing)?;
+            lease.held = 0;
+            return Ok(());
+        }
+        Err(match view.time_until(missing) {
+            Some(wait) => Denied::later(n, wait),
+            None => Denied::stuck(n),
+        })
+    }
+
+    pub(super) fn give_back(&mut self, of: usize, now: Tick) -> u64 {
+        let held = std::mem::take(&mut self.leases[of].held);
+        self.limiter.at(now).refund(held)
+    }
+
+    /// Notes what was used. Whether a limiter with the full burst has room for it.
+    pub(super) fn uses(&mut self, n: u64, now: Tick) -> bool {
+        self.used.push((now, n));
+        let (algorithm, word) = &mut self.whole;
+        let (next, charged) = algorithm.charge(*word, now, n);
+        *word = next;
+        !self.is_one_word || charged.n() == n && charged.debt() == 0
+    }
+
+    /// Whether all that was used is within the bound of the full burst.
+    #[cfg(feature = "audit")]
+    pub(super) fn keeps_the_bound(&self) -> bool {
+        let mut log = Log::new();
+        for (now, n) in &self.used {
+            log.grant(*now, *n);
+        }
+        let history: Audit = [log].into_iter().collect();
+        history.check(&self.whole.0.bound()).is_ok()
+    }
+}
+
+fn begins_with_a_permit(algorithm: &AnyAlgorithm) -> bool {
+    let text = algorithm.to_string();
+    text.ends_with("first-hit") || text.ends_with("greedy")
+}

@@ -1,0 +1,218 @@
+//! What is allowed is made, and what is not is refused with what would be, exact to the last permit
+//! and the last nanosecond.
+
+use std::time::Duration;
+
+use tollgate::clock::NoClock;
+use tollgate::{ConfigError, FixedWindow, Quota, SlidingLog, SlottedWindow, Tick};
+
+use super::per_ns;
+use crate::support::edges::{EDGES, long_and_short};
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+fn slotted(quota: Quota, slots: usize) -> Result<SlottedWindow<NoClock>, ConfigError> {
+    SlottedWindow::with_clock(quota, slots, NoClock)
+}
+
+fn log(quota: Quota) -> Result<SlidingLog<NoClock>, ConfigError> {
+    SlidingLog::with_clock(quota, NoClock)
+}
+
+/// What a fixed window says of a quota that no window can have, whatever its limit.
+fn no_window(quota: Quota) -> Option<ConfigError> {
+    match FixedWindow::new(quota).err()? {
+        ConfigError::LimitTooLarge { .. } => None,
+        error => Some(error),
+    }
+}
+
+/// Makes one, and checks that what a refusal says is so.
+fn is_slotted(quota: Quota, slots: usize) -> bool {
+    let (period, parts) = (quota.period().as_nanos(), slots as u128);
+    let error = match slotted(quota, slots) {
+        Ok(limiter) => {
+            assert_eq!((limiter.quota(), limiter.slots()), (quota, slots));
+            assert_eq!(limiter.slot_length().as_nanos() * parts, period);
+            assert_eq!(limiter.available_at(Tick::MAX), quota.permits());
+            assert!((1..=SlottedWindow::MAX_SLOTS).contains(&slots));
+            return true;
+        }
+        Err(error) => error,
+    };
+    match error {
+        ConfigError::ZeroSlots => assert_eq!(slots, 0),
+        ConfigError::TooManySlots { slots: asked, max } => {
+            assert!((asked, max) == (slots, SlottedWindow::MAX_SLOTS) && asked > max);
+        }
+        ConfigError::SlotsUneven {
+            slots: asked,
+            period: window,
+        } => {
+            assert_eq!((asked, window), (slots, quota.period()));
+            assert!(period % parts != 0, "{quota} in {slots}");
+        }
+        ConfigError::LimitTooLarge { .. } => limit_too_large(quota, slots, error),
+        other => assert_eq!(Some(other), no_window(quota), "{quota} in {slots}"),
+    }
+    false
+}
+
+/// As many as it says fit a window of this length and one more does not, and these fit a window of
+/// the length that it says and none that is shorter.
+fn limit_too_large(quota: Quota, slots: usize, error: ConfigError) {
+    let ConfigError::LimitTooLarge {
+        n,
+        max,
+        period,
+        min_period,
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((n, period), (quota.permits(), quota.period()), "{quota}");
+    let fits = |n, period| slotted(Quota::per(n, period), slots).is_ok();
+    let is_right = (1..n).contains(&max)
+        && fits(max, period)
+        && !fits(max + 1, period)
+        && match min_period {
+            Some(least) => {
+                let less = least - Duration::from_nanos(slots as u64);
+                least > period && fits(n, least) && !fits(n, less)
+            }
+            None => {
+                let longest = FIFTY_YEARS - FIFTY_YEARS % slots as u64;
+                !fits(n, Duration::from_nanos(longest))
+            }
+        };
+    assert!(is_right, "{quota} in {slots}: {error}");
+}
+
+fn is_log(quota: Quota) -> bool {
+    let n = quota.permits();
+    match log(quota) {
+        Ok(limiter) => {
+            assert_eq!(
+                (limiter.quota(), limiter.available_at(Tick::MAX)),
+                (quota, n)
+            );
+            assert!((1..=SlidingLog::MAX_PERMITS).contains(&n));
+            return true;
+        }
+        Err(ConfigError::LogTooLarge { n: asked, max }) => {
+            assert!(asked == n && max == SlidingLog::MAX_PERMITS && n > SlidingLog::MAX_PERMITS);
+        }
+        Err(other) => assert_eq!(Some(other), no_window(quota), "{quota}"),
+    }
+    false
+}
+
+/// Numbers of slots that break things.
+const SLOTS: [usize; 14] = [
+    0,
+    1,
+    2,
+    3,
+    7,
+    10,
+    59,
+    60,
+    1000,
+    SlottedWindow::MAX_SLOTS - 1,
+    SlottedWindow::MAX_SLOTS,
+    SlottedWindow::MAX_SLOTS + 1,
+    usize::MAX - 1,
+    usize::MAX,
+];
+
+#[test]
+fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
+    let (mut made, mut refused, mut logs) = (0, 0, 0);
+    for slots in SLOTS {
+        // A limit for widths of a count.
+        let limits = EDGES
+            .into_iter()
+            .chain([SlidingLog::MAX_PERMITS, SlidingLog::MAX_PERMITS + 1]);
+        for n in limits.chain((0..64).step_by(5).map(|bit| 1 << bit)) {
+            let lengths = long_and_short().into_iter().chain([
+                Duration::from_secs(60),
+                Duration::from_secs(86_400),
+                Duration::from_nanos(slots.min(SlottedWindow::MAX_SLOTS) as u64 * 1_000_003),
+                Duration::from_nanos(FIFTY_YEARS / 60 * 60),
+            ]);
+            for period in lengths {
+                let quota = Quota::per(n, period);
+                for quota in [quota, quota.burst(n), quota.burst(7), quota.initial(7)] {
+                    match is_slotted(quota, slots) {
+                        true => made += 1,
+                        false => refused += 1,
+                    }
+                    logs += u64::from(slots == 0 && is_log(quota));
+                }
+            }
+        }
+    }
+    assert!(
+        made > 1000 && refused > 10_000 && logs > 100,
+        "{made}, {refused}, {logs}"
+    );
+}
+
+/// In nearly all of them the slots are even.
+#[test]
+fn any_quota_is_made_or_refused_with_a_reason() {
+    let mut random = Random(0x0070_11a7_e403);
+    for _ in 0..if cfg!(debug_assertions) { 1000 } else { 20_000 } {
+        let slots = random.upto((1 << 24) - 1);
+        let period = random.upto(u64::MAX).saturating_mul(slots);
+        let n = random.upto(u64::MAX);
+        is_slotted(per_ns(n, period), slots as usize);
+        is_slotted(per_ns(n, period / 2), slots as usize);
+        is_log(per_ns(n >> random.below(64), period));
+    }
+}
+
+#[test]
+fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+    let second = Quota::per_second;
+    for (error, field, text) in [
+        (
+            slotted(second(5), 0).err(),
+            "slots",
+            "slots is 0, but must be at least 1",
+        ),
+        (
+            slotted(second(5), 65_537).err(),
+            "slots",
+            "slots is 65537, but must be from 1 to 65536",
+        ),
+        (
+            slotted(second(5), 7).err(),
+            "slots",
+            "slots is 7, but must divide 1s in whole nanoseconds",
+        ),
+        (
+            slotted(per_ns(5, 3), 3).err(),
+            "n",
+            "n is 5, but must be at most 3 in a window of 3ns, or the window at least 6ns long",
+        ),
+        (
+            slotted(second(5).burst(6), 10).err(),
+            "burst",
+            "burst is 6, but a window of 5 permits has no other burst: leave it out",
+        ),
+        (
+            log(second(5).initial(0)).err(),
+            "initial",
+            "initial is 0, but a window begins with its 5 permits: leave it out",
+        ),
+        (
+            log(second(1_048_577)).err(),
+            "n",
+            "n is 1048577, but a log keeps each permit, and must be from 1 to 1048576",
+        ),
+    ] {
+        let error = error.expect(text);
+        assert_eq!((error.field(), error.to_string().as_str()), (field, text));
+    }
+}

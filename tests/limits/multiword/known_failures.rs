@@ -1,0 +1,178 @@
+//! What went wrong in the slots, logs and shards of other rate limiters, each as a test that it
+//! does not go wrong here.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::{
+    Granted, ManualClock, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick,
+};
+
+use super::SECOND;
+use crate::deadline::deadline;
+use crate::support::algorithms::read;
+
+fn at(nanos: u64) -> Tick {
+    Tick::from_nanos(nanos)
+}
+
+type AnyGate = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+
+/// Windows that slide: by a tenth of their length, and exactly.
+fn sliding(quota: Quota) -> [AnyGate; 2] {
+    let clock = ManualClock::new();
+    let slots = SlottedWindow::with_clock(quota, 10, clock.clone()).expect("slots");
+    let log = SlidingLog::with_clock(quota, clock).expect("a log");
+    [Box::new(slots), Box::new(log)]
+}
+
+/// What `work` returns on each of eight threads at once.
+fn on_threads<T: Send + Debug>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let (start, work) = (&Barrier::new(8), &work);
+    thread::scope(|scope| {
+        let spawn = |id| {
+            scope.spawn(move || {
+                start.wait();
+                work(id)
+            })
+        };
+        let threads: Vec<_> = (0..8).map(spawn).collect();
+        let results = threads.into_iter().map(|thread| thread.join());
+        results.map(|result| result.expect("no panic")).collect()
+    })
+}
+
+/// How many of `tries` single permits are granted at this moment.
+fn count(limiter: &AnyGate, tries: u64, now: Tick) -> u64 {
+    let granted = (0..tries).filter(|_| limiter.try_acquire_n_at(1, now).is_ok());
+    granted.count() as u64
+}
+
+/// Sentinel: a slot of the LeapArray is checked and added to separately, so that threads together
+/// get more than the limit; and made new by whichever comes first, so that counts of the old window
+/// were lost or were counted in the new one. Here every window of ten slots has its limit and no
+/// more, by the ticks at which permits were counted, while threads whose times differ go from one
+/// slot to the next.
+#[test]
+fn every_window_of_slots_has_its_limit_while_threads_roll_over() {
+    let slot = SECOND / 10;
+    deadline("threads that roll over", move || {
+        for round in 0..10 {
+            let limiter = SlottedWindow::with_clock(Quota::per_second(100), 10, ManualClock::new());
+            let limiter = limiter.expect("slots");
+            let granted = on_threads(|id| {
+                // A quarter of a slot apart from each other, and half of them behind by a slot.
+                let lag = id % 4 * slot / 4 + id % 2 * slot;
+                let times = (0..3000).map(|step| 2 * SECOND + step * slot / 100 + round - lag);
+                let granted =
+                    times.filter_map(|now| limiter.try_acquire_n_at(1 + id % 3, at(now)).ok());
+                granted.collect::<Vec<Granted>>()
+            });
+            let mut slots = BTreeMap::<u64, u64>::new();
+            for granted in granted.into_iter().flatten() {
+                *slots.entry(granted.at().as_nanos() / slot).or_default() += granted.n();
+            }
+            let ends = slots.first_key_value().zip(slots.last_key_value());
+            let ((first, _), (last, _)) = ends.expect("some were granted");
+            let sum = |window| {
+                slots
+                    .range(window..window + 10)
+                    .map(|(_, n)| n)
+                    .sum::<u64>()
+            };
+            for window in *first..=*last {
+                let sum = sum(window);
+                assert!(sum <= 100, "{sum} from slot {window} on: {slots:?}");
+            }
+            // Nothing was lost either: what is counted now was granted in the last window.
+            assert_eq!(limiter.counted_at(at(last * slot)), sum(last - 9));
+        }
+    });
+}
+
+/// ShenYu: the sliding log counts before it forgets, so that the first call after a gap is refused;
+/// and takes one permit however many are asked for.
+#[test]
+fn after_a_gap_all_are_there_and_each_of_several_counts() {
+    for limiter in sliding(Quota::per_second(10)) {
+        for now in [0, 5, 3600].map(|second| second * SECOND) {
+            assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
+            assert!(limiter.try_acquire_n_at(4, at(now + 1)).is_err());
+            assert!(limiter.try_acquire_n_at(3, at(now + 2)).is_ok());
+            assert!(limiter.try_acquire_at(at(now + 3)).is_err());
+        }
+    }
+}
+
+/// limits: at exactly a window's age a permit counts for a hit and not for a test, so that a caller
+/// that was told that there is room is refused.
+#[test]
+fn what_is_there_can_be_had() {
+    for limiter in sliding(Quota::per_second(3)) {
+        assert!(limiter.try_acquire_n_at(3, at(0)).is_ok());
+        for later in [SECOND - 1, SECOND, 2 * SECOND - 1, 2 * SECOND] {
+            let there = limiter.available_at(at(later));
+            assert!(limiter.try_acquire_n_at(there + 1, at(later)).is_err());
+            assert_eq!(there, if later % SECOND == 0 { 3 } else { 0 }, "{later}");
+            let granted = limiter.try_acquire_n_at(there, at(later));
+            assert_eq!(granted.map(|granted| granted.n()), Ok(there));
+        }
+    }
+}
+
+/// pyrate-limiter: an interval of its log is closed at both ends, so that a limit of one a second
+/// lets one pass every 1001 milliseconds; and a caller that is told to wait 1000 is refused then.
+#[test]
+fn one_a_second_is_one_a_second() {
+    for limiter in sliding(Quota::per_second(1)) {
+        for now in (0..100).map(|second| second * SECOND) {
+            assert!(limiter.try_acquire_at(at(now)).is_ok());
+            let denied = limiter
+                .try_acquire_at(at(now + 1))
+                .expect_err("it was taken");
+            let wait = Duration::from_nanos(SECOND - 1);
+            assert_eq!(denied.retry_after(), Some(wait));
+        }
+    }
+}
+
+/// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count what they refuse,
+/// so that a caller that goes on asking is never let in again.
+#[test]
+fn what_is_refused_does_not_count() {
+    let mut limiters = Vec::from(sliding(Quota::per_second(10)));
+    for name in [
+        "token-bucket",
+        "gcra",
+        "leaky-meter",
+        "fixed-window",
+        "sliding-window",
+        "intervals",
+    ] {
+        let limiter = Sharded::with_shards(read(&format!("{name} 10/s")), 3, ManualClock::new());
+        limiters.push(Box::new(limiter.expect("it can be split")));
+    }
+    for limiter in limiters {
+        // A hundred a second, all of them asking again and again.
+        let times = (0..20 * SECOND).step_by(10_000_000);
+        let granted: u64 = times.map(|now| count(&limiter, 1, at(now))).sum();
+        // A sliding estimate settles at a permit less, of each part.
+        assert!((140..=210).contains(&granted), "{granted}");
+    }
+}
+
+/// x/time/rate: an older caller moved the limiter's time back, and got what had been had already.
+#[test]
+fn callers_whose_clocks_differ_get_no_more() {
+    for limiter in sliding(Quota::per_second(10)) {
+        let turns = 0..100;
+        let granted: u64 = turns
+            .map(|_| count(&limiter, 1, at(10 * SECOND)) + count(&limiter, 1, at(9 * SECOND)))
+            .sum();
+        assert_eq!(granted, 10);
+        assert_eq!(count(&limiter, 100, at(10 * SECOND + SECOND / 2)), 0);
+    }
+}

@@ -1,0 +1,151 @@
+//! The log: the tick of every permit, all of them remembered.
+
+use std::time::Duration;
+
+use tollgate::{Denied, Granted, ManualClock, SlidingLog, Tick};
+
+use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
+use crate::deadline::deadline;
+use crate::support::model::{Answers, Fraction, Model};
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+use crate::support::seen::Seen;
+use crate::support::subject::Subject;
+
+/// The last tick that the log tells from later ones, which is documented: ticks have 63 bits.
+const LAST: u64 = u64::MAX >> 1;
+
+#[derive(Debug, Clone)]
+struct Log {
+    limit: u64,
+    period: u64,
+    /// When permits were taken. They never fall.
+    taken: Vec<u128>,
+}
+
+impl Log {
+    fn new(n: u64, period: u64) -> Self {
+        Self {
+            limit: n,
+            period,
+            taken: Vec::new(),
+        }
+    }
+
+    fn newest(&self) -> u128 {
+        self.taken.last().copied().unwrap_or(0)
+    }
+}
+
+impl Model for Log {
+    type Mark = ();
+
+    fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    fn period(&self) -> u64 {
+        self.period
+    }
+
+    fn horizon(&self) -> u64 {
+        LAST
+    }
+
+    /// What was taken in the period up to then, or to the newest if that is later.
+    fn weight(&self, time: u128) -> Fraction {
+        let time = time.max(self.newest());
+        let expired = self
+            .taken
+            .partition_point(|taken| taken + u128::from(self.period) <= time);
+        Fraction::whole((self.taken.len() - expired) as u64)
+    }
+
+    fn counted_at(&self, now: u64) -> u64 {
+        now.max(u64::try_from(self.newest()).expect("a tick"))
+    }
+
+    /// It would have to be searched for.
+    fn tells_what_remains(&self) -> bool {
+        false
+    }
+
+    fn take(&mut self, now: u64, n: u64) {
+        let at = self.clock(now).max(self.newest());
+        self.taken.extend((0..n).map(|_| at));
+    }
+
+    fn room(&self, _now: u64) -> u64 {
+        unreachable!("nothing can be charged")
+    }
+
+    fn mark(&self, _now: u64) {}
+
+    fn undo(&mut self, _now: u64, _n: u64, _mark: ()) -> Option<u64> {
+        unreachable!("nothing can be given back")
+    }
+
+    fn refund(&mut self, _now: u64, _n: u64) -> u64 {
+        unreachable!("nothing can be given back")
+    }
+
+    fn is_idle(&self, _now: u64) -> bool {
+        unreachable!("it does not say")
+    }
+
+    fn reset(&mut self) {
+        self.taken.clear();
+    }
+
+    /// When the oldest that counts counts no more.
+    fn edge(&self, now: u64) -> u64 {
+        let expired = self.taken.len() as u128 - self.weight(now.into()).num;
+        let oldest = self.taken.get(expired as usize).copied();
+        let edge = oldest.unwrap_or(now.into()) + u128::from(self.period);
+        u64::try_from(edge).unwrap_or(u64::MAX)
+    }
+}
+
+impl Subject for SlidingLog<ManualClock> {
+    const LACKS: &'static [&'static str] =
+        &["undo", "refund", "charge", "level", "is_idle", "reset"];
+
+    verbs_of_both! {}
+}
+
+/// Permits and a period.
+const LOGS: [(u64, u64); 18] = [
+    (1, 1),
+    (2, 1),
+    (3, 1),
+    (1, 97),
+    (2, 97),
+    (3, 1_000),
+    (1, SECOND),
+    (3, SECOND),
+    (5, 999_999_937),
+    (10, SECOND),
+    (100, 60 * SECOND),
+    (999, DAY),
+    (1000, SECOND),
+    (1000, 3600 * SECOND),
+    (1024, 30 * DAY + 1),
+    (2, YEAR),
+    (51, FIFTY_YEARS - 1),
+    (1000, FIFTY_YEARS),
+];
+
+#[test]
+fn a_log_is_what_its_definition_says() {
+    deadline("a log", || {
+        let (mut random, mut seen) = (Random(0x0070_11a7_e402), Seen::default());
+        while seen.count("operation") < OPERATIONS {
+            for (n, period) in LOGS {
+                let limiter = SlidingLog::with_clock(per_ns(n, period), ManualClock::new());
+                let limiter = limiter.expect("a log");
+                seen.add(&run(&limiter, Log::new(n, period), &mut random, 400));
+            }
+        }
+        seen.check(OPERATIONS, &[&MUST_SEE]);
+    });
+}

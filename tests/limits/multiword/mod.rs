@@ -1,0 +1,101 @@
+//! Windows that need more memory than a word, one thread at a time: they answer exactly what their
+//! definitions say. Random verbs at random ticks, and every returned value, are compared with
+//! models that remember what was taken when.
+
+mod bad_input;
+mod known_failures;
+mod log;
+mod slotted;
+
+use std::time::Duration;
+
+use tollgate::{Quota, Tick};
+
+use crate::support::driver::Run;
+use crate::support::model::Model;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+use crate::support::seen::Seen;
+use crate::support::subject::Subject;
+
+/// A build that checks overflow as well compares a share, so that the tests stay quick.
+const OPERATIONS: u64 = if cfg!(debug_assertions) {
+    40_000
+} else {
+    1_000_000
+};
+
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
+const YEAR: u64 = 365 * DAY;
+
+fn per_ns(n: u64, period_ns: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(period_ns))
+}
+
+/// What both must have met.
+const MUST_SEE: [&str; 12] = [
+    "acquire",
+    "acquire before its time",
+    "take_up_to",
+    "time_until",
+    "granted",
+    "granted 0",
+    "later",
+    "never",
+    "stuck",
+    "a part taken",
+    "counted ahead",
+    "far away",
+];
+
+/// One run of as many moments, from some tick on.
+fn run<S: Subject>(limiter: &S, model: impl Model, random: &mut Random, moments: u64) -> Seen {
+    let seed = random.next();
+    let start = match random.below(3) {
+        0 => 0,
+        1 => FIFTY_YEARS - random.upto(FIFTY_YEARS / 50),
+        _ => random.upto(FIFTY_YEARS),
+    };
+    let label = format!("seed {seed:#x}, start {start}, {limiter:?}");
+    limiter.set(Tick::from_nanos(start));
+    let mut run = Run::new(limiter, model, seed, start, label);
+    run.operate(moments);
+    run.seen
+}
+
+/// The verb by the limiter's clock or at this tick.
+macro_rules! by {
+    ($limiter:ident, $door:ident, $now:ident, $verb:ident / $verb_at:ident($($argument:expr),*)) => {
+        match $door {
+            0 => $limiter.$verb($($argument),*),
+            _ => $limiter.$verb_at($($argument,)* $now),
+        }
+    };
+}
+use by;
+
+/// The verbs that both have.
+macro_rules! verbs_of_both {
+    () => {
+        fn set(&self, now: Tick) {
+            self.clock().set(now);
+        }
+        fn acquire(&self, door: u64, n: u64, now: Tick) -> Result<Granted, Denied> {
+            match n {
+                1 => by!(self, door, now, try_acquire / try_acquire_at()),
+                _ => by!(self, door, now, try_acquire_n / try_acquire_n_at(n)),
+            }
+        }
+        fn take_up_to(&self, door: u64, n: u64, now: Tick) -> Granted {
+            by!(self, door, now, take_up_to / take_up_to_at(n))
+        }
+        fn available(&self, door: u64, now: Tick) -> u64 {
+            by!(self, door, now, available / available_at())
+        }
+        fn time_until(&self, door: u64, n: u64, now: Tick) -> Option<Duration> {
+            by!(self, door, now, time_until / time_until_at(n))
+        }
+    };
+}
+use verbs_of_both;

@@ -1,0 +1,264 @@
+//! The window of slots: what was taken in each slot, all of it remembered.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate::algorithm::Level;
+use tollgate::outcome::Charged;
+use tollgate::{Denied, Granted, ManualClock, Quota, SlottedWindow, Tick};
+
+use super::{DAY, MUST_SEE, OPERATIONS, SECOND, YEAR, by, per_ns, run, verbs_of_both};
+use crate::deadline::deadline;
+use crate::support::model::{Answers, Fraction, Model};
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+use crate::support::seen::Seen;
+use crate::support::subject::Subject;
+
+#[derive(Debug, Clone)]
+struct Slotted {
+    limit: u64,
+    most: u64,
+    slots: u64,
+    /// How long a slot is.
+    slot: u64,
+    /// How many slots can be told.
+    told: u128,
+    /// Permits by slot. The last of them is where the word is.
+    taken: BTreeMap<u128, u64>,
+}
+
+/// How wide a count is and how many slots can be told: the widest that leaves the slots of 50
+/// years, of which the first and the last are cut, and those of two windows.
+fn budget(slot: u64, slots: u64) -> (u32, u128) {
+    let needed = u128::from(FIFTY_YEARS / slot) + 2;
+    let told = |bits: u32| (1_u128 << (63 - bits)) - 1 - 2 * u128::from(slots);
+    let fits =
+        |bits: &u32| (1_u128 << (63 - bits)) > 2 * u128::from(slots) && told(*bits) >= needed;
+    let bits = (1..=62).rev().find(fits).expect("one bit always fits");
+    (bits, told(bits))
+}
+
+impl Slotted {
+    fn new(n: u64, slot: u64, slots: u64) -> Self {
+        let (bits, told) = budget(slot, slots);
+        Self {
+            limit: n,
+            most: (1 << bits) - 1,
+            slots,
+            slot,
+            told,
+            taken: BTreeMap::new(),
+        }
+    }
+
+    fn largest_debt(&self) -> u64 {
+        self.most - self.limit
+    }
+
+    /// The slot in which a caller is counted: the caller's own, or a later one that another caller
+    /// began.
+    fn slot_at(&self, time: u128) -> u128 {
+        let own = time / u128::from(self.slot);
+        self.taken
+            .last_key_value()
+            .map_or(own, |(last, _)| own.max(*last))
+    }
+
+    fn counted(&self, time: u128) -> u64 {
+        let slot = self.slot_at(time);
+        let oldest = (slot + 1).saturating_sub(self.slots.into());
+        self.taken.range(oldest..=slot).map(|(_, n)| n).sum()
+    }
+}
+
+impl Model for Slotted {
+    type Mark = u128;
+
+    fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    fn period(&self) -> u64 {
+        self.slot * self.slots
+    }
+
+    fn horizon(&self) -> u64 {
+        let last = self.told * u128::from(self.slot) - 1;
+        u64::try_from(last).map_or(u64::MAX - 1, |last| last.min(u64::MAX - 1))
+    }
+
+    fn weight(&self, time: u128) -> Fraction {
+        Fraction::whole(self.counted(time))
+    }
+
+    fn counted_at(&self, now: u64) -> u64 {
+        let start = self.slot_at(self.clock(now)) * u128::from(self.slot);
+        now.max(u64::try_from(start).expect("it was a tick"))
+    }
+
+    fn take(&mut self, now: u64, n: u64) {
+        if n > 0 {
+            let slot = self.slot_at(self.clock(now));
+            *self.taken.entry(slot).or_default() += n;
+        }
+    }
+
+    fn room(&self, now: u64) -> u64 {
+        self.most - self.counted(self.clock(now))
+    }
+
+    fn mark(&self, now: u64) -> u128 {
+        self.slot_at(self.clock(now))
+    }
+
+    fn undo(&mut self, now: u64, n: u64, mark: u128) -> Option<u64> {
+        let is_over = self.slot_at(self.clock(now)) != mark;
+        Some(if is_over { 0 } else { self.refund(now, n) })
+    }
+
+    fn refund(&mut self, now: u64, n: u64) -> u64 {
+        let slot = self.slot_at(self.clock(now));
+        let Some(count) = self.taken.get_mut(&slot) else {
+            return 0;
+        };
+        let back = n.min(*count);
+        *count -= back;
+        back
+    }
+
+    fn is_idle(&self, _now: u64) -> bool {
+        unreachable!("it does not say")
+    }
+
+    fn reset(&mut self) {
+        self.taken.clear();
+    }
+
+    fn edge(&self, now: u64) -> u64 {
+        let next = u128::from(now / self.slot + 1) * u128::from(self.slot);
+        u64::try_from(next).unwrap_or(u64::MAX)
+    }
+}
+
+impl Subject for SlottedWindow<ManualClock> {
+    const LACKS: &'static [&'static str] = &["is_idle", "reset"];
+
+    verbs_of_both! {}
+
+    fn undo(&self, door: u64, granted: Granted, now: Tick) -> u64 {
+        by!(self, door, now, undo / undo_at(granted))
+    }
+    fn refund(&self, door: u64, n: u64, now: Tick) -> u64 {
+        by!(self, door, now, refund / refund_at(n))
+    }
+    fn charge(&self, door: u64, n: u64, now: Tick) -> Charged {
+        by!(self, door, now, charge / charge_at(n))
+    }
+    fn level(&self, door: u64, now: Tick) -> Level {
+        Level::of_permits(by!(self, door, now, counted / counted_at()))
+    }
+}
+
+/// Permits, a slot's length and how many slots; 0 permits stand for as many as fit.
+const SLOTTED: [(u64, u64, u64); 24] = [
+    (1, 1, 1),
+    (3, 1, 3),
+    (0, 1, 60),
+    (3, 97, 1),
+    (7, 1_000, 7),
+    (10, SECOND, 1),
+    (10, SECOND, 2),
+    (100, SECOND / 10, 10),
+    (100, 3_333_333, 3),
+    (0, SECOND, 60),
+    (60, SECOND, 60),
+    (1000, SECOND, 59),
+    (1000, 60 * SECOND, 61),
+    (0, 60 * SECOND, 15),
+    (12, 3600 * SECOND, 24),
+    (1_000, DAY, 31),
+    (0, DAY, 30),
+    (2, DAY + 1, 97),
+    (1_000_000, SECOND, 3600),
+    (0, 7, 1 << 16),
+    (9, YEAR - 1, 9),
+    (51, FIFTY_YEARS / 50, 50),
+    (0, FIFTY_YEARS / 5, 5),
+    (0, FIFTY_YEARS, 1),
+];
+
+/// These, and some of each number of slots.
+fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
+    let mut random = Random(1);
+    let most = |slot: u64, slots: u64| {
+        let largest = (1 << budget(slot, slots).0) - 1;
+        (slot * slots).saturating_mul(10).min(largest)
+    };
+    let others = (1..=60).chain([1000, 65_535]).map(move |slots| {
+        let slot = 1 + random.upto(FIFTY_YEARS / slots - 1);
+        (1 + random.upto(most(slot, slots) - 1), slot, slots)
+    });
+    let shapes = SLOTTED.into_iter().chain(others);
+    let quotas = shapes.map(move |(n, slot, slots)| {
+        let n = if n == 0 { most(slot, slots) } else { n };
+        (per_ns(n, slot * slots), slots, Slotted::new(n, slot, slots))
+    });
+    // No rate may be below one a year.
+    quotas.filter(|(quota, ..)| {
+        quota.period().as_nanos() <= u128::from(quota.permits()) * u128::from(YEAR)
+    })
+}
+
+#[test]
+fn a_window_of_slots_is_what_its_definition_says() {
+    deadline("a window of slots", || {
+        let (mut random, mut seen) = (Random(0x0070_11a7_e401), Seen::default());
+        let cases: Vec<_> = cases().collect();
+        assert!(cases.len() > 60, "{}", cases.len());
+        while seen.count("operation") < OPERATIONS {
+            for (quota, slots, model) in &cases {
+                let limiter =
+                    SlottedWindow::with_clock(*quota, *slots as usize, ManualClock::new());
+                let limiter = limiter.expect("a window");
+                assert_eq!(limiter.largest_debt(), model.largest_debt());
+                let moments = if *slots > 1000 { 20 } else { 100 };
+                seen.add(&run(&limiter, model.clone(), &mut random, moments));
+            }
+        }
+        seen.check(OPERATIONS, &[&MUST_SEE, &SLOTTED_ONLY]);
+    });
+}
+
+/// What only a window of slots can do.
+const SLOTTED_ONLY: [&str; 13] = [
+    "undo",
+    "refund",
+    "charge",
+    "level",
+    "none undone",
+    "some undone",
+    "all undone",
+    "refund whole",
+    "refund cut",
+    "charged",
+    "into debt",
+    "charge cut",
+    "in debt",
+];
+
+#[test]
+fn a_grant_of_another_brings_back_no_more_than_it_says() {
+    let mut random = Random(0x0070_11a7_e404);
+    let limiter = SlottedWindow::with_clock(Quota::per_minute(60), 60, ManualClock::new());
+    let limiter = limiter.expect("slots");
+    for _ in 0..5000 {
+        let [n, mark, tick] = [0; 3].map(|_| random.upto(u64::MAX));
+        let now = Tick::from_nanos(tick);
+        limiter.charge_at(random.below(99), now);
+        let counted = limiter.counted_at(now);
+        let back = limiter.undo_at(Granted::new(n, now).with_mark(mark), now);
+        let left = limiter.counted_at(now);
+        assert!(back <= n && left == counted - back, "{limiter:?}");
+    }
+}

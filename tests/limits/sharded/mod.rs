@@ -1,0 +1,157 @@
+//! Each algorithm that can be split, in few and many parts, beside its rule.
+
+mod bad_input;
+mod parts;
+mod run;
+mod service;
+mod sums;
+mod whole;
+
+use tollgate::algorithm::Split;
+use tollgate::{AnyAlgorithm, ManualClock, Sharded, Tick};
+
+use crate::algorithm::text::any_algorithm;
+use crate::deadline::deadline;
+use crate::support::algorithms::algorithms;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+use crate::support::seen::Seen;
+
+/// What all together must have met.
+const MUST_SEE: [&str; 28] = [
+    "acquire",
+    "acquire at its time",
+    "take_up_to",
+    "charge",
+    "undo",
+    "refund",
+    "time_until",
+    "available",
+    "level",
+    "reset",
+    "from the own part",
+    "from a sibling",
+    "from several",
+    "taken from one",
+    "taken from several",
+    "in debt",
+    "later",
+    "never",
+    "stuck",
+    "into debt",
+    "charged",
+    "charge cut",
+    "none undone",
+    "undone",
+    "several undone",
+    "none refunded",
+    "refunded",
+    "far away",
+];
+
+/// Each kind with each of the quotas that it takes.
+fn with_quotas(kinds: &[&str], quotas: &[&str]) -> Vec<Vec<AnyAlgorithm>> {
+    let with = |kind: &&str| {
+        let texts = quotas.iter().map(|quota| kind.replace("QUOTA", quota));
+        let taken: Vec<_> = texts.filter_map(|text| text.parse().ok()).collect();
+        // Those that begin with a permit do not take the longest.
+        assert!(taken.len() > quotas.len() / 2, "{kind}");
+        taken
+    };
+    kinds.iter().map(with).collect()
+}
+
+/// Runs of each kind in few and many parts, over and over.
+fn runs(kinds: Vec<Vec<AnyAlgorithm>>, seed: u64, must_see: &'static [&str]) {
+    let operations = if cfg!(debug_assertions) {
+        6_000
+    } else {
+        1_000_000
+    };
+    deadline("a sharded limiter", move || {
+        let (mut random, mut all) = (Random(seed), Seen::default());
+        for algorithms in kinds {
+            let mut seen = Seen::default();
+            while seen.count("operation") < operations {
+                for algorithm in &algorithms {
+                    let shards = 1 + random.below(algorithm.most_shards().min(16)) as usize;
+                    let start = Tick::from_nanos(match random.below(3) {
+                        0 => 0,
+                        1 => FIFTY_YEARS - random.upto(FIFTY_YEARS / 50),
+                        _ => random.upto(FIFTY_YEARS),
+                    });
+                    let clock = ManualClock::at(start);
+                    if let Ok(limiter) = Sharded::with_shards(*algorithm, shards, clock) {
+                        seen.add(&run::run(&limiter, &mut random));
+                    }
+                }
+            }
+            all.add(&seen);
+        }
+        all.check(operations, &[&MUST_SEE, must_see]);
+    });
+}
+
+/// Rates that come out even and not, bursts small and as large as fit.
+const BURSTS: [&str; 12] = [
+    "1/s",
+    "10/s",
+    "1000/s burst 40",
+    "97/s burst 64",
+    "9999999999/s burst 100",
+    "7/min burst 5 initial 3",
+    "13/s burst 30 initial 11",
+    "1/d burst 1000",
+    "1/1ns burst 100",
+    "10/1ns burst 68719476736",
+    "1/365d burst 16",
+    "11/1000000007ns burst 3",
+];
+
+const PERIODS: [&str; 10] = [
+    "1/s",
+    "10/s",
+    "40/s",
+    "64/s",
+    "100/s",
+    "5/min",
+    "30/s",
+    "1000/d",
+    "16/365d",
+    "3/1000000007ns",
+];
+
+#[test]
+fn sharded_buckets_are_their_parts() {
+    let kinds = ["token-bucket QUOTA", "gcra QUOTA", "leaky-meter QUOTA"];
+    runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e501, &[]);
+}
+
+#[test]
+fn sharded_windows_are_their_parts() {
+    let kinds = [
+        "fixed-window QUOTA",
+        "fixed-window QUOTA offset 77777ns",
+        "fixed-window QUOTA first-hit",
+        "sliding-window QUOTA",
+        "sliding-window QUOTA rounding down",
+    ];
+    let kinds = with_quotas(&kinds, &PERIODS);
+    runs(kinds, 0x0070_11a7_e504, &["from several, ahead"]);
+}
+
+#[test]
+fn sharded_intervals_are_their_parts() {
+    let kinds = ["intervals QUOTA", "intervals QUOTA greedy"];
+    runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e507, &[]);
+}
+
+/// Tolerances that are no multiple of the interval, a queue in one part, limits as large as fit,
+/// and any others.
+#[test]
+fn any_sharded_algorithm_is_its_parts() {
+    let mut random = Random(0x0070_11a7_e510);
+    let any = [(); 100].map(|()| any_algorithm(&mut random));
+    let all = algorithms().into_iter().chain(any).collect();
+    runs(vec![all], 0x0070_11a7_e509, &[]);
+}

@@ -1,0 +1,382 @@
+//! A limit in parts by its documented rule: a word for each part that counts fractions of a permit,
+//! and one step after the other on them.
+
+use tollgate::algorithm::{Algorithm, Debt, Gauge, GiveBack, Split};
+use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
+
+/// What a grant says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) n: u64,
+    pub(super) at: Tick,
+    pub(super) remaining: u64,
+    /// When the limiter is as good as new, and when the caller may go.
+    pub(super) reset: Tick,
+    pub(super) ready: Tick,
+}
+
+impl Said {
+    pub(super) fn of(granted: &Granted) -> Self {
+        let at = granted.at();
+        Self {
+            n: granted.n(),
+            at,
+            remaining: granted.remaining(),
+            reset: at.saturating_add(granted.reset_after()),
+            ready: at.saturating_add(granted.delay()),
+        }
+    }
+
+    /// The same in permits, of so many fractions each.
+    fn in_permits(self, permit: u64) -> Self {
+        Self {
+            n: self.n / permit,
+            remaining: self.remaining / permit,
+            ..self
+        }
+    }
+
+    /// One grant of both.
+    fn and(self, other: Self) -> Self {
+        Self {
+            n: self.n + other.n,
+            at: self.at.max(other.at),
+            remaining: self.remaining + other.remaining,
+            reset: self.reset.max(other.reset),
+            ready: self.ready.max(other.ready),
+        }
+    }
+}
+
+/// Where a grant came from.
+#[derive(Debug)]
+pub(super) enum From {
+    /// A part, what it said of fractions, and what that is in permits.
+    One(usize, Granted, Said),
+    Several(Said),
+}
+
+impl From {
+    pub(super) fn said(&self) -> Said {
+        match self {
+            Self::One(_, _, said) | Self::Several(said) => *said,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    whole: AnyAlgorithm,
+    part: AnyAlgorithm,
+    /// How many fractions a permit is.
+    permit: u64,
+    words: Vec<u64>,
+}
+
+impl Parts {
+    /// Fresh ones that start at this tick.
+    pub(super) fn new(whole: AnyAlgorithm, of: usize, tick: Tick) -> Self {
+        let (part, permit) = whole.per_part(of as u64).expect("it splits");
+        assert_eq!(permit % of as u64, 0, "{whole} in {of}");
+        Self {
+            whole,
+            part,
+            permit,
+            words: vec![part.initial_word(tick); of],
+        }
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.whole.available(0, Tick::ZERO)
+    }
+
+    /// What each part has, in fractions.
+    fn have(&self, now: Tick) -> Vec<u64> {
+        let each = self.words.iter();
+        each.map(|word| self.part.available(*word, now)).collect()
+    }
+
+    pub(super) fn available(&self, now: Tick) -> u64 {
+        self.have(now).iter().sum::<u64>() / self.permit
+    }
+
+    pub(super) fn is_idle(&self, now: Tick) -> bool {
+        let mut each = self.words.iter();
+        each.all(|word| self.part.is_idle(*word, now))
+    }
+
+    fn owes_nothing(&self, part: usize, now: Tick) -> bool {
+        self.part.step(self.words[part], now, 0).is_ok()
+    }
+
+    /// Whether any part owes.
+    pub(super) fn owes(&self, now: Tick) -> bool {
+        (0..self.words.len()).any(|part| !self.owes_nothing(part, now))
+    }
+
+    /// The sums of what the parts have counted, rounded down, up, and not.
+    pub(super) fn level(&self, now: Tick) -> (u128, u128, f64) {
+        let levels = self.words.iter().map(|word| self.part.level(*word, now));
+        let (floor, ceil, sum) = levels.fold((0, 0, 0.0), |(floor, ceil, sum), level| {
+            let rounded = [level.floor(), level.ceil()].map(u128::from);
+            (floor + rounded[0], ceil + rounded[1], sum + level.as_f64())
+        });
+        let permit = u128::from(self.permit);
+        (floor / permit, ceil.div_ceil(permit), sum / permit as f64)
+    }
+
+    /// The first tick from now on at which there are `n`, looked for tick by tick in halves.
+    pub(super) fn due(&self, now: Tick, n: u64) -> Option<Tick> {
+        let there = |tick| match n {
+            0 => (0..self.words.len()).any(|part| self.owes_nothing(part, tick)),
+            _ => self.available(tick) >= n,
+        };
+        if there(now) {
+            return Some(now);
+        }
+        let (mut before, mut from) = (now.as_nanos(), u64::MAX);
+        if !there(Tick::MAX) {
+            return None;
+        }
+        while from - before > 1 {
+            let middle = before + (from - before) / 2;
+            match there(Tick::from_nanos(middle)) {
+                true => from = middle,
+                false => before = middle,
+            }
+        }
+        Some(Tick::from_nanos(from))
+    }
+
+    /// The parts from home on.
+    fn from(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
+        let parts = self.words.len();
+        (0..parts).map(move |i| (first + i) % parts)
+    }
+
+    /// Makes a step of this part's word.
+    fn change<T>(&mut self, part: usize, step: impl FnOnce(&AnyAlgorithm, u64) -> (u64, T)) -> T {
+        let (next, said) = step(&self.part, self.words[part]);
+        self.words[part] = next;
+        said
+    }
+
+    fn one(&self, part: usize, granted: Granted) -> From {
+        let said = Said::of(&granted).in_permits(self.permit);
+        From::One(part, granted, said)
+    }
+
+    /// A grant that no limiter gave, of the first part.
+    pub(super) fn forged(&self, granted: &Granted) -> From {
+        let n = granted.n().saturating_mul(self.permit);
+        let fractions = Granted::new(n, granted.at()).with_mark(granted.mark());
+        From::One(0, fractions, Said::of(granted))
+    }
+
+    /// Takes from this part, which has as many.
+    fn take_from(&mut self, part: usize, n: u64, now: Tick) -> From {
+        let n = n * self.permit;
+        let granted = self.change(part, |part, word| part.step(word, now, n).expect("enough"));
+        self.one(part, granted)
+    }
+
+    /// From the own part, if it keeps seven eighths; else from where it leaves the parts level.
+    pub(super) fn acquire(&mut self, first: usize, n: u64, now: Tick) -> Result<From, Denied> {
+        if let Some(fractions) = n.checked_mul(self.permit) {
+            let fresh = self.part.available(0, Tick::ZERO);
+            let keep = match self.words.len() {
+                1 => 0,
+                _ => fresh - fresh / 8,
+            };
+            match self.part.step(self.words[first], now, fractions) {
+                Ok((_, granted)) if granted.remaining() >= keep => {
+                    return Ok(self.take_from(first, n, now));
+                }
+                _ => {}
+            }
+        }
+        let denied = |this: &Self| match this.due(now, n) {
+            Some(due) => Denied::later(n, due.saturating_since(now)),
+            None => Denied::stuck(n),
+        };
+        if n == 0 {
+            let free = self.from(first).find(|part| self.owes_nothing(*part, now));
+            let free = free.ok_or_else(|| denied(self))?;
+            return Ok(self.take_from(free, 0, now));
+        }
+        let _ = self.whole.step(0, now, n)?;
+        let from = self.take(first, now, |there| if there < n { 0 } else { n });
+        from.ok_or_else(|| denied(self))
+    }
+
+    /// As many as are wanted of those that are there, at the latest tick that any part counts at.
+    fn take(&mut self, first: usize, now: Tick, wanted: impl Fn(u64) -> u64) -> Option<From> {
+        let mut then = now;
+        loop {
+            match wanted(self.available(then)) {
+                0 => return None,
+                n => match self.take_level(first, n, then) {
+                    Ok(from) => return Some(from),
+                    Err(later) => then = later,
+                },
+            }
+        }
+    }
+
+    /// From the own part or from the fullest, if it has then about as much as all have in the mean;
+    /// else from all that have more than is to be left, the first part first.
+    fn take_level(&mut self, first: usize, n: u64, now: Tick) -> Result<From, Tick> {
+        let (have, of) = (self.have(now), self.words.len() as u64);
+        let wanted = n * self.permit;
+        let full = self.part.available(0, Tick::ZERO);
+        let mut uneven = self.permit / n;
+        if full < 4 * self.permit {
+            uneven = uneven.saturating_sub(4 * (self.permit / of));
+        }
+        uneven += full / 64;
+        let mean = (have.iter().sum::<u64>() - wanted) / of;
+        let stays = |part: usize| have[part] >= wanted && have[part] - wanted + uneven >= mean;
+        let most = have.iter().max();
+        let fullest = self.from(first).find(|part| Some(&have[*part]) == most);
+        for part in [first, fullest.expect("a part")] {
+            if stays(part) {
+                return Ok(self.take_from(part, n, now));
+            }
+        }
+        // The highest level to which they can be lowered.
+        let above = |level: u64| {
+            let each = have.iter().map(|have| have.saturating_sub(level));
+            each.sum::<u64>() >= wanted
+        };
+        let (mut level, mut too_high) = (0, u64::MAX);
+        while too_high - level > 1 {
+            let middle = level + (too_high - level) / 2;
+            match above(middle) {
+                true => level = middle,
+                false => too_high = middle,
+            }
+        }
+        let empties = !self.part.is_steady() && wanted / of <= full / 4;
+        let is_scarce = empties || have.iter().sum::<u64>() / of <= full / 8;
+        let leave = if is_scarce {
+            0
+        } else {
+            level.saturating_sub(uneven)
+        };
+        // All are counted at one tick.
+        let (mut ticks, mut left) = (Vec::new(), wanted);
+        for (part, have) in have.iter().enumerate() {
+            let n = have.saturating_sub(leave).min(left);
+            if n > 0 {
+                ticks.push(self.part.take_up_to(self.words[part], now, n).1.at());
+            }
+            left -= n;
+        }
+        if ticks.iter().min() < ticks.iter().max() {
+            return Err(*ticks.iter().max().expect("some"));
+        }
+        left = wanted;
+        let mut sum: Option<From> = None;
+        for (part, have) in have.iter().enumerate() {
+            let n = have.saturating_sub(leave).min(left);
+            if n == 0 {
+                continue;
+            }
+            let granted = self.change(part, |part, word| part.take_up_to(word, now, n));
+            let said = Said::of(&granted);
+            sum = Some(match sum {
+                None => From::One(part, granted, said),
+                Some(sum) => From::Several(sum.said().and(said)),
+            });
+            left -= n;
+        }
+        assert_eq!(left, 0, "there were enough");
+        Ok(match sum.expect("some") {
+            From::One(part, granted, _) => self.one(part, granted),
+            From::Several(said) => From::Several(said.in_permits(self.permit)),
+        })
+    }
+
+    /// As many as there are.
+    pub(super) fn take_up_to(&mut self, first: usize, n: u64, now: Tick) -> From {
+        let from = self.take(first, now, |there| there.min(n));
+        from.unwrap_or_else(|| {
+            let none = |part: &AnyAlgorithm, word| part.take_up_to(word, now, 0);
+            let none = self.change(first, none);
+            self.one(first, none)
+        })
+    }
+
+    /// What there is, and the rest as equal debts. How many were charged, when they count, and what
+    /// all parts owe then.
+    pub(super) fn charge(&mut self, first: usize, n: u64, now: Tick) -> (u64, Tick, u64) {
+        let taken = self.take_up_to(first, n, now).said();
+        let (owed, of) = (n - taken.n, self.words.len() as u64);
+        let share = owed.saturating_mul(self.permit / of);
+        let (mut charged, mut debt, mut at) = (0_u128, 0_u128, taken.at);
+        for part in 0..self.words.len() {
+            let one = self.change(part, |part, word| part.charge(word, now, share));
+            charged += u128::from(one.n());
+            debt += u128::from(one.debt());
+            if one.n() > 0 {
+                at = at.max(one.at());
+            }
+        }
+        let permit = u128::from(self.permit);
+        let charged = (charged / permit).min(owed.into()) as u64;
+        (taken.n + charged, at, debt.div_ceil(permit) as u64)
+    }
+
+    /// To the part it came from; what that part does not take since other permits came back to it,
+    /// to all alike. Of several, as many as would come back to one word, to all alike.
+    pub(super) fn undo(&mut self, from: &From, now: Tick) -> u64 {
+        match from {
+            From::One(part, granted, _) => {
+                let back = self.change(*part, |part, word| part.undo(word, now, granted));
+                let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
+                let latest = now.max(none.at());
+                let (_, all) = self.part.undo(granted.mark(), latest, granted);
+                let others = self.refund_fractions(all.saturating_sub(back), now);
+                (back + others).div_ceil(self.permit)
+            }
+            From::Several(said) => {
+                let (word, alone) = self.whole.step(0, said.at, said.n).expect("it is fresh");
+                let counted = |word: &u64| self.part.take_up_to(*word, now, 0).1.at();
+                let latest = self
+                    .words
+                    .iter()
+                    .map(counted)
+                    .max()
+                    .expect("a part")
+                    .max(now);
+                let (_, back) = self.whole.undo(word, latest, &alone);
+                self.refund(back, now)
+            }
+        }
+    }
+
+    pub(super) fn refund(&mut self, n: u64, now: Tick) -> u64 {
+        let back = self.refund_fractions(n.saturating_mul(self.permit), now);
+        back.div_ceil(self.permit)
+    }
+
+    /// To all that are not full alike, round after round; what is left over to the last.
+    fn refund_fractions(&mut self, all: u64, now: Tick) -> u64 {
+        let mut open: Vec<usize> = (0..self.words.len()).collect();
+        let mut left = all;
+        while left > 0 && !open.is_empty() {
+            let mut turns = open.len() as u64;
+            open.retain(|part| {
+                let share = left.div_ceil(turns);
+                let back = self.change(*part, |part, word| part.refund(word, now, share));
+                (left, turns) = (left - back, turns - 1);
+                back == share
+            });
+        }
+        all - left
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.words.fill(0);
+    }
+}

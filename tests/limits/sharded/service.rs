@@ -1,0 +1,213 @@
+//! How much of what one word serves a sharded limiter serves: of requests that come at random
+//! times, are served or denied, and don't come back.
+
+use std::time::Duration;
+
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Denied, Limiter, ManualClock, Sharded, Tick};
+
+use crate::deadline::deadline;
+use crate::support::algorithms::read;
+use crate::support::random::Random;
+
+/// Which shard the next request asks first.
+#[derive(Debug, Clone, Copy)]
+enum From {
+    EachInTurn,
+    One,
+}
+
+/// Requests for `n` permits each at a part of the rate.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    n: u64,
+    of_rate: f64,
+    from: From,
+    requests: u32,
+}
+
+/// How many of these requests are served by shards, and by one word.
+fn served(limiter: &RateLimiter, load: Load) -> (u32, u32) {
+    let algorithm = *limiter.algorithm();
+    let whole = Limiter::unstarted(algorithm, NoClock);
+    let quota = algorithm.quota();
+    let interval = quota.period().as_nanos() as f64 / quota.permits() as f64;
+    let between = interval * load.n as f64 / load.of_rate;
+    let mut random = Random(0x0070_11a7_e701);
+    let (mut now, mut parts, mut one) = (Tick::ZERO, 0, 0);
+    for request in 0..load.requests {
+        // The time between two that come at random: exponential.
+        let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
+        now = now.saturating_add(wait);
+        let shard = match load.from {
+            From::EachInTurn => request as usize,
+            From::One => 1,
+        };
+        let view = limiter.at(now).from_shard(shard);
+        parts += u32::from(view.try_acquire_n(load.n).is_ok());
+        one += u32::from(whole.try_acquire_n_at(load.n, now).is_ok());
+    }
+    (parts, one)
+}
+
+type RateLimiter = Sharded<AnyAlgorithm, ManualClock>;
+
+const ALL_LOADS: [f64; 7] = [0.5, 0.8, 0.9, 0.99, 1.05, 1.2, 1.5];
+const SOME_LOADS: [f64; 3] = [0.8, 0.99, 1.5];
+
+fn loads() -> &'static [f64] {
+    if cfg!(debug_assertions) {
+        &SOME_LOADS
+    } else {
+        &ALL_LOADS
+    }
+}
+
+/// The least part that shards serve of what one word serves, at any load, and at which.
+fn least(n: u64, requests: u32, limiter: impl Fn() -> RateLimiter) -> (f64, String) {
+    let mut least = (f64::MAX, String::new());
+    for of_rate in loads() {
+        for from in [From::EachInTurn, From::One] {
+            let limiter = limiter();
+            let load = Load {
+                n,
+                of_rate: *of_rate,
+                from,
+                requests,
+            };
+            let (parts, one) = served(&limiter, load);
+            let part = f64::from(parts) / f64::from(one);
+            if part < least.0 {
+                let label = format!("{} in {}: {load:?}", limiter.algorithm(), limiter.shards());
+                least = (part, label);
+            }
+        }
+    }
+    least
+}
+
+fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
+    let refill = burst.div_ceil(3);
+    [
+        format!("token-bucket 1000/s burst {burst}"),
+        format!("fixed-window {burst}/s first-hit"),
+        format!("sliding-window {burst}/s"),
+        format!("gcra 7/s burst {burst}"),
+        format!("intervals {refill}/s burst {burst}"),
+        format!("sliding-window {burst}/s rounding down"),
+        format!("leaky-meter 13/min burst {burst}"),
+        format!("intervals {refill}/s burst {burst} greedy"),
+        format!("fixed-window {burst}/s"),
+    ]
+    .map(|text| read(&text))
+}
+
+/// With the number of shards that the constructor chooses.
+#[test]
+fn shards_serve_nearly_all_that_one_word_serves() {
+    let (requests, step) = if cfg!(debug_assertions) {
+        (2000, 3)
+    } else {
+        (10_000, 1)
+    };
+    deadline("service", move || {
+        for (turn, cores) in [1, 2, 8, 16, 64].into_iter().enumerate() {
+            let twice = 2 * cores as u64;
+            for burst in [twice, 3 * cores as u64 + 1, 100, 1000] {
+                let algorithms = of_burst(burst).into_iter().skip(turn % step).step_by(step);
+                for algorithm in algorithms {
+                    let clock = ManualClock::new;
+                    let limiter =
+                        || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
+                    assert!(limiter().shards() >= cores.min(2) || burst < twice);
+                    // Small parts whose periods begin at different times are not kept level.
+                    let is_uneven = algorithm.to_string().contains("greedy") && burst < 8;
+                    let goal_of_one = if is_uneven { 0.97 } else { 0.99 };
+                    for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
+                        let (part, label) = least(n, requests, limiter);
+                        assert!(part >= goal, "{part}: {label}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// What other numbers of shards cost; with `--nocapture` it prints the table.
+#[test]
+fn more_shards_than_the_constructor_chooses_serve_less() {
+    let requests = if cfg!(debug_assertions) { 500 } else { 20_000 };
+    deadline("service", move || {
+        for burst in [4, 16, 64, 256] {
+            for algorithm in &of_burst(burst)[..3] {
+                for shards in [2, 4, 16, 64_usize] {
+                    let clock = ManualClock::new;
+                    let Ok(_) = Sharded::with_shards(*algorithm, shards, clock()) else {
+                        assert!(shards as u64 > burst);
+                        continue;
+                    };
+                    let limiter =
+                        || Sharded::with_shards(*algorithm, shards, clock()).expect("again");
+                    let part = |n| least(n, requests, limiter).0;
+                    let (one, half) = (part(1), part(burst / 2));
+                    println!(
+                        "| `{algorithm}` | {shards} | {:.1} % | {:.1} % |",
+                        100.0 * one,
+                        100.0 * half
+                    );
+                    assert!(one > 0.9 && half > 0.8, "{algorithm} in {shards}");
+                }
+            }
+        }
+    });
+}
+
+/// One request after the other, each of which asks again exactly when it was told: the time that
+/// many of them take.
+fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
+    let mut now = Tick::ZERO;
+    for _ in 0..300 {
+        let mut asked = 0;
+        while let Err(denied) = ask(now) {
+            let wait = denied.retry_after().expect("it fits");
+            assert!(!wait.is_zero());
+            now = now.saturating_add(wait);
+            asked += 1;
+            assert!(asked < 3, "told too early, at {now:?}");
+        }
+    }
+    now.as_nanos()
+}
+
+/// No longer than one word lets them take, but for the nanosecond by which a permit of each part
+/// may be late.
+#[test]
+fn whoever_asks_again_when_told_is_served_as_by_one_word() {
+    deadline("requests that ask again", || {
+        for burst in [2, 3, 16, 31, 100] {
+            for algorithm in of_burst(burst) {
+                for shards in [1, 2, 3, 15, 16] {
+                    for n in [1, 2, burst / 2, burst].into_iter().filter(|n| *n > 0) {
+                        let limiter = Sharded::with_shards(algorithm, shards, ManualClock::new());
+                        let Ok(limiter) = limiter else { continue };
+                        let whole = Limiter::unstarted(algorithm, NoClock);
+                        let mut turn = 0;
+                        let parts = time_of(|now| {
+                            turn += 1;
+                            limiter
+                                .at(now)
+                                .from_shard(turn)
+                                .try_acquire_n(n)
+                                .map(|_| ())
+                        });
+                        let one = time_of(|now| whole.try_acquire_n_at(n, now).map(|_| ()));
+                        let label = format!("{n} each of {algorithm} in {shards}: {parts}, {one}");
+                        assert!(parts as f64 <= one as f64 * 1.01 + 1e3, "{label}");
+                    }
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,254 @@
+//! The parts' bounds add up to exactly the whole's: on the numbers, of quotas that do not come out
+//! even.
+
+use std::time::Duration;
+
+use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Split};
+use tollgate::{AnyAlgorithm, ConfigError, Gcra, LeakyBucket, Quota, Tick, TokenBucket};
+
+use crate::support::algorithms::read;
+use crate::support::random::Random;
+
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
+const YEAR: u64 = 365 * DAY;
+
+fn per_ns(n: u64, period_ns: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(period_ns))
+}
+
+/// The quota with the largest burst that fits.
+fn largest(quota: Quota) -> Quota {
+    match TokenBucket::new(quota.burst(u64::MAX)) {
+        Err(ConfigError::BurstTooLarge { max, .. }) => quota.burst(max),
+        other => panic!("{quota} takes a burst of everything: {other:?}"),
+    }
+}
+
+/// Rates at every edge.
+fn adversaries() -> [Quota; 17] {
+    [
+        Quota::per_second(1).burst(7),
+        Quota::per_second(13).burst(17),
+        Quota::per_second(97).burst(1000),
+        Quota::per_second(999_999_937).burst(19),
+        Quota::per_second(9_999_999_967).burst(33),
+        Quota::per_minute(1_000_003).burst(1 << 20),
+        per_ns(10, 1).burst(16),
+        per_ns(10, 1).burst(1 << 40),
+        per_ns(1, 1).burst(3),
+        per_ns(1, YEAR).burst(5),
+        largest(per_ns(1, YEAR)),
+        per_ns(17, YEAR).burst(16),
+        per_ns(13, 13 * YEAR - 1).burst(4),
+        largest(per_ns(11, DAY + 1)),
+        largest(Quota::per_second(13)),
+        largest(Quota::per_second(1)),
+        per_ns(999_999_999_999_999_989, 9_999_999_999_999_999_961).burst(1000),
+    ]
+}
+
+/// One of the equal parts of a limit.
+struct Part {
+    of: u64,
+    /// Counts fractions.
+    part: AnyAlgorithm,
+    /// How many of them a permit is.
+    permit: u64,
+}
+
+impl Part {
+    /// What all parts have, if each has so many fractions.
+    fn in_permits(&self, fractions: u64) -> u64 {
+        fractions * self.of / self.permit
+    }
+}
+
+/// A part of it, of a few numbers of them, as far as it can be split.
+fn splits_of(whole: &AnyAlgorithm) -> Vec<Part> {
+    let numbers = [1, 2, 3, 4, 7, 13, 16, 97, 256].into_iter();
+    let part = |of| {
+        let (part, permit) = whole.per_part(of)?;
+        Some(Part { of, part, permit })
+    };
+    let numbers = numbers.filter(|of| *of <= whole.most_shards());
+    numbers.filter_map(part).collect()
+}
+
+/// What is there at once is shared out, to the last permit. How many splits were checked.
+fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
+    let splits = splits_of(whole);
+    for split in &splits {
+        let part = &split.part;
+        assert_eq!(split.permit % split.of, 0);
+        for now in [0, 12_345, 50 * YEAR].map(Tick::from_nanos) {
+            let fresh = split.in_permits(part.available(0, now));
+            assert_eq!(fresh, whole.available(0, now));
+            // So is what there is at first. (Where a rate is not exact the last permit is there a
+            // nanosecond later.)
+            let first = part.available(part.initial_word(now), now);
+            let (first, right) = (split.in_permits(first), whole.quota().initial_permits());
+            assert!(first <= right && right - first <= 1, "{first}, {right}");
+        }
+    }
+    splits.len()
+}
+
+/// When a part has `k` permits after it was drained at `start` and charged so much that it had none
+/// of them before.
+fn due(split: &Part, start: Tick, k: u64) -> Option<u64> {
+    let (part, permit) = (&split.part, split.permit);
+    let all = part.available(0, start);
+    let all = all.checked_add((k - 1).checked_mul(permit)?)?;
+    let (word, charged) = part.charge(0, start, all);
+    (charged.n() == all).then_some(())?;
+    Some(part.due(word, start, permit)?.as_nanos() - start.as_nanos())
+}
+
+/// A part's permits come at exactly the `of`-th part of the rate: `k` of them need `k * of * period
+/// / n`, to the nanosecond at which the whole's own rate is kept, for decades. That it is a
+/// rational is what makes the sum of the parts' rates the rate.
+fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
+    let quota = whole.quota();
+    let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
+    let mut checked = 0;
+    for split in splits_of(whole) {
+        let (of, mut random) = (u128::from(split.of), Random(split.of));
+        // Up to forty years of permits.
+        let most = u128::from(40 * YEAR) * n / period / of;
+        for start in [0, 7 * YEAR].map(Tick::from_nanos) {
+            for _ in 0..16 {
+                let k = 1 + random.upto(u64::try_from(most).unwrap_or(u64::MAX));
+                let Some(due) = due(&split, start, k) else {
+                    continue;
+                };
+                let right = (u128::from(k) * of * period).div_ceil(n);
+                let late = u128::from(due).checked_sub(right);
+                let of = format!("{quota} in {of}");
+                assert!(late.is_some_and(|late| late <= 1), "{of}: {due}, {right}");
+                checked += 1;
+            }
+        }
+    }
+    checked
+}
+
+#[test]
+fn the_parts_of_buckets_add_up() {
+    let (mut splits, mut checked) = (0, 0);
+    for quota in adversaries() {
+        let buckets: [AnyAlgorithm; 3] = [
+            TokenBucket::new(quota).expect("a bucket").into(),
+            Gcra::new(quota).expect("a gcra").into(),
+            LeakyBucket::meter(quota).expect("a meter").into(),
+        ];
+        for bucket in buckets {
+            splits += bursts_add_up(&bucket);
+            checked += rates_add_up(&bucket);
+        }
+        for initial in [0, 1, quota.burst_size() / 2, quota.burst_size() - 1] {
+            let bucket = TokenBucket::new(quota.initial(initial)).expect("a bucket");
+            splits += bursts_add_up(&bucket.into());
+        }
+    }
+    assert!(splits > 300 && checked > 4000, "{splits} and {checked}");
+}
+
+/// What a tolerance has beyond whole permits is not lost: each part has its share of it.
+#[test]
+fn an_uneven_tolerance_is_shared_out_as_well() {
+    let mut checked = 0;
+    for (interval, tolerance) in [
+        (10_000_000, 25_000_000),
+        (10_000_000, 99_999_999),
+        (SECOND, 6 * SECOND + 1),
+        (7, 100),
+        (YEAR, 3 * YEAR + 12_345),
+        (DAY, 4_217_172_818_427_387_903),
+    ] {
+        let [long, short] = [interval, tolerance].map(Duration::from_nanos);
+        let gcra = Gcra::from_interval(long, short).expect("a gcra").into();
+        assert!(bursts_add_up(&gcra) > 0);
+        checked += rates_add_up(&gcra);
+        for Part { of, part, permit } in splits_of(&gcra) {
+            let all = u128::from(part.available(0, Tick::ZERO)) * u128::from(of);
+            let right = u128::from(interval + tolerance) * u128::from(permit);
+            assert_eq!(all * u128::from(interval), right);
+        }
+    }
+    assert!(checked > 300, "{checked}");
+}
+
+/// Windows share out their permits, and each part is such a window: at the same time, of the same
+/// length.
+#[test]
+fn the_parts_of_windows_add_up() {
+    let mut splits = 0;
+    for quota in ["2/s", "1000/s", "97/d", "3/5ns", "65535/s", "200/1095d"] {
+        for kind in [
+            "fixed-window QUOTA offset 3ns",
+            "fixed-window QUOTA first-hit",
+            "sliding-window QUOTA",
+            "sliding-window QUOTA offset 3ns rounding down",
+        ] {
+            let whole = read(&kind.replace("QUOTA", quota));
+            splits += bursts_add_up(&whole);
+            for split in splits_of(&whole) {
+                ends_are_the_same(&whole, &split.part);
+            }
+        }
+    }
+    assert!(splits > 60, "{splits}");
+}
+
+/// A part is as good as new when the whole is, and not before.
+fn ends_are_the_same(whole: &AnyAlgorithm, part: &AnyAlgorithm) {
+    let period = whole.quota().period().as_nanos() as u64;
+    for start in [0, 1, period - 1, period, 5 * period / 2].map(Tick::from_nanos) {
+        let new = |algorithm: &AnyAlgorithm| {
+            let all = algorithm.available(0, start);
+            let (_, granted) = algorithm.step(0, start, all).expect("fresh");
+            assert!(granted.at() >= start);
+            granted.reset_after()
+        };
+        assert_eq!(new(part), new(whole), "{part:?} and {whole:?}");
+    }
+}
+
+/// Intervals share out each refill as well, also where that is no whole number of permits: after
+/// any number of refills the parts, drained at the beginning, have together what the whole has.
+#[test]
+fn the_parts_of_intervals_add_up() {
+    let mut splits = 0;
+    for (n, period, burst) in [
+        (10, SECOND, 25),
+        (1, SECOND, 100),
+        (7, 13, 40),
+        (97, 60 * SECOND, 97),
+        (3, DAY, 1 << 30),
+        (200, YEAR, 16),
+    ] {
+        for greedy in ["", " greedy"] {
+            let text = format!("intervals {n}/{period}ns burst {burst}{greedy}");
+            let Ok(whole) = text.parse::<AnyAlgorithm>() else {
+                continue;
+            };
+            splits += bursts_add_up(&whole);
+            for split in splits_of(&whole) {
+                for refills in 0..=(burst / n + 2).min(400) {
+                    // The quanta of what is greedy are less than a 64th of a period.
+                    let now = Tick::from_nanos(refills * period + (period / 32).min(period - 1));
+                    let there = |bucket: &AnyAlgorithm| {
+                        let drained = bucket.take_up_to(0, Tick::ZERO, u64::MAX).0;
+                        bucket.available(drained, now)
+                    };
+                    let right = there(&whole);
+                    assert_eq!(right, (refills * n).min(burst));
+                    let there = split.in_permits(there(&split.part));
+                    assert_eq!(there, right, "{text} in {}", split.of);
+                }
+            }
+        }
+    }
+    assert!(splits > 40, "{splits}");
+}

@@ -1,0 +1,368 @@
+//! A limit in parts beside the same limit in one word: all of it can be had at any moment and from
+//! any shard, but for fractions.
+
+use std::time::Duration;
+
+use tollgate::algorithm::{ChangeQuota, Split};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Limiter, ManualClock, Sharded, Tick};
+
+use crate::deadline::deadline;
+use crate::support::algorithms::read;
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoClock> {
+    Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
+}
+
+/// Those of so many permits at once, where each of them is due at a whole part of a nanosecond.
+fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
+    [
+        format!("token-bucket 1/s burst {limit}"),
+        format!("gcra 7/h burst {limit}"),
+        format!("leaky-meter 1/min burst {limit}"),
+        format!("fixed-window {limit}/h"),
+        format!("sliding-window {limit}/h"),
+        format!("intervals {limit}/h"),
+        format!("intervals {limit}/h greedy"),
+    ]
+    .map(|text| read(&text))
+}
+
+/// At a standing tick all permits can be had from any shard, one by one, in any sizes and all at
+/// once; and not one more.
+#[test]
+fn every_permit_can_be_had_at_one_tick_from_any_shard() {
+    let step = if cfg!(debug_assertions) { 99 } else { 1 };
+    deadline("all permits", move || {
+        let mut random = Random(0x0070_11a7_e602);
+        for (case, limit) in (1..=1000).step_by(step).enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                let algorithm = of_limit(limit)[(case + shards) % 7];
+                let tick = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let limiter = sharded(algorithm, shards);
+                let mut from_any = || limiter.at(tick).from_shard(random.next() as usize);
+                for way in 0..4 {
+                    limiter.reset();
+                    let mut left = limit;
+                    while left > 0 {
+                        let view = from_any();
+                        assert_eq!(view.available(), left, "{algorithm} in {shards}");
+                        let n = match way {
+                            0 => 1,
+                            1 => left,
+                            _ => 1 + (left * 7 + limit) % left.min(11),
+                        };
+                        if left % 16 < 2 {
+                            let more = view.try_acquire_n(left + 1);
+                            assert!(more.is_err(), "{algorithm} in {shards}: {more:?}");
+                        }
+                        let n = match way {
+                            2 => view.take_up_to(n).n(),
+                            _ => view.try_acquire_n(n).expect("there were enough").n(),
+                        };
+                        assert!(n > 0, "{algorithm} in {shards}");
+                        left -= n;
+                    }
+                    let view = from_any();
+                    assert!(view.try_acquire().is_err() && view.take_up_to(1).n() == 0);
+                }
+            }
+        }
+    });
+}
+
+/// What comes back to the shards at the tick at which it was taken is what comes back to one word.
+/// Where the whole burst was taken, it is short of that by less than a permit a shard at a later
+/// tick.
+#[test]
+fn what_comes_back_is_what_comes_back_to_one_word() {
+    let step = if cfg!(debug_assertions) { 5 } else { 1 };
+    deadline("permits that come back", move || {
+        let mut random = Random(0x0070_11a7_e603);
+        for (case, limit) in (1..=256).step_by(step).chain([3, 20, 31]).enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                let algorithm = of_limit(limit)[(case + shards) % 7];
+                let parts = sharded(algorithm, shards);
+                let whole = Limiter::unstarted(algorithm, NoClock);
+                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let later = now.saturating_add(Duration::from_nanos(random.upto(1 << 42)));
+                let some = 1 + random.upto(limit - 1);
+                for (n, back) in [(limit, now), (some, now), (limit, later)] {
+                    parts.reset();
+                    whole.reset();
+                    let from = parts.at(now).from_shard(random.next() as usize);
+                    let few = from.try_acquire_n(n).expect("all are there");
+                    let all = whole.try_acquire_n_at(n, now).expect("all are there");
+                    let (parts, whole) = (parts.at(back), whole.at(back));
+                    let (few, all) = match random.below(3) {
+                        0 => (parts.undo(few), whole.undo(all)),
+                        1 => (parts.refund(n), whole.refund(n)),
+                        _ => (parts.refund(some), whole.refund(some)),
+                    };
+                    let short = if back > now { shards as u64 - 1 } else { 0 };
+                    let label = format!("{n} of {algorithm} in {shards}, {few} for {all} back");
+                    assert!(few + short >= all && (short > 0 || few == all), "{label}");
+                    let (few, all) = (parts.available(), whole.available());
+                    assert!(
+                        (few..=few + short).contains(&all),
+                        "{label}: {few} for {all}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// At one tick all verbs in any order answer what one word answers.
+#[test]
+fn at_one_tick_every_verb_answers_as_one_word_does() {
+    let step = if cfg!(debug_assertions) { 3 } else { 1 };
+    deadline("verbs at one tick", move || {
+        let mut random = Random(0x0070_11a7_e607);
+        for (case, limit) in (1..=256).step_by(step).enumerate() {
+            for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+                let algorithm = of_limit(limit)[(case + shards) % 7];
+                let (parts, whole) = (sharded(algorithm, shards), limiter(algorithm));
+                let now = Tick::from_nanos(random.upto(FIFTY_YEARS));
+                let one = whole.at(now);
+                let mut kept = Vec::new();
+                for turn in 0..20 {
+                    let any = parts.at(now).from_shard(random.next() as usize);
+                    let n = 1 + random.below([limit + 1, limit / 4 + 1, 2][turn % 3]);
+                    let verb = random.below(8);
+                    let label = format!("{n}, {verb} of {algorithm} in {shards}, turn {turn}");
+                    match verb {
+                        0..=2 => match (any.try_acquire_n(n), one.try_acquire_n(n)) {
+                            (Ok(few), Ok(all)) => kept.push((few, all)),
+                            (few, all) => {
+                                let (few, all) = (few.unwrap_err(), all.unwrap_err());
+                                // Fractions that are left over in the parts come later.
+                                assert_eq!(few.is_permanent(), all.is_permanent(), "{label}");
+                                assert!(few.retry_after() >= all.retry_after(), "{label}");
+                            }
+                        },
+                        3 => {
+                            let (few, all) = (any.take_up_to(n), one.take_up_to(n));
+                            assert_eq!(few.n(), all.n(), "{label}");
+                            kept.push((few, all));
+                        }
+                        4 => {
+                            let (few, all) = (any.charge(n), one.charge(n));
+                            assert_eq!((few.n(), few.debt()), (all.n(), all.debt()), "{label}");
+                            // In debt the part that granted is the first that grants again.
+                            if all.debt() > 0 {
+                                kept.clear();
+                            }
+                        }
+                        5 => {
+                            assert_eq!(any.refund(n), one.refund(n), "{label}");
+                        }
+                        6 => {
+                            let kept = kept.pop();
+                            let back = kept.map(|(few, whole)| (any.undo(few), one.undo(whole)));
+                            assert!(
+                                back.is_none_or(|(few, all)| few == all),
+                                "{label}: {back:?}"
+                            );
+                        }
+                        _ => assert!(any.time_until(n) >= one.time_until(n), "{label}"),
+                    }
+                    assert_eq!(any.available(), one.available(), "{label}");
+                    let (few, all) = (any.level(), one.level());
+                    assert_eq!(
+                        (few.floor(), few.ceil()),
+                        (all.floor(), all.ceil()),
+                        "{label}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// A grant of a window that is over gives nothing back, also to a caller whose tick is still in
+/// that window, while others have taken the permits of the next one.
+#[test]
+fn what_time_has_refilled_does_not_come_back_to_a_late_caller() {
+    for text in [
+        "fixed-window 8/s",
+        "fixed-window 8/s first-hit",
+        "sliding-window 8/s",
+        "intervals 8/s",
+        "intervals 8/s greedy",
+        "token-bucket 8/s",
+    ] {
+        let [before, after] = [500_000_000, 2_600_000_000].map(Tick::from_nanos);
+        for (shards, n) in (2..=8).flat_map(|shards| (1..=8).map(move |n| (shards, n))) {
+            let (parts, whole) = (sharded(read(text), shards), limiter(read(text)));
+            let few = parts.at(before).from_shard(n).try_acquire_n(n as u64);
+            let all = whole.at(before).try_acquire_n(n as u64);
+            let taken = whole.at(after).take_up_to(8).n();
+            assert_eq!(
+                parts.at(after).take_up_to(8).n(),
+                taken,
+                "{text} in {shards}"
+            );
+            let few = parts.at(before).undo(few.expect("fresh"));
+            let all = whole.at(before).undo(all.expect("fresh"));
+            assert!(
+                few <= all,
+                "{n} of {text} in {shards}: {few} came back for {all}"
+            );
+            let left = parts.at(after).available();
+            assert!(
+                left <= whole.at(after).available(),
+                "{n} of {text} in {shards}: {left}"
+            );
+        }
+    }
+}
+
+fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
+    Limiter::unstarted(algorithm, NoClock)
+}
+
+/// One permit after the other, as many as there are; bounded, if it never is denied.
+fn drain(limiter: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
+    (0..2000)
+        .take_while(|_| limiter.try_acquire_at(now).is_ok())
+        .count()
+}
+
+/// Where they are not, the last permit of each part is there a nanosecond later, as that of one
+/// word is.
+#[test]
+fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
+    for (text, limit) in [
+        ("token-bucket 97/h burst 64", 64),
+        ("gcra 13/s burst 100", 100),
+    ] {
+        for shards in 1..=16 {
+            let limiter = sharded(read(text), shards);
+            let now = Tick::from_nanos(1_000_000_007);
+            let taken = drain(&limiter, now);
+            assert!(
+                (limit - shards..=limit).contains(&taken),
+                "{taken} in {shards}"
+            );
+            let rest = drain(&limiter, now.saturating_add(Duration::from_nanos(1)));
+            assert_eq!(taken + rest, limit, "in {shards}");
+        }
+    }
+}
+
+/// At each tick after all was taken, the shards have what one word would have, but for less than a
+/// permit each.
+#[test]
+fn but_for_fractions_the_parts_have_what_one_word_has() {
+    for limit in (1..=1000).step_by(37) {
+        let bucket = read(&format!("token-bucket 1/us burst {limit}"));
+        let whole = Limiter::unstarted(bucket, NoClock);
+        assert_eq!(whole.at(Tick::ZERO).take_up_to(u64::MAX).n(), limit);
+        for shards in (1..=16).filter(|shards| *shards as u64 <= limit) {
+            let parts = sharded(bucket, shards);
+            assert_eq!(drain(&parts, Tick::ZERO) as u64, limit);
+            for step in 1..=16 {
+                let now = Tick::from_nanos(step * (limit * 1000 / 16 + 7));
+                let (few, all) = (parts.at(now).available(), whole.at(now).available());
+                assert!(
+                    few <= all && all - few < shards as u64,
+                    "{limit}: {few}, {all}"
+                );
+            }
+        }
+    }
+}
+
+/// While time does not go back, the parts never have a permit more than one word that counts the
+/// same grants; and after idling nothing tells them from fresh ones.
+#[test]
+fn the_parts_never_have_more_than_one_word_would() {
+    deadline("parts beside one word", || {
+        let mut random = Random(0x0070_11a7_e604);
+        for text in [
+            "token-bucket 1000/s burst 40",
+            "gcra 1/10ms tolerance 25ms",
+            "leaky-meter 7/min burst 20",
+            "fixed-window 7/min offset 3s",
+            "sliding-window 100/s",
+            "sliding-window 100/s rounding down",
+            "sliding-window 7/7ns",
+            "intervals 7/s burst 100",
+        ] {
+            let algorithm = read(text);
+            let quota = algorithm.quota();
+            let (burst, period) = (quota.burst_size(), quota.period().as_nanos() as u64);
+            for shards in 1..=algorithm.most_shards().min(16) {
+                let limiter = sharded(algorithm, shards as usize);
+                let whole = Limiter::unstarted(algorithm, NoClock);
+                let mut now = random.upto(FIFTY_YEARS / 2);
+                for _ in 0..200 {
+                    now += match random.below(4) {
+                        0 => random.upto(period),
+                        1 => random.upto(period / burst),
+                        _ => random.below(2),
+                    };
+                    let tick = Tick::from_nanos(now);
+                    let view = limiter.at(tick).from_shard(random.next() as usize);
+                    let one = whole.at(tick);
+                    let n = 1 + random.upto(burst - 1);
+                    let granted = match random.below(2) {
+                        0 => view.take_up_to(n).n(),
+                        _ => view.try_acquire_n(n).map_or(0, |granted| granted.n()),
+                    };
+                    // As a charge: one word may know of a fraction of a permit less.
+                    assert_eq!(one.charge(granted).n(), granted);
+                    let (parts, all) = (view.available(), one.available());
+                    assert!(
+                        parts <= all,
+                        "{text} in {shards}: {parts} and {all} at {now}"
+                    );
+                }
+                let full = now + period / quota.permits() * (burst + shards) + period;
+                let then = limiter.at(Tick::from_nanos(full));
+                let is = (then.available(), then.is_idle(), then.level().is_zero());
+                assert_eq!(is, (burst, true, true), "{text} in {shards}");
+            }
+        }
+    });
+}
+
+#[test]
+fn one_shard_is_the_limiter_itself() {
+    let mut random = Random(0x0070_11a7_e605);
+    for algorithm in of_limit(20) {
+        let clock = ManualClock::new();
+        let limiter = Sharded::with_shards(algorithm, 1, clock.clone()).expect("one part");
+        let one = Limiter::with_clock(algorithm, clock.clone());
+        for _ in 0..1000 {
+            clock.advance(Duration::from_nanos(random.upto(600_000_000_000)));
+            let n = random.below(22);
+            match random.below(5) {
+                0 => {
+                    let (ours, theirs) = (limiter.take_up_to(n), one.take_up_to(n));
+                    assert_eq!((ours.n(), ours.at()), (theirs.n(), theirs.at()));
+                }
+                1 => assert_eq!(limiter.refund(n), one.refund(n)),
+                2 => {
+                    let (ours, theirs) = (limiter.charge(n / 4), one.charge(n / 4));
+                    assert_eq!((ours.n(), ours.debt()), (theirs.n(), theirs.debt()));
+                    assert_eq!(ours.clear_after(), theirs.clear_after());
+                }
+                choice => {
+                    let (ours, theirs) = (limiter.try_acquire_n(n), one.try_acquire_n(n));
+                    let said = [&ours, &theirs].map(|said| said.as_ref().map(|said| said.n()));
+                    assert_eq!(said[0], said[1]);
+                    if let (Ok(ours), Ok(theirs), 3) = (ours, theirs, choice) {
+                        assert_eq!(limiter.undo(ours), one.undo(theirs));
+                    }
+                }
+            }
+            let ours = (limiter.available(), limiter.level(), limiter.time_until(n));
+            let theirs = (one.available(), one.level(), one.time_until(n));
+            assert_eq!(ours, theirs, "{algorithm}");
+        }
+    }
+}

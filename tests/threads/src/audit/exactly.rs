@@ -1,0 +1,142 @@
+//! Where enough ask, exactly what was promised is granted: no less.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate::audit::{Audit, Bound, Log};
+use tollgate::{AnyAlgorithm, Granted, Limiter, ManualClock, Quota, Tick};
+
+use crate::deadline::deadline;
+use crate::random::Random;
+use crate::support::{algorithm, on_threads, scaled};
+
+const PERIOD: u64 = 8192;
+const N: u64 = 300;
+/// By how much a thread's tick may differ from the clock.
+const SKEW: u64 = 600;
+/// In the middle of a window, so that no thread's tick is in another one.
+const START: u64 = 122 * PERIOD + PERIOD / 2;
+
+/// Windows that go by at the least: each of the turns of four threads moves the clock by 1.5 ns.
+const TURNS: u64 = scaled(2000, 10_000, 40_000);
+const WINDOWS: usize = (TURNS * 4 / PERIOD) as usize;
+
+/// In a window there are 2300 requests or more, whichever thread stands still: each moves the clock
+/// by at most 3 ns, and all that read it later than `SKEW` after the window's beginning, and
+/// earlier than `SKEW` before its end, ask in it.
+fn greedily(limiter: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
+    let grants = on_threads(0..4, |id| {
+        let mut random = Random(id);
+        let turns = (0..TURNS).map(|_| {
+            let now = limiter
+                .clock()
+                .advance(Duration::from_nanos(random.below(4)));
+            let now = now.as_nanos() + random.below(2 * SKEW + 1) - SKEW;
+            limiter
+                .at(Tick::from_nanos(now))
+                .take_up_to(random.below(3) + 1)
+        });
+        turns.filter(|granted| granted.n() > 0).collect::<Vec<_>>()
+    });
+    grants.into_iter().flatten().collect()
+}
+
+fn limiter(start: u64, text: &str) -> Limiter<AnyAlgorithm, ManualClock> {
+    Limiter::with_clock(algorithm(text), ManualClock::at(Tick::from_nanos(start)))
+}
+
+/// How many were granted in each window but the last, which is not over.
+fn by_window(grants: &[Granted], window: impl Fn(&Granted) -> u64) -> Vec<(u64, u64)> {
+    let mut counts = BTreeMap::new();
+    for granted in grants {
+        *counts.entry(window(granted)).or_insert(0) += granted.n();
+    }
+    counts.pop_last();
+    assert!(counts.len() >= WINDOWS, "{counts:?}");
+    counts.into_iter().collect()
+}
+
+#[test]
+fn exactly_n_in_each_window() {
+    deadline("threads that take all", || {
+        for offset in [0, 1, 4000] {
+            let limiter = limiter(
+                START + offset,
+                &format!("fixed-window 300/8192ns offset {offset}ns"),
+            );
+            let window = |granted: &Granted| (granted.at().as_nanos() + PERIOD - offset) / PERIOD;
+            let counts = by_window(&greedily(&limiter), window);
+            let first = counts[0].0;
+            let right = (first..).map(|window| (window, N));
+            assert!(
+                counts.iter().copied().eq(right.take(counts.len())),
+                "{counts:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn exactly_n_in_each_window_that_is_opened_by_a_hit() {
+    deadline("threads that take all", || {
+        // A grant tells its window by when that ends.
+        let end = |granted: &Granted| {
+            granted
+                .at()
+                .saturating_add(granted.reset_after())
+                .as_nanos()
+        };
+        let counts = by_window(
+            &greedily(&limiter(START, "fixed-window 300/8192ns first-hit")),
+            end,
+        );
+        assert!(counts.iter().all(|(_, n)| *n == N), "{counts:?}");
+        assert!(
+            counts
+                .windows(2)
+                .all(|pair| pair[1].0 - pair[0].0 >= PERIOD)
+        );
+    });
+}
+
+#[test]
+fn exactly_a_burst_and_all_refills() {
+    deadline("threads that take all", || {
+        let limiter = limiter(START, "intervals 300/8192ns burst 601");
+        let granted = greedily(&limiter).iter().map(Granted::n).sum::<u64>();
+        let end = limiter.now().saturating_add(Duration::from_nanos(SKEW));
+        let rest = limiter.at(end).take_up_to(u64::MAX).n();
+        let refills = end.as_nanos() / PERIOD - START / PERIOD;
+        assert_eq!(granted + rest, 601 + refills * N);
+    });
+}
+
+/// The permits of a queue keep its rate at the ticks at which they leave, if all wait as they are
+/// told. Up to three are asked for at once, and leave with the last of them. Where the rate is no
+/// whole number of nanoseconds a permit, they leave at the next nanosecond, so that an interval can
+/// hold what the rate makes in one nanosecond more: less than a permit.
+#[test]
+fn a_queue_leaves_at_its_rate() {
+    deadline("threads in a queue", || {
+        for (n, period, free, at_once) in
+            [(1, 10, 0, 3), (1, 10, 2, 3), (1, 10, 7, 8), (3, 40, 0, 4)]
+        {
+            let mut log = Log::new();
+            let queue = limiter(
+                START,
+                &format!("leaky-queue {n}/{period}ns burst 500 free {free}"),
+            );
+            for granted in greedily(&queue) {
+                log.grant(granted.at().saturating_add(granted.delay()), granted.n());
+            }
+            let all: Audit = [log].into_iter().collect();
+            let check = |burst| {
+                let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
+                all.check(&Bound::of_quota(quota).expect("a quota"))
+            };
+            let granted = check(at_once).expect("the rate").granted;
+            assert!(granted >= u128::from(TURNS * 4 * n / period), "{granted}");
+            assert!(check(2).is_err());
+        }
+    });
+}

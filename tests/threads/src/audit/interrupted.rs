@@ -1,0 +1,166 @@
+//! A request that takes from two parts is interrupted between them, and others do the worst they
+//! can: it must neither lose what nobody touched nor put back what they have had already.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use tollgate::audit::{Audit, Bound, Bounded, Log};
+use tollgate::clock::NoClock;
+use tollgate::{AnyAlgorithm, Sharded, Tick};
+
+use super::stopping::{Stopping, interrupt, was_interrupted};
+use crate::support::algorithm;
+
+/// Two parts with a permit each, and what was seen of them, one event after the other.
+struct Two {
+    limiter: Sharded<Stopping, NoClock>,
+    log: RefCell<Log>,
+    events: Cell<u64>,
+    bound: Bound,
+}
+
+const T: u64 = 1_000_000;
+
+impl Two {
+    fn new(algorithm: AnyAlgorithm) -> Rc<Self> {
+        let limiter = Sharded::starting_at(Stopping(algorithm), 2, NoClock, Tick::from_nanos(T));
+        Rc::new(Self {
+            limiter: limiter.expect("it splits"),
+            log: RefCell::default(),
+            events: Cell::new(0),
+            bound: algorithm.bound(),
+        })
+    }
+
+    /// The next event, by a clock that only counts.
+    fn event(&self) -> Tick {
+        self.events.set(self.events.get() + 1);
+        Tick::from_nanos(self.events.get())
+    }
+
+    /// Takes one permit, from this part if it has one.
+    fn take(&self, part: usize, now: u64) -> bool {
+        let (event, now) = (self.event(), Tick::from_nanos(now));
+        let granted = self.limiter.at(now).from_shard(part).try_acquire();
+        if let Ok(granted) = &granted {
+            self.log.borrow_mut().granted(granted).during(event, event);
+        }
+        granted.is_ok()
+    }
+
+    fn refund(&self, part: usize, now: u64) -> u64 {
+        let (event, now) = (self.event(), Tick::from_nanos(now));
+        let n = self.limiter.at(now).from_shard(part).refund(1);
+        self.log.borrow_mut().gave_back(now, n).during(event, event);
+        n
+    }
+
+    fn reset(&self) {
+        let (event, now) = (self.event(), Tick::from_nanos(T));
+        self.limiter.reset();
+        self.log.borrow_mut().reset(now).during(event, event);
+    }
+
+    /// A request for both permits, which is denied since others come between.
+    fn interrupted(algorithm: AnyAlgorithm, by: impl Fn(&Self) + 'static) -> Rc<Self> {
+        let this = Self::new(algorithm);
+        let two = Rc::clone(&this);
+        interrupt(move || by(&two));
+        let at = this.limiter.at(Tick::from_nanos(T)).from_shard(0);
+        let both = at.try_acquire_n(2);
+        assert!(was_interrupted() && both.is_err(), "{algorithm}");
+        this
+    }
+
+    /// All that is there at this tick goes, and never was more granted than promised.
+    fn keeps(&self, last: u64) {
+        let taken = (0..10).take_while(|_| self.take(0, last)).count();
+        assert!(taken < 10, "it never is denied");
+        let history: Audit = [self.log.take()].into_iter().collect();
+        if let Err(excess) = history.check(&self.bound) {
+            panic!("{:?}: {excess}", self.limiter);
+        }
+    }
+}
+
+/// Two permits of each algorithm that can be interrupted.
+fn each() -> [AnyAlgorithm; 4] {
+    [
+        "token-bucket 1/5us burst 2",
+        "leaky-meter 1/5us burst 2",
+        "fixed-window 2/1ms",
+        "sliding-window 2/1ms",
+    ]
+    .map(algorithm)
+}
+
+#[test]
+fn what_nobody_touched_is_there_again() {
+    for algorithm in each() {
+        let two = Two::interrupted(algorithm, |two| assert!(two.take(1, T)));
+        assert_eq!(two.limiter.at(Tick::from_nanos(T)).available(), 1);
+        assert!(two.take(1, T));
+        two.keeps(T);
+    }
+}
+
+/// Another caller gives back what it has no more, and so what this request had taken; or resets.
+/// And another one takes that. The part stands as this request left it, but is no more what it
+/// took.
+#[test]
+fn what_was_given_back_for_it_is_not_put_back() {
+    for algorithm in each() {
+        let by_refund = |two: &Two| {
+            assert_eq!(two.refund(0, T), 1);
+            assert!(two.take(0, T) && two.take(1, T));
+        };
+        let by_reset = |two: &Two| {
+            two.reset();
+            assert!(two.take(0, T) && two.take(1, T));
+        };
+        Two::interrupted(algorithm, by_refund).keeps(T);
+        Two::interrupted(algorithm, by_reset).keeps(T);
+    }
+}
+
+/// The same, where what this request had taken was refilled by the clock, and then taken.
+#[test]
+fn what_the_clock_refilled_is_not_put_back() {
+    for algorithm in each() {
+        for later in [
+            1, 4999, 5000, 9999, 10_000, 10_001, 500_000, 999_999, 1_000_000,
+        ] {
+            let all = move |two: &Two| {
+                two.take(0, T + later);
+                two.take(1, T + later);
+            };
+            let two = Two::interrupted(algorithm, move |two| {
+                all(two);
+                two.refund(0, T + later);
+                all(two);
+            });
+            two.keeps(T + later);
+        }
+    }
+}
+
+/// Others have gone on to the next window in one part: what is taken together counts in one of
+/// them.
+#[test]
+fn what_counts_in_different_windows_is_not_granted_together() {
+    for asked in [1, 2, 3, 4] {
+        let two = Two::new(algorithm("fixed-window 4/1ms"));
+        // Of the window that begins at 2 T: one of the two of part 1.
+        assert!(two.take(1, 2 * T));
+        for now in [2 * T - 1, 2 * T] {
+            let at = two.limiter.at(Tick::from_nanos(now)).from_shard(0);
+            let grants = [at.try_acquire_n(asked).ok(), Some(at.take_up_to(asked))];
+            for granted in grants.into_iter().flatten() {
+                assert!(granted.n() <= asked);
+                let event = two.event();
+                two.log.borrow_mut().granted(&granted).during(event, event);
+            }
+        }
+        two.keeps(2 * T);
+    }
+}

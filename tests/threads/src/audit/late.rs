@@ -1,0 +1,47 @@
+//! Callers whose clocks are behind by less than a quantum: what they get counts where it keeps the
+//! bound.
+
+use tollgate::audit::{Audit, Bounded, Log};
+use tollgate::clock::NoClock;
+use tollgate::{Limiter, Tick};
+
+use crate::support::algorithm;
+
+/// Twenty come at once. They come at 1000 and 2000, or, where the first tick is rounded up to
+/// 15.625, at 1016 and 2016; and a caller whose clock is 14 ns behind gets of those that have come.
+/// Or three windows are open one after the other as soon as can be, from a multiple of the quantum
+/// on or from another tick; and the late caller gets of the last one.
+#[test]
+fn who_is_late_by_less_than_a_quantum_is_counted_where_the_bound_is_kept() {
+    let greedy = "intervals 20/1us burst 60 greedy";
+    let window = "fixed-window 60/1us first-hit";
+    for (text, takes) in [
+        (
+            greedy,
+            [(1, 0), (59, 999), (20, 1000), (1, 2000), (19, 1986)],
+        ),
+        (
+            greedy,
+            [(1, 1), (59, 1015), (20, 1016), (1, 2016), (19, 2001)],
+        ),
+        (
+            window,
+            [(1, 0), (59, 999), (60, 1000), (1, 2000), (59, 1986)],
+        ),
+        (
+            window,
+            [(1, 1), (59, 1015), (60, 1016), (1, 2032), (59, 2018)],
+        ),
+    ] {
+        let algorithm = algorithm(text);
+        let limiter = Limiter::unstarted(algorithm, NoClock);
+        let mut log = Log::new();
+        for (n, tick) in takes {
+            let granted = limiter.try_acquire_n_at(n, Tick::from_nanos(tick));
+            log.granted(&granted.unwrap_or_else(|denied| panic!("{n} at {tick}: {denied}")));
+        }
+        let history: Audit = [log].into_iter().collect();
+        let kept = history.check(&algorithm.bound());
+        assert!(kept.is_ok(), "{text}: {kept:?}");
+    }
+}

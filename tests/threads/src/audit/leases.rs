@@ -1,0 +1,116 @@
+//! Permits that are lent keep the bound of the whole quota, at the ticks at which they are used:
+//! through leases that are made and dropped, handed from thread to thread, and beside threads that
+//! use none.
+
+use std::mem;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tollgate::algorithm::Lend;
+use tollgate::audit::{Bounded, Log};
+use tollgate::leases::Lease;
+use tollgate::{Leases, ManualClock, Tick};
+
+use super::stopping::Stopping;
+use super::work::{START, kept};
+use super::{BUCKETS, TOLERANCES, WINDOWS, all};
+use crate::deadline::deadline;
+use crate::random::Random;
+use crate::support::{algorithm, on_threads, scaled};
+
+type RateLimiter = Leases<Stopping, ManualClock>;
+
+/// Where threads leave leases for each other.
+type Shelf<'g> = Mutex<Vec<Lease<&'g RateLimiter>>>;
+
+/// Takes `n` by a lease, and says when. What it held may count at any tick at which it was held:
+/// before it was taken or, since all that a lease draws is held first, afterwards. What is more
+/// than it can hold comes from the limiter at a tick that is not told, and is known only if the
+/// clock stands.
+fn take(limiter: &RateLimiter, lease: &mut Lease<&RateLimiter>, n: u64) -> Option<Tick> {
+    let (held, before) = (lease.held(), limiter.now());
+    lease.try_acquire_n(n).ok()?;
+    let after = limiter.now();
+    assert!(lease.held() <= lease.size());
+    match (n <= held, n <= lease.size()) {
+        (true, _) => Some(before),
+        (false, true) => Some(after),
+        (false, false) => (before == after).then_some(after),
+    }
+}
+
+/// What a thread does: it takes permits by its lease or without one, makes leases, drops them,
+/// leaves them on the shelf and finds others there. Without a lease its ticks are up to so many
+/// nanoseconds behind or ahead of the clock.
+fn work<'g>(
+    limiter: &'g RateLimiter,
+    shelf: &Shelf<'g>,
+    turns: u64,
+    (behind, ahead): (u64, u64),
+    random: &mut Random,
+) -> Log {
+    let mut log = Log::with_capacity(turns as usize);
+    let put = |lease| shelf.lock().expect("no panic").push(lease);
+    let find = || shelf.lock().expect("no panic").pop();
+    let mut lease = limiter.lease(random.below(limiter.total() + 1));
+    for _ in 0..turns {
+        let clock = limiter.limiter().clock();
+        clock.advance(Duration::from_nanos(random.below(4)));
+        let n = random.below(5);
+        match random.below(64) {
+            0 => lease = limiter.lease(random.below(limiter.total() + 1)),
+            1 => drop(lease.give_back()),
+            2 => put(mem::replace(&mut lease, limiter.lease(2))),
+            3 => lease = find().unwrap_or_else(|| limiter.lease(1)),
+            4..=24 => {
+                let now = limiter.now().as_nanos() + random.below(behind + ahead + 1);
+                let now = Tick::from_nanos(now.saturating_sub(behind));
+                if let Ok(granted) = limiter.limiter().at(now).try_acquire_n(n) {
+                    log.granted(&granted);
+                }
+            }
+            _ => {
+                if let Some(used) = take(limiter, &mut lease, n) {
+                    log.grant(used, n);
+                }
+            }
+        }
+        assert!(limiter.lent() <= limiter.total());
+    }
+    log
+}
+
+/// For buckets some threads without a lease are ahead of the clock. For windows none is: leases
+/// draw from a window that is ahead of the clock, and would use its permits before it begins.
+#[test]
+fn leases_keep_the_bound_of_the_whole() {
+    /// How many threads, and how much of ten parts is lent.
+    const SHAPES: [(u64, u64); 3] = [(2, 9), (5, 5), (16, 3)];
+    deadline("threads with leases", || {
+        let tolerances = TOLERANCES.map(algorithm);
+        let buckets = all(&BUCKETS)
+            .chain([tolerances])
+            .map(|buckets| (buckets, 100));
+        let cases = buckets.chain(all(&WINDOWS).map(|windows| (windows, 0)));
+        let cases = cases.flat_map(|(algorithms, ahead)| algorithms.map(|one| (one, ahead)));
+        for (algorithm, ahead) in cases.filter(|(algorithm, _)| algorithm.most_lent() > 0) {
+            for (threads, tenths) in SHAPES {
+                let total = (algorithm.most_lent() * tenths / 10).max(1);
+                let clock = ManualClock::at(START);
+                let limiter =
+                    Leases::with_clock(Stopping(algorithm), total, clock).expect("it lends");
+                let (shelf, turns) = (Shelf::default(), scaled(60, 3000, 24_000) / threads);
+                let logs = on_threads(0..threads, |id| {
+                    let skew = (100 * id, ahead * id);
+                    work(&limiter, &shelf, turns, skew, &mut Random(id))
+                });
+                drop(shelf);
+                let history = logs.into_iter().collect();
+                let of = format!("{total} of {algorithm} for {threads}");
+                let summary = kept(&history, &algorithm.bound(), &of);
+                assert!(summary.granted > 0, "{of}");
+                assert_eq!(limiter.lent(), 0, "all were dropped");
+            }
+        }
+    });
+}

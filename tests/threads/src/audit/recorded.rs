@@ -1,0 +1,190 @@
+//! What threads saw of limiters of one word, of shards, of slots and of logs.
+
+use std::time::Duration;
+
+use tollgate::audit::{Bound, Bounded, Summary};
+use tollgate::{AnyAlgorithm, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlottedWindow};
+
+use super::stopping::Stopping;
+use super::work::{EVERYTHING, Mix, START, TAKING, Verbs, kept};
+use super::{BUCKETS, TOLERANCES, WINDOWS, all};
+use crate::deadline::deadline;
+use crate::support::{algorithm, scaled};
+
+fn every_algorithm() -> impl Iterator<Item = [AnyAlgorithm; 4]> {
+    let tolerances = TOLERANCES.map(algorithm);
+    all(&BUCKETS).chain(all(&WINDOWS)).chain([tolerances])
+}
+
+/// What came of many recordings. The threads' choices are the same in each run, so that something
+/// of each kind was done under every schedule.
+fn add(sum: &mut Summary, summary: Summary) {
+    sum.granted += summary.granted;
+    sum.gave_back += summary.gave_back;
+    sum.charged += summary.charged;
+    sum.resets += summary.resets;
+}
+
+#[test]
+fn limiters_of_one_word_keep_their_bounds() {
+    deadline("threads on a limiter", || {
+        let (mut sum, turns) = (Summary::default(), scaled(10, 2000, 30_000));
+        // For each quota, how many threads only take, and how many do everything.
+        let threads = [(2, 3), (8, 4), (3, 4), (8, 2)];
+        for (algorithm, (takers, others)) in
+            every_algorithm().flat_map(|a| a.into_iter().zip(threads))
+        {
+            let bound = algorithm.bound();
+            for (threads, mix) in [(takers, TAKING), (others, EVERYTHING)] {
+                let limiter = Limiter::with_clock(algorithm, ManualClock::at(START));
+                let verbs = Verbs {
+                    limiter: &limiter,
+                    back: Some(&limiter),
+                    reset: Some(&|| limiter.reset()),
+                };
+                let history = verbs.record(threads, turns, mix);
+                let summary = kept(&history, &bound, &format!("{algorithm}, {mix:?}"));
+                // It was full at first, and more was asked for.
+                let taken = summary.granted + summary.charged;
+                assert!(taken + 3 >= bound.allows(Duration::ZERO), "{summary:?}");
+                add(&mut sum, summary);
+            }
+        }
+        assert!(
+            sum.gave_back > 0 && sum.charged > 0 && sum.resets > 0,
+            "{sum:?}"
+        );
+    });
+}
+
+/// A debt is that of single parts: while one is in debt, another may grant what came to it or came
+/// back to it. Of all grants the bound is the whole's.
+#[test]
+fn shards_keep_the_bound_of_the_whole() {
+    /// How many shards, threads, and permits in a request at most: the larger requests never come
+    /// from one part.
+    const SHAPES: [(usize, u64, u64); 4] = [(3, 2, 4), (8, 16, 12), (16, 4, 40), (5, 8, 300)];
+    deadline("threads on shards", || {
+        let (mut sum, turns) = (Summary::default(), scaled(10, 1000, 8000));
+        let cases = every_algorithm().flat_map(|algorithms| algorithms.into_iter().zip(SHAPES));
+        for (algorithm, (shards, threads, most)) in cases {
+            let clock = ManualClock::at(START);
+            let Ok(limiter) = Sharded::with_shards(Stopping(algorithm), shards, clock) else {
+                // A queue is kept whole.
+                continue;
+            };
+            let bound = algorithm.bound().forgetting_debt();
+            let few = Mix { most: 2, ..TAKING };
+            let many = Mix { most, ..TAKING };
+            let all = Mix {
+                rare: Some(2),
+                most,
+                ..EVERYTHING
+            };
+            let no_debt = Mix {
+                charge: false,
+                ..all
+            };
+            for mix in [few, many, all, no_debt] {
+                limiter.reset();
+                let verbs = Verbs {
+                    limiter: &limiter,
+                    back: Some(&limiter),
+                    reset: Some(&|| limiter.reset()),
+                };
+                let history = verbs.record(threads, turns / threads, mix);
+                let of = format!("{algorithm} in {shards} for {threads}, {mix:?}");
+                add(&mut sum, kept(&history, &bound, &of));
+            }
+        }
+        assert!(
+            sum.gave_back > 0 && sum.charged > 0 && sum.resets > 0,
+            "{sum:?}"
+        );
+    });
+}
+
+/// How many threads, permits in a request at most, and turns of each thread.
+const SHAPES: [(u64, u64, u64); 4] = [
+    (2, 2, scaled(10, 1500, 30_000)),
+    (3, 5, scaled(10, 1000, 20_000)),
+    (8, 30, scaled(10, 400, 8_000)),
+    (16, 4, scaled(10, 200, 4_000)),
+];
+
+fn per(n: u64, period: u64) -> Quota {
+    Quota::per(n, Duration::from_nanos(period))
+}
+
+/// Slots that are as long as a step of the clock, much longer, and longer than the threads' skew;
+/// one slot, and more slots than permits.
+#[test]
+fn slots_keep_their_bound() {
+    const SLOTTED: [(u64, u64, usize); 6] = [
+        (3, 64, 64),
+        (7, 60, 3),
+        (40, 1000, 10),
+        (100, 4096, 4),
+        (50, 777, 1),
+        (1000, 100_000, 5),
+    ];
+    deadline("threads on slots", || {
+        for (n, period, slots) in SLOTTED {
+            let (quota, mut sum) = (per(n, period), Summary::default());
+            let bound = Bound::of_slots(quota, slots).expect("a quota");
+            for (threads, most, turns) in SHAPES {
+                for mix in [TAKING, EVERYTHING] {
+                    let limiter = SlottedWindow::with_clock(quota, slots, ManualClock::at(START));
+                    let limiter = limiter.expect("slots");
+                    let verbs = Verbs {
+                        limiter: &limiter,
+                        back: Some(&limiter),
+                        reset: None,
+                    };
+                    let history = verbs.record(threads, turns, Mix { most, ..mix });
+                    add(
+                        &mut sum,
+                        kept(&history, &bound, &format!("{quota} in {slots}, {most}")),
+                    );
+                }
+            }
+            assert!(sum.granted > u128::from(n), "{sum:?}");
+            assert!(sum.gave_back > 0 && sum.charged > 0, "{sum:?}");
+        }
+    });
+}
+
+#[test]
+fn logs_keep_their_bound() {
+    const LOGS: [(u64, u64); 6] = [
+        (1, 20),
+        (3, 64),
+        (7, 60),
+        (40, 1000),
+        (100, 4096),
+        (1000, 20_000),
+    ];
+    deadline("threads on a log", || {
+        for (n, period) in LOGS {
+            let (quota, mut sum) = (per(n, period), Summary::default());
+            let bound = Bound::of_log(quota).expect("a quota");
+            for (threads, most, turns) in SHAPES {
+                for most in [2, most] {
+                    let limiter = SlidingLog::with_clock(quota, ManualClock::at(START));
+                    let limiter = limiter.expect("a log");
+                    let verbs = Verbs {
+                        limiter: &limiter,
+                        back: None,
+                        reset: None,
+                    };
+                    let history = verbs.record(threads, turns, Mix { most, ..TAKING });
+                    add(
+                        &mut sum,
+                        kept(&history, &bound, &format!("{quota}, {most}")),
+                    );
+                }
+            }
+            assert!(sum.granted > u128::from(n), "{sum:?}");
+        }
+    });
+}

@@ -1,0 +1,118 @@
+//! What threads do to a limiter, and what they saw.
+
+use std::time::Duration;
+
+use tollgate::audit::{Audit, Bound, Log, Summary};
+use tollgate::clock::Clock;
+use tollgate::traits::{DebtLimiter, GiveBackLimiter};
+use tollgate::{ManualClock, RateLimiter, Tick};
+
+use crate::random::Random;
+use crate::support::on_threads;
+
+/// When the clocks begin.
+pub(super) const START: Tick = Tick::from_nanos(1_000_000);
+
+/// What can be given back to and charged.
+pub(super) trait TakesBack: GiveBackLimiter + DebtLimiter {}
+impl<G: GiveBackLimiter + DebtLimiter> TakesBack for G {}
+
+/// A limiter on a clock that its threads move, with the verbs that it has.
+#[derive(Clone, Copy)]
+pub(super) struct Verbs<'g> {
+    pub(super) limiter: &'g (dyn RateLimiter<Clock = ManualClock> + Sync),
+    pub(super) back: Option<&'g (dyn TakesBack<Clock = ManualClock> + Sync)>,
+    pub(super) reset: Option<&'g (dyn Fn() + Sync)>,
+}
+
+/// What the threads do besides taking permits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mix {
+    /// Whether they undo and refund, charge, and reset.
+    pub(super) back: bool,
+    pub(super) charge: bool,
+    /// One turn in 64 times as many resets.
+    pub(super) rare: Option<u64>,
+    /// The most permits in a request.
+    pub(super) most: u64,
+}
+
+pub(super) const TAKING: Mix = Mix {
+    back: false,
+    charge: false,
+    rare: None,
+    most: 4,
+};
+
+pub(super) const EVERYTHING: Mix = Mix {
+    back: true,
+    charge: true,
+    rare: Some(20),
+    most: 4,
+};
+
+impl Verbs<'_> {
+    /// One thread's work: time moves on by a few nanoseconds a turn, and this thread's idea of it
+    /// is up to `skew` behind or ahead. A thread without skew lets the limiter read the clock.
+    fn work(self, turns: u64, skew: u64, mix: Mix, random: &mut Random) -> Log {
+        let (limiter, clock) = (self.limiter, self.limiter.clock());
+        let mut log = Log::with_capacity(turns as usize);
+        for _ in 0..turns {
+            clock.advance(Duration::from_nanos(random.below(4)));
+            let begun = clock.now();
+            let now = begun.as_nanos() + random.below(2 * skew + 1);
+            let now = Tick::from_nanos(now.saturating_sub(skew));
+            match (random.below(64), self.back) {
+                (0, _) if mix.rare.is_some_and(|rare| random.below(rare) == 0) => {
+                    if let Some(reset) = self.reset {
+                        reset();
+                        log.reset(now).during(begun, clock.now());
+                    }
+                }
+                (1, Some(limiter)) if mix.charge => {
+                    let charged = limiter.charge_at(random.below(6), now);
+                    log.charged(&charged).during(begun, clock.now());
+                }
+                (2 | 3, Some(limiter)) if mix.back => {
+                    let n = limiter.refund_at(random.below(3), now);
+                    log.gave_back(now, n).during(begun, clock.now());
+                }
+                (4..=20, _) => {
+                    let granted = limiter.take_up_to_at(random.below(mix.most + 1), now);
+                    log.granted(&granted).during(begun, clock.now());
+                }
+                (choice, back) => {
+                    let n = random.below(mix.most);
+                    let granted = match skew {
+                        0 => limiter.try_acquire_n(n),
+                        _ => limiter.try_acquire_n_at(n, now),
+                    };
+                    let Ok(granted) = granted else { continue };
+                    assert_eq!(granted.n(), n);
+                    log.granted(&granted).during(begun, clock.now());
+                    if let (Some(limiter), 0, true) = (back, choice % 4, mix.back) {
+                        let n = limiter.undo_at(granted, now);
+                        log.gave_back(now, n).during(begun, clock.now());
+                    }
+                }
+            }
+        }
+        log
+    }
+
+    /// What so many threads saw, the later ones with more skew.
+    pub(super) fn record(self, threads: u64, turns: u64, mix: Mix) -> Audit {
+        let logs = on_threads(0..threads, |id| {
+            self.work(turns, 200 * id, mix, &mut Random(id))
+        });
+        logs.into_iter().collect()
+    }
+}
+
+#[track_caller]
+pub(super) fn kept(history: &Audit, bound: &Bound, of: &str) -> Summary {
+    match history.check(bound) {
+        Ok(summary) => summary,
+        Err(excess) => panic!("{of}: {excess}"),
+    }
+}
