@@ -91,10 +91,12 @@ macro_rules! alignable {
             ///
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             #[doc = concat!("let windows = ", stringify!($algorithm), "::new(Quota::per_second(2))?;")]
-            /// let limiter = Limiter::unstarted(windows.offset(Duration::from_millis(300)),
-            /// NoClock); let now = Tick::from_nanos(200_000_000); limiter.try_acquire_n_at(2,
-            /// now)?; // The window ends at 300 ms. assert!(limiter.at(now).time_until(1) >=
-            /// Some(Duration::from_millis(100)));
+            /// let windows = windows.offset(Duration::from_millis(300));
+            /// let limiter = Limiter::unstarted(windows, NoClock);
+            /// let now = Tick::from_nanos(200_000_000);
+            /// limiter.try_acquire_n_at(2, now)?;
+            /// // The window ends at 300 ms.
+            /// assert!(limiter.at(now).time_until(1) >= Some(Duration::from_millis(100)));
             /// # Ok(())
             /// # }
             /// ```
