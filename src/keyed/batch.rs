@@ -11,7 +11,7 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
 use crate::store::op::Acquire;
 
-/// How many keys are hashed, and their lines asked for, before the first of them is decided on.
+/// How many keys are hashed, and their buckets asked for, before the first of them is decided on.
 const AHEAD: usize = 16;
 
 impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {

@@ -46,7 +46,7 @@ pub(super) struct Request {
 /// What is said of a fresh word.
 enum Fresh<T> {
     /// This, and nothing has to be kept.
-    Said(T),
+    Answer(T),
     /// It has to be kept.
     Keep,
 }
@@ -72,7 +72,7 @@ impl<A> Core<A> {
             return self;
         }
         for (at, held) in self.table.all() {
-            let _ = self.table.exchange(at, held, SlotState::GIVEN_UP);
+            let _ = self.table.release(at, held);
             if held.is_live() {
                 self.events.count(Event::Forgotten);
             }
@@ -80,7 +80,8 @@ impl<A> Core<A> {
         self
     }
 
-    /// Where a key with this hash may be; its home lines are asked for, since it is soon needed.
+    /// Where a key with this hash may be; its primary buckets are asked for, since it is soon
+    /// needed.
     #[inline(always)]
     pub(super) fn fetch(&self, hash: u64) -> ProbeSeq {
         let probe_seq = self.table.probe_seq(hash);
@@ -91,8 +92,8 @@ impl<A> Core<A> {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// Runs an operation on a key's word. The first attempt is for a key in a home line, of the
-    /// plan that is asked for, which has never been changed.
+    /// Runs an operation on a key's word. The first attempt is for a key in a primary bucket, of
+    /// the plan that is asked for, which has never been changed.
     #[inline(always)]
     pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> Outcome<A, O> {
         if let Some(outcome) = self.first_attempt(request, &mut op) {
@@ -189,14 +190,14 @@ impl<A: Algorithm> Core<A> {
                     done => done,
                 },
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
-                Lookup::Pending(at, held) => match self.of_fresh(request, &mut op) {
-                    Some(Fresh::Said(outcome)) => Some(outcome),
+                Lookup::Pending(at, held) => match self.answer_fresh(request, &mut op) {
+                    Some(Fresh::Answer(outcome)) => Some(outcome),
                     _ => self.establish(request, at, held, &mut op),
                 },
-                Lookup::Nothing => match self.of_fresh(request, &mut op) {
-                    Some(Fresh::Said(outcome)) => Some(outcome),
+                Lookup::Nothing => match self.answer_fresh(request, &mut op) {
+                    Some(Fresh::Answer(outcome)) => Some(outcome),
                     // Once: the next one who looks there need not do it.
-                    _ if !is_brought && self.bring_up_all(&probe) => {
+                    _ if !is_brought && self.migrate_all(&probe) => {
                         is_brought = true;
                         continue;
                     }
@@ -232,8 +233,10 @@ impl<A: Algorithm> Core<A> {
         let of = if O::BANS { held.plan() } else { request.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
-        let held_now = self.plans.brought_up(held, version)?;
-        let word = self.plans.gone_over(held_now, of, version, request.now)?;
+        let held_now = self.plans.migrated(held, version)?;
+        let word = self
+            .plans
+            .moved_to_plan(held_now, of, version, request.now)?;
         let mut view = Current::new(word, request.now).with_source(source_of(of, version));
         let said = |algorithm: &A| {
             // It lasts while there is no permit.
@@ -254,7 +257,7 @@ impl<A: Algorithm> Core<A> {
                 };
                 let next = SlotState::live(held.tag(), at.second, of, version, next);
                 let next = next.with_state(state);
-                self.table.exchange(at, held, next).ok()?;
+                self.table.decide(at, held, next).ok()?;
                 Some(Ok(answer))
             }
             Err(said) => {
@@ -262,7 +265,7 @@ impl<A: Algorithm> Core<A> {
                     // It was so at one moment, if it still is.
                     true => self.table.load(at) == held,
                     // Who is denied time and again does not carry it over each time.
-                    false => self.table.exchange(at, held, held_now).is_ok(),
+                    false => self.table.migrate(at, held, held_now).is_ok(),
                 };
                 is_so.then_some(said)
             }
@@ -270,7 +273,11 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// What is said of a key that is not in the table. `None` if the plan is changed just now.
-    fn of_fresh<O: Op<A>>(&self, request: &Request, op: &mut O) -> Option<Fresh<Outcome<A, O>>> {
+    fn answer_fresh<O: Op<A>>(
+        &self,
+        request: &Request,
+        op: &mut O,
+    ) -> Option<Fresh<Outcome<A, O>>> {
         let version = self.plans.version();
         self.plans.with(request.plan, version, |algorithm| {
             let word = first_word(algorithm, request.now);
@@ -282,9 +289,9 @@ impl<A: Algorithm> Core<A> {
                 Ok((next, answer))
                     if !O::BANS && op.is_unchanged(word, next) && (word == 0 || !O::GRANTS) =>
                 {
-                    Fresh::Said(Ok(answer))
+                    Fresh::Answer(Ok(answer))
                 }
-                Err(refusal) if word == 0 => Fresh::Said(Err(refusal)),
+                Err(refusal) if word == 0 => Fresh::Answer(Err(refusal)),
                 _ => Fresh::Keep,
             }
         })
@@ -300,7 +307,7 @@ impl<A: Algorithm> Core<A> {
         let claimed = self.claim(&request.probe_seq, place)?;
         let done = self.establish(request, place.at, claimed, op);
         if done.is_none() {
-            self.give_up(place.at, claimed);
+            self.release_claim(place.at, claimed);
         }
         done
     }
@@ -315,7 +322,9 @@ impl<A: Algorithm> Core<A> {
         op: &mut O,
     ) -> Option<Outcome<A, O>> {
         let early = inject_fault!(ReadsTheVersionFirst).then(|| self.plans.version());
-        let now = self.alone_since(&request.probe_seq, at)?.max(request.now);
+        let now = self
+            .confirm_unique(&request.probe_seq, at)?
+            .max(request.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of
         // the table after that version has been brought ends the claim.
         let version = early.unwrap_or_else(|| self.plans.version());
@@ -335,7 +344,7 @@ impl<A: Algorithm> Core<A> {
             // A fresh word knows no tick, so it must not be kept: who is late would find it, and
             // not the horizon.
             Err(said) => {
-                self.give_up(at, claimed);
+                self.release_claim(at, claimed);
                 return Some(said);
             }
         };
@@ -350,7 +359,7 @@ impl<A: Algorithm> Core<A> {
             true => next.with_state(SlotKind::Banned),
             false => next,
         };
-        self.table.exchange(at, claimed, next).ok()?;
+        self.table.establish(at, claimed, next).ok()?;
         self.events.count(Event::Inserted);
         answer.map(Ok)
     }

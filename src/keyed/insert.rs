@@ -21,8 +21,8 @@ use crate::overflow::Overflow;
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: one that is nobody's, else one whose key is idle; at home, if there is
-    /// one; else as the overflow says, or that of another claim, `claims_first` or last.
+    /// A place for a key: one that is nobody's, else one whose key is idle; in a primary bucket, if
+    /// there is one; else as the overflow says, or that of another claim, `claims_first` or last.
     pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
         if let Some(free) = probe.free() {
             return Some(Claimable::of(free, None));
@@ -51,15 +51,15 @@ impl<A: Algorithm> Core<A> {
     /// Where there is no free slot, and each has to be asked: brings them up to the version in
     /// force, so that they need not be carried over so far each time that somebody asks. Whether
     /// something was changed.
-    pub(super) fn bring_up_all(&self, probe: &Probe) -> bool {
+    pub(super) fn migrate_all(&self, probe: &Probe) -> bool {
         // Later than what was seen.
         let version = self.plans.version();
         if version == 0 || probe.free().is_some() {
             return false;
         }
         let live = probe.slots().filter(|(_, held)| held.is_live());
-        let brought = live.filter(|(at, held)| match self.plans.brought_up(*held, version) {
-            Some(next) if next != *held => self.table.exchange(*at, *held, next).is_ok(),
+        let brought = live.filter(|(at, held)| match self.plans.migrated(*held, version) {
+            Some(next) if next != *held => self.table.migrate(*at, *held, next).is_ok(),
             _ => false,
         });
         brought.count() > 0
@@ -83,8 +83,12 @@ impl<A: Algorithm> Core<A> {
             self.raise(place.since);
         }
         let nonce = inject_fault!(NumbersAlike => 0, else self.events.nonce());
-        let claim = SlotState::pending(probe_seq.tag(), place.at.second, nonce);
-        self.table.exchange(place.at, place.held, claim).ok()?;
+        let (at, held, tag) = (place.at, place.held, probe_seq.tag());
+        let claim = match place.leaves {
+            Some(_) => self.table.evict(at, held, tag, nonce),
+            None => self.table.claim(at, held, tag, nonce),
+        };
+        let claim = claim.ok()?;
         if afterwards {
             self.raise(place.since);
         }
@@ -106,14 +110,14 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Ends a claim, if it is still there.
-    pub(super) fn give_up(&self, at: SlotIndex, claim: SlotState) {
+    pub(super) fn release_claim(&self, at: SlotIndex, claim: SlotState) {
         let held = inject_fault!(GivesUpBlindly => self.table.load(at), else claim);
-        let _ = self.table.exchange(at, held, SlotState::GIVEN_UP);
+        let _ = self.table.release(at, held);
     }
 
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have
     /// been ended. If so, the earliest tick at which the key may come into the table.
-    pub(super) fn alone_since(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> Option<Tick> {
+    pub(super) fn confirm_unique(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> Option<Tick> {
         // ORDERING: SeqCst. Of two who have claimed slots for the same key, or found them claimed,
         // one sees what the other has seen. It also comes before the neighbours that are skipped.
         // Model: keyed::two_insert_the_same_key
@@ -128,7 +132,7 @@ impl<A: Algorithm> Core<A> {
                     return None;
                 }
                 let is_left = inject_fault!(LeavesOtherClaims);
-                if !is_left && self.table.exchange(at, held, SlotState::GIVEN_UP).is_err() {
+                if !is_left && self.table.release(at, held).is_err() {
                     return None;
                 }
             }
@@ -162,7 +166,7 @@ mod tests {
     use crate::quota::Quota;
     use crate::store::op::Acquire;
 
-    /// Keys of one spot: their hashes differ in bits that say nothing of the lines.
+    /// Keys of one spot: their hashes differ in bits that say nothing of the buckets.
     fn all_in_one_place(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {
         let pairs = |hash| {
             let probe_seq = core.table.probe_seq(hash);

@@ -6,6 +6,7 @@ mod batch;
 mod changes;
 mod claimable;
 mod core;
+mod forget;
 mod hasher;
 mod insert;
 #[cfg(any(
@@ -14,7 +15,6 @@ mod insert;
 ))]
 mod inspect;
 mod key;
-mod leave;
 pub(crate) mod limiter;
 mod plan;
 mod plans;

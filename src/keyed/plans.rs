@@ -118,14 +118,14 @@ impl<A: Algorithm> Plans<A> {
     /// A live slot as it goes on in this version of its plan. `None` if that is over, or the
     /// slot's.
     #[inline]
-    pub(super) fn brought_up(&self, held: SlotState, version: u64) -> Option<SlotState> {
+    pub(super) fn migrated(&self, held: SlotState, version: u64) -> Option<SlotState> {
         match version.wrapping_sub(held.version()) % VERSIONS {
             0 => Some(held),
-            behind => self.brought_up_from(held, behind, version),
+            behind => self.migrated_from(held, behind, version),
         }
     }
 
-    fn brought_up_from(&self, mut held: SlotState, behind: u64, version: u64) -> Option<SlotState> {
+    fn migrated_from(&self, mut held: SlotState, behind: u64, version: u64) -> Option<SlotState> {
         let (changes, plan) = (self.changes.get()?, held.plan());
         // No slot is of a version from before the first one, but one may be of a later one than
         // this.
@@ -219,13 +219,13 @@ impl<A: Algorithm> Plans<A> {
         version: u64,
         ask: impl FnOnce(&A, u64) -> T,
     ) -> Option<T> {
-        let word = self.brought_up(held, version)?.word;
+        let word = self.migrated(held, version)?.word;
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
 
     /// The word of a live slot of this version, as it goes on in this plan. `None` if the version
     /// is over.
-    pub(super) fn gone_over(
+    pub(super) fn moved_to_plan(
         &self,
         held: SlotState,
         plan: u8,

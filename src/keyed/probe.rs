@@ -5,10 +5,10 @@ use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
 use crate::sync::{SLOTS, inject_fault};
 
-/// A key's home lines and their neighbours, in its own order.
+/// A key's primary buckets and their neighbours, in its own order.
 #[derive(Debug)]
 pub(super) struct Probe {
-    homes: [ProbedBucket; 2],
+    primary: [ProbedBucket; 2],
     neighbours: Option<[ProbedBucket; 2]>,
 }
 
@@ -28,29 +28,29 @@ pub(super) enum Lookup {
     Nothing,
 }
 
-/// A line with fewer slots taken is as good as any.
+/// A bucket with fewer slots taken is as good as any.
 const FEW: usize = SLOTS / 2;
 
 impl Table {
     /// Looks at the slots where a key may be. At the neighbours only if there is no slot in the
-    /// home lines that was never used: whoever put the key into a neighbour found none there, and
-    /// they don't come back.
+    /// primary buckets that was never used: whoever put the key into a neighbour found none there,
+    /// and they don't come back.
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
-        let (homes, neighbours) = probe_seq.buckets();
+        let (primary, neighbours) = probe_seq.buckets();
         let look = |[first, second]: [usize; 2]| {
             [
                 self.look_at(first, probe_seq.preferred(false), false),
                 self.look_at(second, probe_seq.preferred(true), true),
             ]
         };
-        let homes = look(homes);
+        let primary = look(primary);
         let never_used = |held: &SlotState| {
             *held == SlotState::NEVER_USED || (inject_fault!(SkipsByFree) && held.is_free())
         };
-        let [first, second] = &homes;
+        let [first, second] = &primary;
         let has_room = first.held.iter().any(never_used) || second.held.iter().any(never_used);
         Probe {
-            homes,
+            primary,
             neighbours: neighbours.filter(|_| !has_room).map(look),
         }
     }
@@ -73,7 +73,7 @@ impl Probe {
 
     fn buckets(&self) -> impl Iterator<Item = &ProbedBucket> {
         let neighbours: &[_] = self.neighbours.as_ref().map_or(&[], |buckets| buckets);
-        self.homes.iter().chain(neighbours)
+        self.primary.iter().chain(neighbours)
     }
 
     /// Where the key is, or is to be.
@@ -92,13 +92,13 @@ impl Probe {
         pending.map_or(Lookup::Nothing, |(at, held)| Lookup::Pending(at, held))
     }
 
-    /// What one pair of lines has, else the other: the homes come first.
+    /// What one pair of buckets has, else the other: the primary buckets come first.
     fn in_turn<T>(&self, of: impl Fn(&[ProbedBucket; 2]) -> Option<T>) -> Option<T> {
-        of(&self.homes).or_else(|| of(self.neighbours.as_ref()?))
+        of(&self.primary).or_else(|| of(self.neighbours.as_ref()?))
     }
 
-    /// A slot that is nobody's: at home, if there is one, in the line where fewer are taken, or in
-    /// the first where hardly any is.
+    /// A slot that is nobody's: in a primary bucket, if there is one, in the bucket where fewer are
+    /// taken, or in the first where hardly any is.
     pub(super) fn free(&self) -> Option<(SlotIndex, SlotState)> {
         self.in_turn(|[first, second]| {
             let (taken, others) = (first.taken(), second.taken());
@@ -110,8 +110,8 @@ impl Probe {
         })
     }
 
-    /// A slot whose key leaves, of those that `is_idle`: at home, if there is one, in the line
-    /// where more are.
+    /// A slot whose key leaves, of those that `is_idle`: in a primary bucket, if there is one, in
+    /// the bucket where more are.
     pub(super) fn idle(
         &self,
         is_idle: impl Fn(SlotState) -> bool,

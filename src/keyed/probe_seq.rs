@@ -1,11 +1,11 @@
 //! Where a key may be.
 //!
-//! Two lines are a pair. A key has two pairs, and in each a home line and its neighbour:
+//! Two buckets are a pair. A key has two pairs, and in each a primary bucket and its neighbour:
 //!
 //! ```text
 //!            first pair                 second pair
 //!  ┌──────────────┬──────────────┐   ┌──────────────┬──────────────┐
-//!  │ home (1)     │ neighbour (3)│   │ neighbour (4)│ home (2)     │
+//!  │ primary (1)  │ neighbour (3)│   │ neighbour (4)│ primary (2)  │
 //!  └──────────────┴──────────────┘   └──────────────┴──────────────┘
 //! ```
 
@@ -24,12 +24,12 @@ pub(super) const HASH_BITS: u32 = 60;
 pub(super) struct ProbeSeq {
     /// The key's hash, of which 60 bits count.
     hash: u64,
-    /// How many lines there are.
+    /// How many buckets there are.
     buckets: NonZeroU64,
 }
 
 impl ProbeSeq {
-    /// That of a key with this hash, in a table of so many lines, which are an even number.
+    /// That of a key with this hash, in a table of so many buckets, which are an even number.
     #[inline(always)]
     pub(super) const fn of(hash: u64, buckets: NonZeroU64) -> Self {
         Self { hash, buckets }
@@ -41,14 +41,14 @@ impl ProbeSeq {
         self.hash << TAG_SHIFT
     }
 
-    /// The home line of the first pair.
+    /// The primary bucket of the first pair.
     #[inline(always)]
     pub(super) fn first(&self) -> usize {
         scale(self.fraction(), self.buckets.get()) as usize
     }
 
     /// That of the second: as far as it can be told, in no relation to the first; but of an odd and
-    /// an even line. So they are two lines, also where both pairs are one.
+    /// an even bucket. So they are two buckets, also where both pairs are one.
     #[inline(always)]
     pub(super) fn second(&self) -> usize {
         let other = scale(
@@ -64,13 +64,13 @@ impl ProbeSeq {
         self.hash << (u64::BITS - HASH_BITS)
     }
 
-    /// The slot of a line where a key is looked for first; of the first line, or the second.
+    /// The slot of a bucket where a key is looked for first; of the first bucket, or the second.
     #[inline(always)]
     pub(super) const fn preferred(&self, second: bool) -> usize {
         (self.hash >> (2 * second as u32) & 3) as usize
     }
 
-    /// The home lines, and their neighbours, if there are others: of the first pair, and the
+    /// The primary buckets, and their neighbours, if there are others: of the first pair, and the
     /// second.
     pub(super) fn buckets(&self) -> ([usize; 2], Option<[usize; 2]>) {
         let (first, second) = (self.first(), self.second());
@@ -81,19 +81,19 @@ impl ProbeSeq {
         )
     }
 
-    /// All lines where it may be, and whether each is of the second pair.
+    /// All buckets where it may be, and whether each is of the second pair.
     #[cfg(any(
         test,
         all(tollgate_loom, feature = "loom"),
         all(tollgate_shuttle, feature = "shuttle")
     ))]
     pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
-        let (homes, neighbours) = self.buckets();
-        let all = homes.into_iter().chain(neighbours.into_iter().flatten());
+        let (primary, neighbours) = self.buckets();
+        let all = primary.into_iter().chain(neighbours.into_iter().flatten());
         all.zip([false, true].into_iter().cycle())
     }
 
-    /// That of the key which is in this line, with this tag, in the second of its pairs or in the
+    /// That of the key which is in this bucket, with this tag, in the second of its pairs or in the
     /// first. `None` if there can't be such a key.
     pub(super) fn found(
         bucket: usize,
@@ -109,12 +109,12 @@ impl ProbeSeq {
             Self::of(hash, buckets)
         });
         probe_seqs.find(|probe_seq| {
-            let home = if second {
+            let primary = if second {
                 probe_seq.second()
             } else {
                 probe_seq.first()
             };
-            home >> 1 == bucket >> 1
+            primary >> 1 == bucket >> 1
         })
     }
 

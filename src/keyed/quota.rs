@@ -2,7 +2,7 @@
 
 use super::changes::{Changes, PARTS, PlanChange};
 use super::core::Core;
-use super::slot::SlotState;
+use super::slot::{SlotKind, SlotState};
 use super::table::SlotIndex;
 use crate::adjustable::Keep;
 use crate::algorithm::{ChangeQuota, Settings};
@@ -68,42 +68,37 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
 
     /// Brings a part of the table up to this version, which is in force.
     fn sweep(&self, plan: usize, version: u64) {
-        // ORDERING: SeqCst. It pairs with that of `alone_since`. Who claims a slot which is found
-        // free here passes that one later, and so reads this version or a later one; who passed it
-        // before is found here, and ended. Model:
+        // ORDERING: SeqCst. It pairs with that of `confirm_unique`. Who claims a slot which is
+        // found free here passes that one later, and so reads this version or a later one; who
+        // passed it before is found here, and ended. Model:
         // keyed_quota::who_is_late_by_many_changes_mixes_nothing
         fence(Ordering::SeqCst);
         let (part, buckets) = (u128::from(version % PARTS), self.table.len() as u128);
         let border = |part: u128| (part * buckets / u128::from(PARTS)) as usize;
         for bucket in border(part)..border(part + 1) {
             for (at, held) in self.table.slots_of(bucket) {
-                self.bring_up(plan, version, at, held);
+                self.migrate_or_release(plan, version, at, held);
             }
         }
     }
 
-    /// Brings a slot up to this version, and ends a claim, which may have looked at an older one.
-    fn bring_up(&self, plan: usize, version: u64, at: SlotIndex, mut held: SlotState) {
+    /// Migrates a live slot to this version, and ends a claim, which may have read an older one.
+    fn migrate_or_release(&self, plan: usize, version: u64, at: SlotIndex, mut held: SlotState) {
         loop {
-            let next = if held.is_pending() && inject_fault!(SparesClaims) {
-                return;
-            } else if held.is_pending() {
-                SlotState::GIVEN_UP
-            } else if held.is_live()
-                && !(inject_fault!(SweepsOnePlan) && usize::from(held.plan()) != plan)
-            {
-                match self.plans.brought_up(held, version) {
-                    Some(brought) => brought,
-                    // Nobody brings another version meanwhile.
-                    None => return,
-                }
-            } else {
-                return;
+            let is_spared =
+                held.is_live() && usize::from(held.plan()) != plan && inject_fault!(SweepsOnePlan);
+            let done = match held.state() {
+                SlotKind::Free => return,
+                SlotKind::Pending if inject_fault!(SparesClaims) => return,
+                SlotKind::Pending => self.table.release(at, held),
+                SlotKind::Live | SlotKind::Banned => match self.plans.migrated(held, version) {
+                    Some(new) if new != held && !is_spared => self.table.migrate(at, held, new),
+                    // It is of this version. (`None`, that the version is over, can't be here: the
+                    // caller holds the lock of those that change it.)
+                    _ => return,
+                },
             };
-            if next == held {
-                return;
-            }
-            match self.table.exchange(at, held, next) {
+            match done {
                 Ok(()) => return,
                 Err(seen) => held = seen,
             }

@@ -47,7 +47,7 @@ impl SlotState {
     /// What no slot has had yet: it never comes back.
     pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
     /// A slot that was claimed and given up, or whose key was forgotten.
-    pub(super) const GIVEN_UP: Self = Self {
+    pub(super) const RELEASED: Self = Self {
         label: SECOND,
         word: 0,
     };
@@ -147,7 +147,7 @@ impl SlotState {
     }
 
     /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of
-    /// lines or the first. (In the other one it would be another key's, which has the same tag.)
+    /// buckets or the first. (In the other one it would be another key's, which has the same tag.)
     pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
         let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second);
         self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2 && !self.is_free()
@@ -157,7 +157,7 @@ impl SlotState {
         self.label & TAG
     }
 
-    /// Whether it is in the second of the two pairs of lines where its key may be.
+    /// Whether it is in the second of the two pairs of buckets where its key may be.
     pub(super) const fn is_second(self) -> bool {
         self.label & SECOND != 0
     }

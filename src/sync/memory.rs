@@ -9,7 +9,7 @@ pub(crate) const IS_MODEL: bool = cfg!(any(
     all(tollgate_shuttle, feature = "shuttle")
 ));
 
-/// How many pairs of words a line has: in a model, as few as can be.
+/// How many pairs of words a bucket has: in a model, as few as can be.
 pub(crate) const SLOTS: usize = if IS_MODEL { 1 } else { 4 };
 
 /// A cache line of pairs of words.
@@ -54,9 +54,9 @@ mod zeroed {
     unsafe impl Sync for Buckets {}
 
     impl Buckets {
-        /// So many lines of zeros; `None` if there is no memory for them.
+        /// So many buckets of zeros; `None` if there is no memory for them.
         ///
-        /// The memory is aligned as its slots only: aligned as lines, many allocators would write
+        /// The memory is aligned as its slots only: aligned as buckets, many allocators would write
         /// the zeros themselves, and touch every page. So there are a few slots more.
         pub(crate) fn zeroed(count: usize) -> Option<Self> {
             let slots = count.checked_mul(SLOTS)?.checked_add(SLOTS - 1)?;
@@ -65,9 +65,9 @@ mod zeroed {
             let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
             let beyond = memory.addr().get() % align_of::<Bucket>();
             let before = (align_of::<Bucket>() - beyond) % align_of::<Bucket>();
-            // SAFETY: the address is a multiple of a slot's size, and a line's alignment is `SLOTS`
+            // SAFETY: the address is a multiple of a slot's size, and a bucket's alignment is `SLOTS`
             // times that. So `before` is the size of `SLOTS - 1` slots at most, which there are
-            // beside those of the lines.
+            // beside those of the buckets.
             let first = unsafe { memory.add(before) }.cast();
             Some(Self {
                 memory,
@@ -83,8 +83,8 @@ mod zeroed {
 
         #[inline(always)]
         fn deref(&self) -> &[Bucket] {
-            // SAFETY: from `first` on, which is aligned as lines are, there are the slots of
-            // `count` lines, which live as long as this. They are `AtomicU128`, which are in memory
+            // SAFETY: from `first` on, which is aligned as buckets are, there are the slots of
+            // `count` buckets, which live as long as this. They are `AtomicU128`, which are in memory
             // as `u128` are, and all zeros are 0.
             unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
         }
@@ -131,7 +131,7 @@ impl core::ops::Deref for Buckets {
     }
 }
 
-/// Asks for a line before it is needed. It changes nothing but how long that takes then.
+/// Asks for a bucket before it is needed. It changes nothing but how long that takes then.
 #[inline(always)]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[allow(unsafe_code, reason = "the instruction is not there otherwise")]

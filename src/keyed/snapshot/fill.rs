@@ -58,14 +58,13 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     /// Takes a key out, if it is there.
     pub(super) fn leave_out(&mut self, probe_seq: &ProbeSeq) {
         if let Lookup::Live(at, held) = self.table.look(probe_seq).find(probe_seq.tag()) {
-            self.write(at, held, SlotState::GIVEN_UP);
+            self.write(at, held, SlotState::RELEASED);
             self.keys = self.keys.saturating_sub(1);
         }
     }
 
     fn write(&self, at: SlotIndex, held: SlotState, next: SlotState) {
-        // Nobody else writes there.
-        let _ = self.table.exchange(at, held, next);
+        self.table.write_unshared(at, held, next);
     }
 
     /// A key that is where another one may be, and has been put where else it may be: what is there

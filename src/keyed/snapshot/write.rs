@@ -141,7 +141,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             let Some(version) = self.version_of(held.plan())? else {
                 break;
             };
-            match self.brought_up(held, version) {
+            match self.migrated(held, version) {
                 Some((_, true)) => break,
                 Some((held, false)) => return self.keep(at, held),
                 // It is of another version by now.
@@ -152,9 +152,9 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     }
 
     /// A live slot in this version, and whether it is idle. `None` if that is over, or the slot's.
-    fn brought_up(&self, held: SlotState, version: u64) -> Option<(SlotState, bool)> {
+    fn migrated(&self, held: SlotState, version: u64) -> Option<(SlotState, bool)> {
         let plans = &self.core.plans;
-        let held = plans.brought_up(held, version)?;
+        let held = plans.migrated(held, version)?;
         plans.with(held.plan(), version, |algorithm| {
             (held, algorithm.is_idle(held.word, self.now))
         })

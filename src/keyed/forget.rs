@@ -3,7 +3,6 @@
 use super::core::Core;
 use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
-use super::slot::SlotState;
 use super::stats::Event;
 use crate::algorithm::Algorithm;
 
@@ -24,7 +23,7 @@ impl<A: Algorithm> Core<A> {
             let Lookup::Live(at, held) = probe.find(probe_seq.tag()) else {
                 return false;
             };
-            if self.table.exchange(at, held, SlotState::GIVEN_UP).is_ok() {
+            if self.table.release(at, held).is_ok() {
                 self.events.count(Event::Forgotten);
                 return true;
             }

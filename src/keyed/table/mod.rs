@@ -1,8 +1,7 @@
-//! The table: lines of slots in memory that was allocated once, and how slots are read and changed.
-//!
-//! Each change of a slot is an exchange of its whole content, label and word. So who decides on a
-//! word finds out if it has become another key's, or of another version. `docs/ORDERINGS.md` has
-//! the protocol in full.
+//! The table: buckets of slots in memory that is allocated once, and how slots are read. How they
+//! change is in `transitions.rs`.
+
+mod transitions;
 
 use core::num::NonZeroU64;
 
@@ -10,7 +9,7 @@ use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use crate::sync::{AtomicU128, Bucket, Buckets, FastPair, Ordering, SLOTS, inject_fault, prefetch};
 
-/// A slot, by line and place in it.
+/// A slot, by bucket and place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotIndex {
     pub(super) bucket: usize,
@@ -27,7 +26,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// So many pairs of lines, all empty; `None` if there is no memory for them.
+    /// So many pairs of buckets, all empty; `None` if there is no memory for them.
     pub(super) fn new(pairs: NonZeroU64) -> Option<Self> {
         let count = pairs.checked_mul(NonZeroU64::MIN.saturating_add(1))?;
         let buckets = Buckets::zeroed(usize::try_from(count.get()).ok()?)?;
@@ -53,7 +52,7 @@ impl Table {
         self.buckets.len() * SLOTS
     }
 
-    /// How many lines there are.
+    /// How many buckets there are.
     pub(super) fn len(&self) -> usize {
         self.buckets.len()
     }
@@ -74,7 +73,7 @@ impl Table {
         self.buckets.get(bucket)
     }
 
-    /// Asks for a line before it is needed.
+    /// Asks for a bucket before it is needed.
     #[inline(always)]
     pub(super) fn fetch(&self, bucket: usize) {
         prefetch(self.buckets.as_ptr().wrapping_add(bucket));
@@ -89,16 +88,16 @@ impl Table {
     pub(super) fn load(&self, at: SlotIndex) -> SlotState {
         match self.slot(at) {
             Some(slot) => self.load_slot(slot),
-            None => SlotState::GIVEN_UP,
+            None => SlotState::RELEASED,
         }
     }
 
-    /// All slots of a line, one after the other.
+    /// All slots of a bucket, one after the other.
     #[inline(always)]
     pub(super) fn load_bucket(&self, bucket: usize) -> [SlotState; SLOTS] {
         match self.bucket(bucket) {
             Some(bucket) => bucket.slots.each_ref().map(|slot| self.load_slot(slot)),
-            None => [SlotState::GIVEN_UP; SLOTS],
+            None => [SlotState::RELEASED; SLOTS],
         }
     }
 
@@ -115,7 +114,7 @@ impl Table {
     }
 
     /// The live slot of a key that has exactly this label, but for the bit of the second pair, in a
-    /// home line.
+    /// primary bucket.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -172,7 +171,7 @@ impl Table {
         (0..self.len()).flat_map(move |bucket| self.slots_of(bucket))
     }
 
-    /// The slots of a line.
+    /// The slots of a bucket.
     pub(super) fn slots_of(
         &self,
         bucket: usize,
@@ -187,20 +186,15 @@ impl Table {
         })
     }
 
-    /// Claims a slot for a key, or gives one up: what is written there makes or ends a claim.
-    pub(super) fn exchange(
-        &self,
-        at: SlotIndex,
-        held: SlotState,
-        next: SlotState,
-    ) -> Result<(), SlotState> {
+    /// Exchanges the whole slot. Only transitions call it.
+    #[cfg_attr(any(tollgate_loom, tollgate_shuttle), track_caller)]
+    fn exchange(&self, at: SlotIndex, held: SlotState, next: SlotState) -> Result<(), SlotState> {
         let Some(slot) = self.slot(at) else {
-            return Err(SlotState::GIVEN_UP);
+            return Err(SlotState::RELEASED);
         };
-        // ORDERING: AcqRel. It publishes what was known when it was decided: that the horizon had
-        // been raised, which version is in force; and who claims goes on from what others had
-        // published by what was here before. Acquire on failure, as `load`. Model:
-        // keyed_quota::a_change_reaches_every_key
+        // ORDERING: AcqRel. Release publishes what the thread knew when it decided: the horizon,
+        // and which version is in force. Acquire continues from what other threads published in
+        // this slot, also on failure, as `load`. Model: keyed_quota::a_change_reaches_every_key
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(SlotState::of_bits)
