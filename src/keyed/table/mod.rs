@@ -194,7 +194,8 @@ impl Table {
         };
         // ORDERING: AcqRel. Release publishes what the thread knew when it decided: the horizon,
         // and which version is in force. Acquire continues from what other threads published in
-        // this slot, also on failure, as `load`. Model: keyed_quota::a_change_reaches_every_key
+        // this slot, also on failure, as `load`. Each transition says what it publishes.
+        // Model: keyed_quota::weaker_orderings_are_found
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
         exchanged.map(|_| ()).map_err(SlotState::of_bits)
