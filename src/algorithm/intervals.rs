@@ -24,6 +24,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use super::alignment::{Alignment, alignable};
+use super::counting::Counting;
 use super::delegate::runs_on;
 use super::first_hit::FirstHit;
 use super::grid::{Grid, WindowMeter, needed, period_of, shortest_period};
@@ -254,7 +255,10 @@ macro_rules! its_refill {
     ($this:ident, $core:ident => $call:expr) => {
         match &$this.refill {
             Refill::Aligned($core) => $call,
-            Refill::Greedy($core) => $call,
+            Refill::Greedy(window) => {
+                let $core = &Counting(window);
+                $call
+            }
         }
     };
 }

@@ -31,6 +31,7 @@
 mod alignment;
 pub(crate) mod any;
 mod carry;
+mod counting;
 mod delegate;
 mod division;
 mod first_hit;

@@ -1,22 +1,12 @@
 //! What such a period does with a word.
 
 use core::num::NonZeroU64;
-use core::time::Duration;
 
-use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use super::FirstHit;
 use crate::algorithm::carry::CarriedCounts;
+use crate::algorithm::counting::{Seen, WindowCount};
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted};
-
-/// What a word says at a tick.
-#[derive(Clone, Copy)]
-struct Unpacked {
-    /// The end of the period that counts, in parts.
-    end: u64,
-    /// The permits taken in it.
-    taken: u64,
-}
+use crate::outcome::Granted;
 
 impl FirstHit {
     /// How many parts the clock has made, and the next whole part.
@@ -71,21 +61,14 @@ impl FirstHit {
     }
 
     #[inline(always)]
-    fn view(&self, word: u64, now: Tick) -> Unpacked {
-        self.viewed(self.settled(word, now))
-    }
-
-    #[inline(always)]
-    fn viewed(&self, settled: u64) -> Unpacked {
-        Unpacked {
-            end: settled >> self.bits,
-            taken: settled & self.most,
-        }
+    const fn seen(&self, word: u64) -> Seen {
+        let (count, more) = (word & self.most, ());
+        Seen { word, count, more }
     }
 
     /// When permits count: now, or at the beginning of the word's period, if that is ahead.
     #[inline(always)]
-    fn counted_at(&self, word: u64, now: Tick) -> Tick {
+    fn counts_from(&self, word: u64, now: Tick) -> Tick {
         let begin = (word >> self.bits).saturating_sub(self.parts());
         let tick = Tick::from_nanos(self.first_with(begin));
         if tick <= now || self.may_have_begun(begin, now) {
@@ -113,14 +96,16 @@ impl FirstHit {
     #[inline]
     fn is_ahead(&self, word: u64, now: Tick) -> bool {
         let now = now.min(Tick::from_nanos(self.horizon));
-        self.counted_at(word, now) > now
+        self.counts_from(word, now) > now
     }
 
     /// The first tick at which so many of the permits taken have come back.
     #[inline]
-    fn returned(&self, view: Unpacked, permits: u64) -> u64 {
+    fn returned(&self, seen: Seen, permits: u64) -> u64 {
         let more = permits.div_ceil(self.back.get()).saturating_sub(1);
-        let end = more.saturating_mul(self.parts()).saturating_add(view.end);
+        let end = more
+            .saturating_mul(self.parts())
+            .saturating_add(seen.word >> self.bits);
         self.first_with(end)
     }
 
@@ -138,201 +123,109 @@ impl FirstHit {
         next: &Self,
         counts: CarriedCounts,
     ) -> Option<u64> {
-        let view = self.view(word, now);
-        if self.period.period() != next.period.period() || view.taken == 0 {
+        let seen = self.see(word, now);
+        if self.period.period() != next.period.period() || seen.count == 0 {
             return None;
         }
-        let taken = counts.current(view.taken, self.limit.get(), next.limit.get());
+        let taken = counts.current(seen.count, self.limit.get(), next.limit.get());
         let taken = taken.min(next.most);
         // Its parts may be larger ones: it does not end earlier.
         let end = match next.shift.checked_sub(self.shift) {
-            Some(finer) => u128::from(view.end) << finer.min(64),
-            None => u128::from(view.end).div_ceil(1 << (self.shift - next.shift).min(64)),
+            Some(finer) => u128::from(seen.word >> self.bits) << finer.min(64),
+            None => {
+                u128::from(seen.word >> self.bits).div_ceil(1 << (self.shift - next.shift).min(64))
+            }
         };
         let ends = u64::MAX >> next.bits;
         let end = u64::try_from(end).ok().filter(|end| *end <= ends - 2)?;
         Some(if taken == 0 { 0 } else { next.word(end, taken) })
     }
-
-    /// Puts back up to `n` of the permits taken: the next word, and how many.
-    #[inline]
-    fn give_back(&self, word: u64, view: Unpacked, n: u64) -> (u64, u64) {
-        match n.min(view.taken) {
-            0 => (word, 0),
-            n => (self.word(view.end, view.taken - n), n),
-        }
-    }
-
-    /// The decision on a word that is seen so.
-    #[inline(always)]
-    fn decide(
-        &self,
-        word: u64,
-        view: Unpacked,
-        now: Tick,
-        n: u64,
-    ) -> Result<(u64, Granted), Denied> {
-        if n > self.limit.get() {
-            return Err(Denied::never(n, self.limit.get()));
-        }
-        let taken = view.taken + n;
-        if taken > self.limit.get() {
-            let due = self.returned(view, taken - self.limit.get());
-            return Err(if due > self.horizon {
-                Denied::stuck(n)
-            } else {
-                Denied::later(n, Tick::from_nanos(due).saturating_since(now))
-            });
-        }
-        Ok(self.granted(word, view, now, n, self.limit.get() - taken))
-    }
-
-    /// The next word and the grant of `n` permits, after which so many remain.
-    #[inline(always)]
-    fn granted(&self, word: u64, view: Unpacked, now: Tick, n: u64, room: u64) -> (u64, Granted) {
-        let taken = view.taken + n;
-        let next = if n == 0 {
-            word
-        } else {
-            self.word(view.end, taken)
-        };
-        let mut granted = Granted::new(n, self.counted_at(word, now))
-            .with_room(room, NonZeroU64::MIN)
-            .with_mark(next);
-        if taken > 0 {
-            granted = granted.with_reset_at(Tick::from_nanos(self.returned(view, taken)));
-        }
-        (next, granted)
-    }
 }
 
-impl Algorithm for FirstHit {
+impl WindowCount for FirstHit {
+    type More = ();
+
     #[inline(always)]
-    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        self.decide(word, self.view(word, now), now, n)
+    fn see(&self, word: u64, now: Tick) -> Seen {
+        self.seen(self.settled(word, now))
     }
 
     #[inline(always)]
-    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
-        self.runs(word, now)
-            .then(|| self.decide(word, self.viewed(word), now, n))
+    fn see_fast(&self, word: u64, now: Tick) -> Option<Seen> {
+        self.runs(word, now).then(|| self.seen(word))
+    }
+
+    #[inline(always)]
+    fn limit(&self) -> NonZeroU64 {
+        self.limit
+    }
+
+    /// No algorithm of ours writes the last end, but a word may be anything: it must not become all
+    /// ones.
+    #[inline(always)]
+    fn most(&self, seen: Seen) -> u64 {
+        self.most - u64::from(seen.word >> self.bits >= u64::MAX >> self.bits)
+    }
+
+    #[inline(always)]
+    fn fits_at(&self, seen: Seen, _now: Tick, n: u64) -> Option<Tick> {
+        let above = (seen.count + n).saturating_sub(self.limit.get());
+        let due = self.returned(seen, above);
+        (due <= self.horizon).then_some(Tick::from_nanos(due))
+    }
+
+    #[inline(always)]
+    fn forgotten_at(&self, seen: Seen) -> Option<Tick> {
+        let tick = Tick::from_nanos(self.returned(seen, seen.count));
+        (seen.count > 0).then_some(tick)
+    }
+
+    #[inline(always)]
+    fn counted_at(&self, word: u64, _seen: Seen, now: Tick) -> Tick {
+        self.counts_from(word, now)
+    }
+
+    /// At each end as many of the oldest permits come back; what is left of the grant when those
+    /// are gone can be given back.
+    #[inline]
+    fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
+        let (end, taken) = (granted.mark() >> self.bits, granted.mark() & self.most);
+        let Some(since) = (seen.word >> self.bits).checked_sub(end) else {
+            return 0;
+        };
+        if since & (self.parts() - 1) > 0 {
+            // Everything came back in the meantime, and a new period began.
+            return 0;
+        }
+        let came_back = self.back.get().saturating_mul(since >> self.shift);
+        granted.n().min(taken.saturating_sub(came_back))
     }
 
     #[inline]
-    fn available(&self, word: u64, now: Tick) -> u64 {
-        self.limit.get().saturating_sub(self.view(word, now).taken)
-    }
-
-    #[inline]
-    fn is_idle(&self, word: u64, now: Tick) -> bool {
-        let view = self.view(word, now);
-        view.taken == 0 && !self.is_ahead(word, now)
+    fn is_idle(&self, word: u64, seen: Seen, now: Tick) -> bool {
+        seen.count == 0 && !self.is_ahead(word, now)
     }
 
     #[inline]
     fn initial_word(&self, now: Tick) -> u64 {
-        if self.missing == 0 {
-            0
-        } else {
-            self.word(self.view(0, now).end, self.missing)
+        match self.missing {
+            0 => 0,
+            missing => self.word(self.settled(0, now) >> self.bits, missing),
         }
     }
 
-    #[inline]
-    fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
-        let view = self.view(word, now);
-        let room = self.limit.get().saturating_sub(view.taken);
-        let n = n.min(room);
-        self.granted(word, view, now, n, room - n)
-    }
-}
-
-impl GiveBack for FirstHit {
-    /// At each end as many of the oldest permits come back; what is left of the grant when those
-    /// are gone can be given back.
-    #[inline]
-    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
-        let view = self.view(word, now);
-        let (end, taken) = (granted.mark() >> self.bits, granted.mark() & self.most);
-        let Some(since) = view.end.checked_sub(end) else {
-            return (word, 0);
-        };
-        if since & (self.parts() - 1) > 0 {
-            // Everything came back in the meantime, and a new period began.
-            return (word, 0);
-        }
-        let came_back = self.back.get().saturating_mul(since >> self.shift);
-        let left = taken.saturating_sub(came_back);
-        self.give_back(word, view, granted.n().min(left))
-    }
-
-    #[inline]
-    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
-        self.give_back(word, self.view(word, now), n)
-    }
-}
-
-impl Debt for FirstHit {
-    #[inline]
-    fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
-        let view = self.view(word, now);
-        // No algorithm of ours writes the last end, but a word may be anything: it must not
-        // become all ones.
-        let most = self.most - u64::from(view.end >= u64::MAX >> self.bits);
-        let n = n.min(most.saturating_sub(view.taken));
-        let taken = view.taken + n;
-        let next = if n == 0 {
-            word
-        } else {
-            self.word(view.end, taken)
-        };
-        let debt = taken.saturating_sub(self.limit.get());
-        let clear_after = match self.returned(view, debt) {
-            _ if debt == 0 => Duration::ZERO,
-            tick if tick > self.horizon => Duration::MAX,
-            tick => Tick::from_nanos(tick).saturating_since(now),
-        };
-        let charged = Charged::new(n, self.counted_at(word, now));
-        (next, charged.with_debt(debt, clear_after))
-    }
-}
-
-impl Forecast for FirstHit {
-    #[inline]
-    fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick> {
-        if n > self.limit.get() {
-            return None;
-        }
-        let view = self.view(word, now);
-        let taken = view.taken + n;
-        if taken <= self.limit.get() {
-            return Some(now);
-        }
-        let due = self.returned(view, taken - self.limit.get());
-        (due <= self.horizon).then_some(Tick::from_nanos(due))
-    }
-}
-
-impl Rebase for FirstHit {
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
-        let view = self.view(word, from);
+        let seen = self.see(word, from);
         if from == to {
             word
-        } else if view.taken == 0 && !self.is_ahead(word, from) {
+        } else if seen.count == 0 && !self.is_ahead(word, from) {
             0
         } else {
             let ((made, _), (_, start)) = (self.made(from), self.made(to));
-            let end = start.saturating_add(view.end - made);
+            let end = start.saturating_add((seen.word >> self.bits) - made);
             let end = end.min((u64::MAX >> self.bits) - 1);
-            self.word(end, view.taken)
+            self.word(end, seen.count)
         }
-    }
-}
-
-impl Gauge for FirstHit {
-    #[inline]
-    fn level(&self, word: u64, now: Tick) -> Level {
-        Level::of_permits(self.view(word, now).taken)
     }
 }

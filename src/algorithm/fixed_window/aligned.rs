@@ -21,14 +21,13 @@
 //! between is the largest debt.
 
 use core::num::NonZeroU64;
-use core::time::Duration;
 
 use super::super::alignment::Alignment;
+use super::super::counting::{Seen, WindowCount};
 use super::super::grid::{Grid, Layout, period_of};
 use super::super::settings::settings;
-use super::super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted};
+use crate::outcome::Granted;
 use crate::quota::{ConfigError, Quota};
 
 /// What every decision reads comes first, so that it shares a cache line with the word.
@@ -87,15 +86,6 @@ impl Aligned {
         word >> self.bits
     }
 
-    /// The word as it stands now: the count of its window, if that is not over.
-    #[inline(always)]
-    fn settled(&self, word: u64, now: Tick) -> u64 {
-        match self.grid.elapsed_in(self.window(word), now) {
-            Some(_) => word,
-            None => self.elsewhere(word, now),
-        }
-    }
-
     /// A word of another window than the clock's.
     #[cold]
     #[inline(never)]
@@ -112,164 +102,89 @@ impl Aligned {
         }
     }
 
-    /// When permits count: now, or at the beginning of a window that is ahead.
     #[inline(always)]
-    fn counted_at(&self, settled: u64, now: Tick) -> Tick {
-        now.max(Tick::from_nanos(self.grid.start_of(self.window(settled))))
+    const fn seen(&self, word: u64) -> Seen {
+        let (count, more) = (word & self.most, ());
+        Seen { word, count, more }
+    }
+}
+
+impl WindowCount for Aligned {
+    type More = ();
+
+    #[inline(always)]
+    fn see(&self, word: u64, now: Tick) -> Seen {
+        match self.see_fast(word, now) {
+            Some(seen) => seen,
+            None => self.seen(self.elsewhere(word, now)),
+        }
     }
 
-    /// The first tick of the next window, if the clock gets there.
     #[inline(always)]
-    fn end(&self, settled: u64) -> Option<Tick> {
-        let start = self.grid.reachable_start_of(self.window(settled) + 1)?;
+    fn see_fast(&self, word: u64, now: Tick) -> Option<Seen> {
+        self.grid.elapsed_in(self.window(word), now)?;
+        Some(self.seen(word))
+    }
+
+    #[inline(always)]
+    fn limit(&self) -> NonZeroU64 {
+        self.limit
+    }
+
+    #[inline(always)]
+    fn most(&self, _seen: Seen) -> u64 {
+        self.most
+    }
+
+    /// The first tick of the next window.
+    #[inline(always)]
+    fn fits_at(&self, seen: Seen, _now: Tick, _n: u64) -> Option<Tick> {
+        let start = self.grid.reachable_start_of(self.window(seen.word) + 1)?;
         Some(Tick::from_nanos(start))
     }
 
-    #[inline]
-    fn give_back(&self, word: u64, settled: u64, n: u64) -> (u64, u64) {
-        match n.min(settled & self.most) {
-            0 => (word, 0),
-            n => (settled - n, n),
-        }
-    }
-
-    /// The decision on a word that stands as `settled` now.
     #[inline(always)]
-    fn decide(&self, word: u64, settled: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        if n > self.limit.get() {
-            return Err(Denied::never(n, self.limit.get()));
-        }
-        let taken = (settled & self.most) + n;
-        if taken > self.limit.get() {
-            return Err(match self.end(settled) {
-                Some(end) => Denied::later(n, end.saturating_since(now)),
-                None => Denied::stuck(n),
-            });
-        }
-        Ok(self.granted(word, settled, now, n, self.limit.get() - taken))
-    }
-
-    /// The next word and the grant of `n` permits, after which so many remain.
-    #[inline(always)]
-    fn granted(&self, word: u64, settled: u64, now: Tick, n: u64, room: u64) -> (u64, Granted) {
-        let next = if n == 0 { word } else { settled + n };
-        let granted = Granted::new(n, self.counted_at(settled, now))
-            .with_room(room, NonZeroU64::MIN)
-            .with_mark(next);
-        if (settled & self.most) + n == 0 {
-            return (next, granted);
-        }
-        let end = self.grid.start_of(self.window(settled) + 1);
-        (next, granted.with_reset_at(Tick::from_nanos(end)))
-    }
-}
-
-impl Algorithm for Aligned {
-    #[inline(always)]
-    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
-        self.decide(word, self.settled(word, now), now, n)
+    fn forgotten_at(&self, seen: Seen) -> Option<Tick> {
+        let end = self.grid.start_of(self.window(seen.word) + 1);
+        (seen.count > 0).then_some(Tick::from_nanos(end))
     }
 
     #[inline(always)]
-    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
-        self.grid.elapsed_in(self.window(word), now)?;
-        Some(self.decide(word, word, now, n))
+    fn counted_at(&self, _word: u64, seen: Seen, now: Tick) -> Tick {
+        now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
+    /// None, if its window is over, for the clock or for the word.
     #[inline]
-    fn available(&self, word: u64, now: Tick) -> u64 {
-        let taken = self.settled(word, now) & self.most;
-        self.limit.get().saturating_sub(taken)
-    }
-
-    #[inline]
-    fn is_idle(&self, word: u64, now: Tick) -> bool {
-        let settled = self.settled(word, now);
-        settled & self.most == 0 && self.window(settled) <= self.grid.place(now).index
-    }
-
-    #[inline]
-    fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
-        let settled = self.settled(word, now);
-        let room = self.limit.get().saturating_sub(settled & self.most);
-        let n = n.min(room);
-        self.granted(word, settled, now, n, room - n)
-    }
-}
-
-impl GiveBack for Aligned {
-    #[inline]
-    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
-        let settled = self.settled(word, now);
-        // Its window is over, for the clock or for the word.
-        if self.window(granted.mark()) != self.window(settled) {
-            return (word, 0);
+    fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
+        match self.window(granted.mark()) == self.window(seen.word) {
+            true => granted.n(),
+            false => 0,
         }
-        self.give_back(word, settled, granted.n())
     }
 
     #[inline]
-    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
-        self.give_back(word, self.settled(word, now), n)
+    fn is_idle(&self, _word: u64, seen: Seen, now: Tick) -> bool {
+        seen.count == 0 && self.window(seen.word) <= self.grid.place(now).index
     }
-}
 
-impl Debt for Aligned {
-    #[inline]
-    fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
-        let settled = self.settled(word, now);
-        let n = n.min(self.most - (settled & self.most));
-        let next = if n == 0 { word } else { settled + n };
-        let debt = ((settled & self.most) + n).saturating_sub(self.limit.get());
-        let clear_after = match self.end(settled) {
-            _ if debt == 0 => Duration::ZERO,
-            Some(end) => end.saturating_since(now),
-            None => Duration::MAX,
-        };
-        let charged = Charged::new(n, self.counted_at(settled, now));
-        (next, charged.with_debt(debt, clear_after))
-    }
-}
-
-impl Forecast for Aligned {
-    #[inline]
-    fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick> {
-        if n > self.limit.get() {
-            return None;
-        }
-        let settled = self.settled(word, now);
-        if (settled & self.most) + n <= self.limit.get() {
-            return Some(now);
-        }
-        self.end(settled)
-    }
-}
-
-impl Rebase for Aligned {
     /// What is counted now is counted in the window of the other clock, or as many windows ahead;
     /// in the next one, if that would end earlier than the old one. So it stays counted for less
     /// than a window longer.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
-        let settled = self.settled(word, from);
-        let (index, taken) = (self.window(settled), settled & self.most);
+        let seen = self.see(word, from);
+        let index = self.window(seen.word);
         let ahead = index.saturating_sub(self.grid.place(from).index);
         let later = ahead.saturating_add(self.grid.ends_earlier(from, to).into());
         if from == to {
             word
-        } else if taken == 0 && ahead == 0 {
+        } else if seen.count == 0 && ahead == 0 {
             0
         } else {
             let index = self.grid.place(to).index.saturating_add(later);
-            (index.min(self.grid.last_index()) << self.bits) | taken
+            (index.min(self.grid.last_index()) << self.bits) | seen.count
         }
-    }
-}
-
-impl Gauge for Aligned {
-    #[inline]
-    fn level(&self, word: u64, now: Tick) -> Level {
-        Level::of_permits(self.settled(word, now) & self.most)
     }
 }
 

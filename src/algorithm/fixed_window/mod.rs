@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use self::aligned::Aligned;
 use super::alignment::{Alignment, alignable};
+use super::counting::Counting;
 use super::delegate::runs_on;
 use super::first_hit::FirstHit;
 use super::grid::period_of;
@@ -199,8 +200,14 @@ impl FixedWindow {
 macro_rules! its_opening {
     ($this:ident, $core:ident => $call:expr) => {
         match &$this.opening {
-            Opening::Aligned($core) => $call,
-            Opening::FirstHit($core) => $call,
+            Opening::Aligned(window) => {
+                let $core = &Counting(window);
+                $call
+            }
+            Opening::FirstHit(window) => {
+                let $core = &Counting(window);
+                $call
+            }
         }
     };
 }

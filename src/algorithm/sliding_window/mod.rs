@@ -35,10 +35,13 @@ mod verbs;
 use core::num::NonZeroU64;
 
 use super::alignment::{Alignment, alignable};
+use super::counting::Counting;
+use super::delegate::runs_on;
 use super::grid::{Grid, Layout, period_of};
 use super::settings::{NO_QUOTA, settings};
-use super::{ChangeQuota, carry};
+use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
 
 /// The most fractions into which a part divides its share of a permit.
@@ -254,6 +257,15 @@ impl SlidingWindow {
         self.most - self.limit.get()
     }
 }
+
+macro_rules! its_counts {
+    ($this:ident, $core:ident => $call:expr) => {{
+        let $core = &Counting($this);
+        $call
+    }};
+}
+
+runs_on!(SlidingWindow, its_counts);
 
 impl ChangeQuota for SlidingWindow {
     #[inline]

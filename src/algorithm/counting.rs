@@ -1,0 +1,249 @@
+//! What all windows of one word do: they count permits in a window, and forget the count with it.
+//!
+//! A window says how it reads its word ([`WindowCount`]); [`Counting`] does the rest.
+
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+use super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
+use crate::clock::Tick;
+use crate::outcome::{Charged, Denied, Granted};
+
+/// What a word says at a tick.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen<M = ()> {
+    /// The word of the window that counts now.
+    pub(super) word: u64,
+    /// The permits that are counted.
+    pub(super) count: u64,
+    /// What else a window needs.
+    pub(super) more: M,
+}
+
+impl<M> Seen<M> {
+    /// The same with so many more permits.
+    #[inline(always)]
+    fn with(self, n: u64) -> Self {
+        Self {
+            count: self.count + n,
+            ..self
+        }
+    }
+}
+
+/// A window whose word has the count of permits in its lowest bits.
+pub(super) trait WindowCount {
+    /// What a window reads in a word besides the count.
+    type More: Copy;
+
+    /// What the word says at this tick.
+    fn see(&self, word: u64, now: Tick) -> Seen<Self::More>;
+
+    /// The same, if the word's window is the clock's and it takes no division.
+    fn see_fast(&self, word: u64, now: Tick) -> Option<Seen<Self::More>>;
+
+    /// The most permits at once.
+    fn limit(&self) -> NonZeroU64;
+
+    /// The largest count that the word can hold.
+    fn most(&self, seen: Seen<Self::More>) -> u64;
+
+    /// How many more permits fit.
+    #[inline(always)]
+    fn room(&self, seen: Seen<Self::More>) -> u64 {
+        self.limit().get().saturating_sub(seen.count)
+    }
+
+    /// Whether no more than the limit is counted.
+    #[inline(always)]
+    fn is_within(&self, seen: Seen<Self::More>) -> bool {
+        seen.count <= self.limit().get()
+    }
+
+    /// How many permits are counted above the limit, a part of one counted whole.
+    #[inline(always)]
+    fn debt(&self, seen: Seen<Self::More>) -> u64 {
+        seen.count.saturating_sub(self.limit().get())
+    }
+
+    /// What is counted.
+    #[inline(always)]
+    fn level(&self, seen: Seen<Self::More>) -> Level {
+        Level::of_permits(seen.count)
+    }
+
+    /// When `n` more permits will fit, if they do not now; `None` if the clock does not get there.
+    fn fits_at(&self, seen: Seen<Self::More>, now: Tick, n: u64) -> Option<Tick>;
+
+    /// When all that is counted is forgotten; `None` if nothing is counted.
+    fn forgotten_at(&self, seen: Seen<Self::More>) -> Option<Tick>;
+
+    /// The tick at which permits count: now, or the beginning of the word's window, if that is
+    /// ahead.
+    fn counted_at(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> Tick;
+
+    /// How many permits of this grant are still counted.
+    fn left_of(&self, seen: Seen<Self::More>, granted: &Granted) -> u64;
+
+    /// Whether the word is as good as fresh.
+    fn is_idle(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> bool;
+
+    /// [`Algorithm::initial_word`].
+    #[inline]
+    fn initial_word(&self, now: Tick) -> u64 {
+        let _ = now;
+        0
+    }
+
+    /// [`Rebase::rebase`].
+    fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
+}
+
+/// The algorithm of such a window.
+#[derive(Debug)]
+pub(super) struct Counting<'w, W>(pub(super) &'w W);
+
+impl<W: WindowCount> Counting<'_, W> {
+    #[inline(always)]
+    fn decide(
+        &self,
+        word: u64,
+        seen: Seen<W::More>,
+        now: Tick,
+        n: u64,
+    ) -> Result<(u64, Granted), Denied> {
+        let limit = self.0.limit().get();
+        if n > limit {
+            return Err(Denied::never(n, limit));
+        }
+        if !self.0.is_within(seen.with(n)) {
+            return Err(match self.0.fits_at(seen, now, n) {
+                Some(due) => Denied::later(n, due.saturating_since(now)),
+                None => Denied::stuck(n),
+            });
+        }
+        Ok(self.granted(word, seen, now, n))
+    }
+
+    /// The next word and the grant of `n` permits, which fit.
+    #[inline(always)]
+    fn granted(&self, word: u64, seen: Seen<W::More>, now: Tick, n: u64) -> (u64, Granted) {
+        let (next, then) = (self.next(word, seen, n), seen.with(n));
+        let granted = Granted::new(n, self.0.counted_at(word, seen, now))
+            .with_room(self.0.room(then), NonZeroU64::MIN)
+            .with_mark(next);
+        match self.0.forgotten_at(then) {
+            Some(tick) => (next, granted.with_reset_at(tick)),
+            None => (next, granted),
+        }
+    }
+
+    /// The word with `n` more permits, which the count can hold.
+    #[inline(always)]
+    fn next(&self, word: u64, seen: Seen<W::More>, n: u64) -> u64 {
+        match n {
+            0 => word,
+            n => seen.word + n,
+        }
+    }
+
+    #[inline]
+    fn give_back(&self, word: u64, seen: Seen<W::More>, n: u64) -> (u64, u64) {
+        match n.min(seen.count) {
+            0 => (word, 0),
+            n => (seen.word - n, n),
+        }
+    }
+}
+
+impl<W: WindowCount> Algorithm for Counting<'_, W> {
+    #[inline(always)]
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        self.decide(word, self.0.see(word, now), now, n)
+    }
+
+    #[inline(always)]
+    fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
+        Some(self.decide(word, self.0.see_fast(word, now)?, now, n))
+    }
+
+    #[inline]
+    fn available(&self, word: u64, now: Tick) -> u64 {
+        self.0.room(self.0.see(word, now))
+    }
+
+    #[inline]
+    fn is_idle(&self, word: u64, now: Tick) -> bool {
+        self.0.is_idle(word, self.0.see(word, now), now)
+    }
+
+    #[inline]
+    fn initial_word(&self, now: Tick) -> u64 {
+        self.0.initial_word(now)
+    }
+
+    #[inline]
+    fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
+        let seen = self.0.see(word, now);
+        self.granted(word, seen, now, n.min(self.0.room(seen)))
+    }
+}
+
+impl<W: WindowCount> GiveBack for Counting<'_, W> {
+    #[inline]
+    fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
+        let seen = self.0.see(word, now);
+        self.give_back(word, seen, self.0.left_of(seen, granted))
+    }
+
+    #[inline]
+    fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64) {
+        self.give_back(word, self.0.see(word, now), n)
+    }
+}
+
+impl<W: WindowCount> Debt for Counting<'_, W> {
+    #[inline]
+    fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged) {
+        let seen = self.0.see(word, now);
+        let n = n.min(self.0.most(seen).saturating_sub(seen.count));
+        let then = seen.with(n);
+        let debt = self.0.debt(then);
+        let clear_after = match self.0.fits_at(then, now, 0) {
+            _ if debt == 0 => Duration::ZERO,
+            Some(tick) => tick.saturating_since(now),
+            None => Duration::MAX,
+        };
+        let charged = Charged::new(n, self.0.counted_at(word, seen, now));
+        let next = self.next(word, seen, n);
+        (next, charged.with_debt(debt, clear_after))
+    }
+}
+
+impl<W: WindowCount> Forecast for Counting<'_, W> {
+    #[inline]
+    fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick> {
+        if n > self.0.limit().get() {
+            return None;
+        }
+        let seen = self.0.see(word, now);
+        match self.0.is_within(seen.with(n)) {
+            true => Some(now),
+            false => self.0.fits_at(seen, now, n),
+        }
+    }
+}
+
+impl<W: WindowCount> Rebase for Counting<'_, W> {
+    #[inline]
+    fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
+        self.0.rebase(word, from, to)
+    }
+}
+
+impl<W: WindowCount> Gauge for Counting<'_, W> {
+    #[inline]
+    fn level(&self, word: u64, now: Tick) -> Level {
+        self.0.level(self.0.see(word, now))
+    }
+}
