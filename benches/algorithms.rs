@@ -42,9 +42,9 @@ fn compare(criterion: &mut Criterion, kind: Kind) {
 }
 
 /// A limiter that reads the system's clock.
-struct RateLimiter<A>(Limiter<A>, Kind);
+struct Measured<A>(Limiter<A>, Kind);
 
-impl<A: Algorithm + Sync> Contestant for RateLimiter<A> {
+impl<A: Algorithm + Sync> Contestant for Measured<A> {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.0.try_acquire().is_ok()
@@ -60,9 +60,9 @@ impl<A: Algorithm + Sync> Contestant for RateLimiter<A> {
 }
 
 /// A limiter that is told the time: turn after turn, a nanosecond each.
-struct ToldGate<A>(Limiter<A, NoClock>, Kind);
+struct ToldLimiter<A>(Limiter<A, NoClock>, Kind);
 
-impl<A: Algorithm + Sync> Contestant for ToldGate<A> {
+impl<A: Algorithm + Sync> Contestant for ToldLimiter<A> {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
@@ -124,10 +124,10 @@ where
 
 fn system<A: Algorithm + Sync + 'static>(algorithm: A, kind: Kind) -> Box<dyn Runner> {
     let limiter = Limiter::with_clock(algorithm, SystemClock);
-    Box::new(Aligned(RateLimiter(limiter, kind)))
+    Box::new(Aligned(Measured(limiter, kind)))
 }
 
 fn told<A: Algorithm + Sync + 'static>(algorithm: A, kind: Kind) -> Box<dyn Runner> {
     let limiter = Limiter::unstarted(algorithm, NoClock);
-    Box::new(Aligned(ToldGate(limiter, kind)))
+    Box::new(Aligned(ToldLimiter(limiter, kind)))
 }

@@ -8,7 +8,7 @@
 //! that is killed keeps nothing but the permits that it was granted. Delete the file to start
 //! afresh.
 //!
-//! A [`AtomicWord`] is all that a limiter needs from its memory. With one it has all verbs: those
+//! An [`AtomicWord`] is all that a limiter needs from its memory. With one it has all verbs: those
 //! on its clock, reservations, waiting, and the traits.
 
 #![allow(

@@ -24,9 +24,9 @@ impl<const N: usize> SeqLock<N> {
     /// Writes the parameters of a version. Nobody else writes, and that version is not in force
     /// yet.
     pub(crate) fn write<A: Settings>(&self, version: u64, algorithm: &A) {
-        let afterwards = inject_fault!(SaysAfterwards);
+        let afterwards = inject_fault!(AnnouncesAfterwards);
         if !afterwards {
-            self.say(version);
+            self.announce(version);
         }
         let mut words = self.words.iter();
         algorithm.save(&mut |value| {
@@ -38,11 +38,11 @@ impl<const N: usize> SeqLock<N> {
             }
         });
         if afterwards {
-            self.say(version);
+            self.announce(version);
         }
     }
 
-    fn say(&self, version: u64) {
+    fn announce(&self, version: u64) {
         // ORDERING: Release. Who finds this version here instead of an older one, and loads the
         // pair again, finds that the older one is over: else it might look for ever. Model:
         // adjust::a_late_one_mixes_nothing
@@ -78,11 +78,11 @@ impl<const N: usize> SeqLock<N> {
     /// Whether all words that were read are of this version.
     #[inline(always)]
     fn is_still(&self, version: u64) -> bool {
-        // ORDERING: Acquire. It pairs with the fence of `say`: the version that is loaded after it
+        // ORDERING: Acquire. It pairs with the fence of `announce`: the version that is loaded after it
         // is no older than any of the words. Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
         // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another
-        // version, looks again and passes that fence, which then pairs with the store of `say`.
+        // version, looks again and passes that fence, which then pairs with the store of `announce`.
         // Model: adjust::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         now == version || inject_fault!(ReadsUnchecked)

@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{Count, Ordering};
 use crate::thread_index::ThreadIndex;
 
-/// `N` counts, of which each thread adds to those of its home.
+/// `N` counts, in stripes: each thread adds to its own.
 #[derive(Debug)]
 pub(crate) struct StripedCounters<const N: usize> {
     thread_index: ThreadIndex,
@@ -34,8 +34,8 @@ impl<const N: usize> StripedCounters<N> {
 
     #[inline(always)]
     pub(crate) fn add(&self, which: usize, n: u64) {
-        let thread_index = self.counts.get(self.thread_index.of_this_thread());
-        if let Some(count) = thread_index.and_then(|counts| counts.get(which)) {
+        let stripe = self.counts.get(self.thread_index.of_this_thread());
+        if let Some(count) = stripe.and_then(|counts| counts.get(which)) {
             // ORDERING: Relaxed. Counts publish nothing.
             count.fetch_add(n, Ordering::Relaxed);
         }

@@ -45,7 +45,7 @@ mod number {
     }
 }
 
-/// In a model each thread says where it is at home.
+/// In a model each thread sets its own index.
 #[cfg(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")

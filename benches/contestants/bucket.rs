@@ -26,15 +26,15 @@ pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
 }
 
 /// A limiter that reads its clock.
-pub(crate) struct RateLimiter<K>(Limiter<TokenBucket, K>);
+pub(crate) struct Measured<K>(Limiter<TokenBucket, K>);
 
-impl<K: Clock> RateLimiter<K> {
+impl<K: Clock> Measured<K> {
     pub(crate) fn new(kind: Kind, clock: K) -> Result<Self, ConfigError> {
         Ok(Self(Limiter::with_clock(bucket(kind)?, clock)))
     }
 }
 
-impl<K: Clock + Sync> Contestant for RateLimiter<K> {
+impl<K: Clock + Sync> Contestant for Measured<K> {
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         self.0.try_acquire().is_ok()
@@ -42,15 +42,15 @@ impl<K: Clock + Sync> Contestant for RateLimiter<K> {
 }
 
 /// A limiter that is told the time: turn after turn, a nanosecond each.
-pub(crate) struct ToldGate(Limiter<TokenBucket, NoClock>);
+pub(crate) struct ToldLimiter(Limiter<TokenBucket, NoClock>);
 
-impl ToldGate {
+impl ToldLimiter {
     pub(crate) fn new(kind: Kind) -> Result<Self, ConfigError> {
         Ok(Self(Limiter::unstarted(bucket(kind)?, NoClock)))
     }
 }
 
-impl Contestant for ToldGate {
+impl Contestant for ToldLimiter {
     #[inline(always)]
     fn decide(&self, turn: u64) -> bool {
         self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use tollgate::ConfigError;
 use tollgate::clock::SystemClock;
 
-use bucket::{COARSE, RateLimiter, ToldGate};
+use bucket::{COARSE, Measured, ToldLimiter};
 use floor::{Exchange, Load, Private};
 use locked::{Locked, Told};
 use sampling::Sampled;
@@ -84,11 +84,16 @@ pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     add("private", "private words", Raw, private);
 
     let bucket = "token bucket";
-    let limiter = shared(RateLimiter::new(kind, SystemClock)?);
+    let limiter = shared(Measured::new(kind, SystemClock)?);
     add("tollgate_system", bucket, System, limiter);
-    let limiter = shared(RateLimiter::new(kind, &COARSE)?);
+    let limiter = shared(Measured::new(kind, &COARSE)?);
     add("tollgate_coarse", bucket, Coarse, limiter);
-    add("tollgate_tick", bucket, Tick, shared(ToldGate::new(kind)?));
+    add(
+        "tollgate_tick",
+        bucket,
+        Tick,
+        shared(ToldLimiter::new(kind)?),
+    );
 
     add(
         "sharded_system",

@@ -3,7 +3,7 @@
 //! loom-tests/tests/models/own_algorithm.rs are of the same file.
 //!
 //! ```text
-//! cargo run --example own_algorithm --features history
+//! cargo run --example own_algorithm --features audit
 //! ```
 
 mod daily;

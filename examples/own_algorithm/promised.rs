@@ -20,13 +20,13 @@ fn bound(limit: u32) -> Bound {
 }
 
 pub(crate) fn checked() -> Result<(), Excess> {
-    let Summary { granted, ticks, .. } = history().check(&bound(LIMIT))?;
+    let Summary { granted, ticks, .. } = recorded().check(&bound(LIMIT))?;
     println!("{granted} permits at {ticks} ticks kept the bound over every interval");
     Ok(())
 }
 
 /// Four threads, an hour apart, each of which sees ten days.
-fn history() -> Audit {
+fn recorded() -> Audit {
     let limiter = &Limiter::unstarted(Daily::new(LIMIT), NoClock);
     thread::scope(|scope| {
         let threads = (0..4).map(|thread| scope.spawn(move || log(limiter, thread)));
@@ -56,13 +56,13 @@ mod tests {
 
     #[test]
     fn it_keeps_its_promise() {
-        let summary = history().check(&bound(LIMIT)).expect("the bound");
+        let summary = recorded().check(&bound(LIMIT)).expect("the bound");
         // The last may see too few left for itself: each asks for up to four.
         assert!(summary.granted > 10 * u128::from(LIMIT - 4), "{summary:?}");
     }
 
     #[test]
     fn a_smaller_promise_would_be_broken() {
-        assert!(history().check(&bound(LIMIT / 2)).is_err());
+        assert!(recorded().check(&bound(LIMIT / 2)).is_err());
     }
 }

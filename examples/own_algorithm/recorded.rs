@@ -1,7 +1,7 @@
 //! The trace runner: what another limiter was recorded to decide, replayed on [`Daily`].
 
 use tollgate_replay::{
-    Comparison, FileReport, Header, Malformed, Op, RateLimiter, Replay, Source, run_text,
+    Comparison, FileReport, Header, Malformed, Op, Replay, ReplayedLimiter, Source, run_text,
 };
 
 use crate::daily::Daily;
@@ -31,13 +31,13 @@ impl Source for Turnstile {
     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed> {
         let limit = u32::try_from(header.config.u64("limit")?);
         let limit = limit.map_err(|error| Malformed(format!("`limit`: {error}")))?;
-        Ok(Box::new(Trace(RateLimiter::new(Ok::<_, Malformed>(
+        Ok(Box::new(Trace(ReplayedLimiter::new(Ok::<_, Malformed>(
             Daily::new(limit),
         ))?)))
     }
 }
 
-struct Trace(RateLimiter<Daily>);
+struct Trace(ReplayedLimiter<Daily>);
 
 impl Replay for Trace {
     /// It translates seconds, and nothing else.

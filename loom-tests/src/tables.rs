@@ -71,7 +71,7 @@ pub struct Memory {
     granted: Vec<(u64, Granted)>,
 }
 
-/// Keys. In a table of two slots the home of the first ones is the first slot, and that of `Y` and
+/// Keys. In a table of two slots the primary bucket of the first ones is the first slot, and that of `Y` and
 /// `Z` the second one; the other slot is where each may be besides.
 pub const A: u64 = 0x10;
 /// See [`A`].
@@ -83,7 +83,7 @@ pub const Y: u64 = 0x41;
 /// See [`A`].
 pub const Z: u64 = 0x51;
 
-/// The bit of a hash that says in which of two pairs the key's first home line is.
+/// The bit of a hash that says in which of two pairs the key's first primary bucket is.
 pub const PAIR: u64 = 1 << 59;
 
 /// So many permits, and one anew every ten nanoseconds.
@@ -240,7 +240,7 @@ pub fn scenario<A: Algorithm + Send + Sync + 'static>(
 }
 
 /// The same, of which somebody may have stopped.
-pub fn stopped_play<A: Algorithm + Send + Sync + 'static>(
+pub fn stopped_scenario<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,
@@ -260,7 +260,7 @@ fn left<A: Algorithm>(limiter: &Arc<TableOf<A>>, keys: &[u64], at: u64) -> Vec<A
 /// A scenario that only takes permits, all at one tick, and forgets: what was granted of each of
 /// these keys and what is left are all its permits, and one burst more at most for each time that
 /// one was evicted or forgotten.
-pub fn counted_play(
+pub fn counted_scenario(
     make: impl Fn() -> Table + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,
@@ -287,7 +287,7 @@ pub fn counted_play(
 
 /// A scenario in which none of these keys is evicted or forgotten: what each of them is granted
 /// keeps the bound at all ticks.
-pub fn bounded_play(
+pub fn bounded_scenario(
     make: impl Fn() -> Table + Send + Sync + 'static,
     keys: &'static [u64],
     at: u64,

@@ -28,7 +28,7 @@ pub struct TracedWord {
 }
 
 impl TracedWord {
-    /// A hand on this home.
+    /// Access to this word.
     pub fn on(shared: &SharedWord) -> Self {
         Self {
             shared: Arc::clone(shared),

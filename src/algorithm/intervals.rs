@@ -214,8 +214,8 @@ impl Intervals {
             Err(error) => return Err(error),
         };
         match FirstHit::new(period, burst, step, quota.initial_permits()) {
-            Ok(glass) => Ok(Self {
-                refill: Refill::Greedy(glass),
+            Ok(periods) => Ok(Self {
+                refill: Refill::Greedy(periods),
                 alignment: Alignment::CLOCK,
                 quota,
             }),
@@ -246,7 +246,7 @@ impl Intervals {
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.refill {
             Refill::Aligned(_) => None,
-            Refill::Greedy(glass) => Some(glass.quantum()),
+            Refill::Greedy(periods) => Some(periods.quantum()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Limits in parts.
+//! Algorithms that can run in several words.
 
 mod search;
 
@@ -8,27 +8,27 @@ use super::{
 };
 use crate::clock::Tick;
 
-/// An algorithm whose limit can be kept in several words, as `Sharded` does: in parts of equal
-/// size, a fraction of a permit and all.
+/// An algorithm whose limit can be split into shards, for `Sharded`: words of equal shares of the
+/// limit, to the fraction of a permit.
 ///
-/// What the parts promise adds up to what the whole promises, neither more nor less.
+/// The bounds of the shards add up to the bound of the whole limit, neither more nor less.
 pub trait Split: Forecast + GiveBack + Clone {
-    /// In how many parts it can be split; 1 if it can't be.
+    /// The most shards that it can be split into; 1 if it can't be split.
     fn most_shards(&self) -> u64;
 
-    /// The algorithm that each of `parts` words runs, and how many of its permits make one permit
-    /// of the whole; a multiple of `parts`. `None` if that can't be represented.
+    /// The algorithm that each of these shards runs, and how many of its permits make one permit of
+    /// the whole: a multiple of `shards`. `None` if that can't be represented.
     ///
-    /// Provided: each word runs the whole algorithm, for which a permit is `parts` permits. An
+    /// Provided: each shard runs the whole algorithm, for which a permit is `shards` permits. An
     /// algorithm that can count smaller fractions has fewer left over.
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
         let burst = self.available(0, Tick::ZERO);
-        (parts > 0 && burst.checked_mul(parts).is_some()).then(|| (self.clone(), parts))
+        (shards > 0 && burst.checked_mul(shards).is_some()).then(|| (self.clone(), shards))
     }
 
     /// Whether permits come steadily, or to all words at the same ticks. If not, small requests
-    /// empty one word after the other instead of keeping them level: when one that fails puts back
-    /// what it took, an empty word is one that nobody has changed.
+    /// empty one word after the other instead of keeping them level: when one that fails rolls back
+    /// what it took, no other thread has changed an empty word.
     ///
     /// Provided: they do.
     fn is_steady(&self) -> bool {
@@ -49,8 +49,8 @@ impl Split for TokenBucket {
         self.pace().burst()
     }
 
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
-        let (pace, permit) = self.pace().per_part(parts)?;
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
+        let (pace, permit) = self.pace().per_shard(shards)?;
         Some((self.at_pace(pace), permit))
     }
 
@@ -64,8 +64,8 @@ impl Split for Gcra {
         self.pace().burst()
     }
 
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
-        let (pace, permit) = self.pace().per_part(parts)?;
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
+        let (pace, permit) = self.pace().per_shard(shards)?;
         Some((self.at_pace(pace), permit))
     }
 
@@ -83,11 +83,11 @@ impl Split for LeakyBucket {
         }
     }
 
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
         if self.free_permits().is_some() {
-            return (parts == 1).then_some((*self, 1));
+            return (shards == 1).then_some((*self, 1));
         }
-        let (pace, permit) = self.pace().per_part(parts)?;
+        let (pace, permit) = self.pace().per_shard(shards)?;
         Some((self.at_pace(pace), permit))
     }
 
@@ -110,11 +110,11 @@ impl Split for SlidingWindow {
         self.limit()
     }
 
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
-        let (window, fraction) = self.in_fractions(parts);
-        window.available(0, Tick::ZERO).checked_mul(parts)?;
-        let permit = parts.checked_mul(fraction)?;
-        (parts > 0).then_some((window, permit))
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
+        let (window, fraction) = self.in_fractions(shards);
+        window.available(0, Tick::ZERO).checked_mul(shards)?;
+        let permit = shards.checked_mul(fraction)?;
+        (shards > 0).then_some((window, permit))
     }
 }
 
@@ -158,9 +158,9 @@ impl Split for AnyAlgorithm {
         each!(self, algorithm => algorithm.is_steady())
     }
 
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
         each!(self, algorithm => {
-            let (algorithm, permit) = algorithm.per_part(parts)?;
+            let (algorithm, permit) = algorithm.per_shard(shards)?;
             Some((algorithm.into(), permit))
         })
     }

@@ -71,7 +71,7 @@ impl<A: Settings> Settings for PlanChange<A> {
 
 /// What only an algorithm of which quotas can be changed can do, for those who don't know that it
 /// is one.
-struct Ways<A> {
+struct QuotaMethods<A> {
     read: fn(&Set, u64) -> Option<PlanChange<A>>,
     carry: fn(Keep, &A, u64, Tick, &A) -> u64,
 }
@@ -80,7 +80,7 @@ struct Ways<A> {
 pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     plans: usize,
-    ways: Ways<A>,
+    methods: QuotaMethods<A>,
     /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
     latest: SettersMutex<Vec<A>>,
 }
@@ -94,13 +94,13 @@ impl<A> Changes<A> {
     /// What a plan is in this version; `None` if the version's bits are another one's by now.
     #[inline]
     pub(super) fn read(&self, plan: u8, version: u64) -> Option<PlanChange<A>> {
-        (self.ways.read)(self.set(plan.into(), version)?, version)
+        (self.methods.read)(self.set(plan.into(), version)?, version)
     }
 
     /// The word with which a change goes on where the algorithm before it left off.
     pub(super) fn carry(&self, change: &PlanChange<A>, old: &A, word: u64) -> u64 {
         match change.keep {
-            Some(keep) => (self.ways.carry)(keep, old, word, change.at, &change.algorithm),
+            Some(keep) => (self.methods.carry)(keep, old, word, change.at, &change.algorithm),
             None => word,
         }
     }
@@ -117,7 +117,7 @@ impl<A: ChangeQuota + Settings + Clone> Changes<A> {
         Self {
             ring: (0..sets).map(|_| Set::new()).collect::<Vec<_>>().into(),
             plans: latest.len(),
-            ways: Ways {
+            methods: QuotaMethods {
                 read: |set, version| set.read(version, Cloned),
                 carry: Keep::carry,
             },

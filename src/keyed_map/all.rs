@@ -194,7 +194,7 @@ where
                     self.clear_up(&guard);
                     return true;
                 }
-                Forgotten::Already => self.get_over(&found, &guard),
+                Forgotten::Already => self.remove_retired(&found, &guard),
             }
         }
         false

@@ -54,7 +54,7 @@ where
             let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut op);
             match done {
                 Some((outcome, at)) => return said(outcome, at, now),
-                None => self.get_over(&found, &guard),
+                None => self.remove_retired(&found, &guard),
             }
         }
     }
@@ -146,7 +146,7 @@ where
 
     /// Gets a retired entry out of the way.
     #[cold]
-    pub(super) fn get_over(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) {
+    pub(super) fn remove_retired(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) {
         if self.is_moving() {
             // Perhaps another key; then this is a turn more.
             drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));

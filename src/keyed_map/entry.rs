@@ -105,7 +105,7 @@ impl<A> MapEntry<A> {
     }
 
     /// Of a key that goes on with this word, which has counted since that tick.
-    pub(super) fn going_on(
+    pub(super) fn carried_over(
         number: u64,
         own: Option<Box<A>>,
         of_all: &A,
@@ -181,7 +181,7 @@ impl<A> MapEntry<A> {
 
     /// Comes across an entry that nobody has decided on. Whether it is for the second time: then
     /// who brought it in has perhaps gone.
-    pub(super) fn come_across(&self) -> bool {
+    pub(super) fn mark_seen(&self) -> bool {
         // ORDERING: Relaxed, as above.
         let first = self.since.compare_exchange(
             PENDING,
@@ -300,7 +300,7 @@ impl<A> MapEntry<A> {
         let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
         if !retired {
             // Somebody has decided: by an exchange, so that who looks again sees it.
-            self.come_across();
+            self.mark_seen();
         }
         retired
     }

@@ -176,7 +176,7 @@ where
         let _ = entry.since(now, &self.horizon);
         let was = entry.state(&self.algorithm);
         let EntryState::Live(live) = was else {
-            self.get_over(found, guard);
+            self.remove_retired(found, guard);
             return Err(own);
         };
         let _moving = Moving::begin(&self.moves);
@@ -191,7 +191,7 @@ where
         let at = now.max(live.since);
         let next = own.as_deref().unwrap_or(&self.algorithm);
         let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
-        let next = MapEntry::going_on(number, own, &self.algorithm, word, at);
+        let next = MapEntry::carried_over(number, own, &self.algorithm, word, at);
         self.entries.replace(stored, next, guard);
         reinstating.was = None;
         Ok(())

@@ -151,7 +151,7 @@ struct Drawn<'m, K: Hash + Eq, A: Algorithm, C, S: BuildHasher> {
 
 impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drawn<'_, K, A, C, S> {
     /// Its key has gone.
-    fn tear_up(self) {
+    fn discard(self) {
         mem::forget(self);
     }
 }
@@ -238,7 +238,7 @@ where
             ticket: self.entries.pop_ticket()?,
         };
         let Some(found) = self.entries.get(&drawn.ticket, guard) else {
-            drawn.tear_up();
+            drawn.discard();
             return None;
         };
         let entry = found.entry();
@@ -252,7 +252,7 @@ where
             EntryState::Pending | EntryState::Retired => return self.take_out(&found, guard),
         };
         if self.retire_idle(&found, &live, now) {
-            drawn.tear_up();
+            drawn.discard();
             seen.left = seen.left.saturating_add(1);
             let left = self.take_out(&found, guard);
             if inject_fault!(RaisesAfterwards) {
@@ -292,7 +292,7 @@ where
             };
             let drawn = Drawn { map: self, ticket };
             if self.entries.get(&ticket, guard).is_none() {
-                drawn.tear_up();
+                drawn.discard();
             }
         }
         drop(clearing);
@@ -301,7 +301,7 @@ where
     /// Retires an entry on which nobody has decided since somebody else came across it.
     fn retire_forsaken(&self, entry: &MapEntry<A>, seen: &mut Seen<'_, K, A>) -> bool {
         let was_seen = mem::replace(&mut seen.pending, true);
-        entry.come_across() && !was_seen && entry.retire_pending()
+        entry.mark_seen() && !was_seen && entry.retire_pending()
     }
 
     /// Retires a word that is as good as fresh.

@@ -33,7 +33,7 @@ pub(super) struct MapCounters {
 }
 
 fn count(counter: &AtomicU64) {
-    // ORDERING: Relaxed. MapCounters publish nothing.
+    // ORDERING: Relaxed. Counts publish nothing.
     counter.fetch_add(1, Ordering::Relaxed);
 }
 

@@ -30,8 +30,8 @@ impl Full {
     }
 }
 
-/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the shard where the caller is
-/// at home.
+/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the shard that the caller uses
+/// first.
 pub struct ShardedAt<'a, A> {
     pub(super) shards: &'a [CachePadded<Shard<A>>],
     pub(super) whole: &'a A,
@@ -61,7 +61,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         self.now
     }
 
-    /// The same, at home in another shard: for those who know better than a thread's number where
+    /// The same view from another shard: for callers that know better than a thread's number where
     /// they run, such as a thread for each core. Shards are numbered from 0, and again from 0 after
     /// the last.
     ///
@@ -84,8 +84,8 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         Self { first, ..self }
     }
 
-    /// The shard so many places from home, round again after the last, and its number. `None` if
-    /// that is home again.
+    /// The shard at this distance from the first, wrapping around, and its number. `None` if that is
+    /// the first again.
     #[inline(always)]
     pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
         let (shards, place) = (self.shards.len(), self.first + distance);
@@ -100,7 +100,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         Some((place as u32, self.shards.get(place)?))
     }
 
-    /// All shards with their numbers, from home on.
+    /// All shards with their numbers, from the first on.
     pub(super) fn nearest_first(
         self,
     ) -> impl Iterator<Item = (u32, &'a CachePadded<Shard<A>>)> + Clone {

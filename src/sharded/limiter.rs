@@ -240,7 +240,7 @@ fn split<A: Split>(
     if shards > MAX_SHARDS || of > algorithm.most_shards() {
         return None;
     }
-    let (shard, permit) = algorithm.per_part(of).filter(|(_, permit)| *permit > 0)?;
+    let (shard, permit) = algorithm.per_shard(of).filter(|(_, permit)| *permit > 0)?;
     let shard = |_| CachePadded::new(Shard::new(shard.clone(), permit, of, tick));
     Some((0..of).map(shard).collect())
 }

@@ -48,7 +48,7 @@ use crate::sync::{AtomicU64, Ordering, inject_fault};
 /// How wide the fields are of those who are inside. More are not let in.
 const WIDTH: u32 = 12;
 /// One who is rolling back, and one who gives back; and one change.
-const PUTTING_BACK: u64 = 1;
+const ROLLING_BACK: u64 = 1;
 const GIVING_BACK: u64 = 1 << WIDTH;
 const CHANGE: u64 = 1 << (2 * WIDTH);
 
@@ -192,7 +192,7 @@ impl<A: Split> Shard<A> {
         };
         if inject_fault!(RollsNothingBack)
             || taken.after == taken.before
-            || !self.enter(PUTTING_BACK, may_enter)
+            || !self.enter(ROLLING_BACK, may_enter)
         {
             return;
         }
@@ -201,7 +201,7 @@ impl<A: Split> Shard<A> {
         }
         // It may fail without a reason.
         while self.cell.compare_exchange(taken.after, taken.before) == Err(taken.after) {}
-        self.go_out(PUTTING_BACK.wrapping_neg());
+        self.go_out(ROLLING_BACK.wrapping_neg());
     }
 
     /// Enters, if that may be and there is room.

@@ -93,15 +93,15 @@ fn counts_of_huge_numbers_wrap() {
     assert_eq!(limiter.counts().charged, charged);
 }
 
-type AnyGate = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
 
 const LIMIT: u64 = 500;
 
-fn limiters() -> Vec<AnyGate> {
+fn limiters() -> Vec<AnyLimiter> {
     let (clock, quota) = (ManualClock::new(), Quota::per_minute(LIMIT));
     let slots = SlottedWindow::with_clock(quota, 60, clock.clone()).expect("slots");
     let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
-    let mut limiters: Vec<AnyGate> = vec![
+    let mut limiters: Vec<AnyLimiter> = vec![
         Box::new(Limiter::with_clock(read("gcra 500/min"), clock.clone())),
         Box::new(slots),
         Box::new(log),

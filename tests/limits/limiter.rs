@@ -118,14 +118,14 @@ fn a_limiter_and_its_coarse_clock_live_in_statics() {
 #[test]
 fn an_empty_start_counts_from_the_first_verb() {
     static CLOCK: CoarseClock = CoarseClock::new();
-    static GATE: Limiter<TokenBucket, &CoarseClock> =
+    static LIMITER: Limiter<TokenBucket, &CoarseClock> =
         Limiter::unstarted(made!(TokenBucket::new(FIVE.initial(0))), &CLOCK);
 
     CLOCK.advance_to(hours(100));
     // It has stood there for a hundred hours, and is empty all the same.
-    assert_eq!(GATE.available(), 0);
+    assert_eq!(LIMITER.available(), 0);
     CLOCK.advance_to(hours(101));
-    assert_eq!(GATE.available(), 5);
+    assert_eq!(LIMITER.available(), 5);
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_empty_start_counts_from_where_it_is_told_to() {
 /// What allocates is made when it is first used. A lease of a `static` can go to any thread.
 #[test]
 fn threads_share_a_static() {
-    static GATE: Limiter<TokenBucket, NoClock> = Limiter::unstarted(BUCKET, NoClock);
+    static LIMITER: Limiter<TokenBucket, NoClock> = Limiter::unstarted(BUCKET, NoClock);
     static SHARDS: LazyLock<Sharded<TokenBucket>> = LazyLock::new(|| made!(Sharded::new(BUCKET)));
     static SLOTS: LazyLock<SlottedWindow> = LazyLock::new(|| made!(SlottedWindow::new(FIVE, 60)));
     static LOG: LazyLock<SlidingLog> = LazyLock::new(|| made!(SlidingLog::new(FIVE)));
@@ -170,7 +170,7 @@ fn threads_share_a_static() {
             thread::spawn(move || {
                 let leased = (0..9).filter(|_| lease.try_acquire().is_ok()).count() as u64;
                 [
-                    GATE.at(Tick::ZERO).take_up_to(3).n(),
+                    LIMITER.at(Tick::ZERO).take_up_to(3).n(),
                     SHARDS.take_up_to(3).n(),
                     SLOTS.take_up_to(3).n(),
                     LOG.take_up_to(3).n(),

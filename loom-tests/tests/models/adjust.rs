@@ -14,9 +14,9 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-type RateLimiter = Adjustable<Total, NoClock>;
-type Action = Any<RateLimiter, Option<Granted>>;
-type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
+type Tested = Adjustable<Total, NoClock>;
+type Action = Any<Tested, Option<Granted>>;
+type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 /// What is there at first.
 const LIMIT: u64 = 3;
@@ -197,7 +197,7 @@ fn a_decision_is_of_one_version() {
 #[test]
 fn a_late_one_mixes_nothing() {
     model("adjust::a_late_one_mixes_nothing", Some(2), late);
-    for fault in [Fault::ReadsUnchecked, Fault::SaysAfterwards] {
+    for fault in [Fault::ReadsUnchecked, Fault::AnnouncesAfterwards] {
         with_fault("adjust", fault, MIXED, Some(2), late);
     }
     let for_ever = "exceeded maximum number of branches";

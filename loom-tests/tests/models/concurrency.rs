@@ -13,10 +13,10 @@ use tollgate::sync::model::Fault;
 use tollgate::{Concurrency, Denied};
 use tollgate_loom_tests::{Expected, Run, actor, model, with_fault};
 
-type RateLimiter = Arc<Concurrency>;
-type Guard = ConcurrencyGuard<RateLimiter>;
+type Tested = Arc<Concurrency>;
+type Guard = ConcurrencyGuard<Tested>;
 
-fn limiter(limit: u64) -> RateLimiter {
+fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
@@ -33,7 +33,7 @@ impl Wake for Bell {
 /// Somebody who waits, and is polled by hand: nobody blocks, so who is forgotten is seen at the
 /// end. (A thread that loom finds blocked can't unwind.)
 struct Waiter {
-    enter: EnterFuture<RateLimiter>,
+    enter: EnterFuture<Tested>,
     bell: Arc<Bell>,
     guard: Option<Guard>,
     refused: bool,
@@ -41,7 +41,7 @@ struct Waiter {
 
 impl Waiter {
     /// Asks once.
-    fn new(limiter: &RateLimiter, n: u64) -> Self {
+    fn new(limiter: &Tested, n: u64) -> Self {
         let mut waiter = Self {
             enter: limiter.enter_owned(n),
             bell: Arc::default(),

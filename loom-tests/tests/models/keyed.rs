@@ -26,12 +26,12 @@ fn scenario(keys: &'static [u64]) -> Scenario {
 
 /// The same, where permits are counted.
 fn counted(keys: &'static [u64]) -> Scenario {
-    tables::counted_play(two_slots, keys, NOW, BURST)
+    tables::counted_scenario(two_slots, keys, NOW, BURST)
 }
 
 /// The same, of which one may stop.
 fn stopped(keys: &'static [u64]) -> Scenario {
-    tables::stopped_play(two_slots, keys, NOW)
+    tables::stopped_scenario(two_slots, keys, NOW)
 }
 
 fn one(key: u64) -> Action {
@@ -217,7 +217,7 @@ fn one_stops(run: &mut Run) {
 fn one_stops_in_the_last_slot(run: &mut Run) {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let table = move || two_slots().with_overflow(overflow);
-        let full = tables::stopped_play(table, &[A, B, Y], NOW);
+        let full = tables::stopped_scenario(table, &[A, B, Y], NOW);
         let full = full.actor_after(&[both(Y)], &[one(A)]).actor(&[one(B)]);
         let full = full.rule(move |played| {
             let told = &played.in_words()[1];

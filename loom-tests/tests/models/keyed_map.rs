@@ -18,9 +18,9 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-type RateLimiter = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
-type Action = Any<RateLimiter, ()>;
-type Scenario = AnyScenario<RateLimiter, ()>;
+type Tested = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
+type Action = Any<Tested, ()>;
+type Scenario = AnyScenario<Tested, ()>;
 
 /// The key is its hash: so a model knows where it is.
 #[derive(Default)]
@@ -229,7 +229,7 @@ fn changed(run: &mut Run) {
         assert_eq!(taken + there, 2, "more than was promised, or less");
     };
     let scenario = || {
-        let there = |limiter: &std::sync::Arc<RateLimiter>, _: &mut [()]| {
+        let there = |limiter: &std::sync::Arc<Tested>, _: &mut [()]| {
             vec![Answer::Count(limiter.key(&1).at(tick(0)).available())]
         };
         scenario(2, Overflow::Deny).after(there).rule(adds_up)

@@ -33,7 +33,7 @@ fn two_plans() -> TableOf<Total> {
 }
 
 /// At such a table: no answer is of another quota's word.
-fn play_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Scenario {
+fn scenario_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Scenario {
     unmixed(tables::scenario(make, keys, NOW))
 }
 
@@ -51,7 +51,7 @@ fn unmixed(scenario: Scenario) -> Scenario {
 }
 
 fn scenario(keys: &'static [u64]) -> Scenario {
-    play_at(two_slots, keys)
+    scenario_at(two_slots, keys)
 }
 
 fn set_by(plan: usize, limit: u64, keep: Keep) -> Action {
@@ -149,11 +149,11 @@ fn untouched(run: &mut Run) {
 /// A key of one plan goes to the other, while that is changed.
 fn between_plans(run: &mut Run) {
     for plan in [0, 1] {
-        let sets = play_at(two_plans, &[A]);
+        let sets = scenario_at(two_plans, &[A]);
         let sets = sets.actor_after(&[one(A)], &[set_by(plan, 8, Keep::AsIs)]);
         sets.actor(&[by(1, A), by(0, A)]).explore(run);
     }
-    let two = play_at(two_plans, &[A]);
+    let two = scenario_at(two_plans, &[A]);
     two.actor(&[by(0, A)]).actor(&[by(1, A)]).explore(run);
 }
 
@@ -161,7 +161,7 @@ fn between_plans(run: &mut Run) {
 /// bits of the first. (By one more, the slot of a key that nobody touches is as it was.)
 fn late_between_plans(run: &mut Run) {
     let many = [8, 9, 10, 11].map(|limit| set_by(1, limit, Keep::AsIs));
-    let sets = play_at(two_plans, &[A]).actor_after(&[one(A)], &many);
+    let sets = scenario_at(two_plans, &[A]).actor_after(&[one(A)], &many);
     sets.actor(&[by(1, A)]).explore_rules(run);
 }
 
@@ -173,7 +173,7 @@ fn one_stops(run: &mut Run) {
         [&[one(B)], &[as_is(2), one(B)]],
     ];
     for [stops, goes_on] in casts {
-        let scenario = unmixed(tables::stopped_play(two_slots, &[A, B], NOW));
+        let scenario = unmixed(tables::stopped_scenario(two_slots, &[A, B], NOW));
         let scenario = scenario.actor_after(&[one(A)], stops).actor(goes_on);
         scenario.explore_stopping_or_done(run, 0);
     }

@@ -37,7 +37,7 @@ fn one_place_denied() -> Table {
 /// granted must keep its bound.
 fn bounded(keys: &'static [u64]) -> Scenario {
     let bound = Bound::of_quota(bucket(BURST).quota()).expect("a quota");
-    tables::bounded_play(one_place_denied, keys, 2 * LATER, bound)
+    tables::bounded_scenario(one_place_denied, keys, 2 * LATER, bound)
 }
 
 fn all_of_a() -> [Action; 1] {
@@ -75,7 +75,7 @@ fn two_take_over(run: &mut Run) {
 /// Two take over at different ticks, and the one that left comes late.
 fn three(run: &mut Run) {
     let bound = Bound::of_quota(bucket(BURST).quota()).expect("a quota");
-    let three = tables::bounded_play(one_place_denied, &[A, B], 2 * LATER, bound);
+    let three = tables::bounded_scenario(one_place_denied, &[A, B], 2 * LATER, bound);
     let three = three.actor_after(&all_of_a(), &[take(B, 1, 60), forget(Z)]);
     let three = three.actor(&[take(B, 1, LATER)]);
     three.actor(&[take(A, 2, 15)]).explore_openly(run);
@@ -131,7 +131,7 @@ fn one_stops(run: &mut Run) {
         } else {
             take(A, 2, 15)
         };
-        let scenario = tables::stopped_play(one_place, &[A, B], 2 * LATER);
+        let scenario = tables::stopped_scenario(one_place, &[A, B], 2 * LATER);
         let scenario = scenario
             .actor_after(&all_of_a(), &[stops])
             .actor(&[goes_on]);

@@ -22,7 +22,7 @@ const THERE: u64 = 6;
 /// A limiter of six permits, and three that it may lend, at a standing tick; and a note of what its
 /// leases hold, which loom does not see. Loom changes threads before an operation on an atomic: so
 /// what is noted right after a call is noted in the moment of its last operation.
-struct RateLimiter {
+struct Tested {
     leases: Arc<Leases<TokenBucket, ManualClock>>,
     held: Mutex<u64>,
 }
@@ -36,20 +36,20 @@ struct TracedWord {
     noted: u64,
 }
 
-type Action = Any<RateLimiter, TracedWord>;
-type Scenario = AnyScenario<RateLimiter, TracedWord>;
+type Action = Any<Tested, TracedWord>;
+type Scenario = AnyScenario<Tested, TracedWord>;
 
-fn limiter() -> RateLimiter {
+fn limiter() -> Tested {
     let bucket = TokenBucket::new(Quota::per(1, Duration::from_secs(1)).burst(THERE + TOTAL));
     let clock = ManualClock::at(Tick::from_nanos(20));
     let leases = Leases::with_clock(bucket.expect("a quota"), TOTAL, clock);
-    RateLimiter {
+    Tested {
         leases: Arc::new(leases.expect("a total")),
         held: Mutex::new(0),
     }
 }
 
-impl RateLimiter {
+impl Tested {
     /// Notes what this hand holds, and that all of them hold no more than the total.
     fn note(&self, traced: &mut TracedWord, holds: u64) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -15,9 +15,9 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-type RateLimiter = SlidingLog<NoClock>;
-type Action = Any<RateLimiter, ()>;
-type Scenario = AnyScenario<RateLimiter, ()>;
+type Tested = SlidingLog<NoClock>;
+type Action = Any<Tested, ()>;
+type Scenario = AnyScenario<Tested, ()>;
 
 const PERIOD: u64 = 10;
 
@@ -27,7 +27,7 @@ fn then(limit: u64) -> Vec<Call> {
     (1..=limit).map(|n| TimeUntil(n, 0)).collect()
 }
 
-fn call(limiter: &RateLimiter, call: Call) -> Answer {
+fn call(limiter: &Tested, call: Call) -> Answer {
     let tick = Tick::from_nanos;
     match call {
         Take(n, at) => match limiter.try_acquire_n_at(n, tick(at)) {
@@ -43,7 +43,7 @@ fn call(limiter: &RateLimiter, call: Call) -> Answer {
 fn actions(calls: &[Call]) -> Vec<Action> {
     let action = |made: &Call| {
         let made = *made;
-        Action::new(made.to_string(), move |limiter: &Arc<RateLimiter>, ()| {
+        Action::new(made.to_string(), move |limiter: &Arc<Tested>, ()| {
             call(limiter, made)
         })
     };

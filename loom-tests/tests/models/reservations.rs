@@ -11,15 +11,15 @@ use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
 };
 
-type RateLimiter = Limiter<TokenBucket, NoClock>;
-type Action = Any<RateLimiter, Option<Granted>>;
-type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
+type Tested = Limiter<TokenBucket, NoClock>;
+type Action = Any<Tested, Option<Granted>>;
+type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const BURST: u64 = 2;
 const INTERVAL_NS: u64 = 10;
 
 /// Two at once, and one every 10 ns.
-fn limiter() -> RateLimiter {
+fn limiter() -> Tested {
     let quota = Quota::per(1, Duration::from_nanos(INTERVAL_NS)).burst(BURST);
     Limiter::unstarted(TokenBucket::new(quota).expect("a quota"), NoClock)
 }

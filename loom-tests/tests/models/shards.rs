@@ -13,9 +13,9 @@ use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
 };
 
-type RateLimiter = Sharded<AnyAlgorithm, NoClock>;
-type Action = Any<RateLimiter, Option<Granted>>;
-type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
+type Tested = Sharded<AnyAlgorithm, NoClock>;
+type Action = Any<Tested, Option<Granted>>;
+type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 /// When scenarios begin.
 const NOW: u64 = 100;

@@ -12,15 +12,15 @@ use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
 };
 
-type RateLimiter = SlottedWindow<NoClock>;
-type Action = Any<RateLimiter, Option<Granted>>;
-type Scenario = AnyScenario<RateLimiter, Option<Granted>>;
+type Tested = SlottedWindow<NoClock>;
+type Action = Any<Tested, Option<Granted>>;
+type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 const LIMIT: u64 = 3;
 const SLOT_NS: u64 = 10;
 
 /// Three permits in so many slots of 10 ns.
-fn limiter(slots: u64) -> RateLimiter {
+fn limiter(slots: u64) -> Tested {
     let quota = Quota::per(LIMIT, Duration::from_nanos(slots * SLOT_NS));
     SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("a quota")
 }
@@ -87,7 +87,7 @@ fn time_until(n: u64, at: u64) -> Action {
 /// A scenario at a window of so many slots, after which the words are asked what they hold: what is
 /// counted from slot to slot.
 fn scenario(slots: u64) -> Scenario {
-    let after = |limiter: &Arc<RateLimiter>, _: &mut [Option<Granted>]| {
+    let after = |limiter: &Arc<Tested>, _: &mut [Option<Granted>]| {
         let ticks = [0, 2, 3, 4, 5, 8]
             .into_iter()
             .map(|slot| tick(slot * SLOT_NS));

@@ -15,15 +15,15 @@ use tollgate_loom_tests::{
 };
 
 /// One that warms up, so that what is stored has a say in what a turn costs.
-type RateLimiter = SmoothWarmingUp<NoClock>;
-type Action = Any<RateLimiter, ()>;
-type Scenario = AnyScenario<RateLimiter, ()>;
+type Tested = SmoothWarmingUp<NoClock>;
+type Action = Any<Tested, ()>;
+type Scenario = AnyScenario<Tested, ()>;
 
 const SECOND: u64 = 1_000_000_000;
 const NO_ORDER: &str = "no order";
 
 /// Two permits a second, warm after four seconds: cold, with eight permits stored.
-fn limiter() -> RateLimiter {
+fn limiter() -> Tested {
     SmoothWarmingUp::started_at(2.0, Duration::from_secs(4), NoClock, Tick::ZERO).expect("a rate")
 }
 
@@ -73,24 +73,20 @@ fn set(rate: f64, at: u64) -> Action {
 }
 
 fn rate() -> Action {
-    Action::new("rate", |limiter: &Arc<RateLimiter>, ()| {
-        double(limiter.rate())
-    })
+    Action::new("rate", |limiter: &Arc<Tested>, ()| double(limiter.rate()))
 }
 
 fn stored_at(at: u64) -> Action {
     Action::new(
         format!("stored at {at}"),
-        move |limiter: &Arc<RateLimiter>, ()| double(limiter.stored_at(tick(at))),
+        move |limiter: &Arc<Tested>, ()| double(limiter.stored_at(tick(at))),
     )
 }
 
 fn next_free(at: u64) -> Action {
     Action::new(
         format!("next free at {at}"),
-        move |limiter: &Arc<RateLimiter>, ()| {
-            Answer::Count(limiter.next_free_at(tick(at)).as_nanos())
-        },
+        move |limiter: &Arc<Tested>, ()| Answer::Count(limiter.next_free_at(tick(at)).as_nanos()),
     )
 }
 

@@ -14,7 +14,7 @@ use tollgate_shuttle_tests::{
     Actor, act, actor, below, model, one_of, reached, stored, with_fault,
 };
 
-type RateLimiter = Adjustable<Strict, NoClock>;
+type Tested = Adjustable<Strict, NoClock>;
 
 const LIMIT: u64 = 6;
 const NOW: Tick = Tick::from_nanos(5);
@@ -31,7 +31,7 @@ struct Told {
 }
 
 /// Changes it again and again; with `Keep::AsIs` permits can only become fewer by it.
-fn sets(limiter: &RateLimiter) -> Told {
+fn sets(limiter: &Tested) -> Told {
     let mut changes = 0;
     for _ in 0..CHANGES {
         let limit = one_of(&[3, 5, 6, 7, 9]);
@@ -48,7 +48,7 @@ fn sets(limiter: &RateLimiter) -> Told {
 }
 
 /// Takes, gives back, and looks.
-fn decides(limiter: &RateLimiter, held: &mut Vec<Granted>) {
+fn decides(limiter: &Tested, held: &mut Vec<Granted>) {
     for _ in 0..DECISIONS {
         let view = limiter.at(NOW);
         match below(6) {
@@ -74,11 +74,11 @@ fn kept(held: &[Granted]) -> u64 {
     held.iter().map(Granted::n).sum()
 }
 
-fn limiter() -> Arc<RateLimiter> {
+fn limiter() -> Arc<Tested> {
     Arc::new(Adjustable::starting_at(Strict::of(LIMIT), NoClock, NOW))
 }
 
-fn setters(limiter: &Arc<RateLimiter>) -> impl Iterator<Item = Actor<Told>> {
+fn setters(limiter: &Arc<Tested>) -> impl Iterator<Item = Actor<Told>> {
     (0..SETTERS).map(|_| {
         let limiter = Arc::clone(limiter);
         actor(move || sets(&limiter))
@@ -126,7 +126,7 @@ fn one_stops() {
     check(&limiter, act(setters(&limiter).chain(deciders).collect()));
 }
 
-fn check(limiter: &RateLimiter, told: Vec<Told>) {
+fn check(limiter: &Tested, told: Vec<Told>) {
     let sum = |of: fn(&Told) -> u64| told.iter().map(of).sum::<u64>();
     // A change to the quota in force is none.
     let (version, changes) = (limiter.version(), sum(|told| told.changes));
@@ -155,7 +155,7 @@ fn nothing_is_mixed() {
     model(name, 5_000, &BOTH, changed_in_use);
     for fault in [
         Fault::ReadsUnchecked,
-        Fault::SaysAfterwards,
+        Fault::AnnouncesAfterwards,
         Fault::ComparesTheWordAlone,
         Fault::CarriesAfterwards,
         Fault::UndoesOldMarks,

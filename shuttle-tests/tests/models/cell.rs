@@ -18,9 +18,9 @@ const PROMISE: Promise = Promise {
     period: 10,
 };
 
-type RateLimiter = Limiter<TokenBucket, NoClock>;
+type Tested = Limiter<TokenBucket, NoClock>;
 
-fn limiter() -> Arc<RateLimiter> {
+fn limiter() -> Arc<Tested> {
     let quota = Quota::per(PROMISE.permits, Duration::from_nanos(PROMISE.period));
     let bucket = TokenBucket::new(quota.burst(PROMISE.burst)).expect("a quota");
     Arc::new(Limiter::unstarted(bucket, NoClock))
@@ -68,7 +68,7 @@ fn at_one_tick() {
 }
 
 /// How many permits a thread has after all.
-fn keep_or_give_back(limiter: &RateLimiter, now: Tick) -> u64 {
+fn keep_or_give_back(limiter: &Tested, now: Tick) -> u64 {
     let mut held: Vec<Granted> = Vec::new();
     let mut kept = 0;
     for _ in 0..CALLS {

@@ -17,9 +17,9 @@ const BURST: u64 = 3;
 const PERIOD: u64 = 10;
 const NOW: Tick = Tick::from_nanos(500);
 
-type RateLimiter = Table<TokenBucket>;
+type Tested = Table<TokenBucket>;
 
-fn limiter(slots: usize, overflow: Overflow) -> Arc<RateLimiter> {
+fn limiter(slots: usize, overflow: Overflow) -> Arc<Tested> {
     let quota = Quota::per(1, Duration::from_nanos(PERIOD)).burst(BURST);
     let bucket = TokenBucket::new(quota).expect("a quota");
     Arc::new(table([bucket], slots, overflow))
@@ -42,7 +42,7 @@ fn same_keys<const SLOTS: usize, const KEYS: usize>() {
     }
 }
 
-fn takes<const KEYS: usize>(limiter: &RateLimiter) -> Books<KEYS> {
+fn takes<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
     let mut books = Books::default();
     for _ in 0..1 + below(CALLS) {
         let key = below(KEYS as u64) as usize;
@@ -91,7 +91,7 @@ fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
     assert!(evicted <= stats.evicted, "{evicted} bursts too many");
 }
 
-fn takes_and_forgets<const KEYS: usize>(limiter: &RateLimiter) -> Books<KEYS> {
+fn takes_and_forgets<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
     let mut books = Books::<KEYS>::default();
     for _ in 0..CALLS {
         let key = below(KEYS as u64) as usize;
@@ -136,11 +136,7 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     }
 }
 
-fn takes_and_bans<const KEYS: usize>(
-    limiter: &RateLimiter,
-    until: Tick,
-    banned: &Mutex<[bool; KEYS]>,
-) {
+fn takes_and_bans<const KEYS: usize>(limiter: &Tested, until: Tick, banned: &Mutex<[bool; KEYS]>) {
     let banned = || banned.lock().unwrap_or_else(PoisonError::into_inner);
     let mut held: [Vec<Granted>; KEYS] = [(); KEYS].map(|()| Vec::new());
     for _ in 0..CALLS {

@@ -60,9 +60,9 @@ const LIMITS: [u64; 5] = [3, 5, 6, 7, 9];
 const HIGHEST: u64 = 9;
 const NOW: Tick = Tick::from_nanos(5);
 
-type RateLimiter<const IDLES: bool> = Table<Watched<IDLES>>;
+type Tested<const IDLES: bool> = Table<Watched<IDLES>>;
 
-fn sets<const IDLES: bool>(limiter: &RateLimiter<IDLES>, cast: Cast) {
+fn sets<const IDLES: bool>(limiter: &Tested<IDLES>, cast: Cast) {
     for _ in 0..cast.changes {
         let quota = Quota::per(one_of(&LIMITS), Duration::from_secs(1));
         let plan = limiter.plan(below(cast.plans) as usize);
@@ -71,7 +71,7 @@ fn sets<const IDLES: bool>(limiter: &RateLimiter<IDLES>, cast: Cast) {
     }
 }
 
-fn decides<const IDLES: bool>(limiter: &RateLimiter<IDLES>, cast: Cast, books: &mut Books<KEYS>) {
+fn decides<const IDLES: bool>(limiter: &Tested<IDLES>, cast: Cast, books: &mut Books<KEYS>) {
     for _ in 0..cast.calls {
         let key = below(KEYS as u64) as usize;
         let view = limiter.plan(below(cast.plans) as usize).key(&key).at(NOW);
@@ -129,7 +129,7 @@ fn changed<const IDLES: bool>(cast: Cast) {
     check(&limiter, &Books::of_all(books), stopped);
 }
 
-fn check<const IDLES: bool>(limiter: &RateLimiter<IDLES>, books: &Books<KEYS>, stopped: usize) {
+fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     if stats.taken_over > 0 {
         reached("taken over");

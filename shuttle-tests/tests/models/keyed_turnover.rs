@@ -67,16 +67,16 @@ const PROMISE: Promise = Promise {
 /// When all is idle, and after which it is again.
 const LATER: u64 = 10_000;
 
-type RateLimiter = Table<TokenBucket>;
+type Tested = Table<TokenBucket>;
 
-fn limiter(cast: Cast) -> Arc<RateLimiter> {
+fn limiter(cast: Cast) -> Arc<Tested> {
     let quota = Quota::per(PROMISE.permits, Duration::from_nanos(PROMISE.period));
     let bucket = TokenBucket::new(quota.burst(PROMISE.burst)).expect("a quota");
     Arc::new(table([bucket], cast.slots, cast.overflow))
 }
 
 /// Takes permits of all keys, and now and then forgets one. Its time moves on by itself.
-fn goes_on(limiter: &RateLimiter, cast: Cast, books: &mut Books<KEYS>) {
+fn goes_on(limiter: &Tested, cast: Cast, books: &mut Books<KEYS>) {
     let mut now = 100 + below(12);
     for _ in 0..cast.calls {
         now += below(5);
@@ -123,7 +123,7 @@ fn turnover(cast: Cast) {
     check_table::<_, KEYS>(&limiter, stopped);
 }
 
-fn check(limiter: &RateLimiter, books: &Books<KEYS>, stopped: usize) {
+fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     for (count, what) in [
         (limiter.claims() as u64, "a claim is left"),

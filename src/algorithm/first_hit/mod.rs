@@ -39,7 +39,7 @@ const MIN_SHIFT: u32 = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct FirstHit {
-    /// The most permits in the glass.
+    /// The most permits at once.
     limit: NonZeroU64,
     /// The largest count.
     most: u64,
@@ -123,7 +123,7 @@ impl FirstHit {
         (max, shortest_period((ends - 2) >> MIN_SHIFT))
     }
 
-    /// Whether such a glass can be made.
+    /// Whether such a period can be made.
     fn fits(&self) -> bool {
         let period = self.period.period();
         let Some(initial) = self.limit.get().checked_sub(self.missing) else {

@@ -142,8 +142,8 @@ impl FixedWindow {
             return Err(ConfigError::ZeroPermits);
         };
         match FirstHit::new(period, limit, NonZeroU64::MAX, n) {
-            Ok(glass) => Ok(Self {
-                opening: Opening::FirstHit(glass),
+            Ok(window) => Ok(Self {
+                opening: Opening::FirstHit(window),
                 alignment: Alignment::CLOCK,
                 quota,
             }),
@@ -160,7 +160,7 @@ impl FixedWindow {
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.opening {
             Opening::Aligned(_) => None,
-            Opening::FirstHit(glass) => Some(glass.quantum()),
+            Opening::FirstHit(window) => Some(window.quantum()),
         }
     }
 
@@ -192,7 +192,7 @@ impl FixedWindow {
     pub const fn largest_debt(&self) -> u64 {
         match &self.opening {
             Opening::Aligned(aligned) => aligned.largest_debt(),
-            Opening::FirstHit(glass) => glass.largest_debt(),
+            Opening::FirstHit(window) => window.largest_debt(),
         }
     }
 }

@@ -48,9 +48,9 @@
 //! for all words, ticks and quotas.
 
 pub(super) mod meter;
-mod part;
 mod reserve;
 mod scaled;
+mod shard;
 mod verbs;
 
 use core::num::NonZeroU64;

@@ -68,8 +68,8 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
         written: 0,
     };
     snapshot.head(hasher, time_of_day)?;
-    for line in 0..core.table.len() {
-        for (at, held) in core.table.slots_of(line) {
+    for bucket in 0..core.table.len() {
+        for (at, held) in core.table.slots_of(bucket) {
             snapshot.key(at, held)?;
         }
     }

@@ -70,7 +70,7 @@ impl Table {
     /// Frees a slot: ends a claim, or forgets a key.
     pub(in crate::keyed) fn release(&self, at: SlotIndex, held: SlotState) -> Result<(), Changed> {
         // ORDERING: as `exchange`. It publishes nothing of its own.
-        // Model: keyed_turnover::an_old_claim_is_not_a_new_one (`GivesUpBlindly`)
+        // Model: keyed::two_insert_the_same_key (`GivesUpBlindly`)
         self.exchange(at, held, SlotState::RELEASED)
     }
 

@@ -34,7 +34,7 @@ pub enum Fault {
     /// Changes: what was read of the parameters is not checked.
     ReadsUnchecked,
     /// Changes: parameters are written before it is said whose they are.
-    SaysAfterwards,
+    AnnouncesAfterwards,
     /// Changes: a decision compares the word alone, and not the version.
     ComparesTheWordAlone,
     /// Changes: the version is changed first, and the word is carried over afterwards.

@@ -97,7 +97,7 @@ pub(crate) fn is_made(fault: Fault) -> bool {
     CONDITIONS.get().fault == Some(fault)
 }
 
-/// This thread of a model is at home in this place, where there are several.
+/// Sets the index of this thread of a model, by which it chooses a shard.
 pub fn set_thread_index(place: u64) {
     THREAD_INDEX.with(|thread_index| thread_index.set(place));
 }

@@ -52,9 +52,9 @@ fn keys_with_one_hash_have_one_limit() {
 
 #[test]
 fn a_key_that_panics_leaves_the_table_whole() {
-    type RateLimiter = Keyed<TokenBucket, tollgate::ManualClock>;
+    type Tested = Keyed<TokenBucket, tollgate::ManualClock>;
     let limiter = table(bucket("3/h"));
-    let verbs: [fn(&RateLimiter, &HookedKey) -> bool; 4] = [
+    let verbs: [fn(&Tested, &HookedKey) -> bool; 4] = [
         |limiter, key| limiter.try_acquire(key).is_ok(),
         |limiter, key| limiter.key(key).available() > 0,
         |limiter, key| limiter.forget(key),

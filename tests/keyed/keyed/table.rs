@@ -93,7 +93,7 @@ fn keys_that_differ_little_have_hashes_that_differ_in_every_part() {
     for seed in [[0, 0], [1, 2], [u64::MAX, 77]] {
         let hasher = SeededHasher::new(seed);
         for apart in [1, 1 << 32, 1 << 48, 1000] {
-            // The first pair, the home lines, and bits of a tag.
+            // The first pair, the primary buckets, and bits of a tag.
             for shift in [52, 44, 28, 0] {
                 let mut parts = [0_u64; 256];
                 for key in 0..64 * 256_u64 {

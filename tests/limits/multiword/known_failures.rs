@@ -19,10 +19,10 @@ fn at(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-type AnyGate = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
 
 /// Windows that slide: by a tenth of their length, and exactly.
-fn sliding(quota: Quota) -> [AnyGate; 2] {
+fn sliding(quota: Quota) -> [AnyLimiter; 2] {
     let clock = ManualClock::new();
     let slots = SlottedWindow::with_clock(quota, 10, clock.clone()).expect("slots");
     let log = SlidingLog::with_clock(quota, clock).expect("a log");
@@ -46,7 +46,7 @@ fn on_threads<T: Send + Debug>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
 }
 
 /// How many of `tries` single permits are granted at this moment.
-fn count(limiter: &AnyGate, tries: u64, now: Tick) -> u64 {
+fn count(limiter: &AnyLimiter, tries: u64, now: Tick) -> u64 {
     let granted = (0..tries).filter(|_| limiter.try_acquire_n_at(1, now).is_ok());
     granted.count() as u64
 }

@@ -158,13 +158,13 @@ fn a_small_limit_is_split_in_fewer_parts() {
 #[test]
 fn a_part_that_is_not_there_is_none() {
     for algorithm in algorithms() {
-        assert!(algorithm.per_part(0).is_none(), "{algorithm}");
+        assert!(algorithm.per_shard(0).is_none(), "{algorithm}");
         let is_too_many = algorithm.available(0, Tick::ZERO) > 1;
         assert!(
-            !is_too_many || algorithm.per_part(u64::MAX).is_none(),
+            !is_too_many || algorithm.per_shard(u64::MAX).is_none(),
             "{algorithm}"
         );
-        let (part, permit) = algorithm.per_part(1).expect("the whole");
+        let (part, permit) = algorithm.per_shard(1).expect("the whole");
         let fresh = |algorithm: AnyAlgorithm| algorithm.available(0, Tick::ZERO);
         assert_eq!(fresh(part) / permit, fresh(algorithm), "{algorithm}");
     }

@@ -1,9 +1,9 @@
 //! Each algorithm that can be split, in few and many parts, beside its rule.
 
 mod bad_input;
-mod parts;
 mod run;
 mod service;
+mod shards;
 mod sums;
 mod whole;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::sharded::ShardedAt;
 use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Sharded, Tick};
 
-use super::parts::{From, Parts, Said};
+use super::shards::{From, Parts, Said};
 use crate::support::algorithms::any_edge;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;

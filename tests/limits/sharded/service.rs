@@ -28,7 +28,7 @@ struct Load {
 }
 
 /// How many of these requests are served by shards, and by one word.
-fn served(limiter: &RateLimiter, load: Load) -> (u32, u32) {
+fn served(limiter: &Tested, load: Load) -> (u32, u32) {
     let algorithm = *limiter.algorithm();
     let whole = Limiter::unstarted(algorithm, NoClock);
     let quota = algorithm.quota();
@@ -52,7 +52,7 @@ fn served(limiter: &RateLimiter, load: Load) -> (u32, u32) {
     (parts, one)
 }
 
-type RateLimiter = Sharded<AnyAlgorithm, ManualClock>;
+type Tested = Sharded<AnyAlgorithm, ManualClock>;
 
 const ALL_LOADS: [f64; 7] = [0.5, 0.8, 0.9, 0.99, 1.05, 1.2, 1.5];
 const SOME_LOADS: [f64; 3] = [0.8, 0.99, 1.5];
@@ -66,7 +66,7 @@ fn loads() -> &'static [f64] {
 }
 
 /// The least part that shards serve of what one word serves, at any load, and at which.
-fn least(n: u64, requests: u32, limiter: impl Fn() -> RateLimiter) -> (f64, String) {
+fn least(n: u64, requests: u32, limiter: impl Fn() -> Tested) -> (f64, String) {
     let mut least = (f64::MAX, String::new());
     for of_rate in loads() {
         for from in [From::EachInTurn, From::One] {

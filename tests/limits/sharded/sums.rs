@@ -68,7 +68,7 @@ impl Part {
 fn splits_of(whole: &AnyAlgorithm) -> Vec<Part> {
     let numbers = [1, 2, 3, 4, 7, 13, 16, 97, 256].into_iter();
     let part = |of| {
-        let (part, permit) = whole.per_part(of)?;
+        let (part, permit) = whole.per_shard(of)?;
         Some(Part { of, part, permit })
     };
     let numbers = numbers.filter(|of| *of <= whole.most_shards());

@@ -6,7 +6,7 @@ use tollgate::{Quota, TokenBucket};
 
 use crate::comparison::TIE;
 use crate::format::{Fields, Malformed};
-use crate::limiter::{Answer, RateLimiter};
+use crate::limiter::{Answer, ReplayedLimiter};
 
 /// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double
 /// is the simplest fraction that rounds to it; [`Malformed`] if it is no simple fraction.
@@ -24,8 +24,8 @@ pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
 
 /// A bucket, and its rate in permits a second.
 #[derive(Debug)]
-pub struct LevelGate {
-    limiter: RateLimiter<TokenBucket>,
+pub struct LevelLimiter {
+    limiter: ReplayedLimiter<TokenBucket>,
     rate: f64,
 }
 
@@ -38,12 +38,12 @@ pub struct Decided {
     pub before: f64,
 }
 
-impl LevelGate {
+impl LevelLimiter {
     /// A fresh bucket of a configuration: see [`quota`].
     pub fn new(config: &Fields) -> Result<Self, Malformed> {
         let quota = quota(config)?;
         let rate = quota.permits() as f64 / quota.period().as_secs_f64();
-        let limiter = RateLimiter::new(TokenBucket::new(quota))?;
+        let limiter = ReplayedLimiter::new(TokenBucket::new(quota))?;
         Ok(Self { limiter, rate })
     }
 
@@ -65,7 +65,7 @@ impl LevelGate {
         Decided { answer, before }
     }
 
-    /// Takes over a recorded level: see [`RateLimiter::hold`].
+    /// Takes over a recorded level: see [`ReplayedLimiter::hold`].
     pub fn hold(&self, level: f64, t_ns: u64) -> Result<(), Malformed> {
         self.limiter.hold(level, self.rate, t_ns)
     }

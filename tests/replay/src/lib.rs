@@ -3,7 +3,7 @@
 //!
 //! A [`Source`] knows its traces by their headers and makes a [`Replay`] of each, which translates
 //! units and arguments, and nothing else: one that repeated what the recorded limiter gets wrong
-//! would test itself. It asks a [`RateLimiter`] and pairs what was recorded with what was answered
+//! would test itself. It asks a [`ReplayedLimiter`] and pairs what was recorded with what was answered
 //! in a [`Comparison`]; [`run_folder`] and [`run_text`] judge it. A difference on purpose has a
 //! [`Class`]; every other one fails.
 //!
@@ -11,7 +11,7 @@
 //! use std::time::Duration;
 //!
 //! use tollgate::Gcra;
-//! use tollgate_replay::{Comparison, RateLimiter, Header, Malformed, Op, Replay, Source, run_text};
+//! use tollgate_replay::{Comparison, ReplayedLimiter, Header, Malformed, Op, Replay, Source, run_text};
 //!
 //! struct Spaced;
 //!
@@ -22,11 +22,11 @@
 //!
 //!     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed> {
 //!         let interval = Duration::from_millis(header.config.positive("every_ms")?);
-//!         Ok(Box::new(Trace(RateLimiter::new(Gcra::from_interval(interval, Duration::ZERO))?)))
+//!         Ok(Box::new(Trace(ReplayedLimiter::new(Gcra::from_interval(interval, Duration::ZERO))?)))
 //!     }
 //! }
 //!
-//! struct Trace(RateLimiter<Gcra>);
+//! struct Trace(ReplayedLimiter<Gcra>);
 //!
 //! impl Replay for Trace {
 //!     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
@@ -55,7 +55,7 @@ mod runner;
 
 pub use comparison::{Class, Comparison, Direction, TIE, Value};
 pub use format::{Fields, Header, Malformed, Op, read_text};
-pub use level::{Decided, LevelGate, before, is_tie, quota};
-pub use limiter::{Answer, RateLimiter, check_forecast, in_nanos};
+pub use level::{Decided, LevelLimiter, before, is_tie, quota};
+pub use limiter::{Answer, ReplayedLimiter, check_forecast, in_nanos};
 pub use report::{Difference, Failure, FileReport, Report};
 pub use runner::{Replay, Source, run_folder, run_text};

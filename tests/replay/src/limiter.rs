@@ -10,7 +10,7 @@ use crate::format::Malformed;
 
 /// A limiter whose clock is set to the recorded time before each call.
 #[derive(Debug)]
-pub struct RateLimiter<A> {
+pub struct ReplayedLimiter<A> {
     limiter: Limiter<A, ManualClock>,
     capacity: u64,
 }
@@ -41,7 +41,7 @@ impl Answer {
     }
 }
 
-impl<A: Algorithm + Forecast> RateLimiter<A> {
+impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
     /// Fresh, of an algorithm that was made; [`Malformed`] if it could not be made.
     pub fn new<E: std::fmt::Display>(made: Result<A, E>) -> Result<Self, Malformed> {
         let algorithm = made.map_err(|error| Malformed(format!("can't be built: {error}")))?;
@@ -126,7 +126,7 @@ impl<A: Algorithm + Forecast> RateLimiter<A> {
     }
 }
 
-impl<A: Algorithm + Forecast + Debt> RateLimiter<A> {
+impl<A: Algorithm + Forecast + Debt> ReplayedLimiter<A> {
     /// Makes it hold `level` permits, parts of one too, at `t_ns`, to the nanosecond: what is
     /// missing is taken in whole permits, so much earlier that the clock has made the part since.
     /// [`Malformed`] if it can't hold so much, or could not yet at that time.
@@ -146,7 +146,7 @@ impl<A: Algorithm + Forecast + Debt> RateLimiter<A> {
     }
 }
 
-impl<A: Algorithm + tollgate::algorithm::GiveBack> RateLimiter<A> {
+impl<A: Algorithm + tollgate::algorithm::GiveBack> ReplayedLimiter<A> {
     /// Gives a grant back.
     pub fn undo(&self, granted: Granted) {
         self.limiter.undo(granted);

@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
 /// In the middle of a period, whichever it is.
 const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
 
-type AnyGate = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
+type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
 
 /// Limits of 1 to `all`, and some larger ones; in Miri, which is slow, one.
 fn limits(all: u64) -> impl Iterator<Item = u64> {
@@ -41,10 +41,10 @@ fn parts() -> impl Iterator<Item = usize> + Clone {
 }
 
 /// In as many shards, or as many as there are permits.
-fn sharded(algorithm: AnyAlgorithm, limit: u64, clock: &ManualClock) -> Vec<AnyGate> {
+fn sharded(algorithm: AnyAlgorithm, limit: u64, clock: &ManualClock) -> Vec<AnyLimiter> {
     let shards = parts().filter(|shards| *shards as u64 <= limit);
     let limiter = |shards| Sharded::with_shards(algorithm, shards, clock.clone());
-    let boxed = |shards| Box::new(limiter(shards).expect("a part for each permit")) as AnyGate;
+    let boxed = |shards| Box::new(limiter(shards).expect("a part for each permit")) as AnyLimiter;
     shards.map(boxed).collect()
 }
 
@@ -54,7 +54,7 @@ fn drain(mut take: impl FnMut() -> bool) -> u64 {
 }
 
 /// What so many threads get of each limiter, one permit after the other.
-fn taken(threads: u64, limiters: &[AnyGate]) -> Vec<u64> {
+fn taken(threads: u64, limiters: &[AnyLimiter]) -> Vec<u64> {
     let counts = on_threads(0..threads, |_| {
         let each = limiters.iter();
         let each = each.map(|limiter| drain(|| limiter.try_acquire().is_ok()));
@@ -66,7 +66,7 @@ fn taken(threads: u64, limiters: &[AnyGate]) -> Vec<u64> {
 
 /// So many threads get exactly the limit of each, and after so many periods exactly the limit
 /// again.
-fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, limiters: &[AnyGate]) {
+fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, limiters: &[AnyLimiter]) {
     for _ in 0..2 {
         let taken = taken(threads, limiters);
         for (place, limiter) in limiters.iter().enumerate() {
@@ -112,7 +112,7 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
             shards_are_exact(bucket, limit);
             let slots = |slots| {
                 let limiter = SlottedWindow::with_clock(quota, slots, clock.clone());
-                Box::new(limiter.expect("slots")) as AnyGate
+                Box::new(limiter.expect("slots")) as AnyLimiter
             };
             are_exact(
                 THREADS,
@@ -122,7 +122,7 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
                 &parts().map(slots).collect::<Vec<_>>(),
             );
             let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
-            are_exact(THREADS, limit, 1, &clock, &[Box::new(log) as AnyGate]);
+            are_exact(THREADS, limit, 1, &clock, &[Box::new(log) as AnyLimiter]);
             // And not a nanosecond earlier.
             let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
             let taken = sum(0..THREADS, |_| drain(|| log.try_acquire().is_ok()));

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use tollgate::{FixedWindow, Quota, Tick};
-use tollgate_replay::{Malformed, RateLimiter, in_nanos};
+use tollgate_replay::{Malformed, ReplayedLimiter, in_nanos};
 
 pub(super) struct FirstHit {
-    limiter: RateLimiter<FixedWindow>,
+    limiter: ReplayedLimiter<FixedWindow>,
     pub(super) limit: u64,
     pub(super) window: Duration,
     quantum: Duration,
@@ -34,7 +34,7 @@ pub(super) struct Seen {
 impl FirstHit {
     pub(super) fn new(limit: u64, window: Duration) -> Result<Self, Malformed> {
         let made = FixedWindow::new(Quota::per(limit, window));
-        let limiter = RateLimiter::new(made.and_then(FixedWindow::opened_by_first_hit))?;
+        let limiter = ReplayedLimiter::new(made.and_then(FixedWindow::opened_by_first_hit))?;
         let quantum = limiter.limiter().algorithm().quantum();
         Ok(Self {
             limiter,

@@ -8,14 +8,14 @@
 use std::time::Duration;
 
 use tollgate::{Denied, Gcra};
-use tollgate_replay::{Class, Comparison, Header, Malformed, Op, RateLimiter, Replay};
+use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay, ReplayedLimiter};
 
 use super::Begun;
 use super::classes::ABOVE_CAPACITY;
 
-fn limiter(interval: u64, intervals: u64) -> Result<RateLimiter<Gcra>, Malformed> {
+fn limiter(interval: u64, intervals: u64) -> Result<ReplayedLimiter<Gcra>, Malformed> {
     let tolerance = Duration::from_nanos(interval.saturating_mul(intervals));
-    RateLimiter::new(Gcra::from_interval(
+    ReplayedLimiter::new(Gcra::from_interval(
         Duration::from_nanos(interval),
         tolerance,
     ))
@@ -37,7 +37,7 @@ pub(super) fn throttled(header: &Header) -> Begun {
     )?)))
 }
 
-struct Governor(RateLimiter<Gcra>);
+struct Governor(ReplayedLimiter<Gcra>);
 
 impl Replay for Governor {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
@@ -61,7 +61,7 @@ impl Replay for Governor {
     }
 }
 
-struct Throttled(RateLimiter<Gcra>);
+struct Throttled(ReplayedLimiter<Gcra>);
 
 impl Replay for Throttled {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {

@@ -17,7 +17,7 @@ use super::classes::{FREE_FOR_EVER, NO_PERMITS};
 
 pub(super) fn begin(header: &Header) -> Begun {
     let start = header.time_zero()?;
-    let limiter = RateLimiter::new(header, start)?;
+    let limiter = Smooth::new(header, start)?;
     let initial = (
         header.initial.f64("stored")?,
         header.initial.f64("max")?,
@@ -40,7 +40,7 @@ pub(super) fn begin(header: &Header) -> Begun {
 }
 
 /// Ours, with what is asked of both kinds.
-enum RateLimiter {
+enum Smooth {
     Bursty(SmoothBursty<NoClock>),
     WarmingUp(SmoothWarmingUp<NoClock>),
 }
@@ -48,8 +48,8 @@ enum RateLimiter {
 macro_rules! either {
     ($limiter:expr, $it:ident => $what:expr) => {
         match $limiter {
-            RateLimiter::Bursty($it) => $what,
-            RateLimiter::WarmingUp($it) => $what,
+            Smooth::Bursty($it) => $what,
+            Smooth::WarmingUp($it) => $what,
         }
     };
 }
@@ -62,7 +62,7 @@ fn tick(micros: u64) -> Tick {
     Tick::from_nanos(micros * 1_000)
 }
 
-impl RateLimiter {
+impl Smooth {
     fn new(header: &Header, start: u64) -> Result<Self, Malformed> {
         let (config, start) = (&header.config, tick(start));
         let rate = config.f64("rate")?;
@@ -102,7 +102,7 @@ struct Theirs {
 }
 
 struct Trace {
-    limiter: RateLimiter,
+    limiter: Smooth,
     has_no_warm_up: bool,
     before: Theirs,
     after: Theirs,
@@ -175,7 +175,7 @@ impl Replay for Trace {
         let rate = op.args.f64("rate")?;
         let start = tick(self.after.next_free);
         let limiter = SmoothWarmingUp::started_at(rate, Duration::ZERO, NoClock, start);
-        self.limiter = RateLimiter::WarmingUp(limiter.map_err(refused)?.in_whole_micros());
+        self.limiter = Smooth::WarmingUp(limiter.map_err(refused)?.in_whole_micros());
         Ok(true)
     }
 }
@@ -185,7 +185,7 @@ fn was_let_in(op: &Op) -> bool {
 }
 
 /// A turn, or none.
-fn turn(limiter: &RateLimiter, op: &Op, timeout: Option<i64>) -> Result<Comparison, Malformed> {
+fn turn(limiter: &Smooth, op: &Op, timeout: Option<i64>) -> Result<Comparison, Malformed> {
     let (n, now) = (op.args.i64("n")?, tick(op.args.u64("t")?));
     let wait = timeout.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
     let ours = u64::try_from(n).ok().map(|n| match wait {

@@ -10,19 +10,19 @@ use std::time::Duration;
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
 
 use super::classes::{FIRST_EVER, STILL_COUNTS};
-use super::log_limiter::{Entries, LogGate};
+use super::log_limiter::{Entries, LogLimiter};
 use super::{Begun, MICROSECOND};
 
 pub(super) fn begin(header: &Header) -> Begun {
     let window = Duration::from_micros(header.config.positive("window_us")?);
     Ok(Box::new(MovingTrace {
-        limiter: LogGate::new(header.config.positive("limit")?, window)?,
+        limiter: LogLimiter::new(header.config.positive("limit")?, window)?,
         theirs: Entries::new(),
     }))
 }
 
 struct MovingTrace {
-    limiter: LogGate,
+    limiter: LogLimiter,
     /// What they admitted, in our ticks.
     theirs: Entries,
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tollgate::algorithm::Rounding;
 use tollgate::{Quota, SlidingWindow, Tick};
 use tollgate_replay::{
-    Class, Comparison, Header, Malformed, Op, RateLimiter, Replay, TIE as NEAR, in_nanos,
+    Class, Comparison, Header, Malformed, Op, Replay, ReplayedLimiter, TIE as NEAR, in_nanos,
 };
 
 use super::classes::{AT_THE_BEGINNING, ROUNDED_RESET, SLIDING_TIE};
@@ -31,7 +31,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     let window = SlidingWindow::new(quota)
         .map(|window| window.rounding(Rounding::Down).aligned_to_unix(origin));
     Ok(Box::new(SlidingTrace {
-        limiter: RateLimiter::new(window)?,
+        limiter: ReplayedLimiter::new(window)?,
         period_ns: in_nanos(period),
         lead_ns: (origin.as_nanos() % period.as_nanos()) as u64,
         now: Counts::default(),
@@ -47,7 +47,7 @@ struct Counts {
 }
 
 struct SlidingTrace {
-    limiter: RateLimiter<SlidingWindow>,
+    limiter: ReplayedLimiter<SlidingWindow>,
     period_ns: u64,
     /// How long before our tick 0 its window began.
     lead_ns: u64,

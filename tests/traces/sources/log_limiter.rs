@@ -12,12 +12,12 @@ use tollgate_replay::{Answer, Malformed, check_forecast, in_nanos};
 /// When permits were granted, and how many.
 pub(super) type Entries = Vec<(u64, u64)>;
 
-pub(super) struct LogGate {
+pub(super) struct LogLimiter {
     log: RefCell<SlidingLog<ManualClock>>,
     entries: RefCell<Entries>,
 }
 
-impl LogGate {
+impl LogLimiter {
     pub(super) fn new(limit: u64, window: Duration) -> Result<Self, Malformed> {
         Ok(Self {
             log: RefCell::new(made(Quota::per(limit, window))?),

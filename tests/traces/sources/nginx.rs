@@ -15,7 +15,7 @@ use std::time::Duration;
 use tollgate::outcome::GrantInfo;
 use tollgate::{Granted, LeakyBucket, Quota};
 use tollgate_replay::{
-    Class, Comparison, Fields, Header, Malformed, Op, RateLimiter, Replay, in_nanos,
+    Class, Comparison, Fields, Header, Malformed, Op, Replay, ReplayedLimiter, in_nanos,
 };
 
 use super::classes::{DRIFT, LATE};
@@ -43,7 +43,7 @@ struct State {
 }
 
 struct Limit {
-    limiter: RateLimiter<LeakyBucket>,
+    limiter: ReplayedLimiter<LeakyBucket>,
     burst: u64,
     /// Thousandths a second.
     rate: u64,
@@ -78,7 +78,7 @@ impl Limit {
             _ => return Err(Malformed(format!("a mode of {mode}"))),
         };
         Ok(Self {
-            limiter: RateLimiter::new(LeakyBucket::queue(quota).map(|queue| queue.free(free)))?,
+            limiter: ReplayedLimiter::new(LeakyBucket::queue(quota).map(|queue| queue.free(free)))?,
             burst,
             rate,
             delays: mode != "nodelay",

@@ -20,10 +20,10 @@ use serde_json::Value as Json;
 use tollgate::algorithm::{Forecast, Gauge, GiveBack};
 use tollgate::{FixedWindow, Gcra, Granted, Quota};
 use tollgate_replay::{
-    Answer, Comparison, Fields, Header, Malformed, Op, RateLimiter, Replay, Value,
+    Answer, Comparison, Fields, Header, Malformed, Op, Replay, ReplayedLimiter, Value,
 };
 
-use super::log_limiter::LogGate;
+use super::log_limiter::LogLimiter;
 use super::{Begun, MILLISECOND};
 
 const TAT: [&str; 2] = ["tat_us[0]", "tat_us[1]"];
@@ -33,7 +33,7 @@ pub(super) fn gcra(header: &Header) -> Begun {
         let emission_us = interval_ms.saturating_mul(1000).div_ceil(limit);
         let tolerance_us = emission_us.saturating_mul(config.positive("burst")? - 1);
         let [emission, tolerance] = [emission_us, tolerance_us].map(Duration::from_micros);
-        RateLimiter::new(Gcra::from_interval(emission, tolerance))
+        ReplayedLimiter::new(Gcra::from_interval(emission, tolerance))
     })?;
     if rates.0.len() > TAT.len() {
         return Err(Malformed("more than two rates".to_owned()));
@@ -46,14 +46,14 @@ pub(super) fn window(header: &Header) -> Begun {
     let origin = header.origin()?;
     let rates = Rates::new(&header.config, |_, limit, interval_ms| {
         let quota = Quota::per(limit, Duration::from_millis(interval_ms));
-        RateLimiter::new(FixedWindow::new(quota).map(|window| window.aligned_to_unix(origin)))
+        ReplayedLimiter::new(FixedWindow::new(quota).map(|window| window.aligned_to_unix(origin)))
     })?;
     Ok(Box::new(WindowTrace { rates, log: 0 }))
 }
 
 pub(super) fn log(header: &Header) -> Begun {
     let rates = Rates::new(&header.config, |_, limit, interval_ms| {
-        LogGate::new(limit, Duration::from_millis(interval_ms + 1))
+        LogLimiter::new(limit, Duration::from_millis(interval_ms + 1))
     })?;
     Ok(Box::new(WindowTrace { rates, log: 0 }))
 }
@@ -69,7 +69,7 @@ trait One {
     fn counted(&self, t_ns: u64) -> u64;
 }
 
-impl<A: Forecast + Gauge + GiveBack> One for RateLimiter<A> {
+impl<A: Forecast + Gauge + GiveBack> One for ReplayedLimiter<A> {
     fn ask(&self, n: u64, t_ns: u64) -> Answer {
         Self::ask(self, n, t_ns)
     }
@@ -85,7 +85,7 @@ impl<A: Forecast + Gauge + GiveBack> One for RateLimiter<A> {
     }
 }
 
-impl One for LogGate {
+impl One for LogLimiter {
     fn ask(&self, n: u64, t_ns: u64) -> Answer {
         Self::ask(self, n, t_ns)
     }
@@ -168,7 +168,7 @@ impl<G: One> Rates<G> {
     }
 }
 
-struct GcraTrace(Rates<RateLimiter<Gcra>>);
+struct GcraTrace(Rates<ReplayedLimiter<Gcra>>);
 
 impl Replay for GcraTrace {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {

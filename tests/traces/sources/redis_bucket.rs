@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use tollgate::{ConfigError, TokenBucket};
 use tollgate_replay::{
-    Class, Comparison, Header, LevelGate, Malformed, Op, Replay, TIE as NEAR, Value, before,
+    Class, Comparison, Header, LevelLimiter, Malformed, Op, Replay, TIE as NEAR, Value, before,
     is_tie, quota,
 };
 
@@ -29,9 +29,9 @@ pub(super) fn shenyu(header: &Header) -> Begun {
 }
 
 /// Where the expiry is 0 no state is printed, and we go on with our own.
-fn begin(header: &Header, without_state: fn(LevelGate) -> Box<dyn Replay>) -> Begun {
+fn begin(header: &Header, without_state: fn(LevelLimiter) -> Box<dyn Replay>) -> Begun {
     let (rate, capacity) = (header.config.f64("rate")?, header.config.u64("capacity")?);
-    let bucket = LevelGate::new(&header.config)?;
+    let bucket = LevelLimiter::new(&header.config)?;
     if 2.0 * capacity as f64 / rate < 1.0 {
         return Ok(without_state(bucket));
     }
@@ -52,7 +52,7 @@ struct State {
 
 /// The ordinary case.
 struct Stored {
-    bucket: LevelGate,
+    bucket: LevelLimiter,
     may_go_back: bool,
     /// What the call before the last one printed, and the last.
     before: Option<State>,
@@ -115,7 +115,7 @@ impl Stored {
     }
 }
 
-struct Unlimited(LevelGate);
+struct Unlimited(LevelLimiter);
 
 impl Replay for Unlimited {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
@@ -136,7 +136,7 @@ impl Replay for Unlimited {
     }
 }
 
-struct Failing(LevelGate);
+struct Failing(LevelLimiter);
 
 impl Replay for Failing {
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {

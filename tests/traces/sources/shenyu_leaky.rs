@@ -7,7 +7,7 @@
 
 use tollgate::LeakyBucket;
 use tollgate_replay::{
-    Class, Comparison, Header, Malformed, Op, RateLimiter, Replay, TIE as NEAR, quota,
+    Class, Comparison, Header, Malformed, Op, Replay, ReplayedLimiter, TIE as NEAR, quota,
 };
 
 use super::classes::{LEAKS_TWICE, TIE};
@@ -17,7 +17,7 @@ use super::{Begun, SECOND};
 pub(super) fn begin(header: &Header) -> Begun {
     let quota = quota(&header.config)?;
     Ok(Box::new(LeakyTrace {
-        limiter: RateLimiter::new(LeakyBucket::meter(quota))?,
+        limiter: ReplayedLimiter::new(LeakyBucket::meter(quota))?,
         rate: quota.permits() as f64 / quota.period().as_secs_f64(),
         may_go_back: header.variant.as_deref() == Some("backwards"),
         ours: None,
@@ -45,7 +45,7 @@ struct Now {
 }
 
 struct LeakyTrace {
-    limiter: RateLimiter<LeakyBucket>,
+    limiter: ReplayedLimiter<LeakyBucket>,
     /// Permits a second.
     rate: f64,
     may_go_back: bool,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tollgate_replay::{Class, Comparison, Header, Malformed, Op, Replay};
 
 use super::classes::{COUNTS_FIRST, TAKES_ONE};
-use super::log_limiter::{Entries, LogGate};
+use super::log_limiter::{Entries, LogLimiter};
 use super::redis_bucket::asked;
 use super::{Begun, SECOND};
 
@@ -23,7 +23,7 @@ pub(super) fn begin(header: &Header) -> Begun {
         return Err(Malformed("`window_s` is no capacity / rate".to_owned()));
     }
     Ok(Box::new(LogTrace {
-        limiter: LogGate::new(capacity, Duration::from_secs_f64(window_s))?,
+        limiter: LogLimiter::new(capacity, Duration::from_secs_f64(window_s))?,
         // redis forgets the set in whole seconds.
         expires: header.variant.as_deref() == Some("virtual"),
         expiry: window_s.ceil() as u64,
@@ -41,7 +41,7 @@ struct Set {
 }
 
 struct LogTrace {
-    limiter: LogGate,
+    limiter: LogLimiter,
     expires: bool,
     expiry: u64,
     /// What they admitted, in our ticks.

@@ -4,17 +4,17 @@
 //! it decides as they happen to be rounded.
 
 use tollgate_replay::{
-    Class, Comparison, Header, LevelGate, Malformed, Op, Replay, before, is_tie,
+    Class, Comparison, Header, LevelLimiter, Malformed, Op, Replay, before, is_tie,
 };
 
 use super::classes::PYPI_TIE;
 use super::{Begun, MICROSECOND};
 
 pub(super) fn begin(header: &Header) -> Begun {
-    Ok(Box::new(PyPiTrace(LevelGate::new(&header.config)?)))
+    Ok(Box::new(PyPiTrace(LevelLimiter::new(&header.config)?)))
 }
 
-struct PyPiTrace(LevelGate);
+struct PyPiTrace(LevelLimiter);
 
 fn level_before(op: &Op) -> Result<f64, Malformed> {
     let (ok, after) = (op.result.flag("ok")?, op.result.f64("tokens")?);

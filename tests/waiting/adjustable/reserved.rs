@@ -9,9 +9,9 @@ use tollgate::{Adjustable, ManualClock, Quota, TokenBucket};
 use super::{KEEPS, adjustable, algorithm};
 use crate::support::{millis, on_threads, tick};
 
-type RateLimiter = Adjustable<TokenBucket, ManualClock>;
+type Tested = Adjustable<TokenBucket, ManualClock>;
 
-fn limiter(quota: Quota) -> RateLimiter {
+fn limiter(quota: Quota) -> Tested {
     let bucket = TokenBucket::new(quota).expect("a quota");
     Adjustable::with_clock(bucket, ManualClock::new())
 }
@@ -101,7 +101,7 @@ fn what_goes_keeps_the_bound_of_the_quota_it_was_taken_under() {
     }
 }
 
-fn reserve_some(limiter: &RateLimiter, seed: u64) -> Log {
+fn reserve_some(limiter: &Tested, seed: u64) -> Log {
     let (mut log, mut held) = (Log::new(), Vec::new());
     for i in 0..50 {
         let n = (i + seed) % 3 + 1;

@@ -14,10 +14,10 @@ use crate::support::{Random, deadline, on_threads_while, tick};
 /// What was granted, with the version of the quota where that is certain.
 type Seen = Vec<(u64, Granted)>;
 
-type RateLimiter = Adjustable<AnyAlgorithm, ManualClock>;
+type Tested = Adjustable<AnyAlgorithm, ManualClock>;
 
 /// Takes many times, and then until a grant's version is certain.
-fn take(limiter: &RateLimiter, taking: &AtomicU64, id: u64) -> Seen {
+fn take(limiter: &Tested, taking: &AtomicU64, id: u64) -> Seen {
     let (mut random, mut seen, skew) = (Random(id), Vec::new(), 50 * id);
     for turn in 1.. {
         limiter

@@ -17,15 +17,15 @@ use tollgate::{Concurrency, Denied};
 
 use crate::support::{Bell, poll_by};
 
-type RateLimiter = Arc<Concurrency>;
-type Entered = Result<ConcurrencyGuard<RateLimiter>, Denied>;
+type Tested = Arc<Concurrency>;
+type Entered = Result<ConcurrencyGuard<Tested>, Denied>;
 
-fn limiter(limit: u64) -> RateLimiter {
+fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
 /// Asserts that no one is inside or waits, and that all of the limit can be had.
-fn assert_empty(limiter: &RateLimiter) {
+fn assert_empty(limiter: &Tested) {
     assert_eq!((limiter.inside(), limiter.waiting()), (0, 0));
     let all = limiter.try_enter_n(limiter.limit()).expect("there is room");
     assert!(limiter.try_enter().is_err());
@@ -34,12 +34,12 @@ fn assert_empty(limiter: &RateLimiter) {
 
 /// One that waits, and is polled by hand.
 struct Waiter {
-    enter: EnterFuture<RateLimiter>,
+    enter: EnterFuture<Tested>,
     bell: Arc<Bell>,
 }
 
 impl Waiter {
-    fn new(limiter: &RateLimiter, n: u64) -> Self {
+    fn new(limiter: &Tested, n: u64) -> Self {
         Self {
             enter: limiter.enter_owned(n),
             bell: Arc::default(),
@@ -51,7 +51,7 @@ impl Waiter {
     }
 
     /// Stands in line.
-    fn standing(limiter: &RateLimiter, n: u64) -> Self {
+    fn standing(limiter: &Tested, n: u64) -> Self {
         let mut waiter = Self::new(limiter, n);
         assert!(waiter.poll().is_pending());
         waiter

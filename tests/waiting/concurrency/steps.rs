@@ -9,7 +9,7 @@ use tollgate::Concurrency;
 use tollgate::concurrency::ConcurrencyGuard;
 
 use super::model::{Model, Name, State};
-use super::{RateLimiter, Waiter, assert_empty, limiter};
+use super::{Tested, Waiter, assert_empty, limiter};
 use crate::support::Random;
 
 const STEPS: u64 = if cfg!(debug_assertions) {
@@ -20,9 +20,9 @@ const STEPS: u64 = if cfg!(debug_assertions) {
 
 /// The limiter and the model, and all that were let in or wait.
 struct Pair {
-    limiter: RateLimiter,
+    limiter: Tested,
     model: Model,
-    guards: Vec<ConcurrencyGuard<RateLimiter>>,
+    guards: Vec<ConcurrencyGuard<Tested>>,
     /// Those that have no answer yet, with their weights and what the model says of them.
     waiters: BTreeMap<Name, (Waiter, u64, State)>,
     random: Random,

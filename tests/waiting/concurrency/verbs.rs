@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tollgate::{Concurrency, ConfigError, Denied};
 
-use super::{Entered, RateLimiter, Waiter, assert_empty, limiter};
+use super::{Entered, Tested, Waiter, assert_empty, limiter};
 use crate::support::deadline;
 
 #[test]
@@ -51,7 +51,7 @@ fn busy_says_later_and_not_when() {
 
 /// Until one more waits.
 fn until_it_waits<T: Send + 'static>(
-    limiter: &RateLimiter,
+    limiter: &Tested,
     work: fn(&Concurrency) -> T,
 ) -> thread::JoinHandle<T> {
     let before = limiter.waiting();

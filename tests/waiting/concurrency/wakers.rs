@@ -9,7 +9,7 @@ use std::time::Duration;
 use tollgate::concurrency::{ConcurrencyGuard, EnterFuture};
 use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
-use super::{RateLimiter, assert_empty, limiter};
+use super::{Tested, assert_empty, limiter};
 use crate::support::{Bell, deadline, poll_by};
 
 struct Panics;
@@ -20,16 +20,12 @@ impl Wake for Panics {
     }
 }
 
-fn is_ready(enter: &mut EnterFuture<RateLimiter>, waker: &Waker) -> bool {
+fn is_ready(enter: &mut EnterFuture<Tested>, waker: &Waker) -> bool {
     poll_by(Pin::new(enter), waker).is_ready()
 }
 
 /// Those of these weights that stand in line. The wakers of some panic; the others ring the bell.
-fn line(
-    limiter: &RateLimiter,
-    bell: &Arc<Bell>,
-    weights: &[(u64, bool)],
-) -> Vec<EnterFuture<RateLimiter>> {
+fn line(limiter: &Tested, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<EnterFuture<Tested>> {
     let stand = |&(n, panics): &(u64, bool)| {
         let mut enter = limiter.enter_owned(n);
         let waker = match panics {
@@ -86,7 +82,7 @@ fn a_waker_that_panics_does_not_stop_the_line() {
 /// The task of one that is refused runs where it is woken, and enters with less.
 #[test]
 fn all_that_fit_are_let_in_before_a_waker_runs() {
-    struct ComesAgain(RateLimiter, AtomicU64);
+    struct ComesAgain(Tested, AtomicU64);
     impl Wake for ComesAgain {
         fn wake(self: Arc<Self>) {
             assert!(self.0.enter().wait_timeout(Duration::ZERO).is_ok());
@@ -109,7 +105,7 @@ fn all_that_fit_are_let_in_before_a_waker_runs() {
 /// A waker that, woken or dropped, changes the same limiter in all ways, and may hold a guard.
 #[test]
 fn a_waker_that_meddles_finds_the_limiter_open() {
-    struct Meddles(RateLimiter, Arc<AtomicU64>);
+    struct Meddles(Tested, Arc<AtomicU64>);
     impl Meddles {
         fn meddle(&self) {
             let limiter = &self.0;
@@ -157,7 +153,7 @@ fn a_waker_that_meddles_finds_the_limiter_open() {
 /// Each of them leaves in the waker that lets it in, and so wakes the next one.
 #[test]
 fn tasks_that_run_where_they_are_woken_all_run() {
-    struct Inline(Mutex<Option<EnterFuture<RateLimiter>>>, Arc<AtomicU64>);
+    struct Inline(Mutex<Option<EnterFuture<Tested>>>, Arc<AtomicU64>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
             let Some(mut enter) = self.0.lock().expect("no panic").take() else {
@@ -188,7 +184,7 @@ fn tasks_that_run_where_they_are_woken_all_run() {
 
 #[test]
 fn a_waker_that_holds_a_guard_leaves_when_it_is_dropped() {
-    struct Holds(#[allow(dead_code, reason = "only held")] ConcurrencyGuard<RateLimiter>);
+    struct Holds(#[allow(dead_code, reason = "only held")] ConcurrencyGuard<Tested>);
     impl Wake for Holds {
         fn wake(self: Arc<Self>) {}
     }

@@ -9,7 +9,7 @@ mod timing;
 
 use std::time::Duration;
 
-use bucket::{COARSE, RateLimiter, ToldGate, keep_coarse};
+use bucket::{COARSE, Measured, ToldLimiter, keep_coarse};
 use criterion::{Criterion, SamplingMode};
 use others::{Governor, LeakyBucket, Ratelimit};
 use timing::{Aligned, Contestant, Kind, Runner, time};
@@ -47,14 +47,11 @@ type Named = (&'static str, Box<dyn Runner>);
 
 fn contestants(kind: Kind) -> Result<Vec<Named>, ConfigError> {
     Ok(vec![
-        (
-            "tollgate_system",
-            boxed(RateLimiter::new(kind, SystemClock)?),
-        ),
+        ("tollgate_system", boxed(Measured::new(kind, SystemClock)?)),
         ("governor_system", boxed(Governor::system(kind))),
-        ("tollgate_coarse", boxed(RateLimiter::new(kind, &COARSE)?)),
+        ("tollgate_coarse", boxed(Measured::new(kind, &COARSE)?)),
         ("governor_coarse", boxed(Governor::coarse(kind))),
-        ("tollgate_tick", boxed(ToldGate::new(kind)?)),
+        ("tollgate_tick", boxed(ToldLimiter::new(kind)?)),
         ("ratelimit", boxed(Ratelimit::new(kind))),
         ("leaky_bucket", boxed(LeakyBucket::new(kind))),
     ])

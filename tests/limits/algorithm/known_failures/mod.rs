@@ -20,9 +20,9 @@ const MS: u64 = 1_000_000;
 
 /// A limiter whose clock is the test's.
 #[derive(Debug)]
-struct RateLimiter(Limiter<AnyAlgorithm, NoClock>);
+struct Tested(Limiter<AnyAlgorithm, NoClock>);
 
-impl RateLimiter {
+impl Tested {
     fn new(algorithm: impl Into<AnyAlgorithm>) -> Self {
         Self(Limiter::unstarted(algorithm.into(), NoClock))
     }
@@ -47,10 +47,10 @@ impl RateLimiter {
     }
 }
 
-fn both(quota: Quota) -> [RateLimiter; 2] {
+fn both(quota: Quota) -> [Tested; 2] {
     [
-        RateLimiter::new(TokenBucket::new(quota).expect("a bucket")),
-        RateLimiter::new(Gcra::new(quota).expect("a gcra")),
+        Tested::new(TokenBucket::new(quota).expect("a bucket")),
+        Tested::new(Gcra::new(quota).expect("a gcra")),
     ]
 }
 
@@ -64,13 +64,13 @@ const INTERVALS: [&str; 2] = ["intervals QUOTA", "intervals QUOTA greedy"];
 const LEAKY: [&str; 2] = ["leaky-meter QUOTA", "leaky-queue QUOTA"];
 
 /// Limiters of these kinds, with a quota written as text.
-fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<RateLimiter> {
+fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<Tested> {
     let texts = kinds
         .concat()
         .into_iter()
         .map(|kind| kind.replace("QUOTA", quota));
     texts
-        .map(|text| RateLimiter::new(text.parse::<AnyAlgorithm>().expect("an algorithm")))
+        .map(|text| Tested::new(text.parse::<AnyAlgorithm>().expect("an algorithm")))
         .collect()
 }
 
@@ -209,7 +209,7 @@ fn idling_banks_no_more_than_the_burst() {
         }
     }
     let spaced = Gcra::from_interval(Duration::from_millis(100), Duration::from_millis(950));
-    let limiter = RateLimiter::new(spaced.expect("a gcra"));
+    let limiter = Tested::new(spaced.expect("a gcra"));
     for now in [0, 5, 50, 5000].map(|seconds| seconds * SECOND) {
         assert_eq!(limiter.count(30, now), 10, "1 + floor(950 / 100)");
     }

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use tollgate::{Quota, Tick};
 
-use crate::algorithm::known_failures::{INTERVALS, LEAKY, RateLimiter, WINDOWS, both, limiters};
+use crate::algorithm::known_failures::{INTERVALS, LEAKY, Tested, WINDOWS, both, limiters};
 use crate::algorithm::quotas::SECOND;
 use crate::deadline::deadline;
 
 /// Runs `work` on so many threads at once, and adds up.
 fn on_threads(
-    limiter: RateLimiter,
+    limiter: Tested,
     threads: u64,
-    work: impl Fn(&RateLimiter, u64) -> u64 + Send + Sync + 'static,
-) -> (u64, RateLimiter) {
+    work: impl Fn(&Tested, u64) -> u64 + Send + Sync + 'static,
+) -> (u64, Tested) {
     deadline("threads that ask a limiter", move || {
         let start = Barrier::new(threads as usize);
         let granted = thread::scope(|scope| {
@@ -72,8 +72,7 @@ fn threads_get_the_limit_and_not_one_more() {
 #[test]
 fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
     for edge in (1..20).map(|second| second * SECOND) {
-        let [limiter] =
-            <[RateLimiter; 1]>::try_from(limiters(&[&WINDOWS[..1]], "1000/s")).expect("one");
+        let [limiter] = <[Tested; 1]>::try_from(limiters(&[&WINDOWS[..1]], "1000/s")).expect("one");
         // Half of them are a nanosecond before the edge, and may find the word behind it.
         let (before, limiter) = on_threads(limiter, 8, move |limiter, id| {
             let granted = (0..500).filter_map(|_| limiter.take(1, edge - id % 2).ok());

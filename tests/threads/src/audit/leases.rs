@@ -18,16 +18,16 @@ use crate::deadline::deadline;
 use crate::random::Random;
 use crate::support::{algorithm, on_threads, scaled};
 
-type RateLimiter = Leases<Stopping, ManualClock>;
+type Tested = Leases<Stopping, ManualClock>;
 
 /// Where threads leave leases for each other.
-type Shelf<'g> = Mutex<Vec<Lease<&'g RateLimiter>>>;
+type Shelf<'g> = Mutex<Vec<Lease<&'g Tested>>>;
 
 /// Takes `n` by a lease, and says when. What it held may count at any tick at which it was held:
 /// before it was taken or, since all that a lease draws is held first, afterwards. What is more
 /// than it can hold comes from the limiter at a tick that is not told, and is known only if the
 /// clock stands.
-fn take(limiter: &RateLimiter, lease: &mut Lease<&RateLimiter>, n: u64) -> Option<Tick> {
+fn take(limiter: &Tested, lease: &mut Lease<&Tested>, n: u64) -> Option<Tick> {
     let (held, before) = (lease.held(), limiter.now());
     lease.try_acquire_n(n).ok()?;
     let after = limiter.now();
@@ -43,7 +43,7 @@ fn take(limiter: &RateLimiter, lease: &mut Lease<&RateLimiter>, n: u64) -> Optio
 /// leaves them on the shelf and finds others there. Without a lease its ticks are up to so many
 /// nanoseconds behind or ahead of the clock.
 fn work<'g>(
-    limiter: &'g RateLimiter,
+    limiter: &'g Tested,
     shelf: &Shelf<'g>,
     turns: u64,
     (behind, ahead): (u64, u64),

@@ -100,8 +100,8 @@ impl Split for Stopping {
     fn most_shards(&self) -> u64 {
         self.0.most_shards()
     }
-    fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
-        let (part, permit) = self.0.per_part(parts)?;
+    fn per_shard(&self, parts: u64) -> Option<(Self, u64)> {
+        let (part, permit) = self.0.per_shard(parts)?;
         Some((Self(part), permit))
     }
 }

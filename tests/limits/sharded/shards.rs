@@ -76,7 +76,7 @@ pub(super) struct Parts {
 impl Parts {
     /// Fresh ones that start at this tick.
     pub(super) fn new(whole: AnyAlgorithm, of: usize, tick: Tick) -> Self {
-        let (part, permit) = whole.per_part(of as u64).expect("it splits");
+        let (part, permit) = whole.per_shard(of as u64).expect("it splits");
         assert_eq!(permit % of as u64, 0, "{whole} in {of}");
         Self {
             whole,

@@ -12,7 +12,7 @@ use crate::clock::Tick;
 impl<M: Meter + Copy> Pace<M> {
     /// The pace of each of `parts` parts, which counts units as its permits, and how many of these
     /// make a permit of the whole. `None` if the sum of all parts does not fit 64 bits.
-    pub(in crate::algorithm) fn per_part(&self, parts: u64) -> Option<(Self, u64)> {
+    pub(in crate::algorithm) fn per_shard(&self, parts: u64) -> Option<(Self, u64)> {
         self.reach.checked_mul(parts)?;
         let permit = self.unit.get().checked_mul(parts)?;
         let part = Self {
