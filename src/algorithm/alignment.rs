@@ -75,6 +75,10 @@ impl Alignment {
 macro_rules! alignable {
     ($algorithm:ident) => {
         impl $algorithm {
+            pub(super) const fn alignment(&self) -> Alignment {
+                self.alignment
+            }
+
             /// How long before tick 0 the window began in which tick 0 is.
             #[cfg(feature = "audit")]
             pub(crate) const fn lead(&self) -> u64 {
@@ -153,3 +157,27 @@ macro_rules! alignable {
     };
 }
 pub(super) use alignable;
+
+/// What windows of one limit need for a part of it: to be split, or to lend.
+macro_rules! limited {
+    ($window:ident) => {
+        impl $window {
+            pub(super) const fn limit(&self) -> u64 {
+                self.quota.permits()
+            }
+
+            /// The least limit of a window of this length: a permit in 365 days.
+            pub(super) fn least(&self) -> u64 {
+                let period = self.quota.period().as_nanos();
+                let least = period.div_ceil(crate::quota::MAX_INTERVAL_NS.into());
+                u64::try_from(least).unwrap_or(1).clamp(1, self.limit())
+            }
+
+            /// The same with another limit.
+            pub(super) fn of_limit(&self, n: u64) -> Result<Self, ConfigError> {
+                self.with_quota(Quota::per(n, self.quota.period()))
+            }
+        }
+    };
+}
+pub(super) use limited;

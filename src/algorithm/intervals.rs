@@ -238,10 +238,6 @@ impl Intervals {
         matches!(self.refill, Refill::Greedy(_))
     }
 
-    pub(super) const fn alignment(&self) -> Alignment {
-        self.alignment
-    }
-
     /// To what a period's beginning is rounded up, if it is greedy.
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.refill {

@@ -44,35 +44,26 @@ pub trait Split: Forecast + GiveBack + Clone {
     }
 }
 
-impl Split for TokenBucket {
-    fn most_shards(&self) -> u64 {
-        self.pace().burst()
-    }
+macro_rules! split_by_pace {
+    ($bucket:ty) => {
+        impl Split for $bucket {
+            fn most_shards(&self) -> u64 {
+                self.pace().burst()
+            }
 
-    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
-        let (pace, permit) = self.pace().per_shard(shards)?;
-        Some((self.at_pace(pace), permit))
-    }
+            fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
+                let (pace, permit) = self.pace().per_shard(shards)?;
+                Some((self.at_pace(pace), permit))
+            }
 
-    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
-        self.pace().due_together(words, now, n)
-    }
+            fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
+                self.pace().due_together(words, now, n)
+            }
+        }
+    };
 }
-
-impl Split for Gcra {
-    fn most_shards(&self) -> u64 {
-        self.pace().burst()
-    }
-
-    fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
-        let (pace, permit) = self.pace().per_shard(shards)?;
-        Some((self.at_pace(pace), permit))
-    }
-
-    fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
-        self.pace().due_together(words, now, n)
-    }
-}
+split_by_pace!(TokenBucket);
+split_by_pace!(Gcra);
 
 /// A meter. A queue is kept whole: two that leave at the same time are not what it promises.
 impl Split for LeakyBucket {

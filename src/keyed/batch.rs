@@ -9,7 +9,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
-use crate::store::op::Acquire;
+use crate::store::operations::Acquire;
 
 /// How many keys are hashed, and their buckets asked for, before the first of them is decided on.
 const AHEAD: usize = 16;

@@ -14,7 +14,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op};
+use crate::store::op::{Current, Op, Outcome};
 use crate::sync::{AtomicU64, inject_fault};
 
 /// How often a key is tried to be put into the table, against others who take the same places,
@@ -50,9 +50,6 @@ enum Fresh<T> {
     /// It has to be kept.
     Keep,
 }
-
-/// The answer of an operation, or its refusal.
-pub(super) type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
 impl<A> Core<A> {
     pub(super) fn new(table: Table, plans: Plans<A>) -> Self {

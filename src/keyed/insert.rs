@@ -164,7 +164,7 @@ mod tests {
     use crate::keyed::probe_seq::LEAST_PAIRS;
     use crate::keyed::table::Table;
     use crate::quota::Quota;
-    use crate::store::op::Acquire;
+    use crate::store::operations::Acquire;
 
     /// Keys of one spot: their hashes differ in bits that say nothing of the buckets.
     fn all_in_one_place(core: &Core<TokenBucket>) -> impl Iterator<Item = u64> + '_ {

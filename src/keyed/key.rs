@@ -10,7 +10,8 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::store::op::{Op, Reset};
+use crate::store::op::{Op, Outcome};
+use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -128,7 +129,7 @@ impl<A: Algorithm, C> Store for Key<'_, A, C> {
     type Algorithm = A;
 
     #[inline(always)]
-    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal> {
+    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Outcome<A, O> {
         self.core.apply(self.request(now), op)
     }
 

@@ -13,11 +13,8 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op, Refusal};
+use crate::store::op::{Current, Op, Outcome, Refusal};
 use crate::sync::{Ordering, fence, inject_fault};
-
-/// The answer of an operation, or its refusal.
-type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
 where

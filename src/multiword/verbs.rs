@@ -4,6 +4,31 @@
 /// that take a tick. Its groups of verbs come after its type.
 macro_rules! verbs_by_ticks {
     ($limiter:ident: $($group:ident),*) => {
+        impl<C> $limiter<C> {
+            /// The quota that it was made from.
+            pub const fn quota(&self) -> $crate::quota::Quota {
+                self.quota
+            }
+
+            /// The clock.
+            pub const fn clock(&self) -> &C {
+                &self.clock
+            }
+
+            /// Takes one permit at this tick.
+            ///
+            /// # Errors
+            ///
+            /// [`Denied`](crate::Denied) if it was not there.
+            #[inline]
+            pub fn try_acquire_at(
+                &self,
+                now: $crate::clock::Tick,
+            ) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
+                self.try_acquire_n_at(1, now)
+            }
+        }
+
         impl<C: $crate::clock::Clock> $limiter<C> {
             /// What the limiter's clock says.
             #[inline]

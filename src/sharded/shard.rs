@@ -40,7 +40,7 @@ use crate::algorithm::Split;
 use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::store::cell::{self, AtomicWord, WordCell};
-use crate::store::op::{Acquire, Change};
+use crate::store::operations::{Acquire, Change};
 use crate::store::view::View;
 use crate::store::word::WordStore;
 use crate::sync::{AtomicU64, Ordering, inject_fault};

@@ -14,13 +14,14 @@
 
 pub(crate) mod cell;
 pub(crate) mod op;
+pub(crate) mod operations;
 pub(crate) mod view;
 pub(crate) mod word;
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
-pub use op::{Current, Op, Refusal, Step};
+pub use op::{Current, Op, Outcome, Refusal, Step};
 pub use view::View;
 pub use word::WordStore;
 
@@ -29,7 +30,7 @@ pub use word::WordStore;
 ///
 /// ```
 /// use std::cell::Cell;
-/// use tollgate::store::{Current, Op, Store, View};
+/// use tollgate::store::{Current, Op, Outcome, Store, View};
 /// use tollgate::{Quota, Tick, TokenBucket};
 ///
 /// /// The limit of one thread: nothing is atomic.
@@ -38,7 +39,7 @@ pub use word::WordStore;
 /// impl Store for &Local {
 ///     type Algorithm = TokenBucket;
 ///
-///     fn apply<O: Op<TokenBucket>>(&self, now: Tick, mut op: O) -> Result<O::Output, O::Refusal> {
+///     fn apply<O: Op<TokenBucket>>(&self, now: Tick, mut op: O) -> Outcome<TokenBucket, O> {
 ///         let (next, output) = op.run(&self.0, Current::new(self.1.get(), now))?;
 ///         self.1.set(next);
 ///         Ok(output)
@@ -64,7 +65,7 @@ pub trait Store {
     /// # Errors
     ///
     /// The operation's refusal. Then nothing is written.
-    fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Result<O::Output, O::Refusal>;
+    fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Outcome<Self::Algorithm, O>;
 
     /// Makes one attempt, without a retry. `None` means that nothing was changed; use
     /// [`apply`](Self::apply).
@@ -77,12 +78,12 @@ pub trait Store {
     /// Reads the state: the word and its algorithm, of one moment.
     #[inline(always)]
     fn look<T>(&self, now: Tick, ask: impl FnMut(&Self::Algorithm, u64, Tick) -> T) -> T {
-        let Ok(answer) = self.apply(now, crate::store::op::Look(ask));
+        let Ok(answer) = self.apply(now, operations::Look(ask));
         answer
     }
 
     /// Makes the state fresh.
     fn reset(&self, now: Tick) {
-        let Ok(()) = self.apply(now, crate::store::op::Reset);
+        let Ok(()) = self.apply(now, operations::Reset);
     }
 }

@@ -1,13 +1,10 @@
-//! Operations: what a verb does to a limiter's state. Each is written once, and every store runs
-//! it.
+//! What an operation is: a pure, repeatable change of a limiter's state, which every store runs.
 
 use core::convert::Infallible;
 use core::time::Duration;
 
-use crate::algorithm::{Algorithm, Debt, GiveBack, Reserve};
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted};
-use crate::sync::inject_fault;
+use crate::outcome::{Denied, Granted};
 
 /// The state that an operation runs on: a word, and what its store knows about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +56,7 @@ impl Current {
     }
 
     #[inline(always)]
-    fn made(&self, granted: Granted) -> Granted {
+    pub(super) fn made(&self, granted: Granted) -> Granted {
         match self.source {
             Some(source) => granted.with_source(source),
             None => granted,
@@ -68,7 +65,7 @@ impl Current {
 
     /// Whether this state made the grant, and takes permits back.
     #[inline]
-    fn takes_back(&self, granted: &Granted) -> bool {
+    pub(super) fn takes_back(&self, granted: &Granted) -> bool {
         self.source.is_none_or(|source| granted.source() == source) && !self.is_banned
     }
 }
@@ -97,6 +94,9 @@ impl Refusal for Infallible {
         self
     }
 }
+
+/// The answer of an operation, or its refusal.
+pub type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
 /// What an operation makes of a word: the next word and the answer, or a refusal.
 pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>;
@@ -140,288 +140,8 @@ pub trait Op<A>: Sized {
 
     /// The answer of a store that can't run it, for this reason; `None` if it has no such answer.
     #[inline]
-    fn unavailable(
-        &self,
-        why: fn(u64) -> Denied,
-        now: Tick,
-    ) -> Option<Result<Self::Output, Self::Refusal>> {
+    fn unavailable(&self, why: fn(u64) -> Denied, now: Tick) -> Option<Outcome<A, Self>> {
         let _ = (why, now);
         None
-    }
-}
-
-/// Takes `n` permits, or none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Acquire {
-    pub(crate) n: u64,
-}
-
-impl<A: Algorithm> Op<A> for Acquire {
-    type Output = Granted;
-    type Refusal = Denied;
-    const GRANTS: bool = true;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, Granted), Denied> {
-        let (next, granted) = algorithm.step(current.word, current.now, self.n)?;
-        Ok((next, current.made(granted)))
-    }
-
-    #[inline(always)]
-    fn run_fast(
-        &mut self,
-        algorithm: &A,
-        current: Current,
-    ) -> Option<Result<(u64, Granted), Denied>> {
-        let step = algorithm.short_step(current.word, current.now, self.n)?;
-        Some(step.map(|(next, granted)| (next, current.made(granted))))
-    }
-
-    /// Known before it runs, and for one permit when it is compiled.
-    #[inline(always)]
-    fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
-        self.n == 0
-    }
-
-    #[inline]
-    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<Granted, Denied>> {
-        Some(Err(why(self.n)))
-    }
-}
-
-/// Takes `n` permits that will be there at `latest` or sooner.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ReserveUntil {
-    pub(crate) n: u64,
-    pub(crate) latest: Tick,
-    /// The caller's tick. The store's may be later.
-    pub(crate) now: Tick,
-}
-
-impl ReserveUntil {
-    /// The denial of a request that could be granted if the store's tick were the caller's.
-    #[cold]
-    fn too_late_now<A: Reserve>(&self, algorithm: &A, current: Current) -> Denied {
-        let Current { word, now, .. } = current;
-        let behind = now.saturating_since(self.now);
-        let latest = self.latest.saturating_add(behind);
-        match algorithm.reserve(word, now, self.n, latest) {
-            Ok((_, granted)) => Denied::later(self.n, granted.due().saturating_since(self.latest)),
-            Err(Denied::Later { retry_after, .. }) => {
-                Denied::later(self.n, retry_after.saturating_add(behind))
-            }
-            Err(denied) => denied,
-        }
-    }
-}
-
-impl<A: Reserve> Op<A> for ReserveUntil {
-    type Output = Granted;
-    type Refusal = Denied;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, Granted), Denied> {
-        // No reservation waits for the end of a ban: each one that is given up would move it.
-        let latest = match current.is_banned {
-            true => Tick::MAX,
-            false => self.latest,
-        };
-        match algorithm.reserve(current.word, current.now, self.n, latest) {
-            Ok((_, granted)) if current.is_banned && granted.due() > current.now => {
-                let wait = granted.due().saturating_since(current.now);
-                Err(Denied::later(self.n, wait))
-            }
-            Ok((next, granted)) => Ok((next, current.made(granted))),
-            Err(Denied::Never { .. }) if current.now > self.now => {
-                Err(self.too_late_now(algorithm, current))
-            }
-            Err(denied) => Err(denied),
-        }
-    }
-
-    #[inline(always)]
-    fn run_fast(
-        &mut self,
-        algorithm: &A,
-        current: Current,
-    ) -> Option<Result<(u64, Granted), Denied>> {
-        let (next, granted) = algorithm.reserve_now(current.word, current.now, self.n)?;
-        Some(Ok((next, current.made(granted))))
-    }
-
-    #[inline(always)]
-    fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
-        self.n == 0
-    }
-
-    #[inline]
-    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<Granted, Denied>> {
-        Some(Err(why(self.n)))
-    }
-}
-
-/// Takes as many of `n` permits as there are.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TakeUpTo {
-    pub(crate) n: u64,
-}
-
-impl<A: Algorithm> Op<A> for TakeUpTo {
-    type Output = Granted;
-    type Refusal = Infallible;
-    const GRANTS: bool = true;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, Granted), Infallible> {
-        let (next, granted) = algorithm.take_up_to(current.word, current.now, self.n);
-        Ok((next, current.made(granted)))
-    }
-
-    #[inline]
-    fn unavailable(
-        &self,
-        _why: fn(u64) -> Denied,
-        now: Tick,
-    ) -> Option<Result<Granted, Infallible>> {
-        Some(Ok(Granted::new(0, now)))
-    }
-}
-
-/// Takes `n` permits unconditionally.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Charge {
-    pub(crate) n: u64,
-}
-
-impl<A: Debt> Op<A> for Charge {
-    type Output = Charged;
-    type Refusal = Infallible;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, Charged), Infallible> {
-        Ok(algorithm.charge(current.word, current.now, self.n))
-    }
-
-    #[inline]
-    fn unavailable(
-        &self,
-        _why: fn(u64) -> Denied,
-        now: Tick,
-    ) -> Option<Result<Charged, Infallible>> {
-        Some(Ok(Charged::new(0, now)))
-    }
-}
-
-/// Gives a grant back, as far as possible.
-#[derive(Debug)]
-pub(crate) struct Undo {
-    pub(crate) granted: Granted,
-}
-
-impl<A: GiveBack> Op<A> for Undo {
-    type Output = u64;
-    type Refusal = Infallible;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, u64), Infallible> {
-        // The mark of a grant that another state made says nothing about this one.
-        if !current.takes_back(&self.granted) && !inject_fault!(UndoesOldMarks) {
-            return Ok((current.word, 0));
-        }
-        Ok(algorithm.undo(current.word, current.now, &self.granted))
-    }
-}
-
-/// Gives `n` permits back, as far as possible.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Refund {
-    pub(crate) n: u64,
-}
-
-impl<A: GiveBack> Op<A> for Refund {
-    type Output = u64;
-    type Refusal = Infallible;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, u64), Infallible> {
-        Ok(match current.is_banned {
-            true => (current.word, 0),
-            false => algorithm.refund(current.word, current.now, self.n),
-        })
-    }
-}
-
-/// Gives back as much of the last `n` permits of a reservation as possible.
-#[derive(Debug)]
-pub(crate) struct Cancel {
-    pub(crate) granted: Granted,
-    pub(crate) n: u64,
-}
-
-impl<A: Reserve> Op<A> for Cancel {
-    type Output = (Granted, u64);
-    type Refusal = Infallible;
-
-    #[inline(always)]
-    fn run(
-        &mut self,
-        algorithm: &A,
-        current: Current,
-    ) -> Result<(u64, (Granted, u64)), Infallible> {
-        if !current.takes_back(&self.granted) {
-            let kept = self.granted.n().saturating_sub(self.n);
-            return Ok((current.word, (self.granted.again().with_n(kept), 0)));
-        }
-        let Current { word, now, .. } = current;
-        let (next, kept, back) = algorithm.cancel(word, now, &self.granted, self.n);
-        Ok((next, (kept, back)))
-    }
-}
-
-/// Makes the state fresh, and ends a ban.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reset;
-
-impl<A> Op<A> for Reset {
-    type Output = ();
-    type Refusal = Infallible;
-    const GRANTS: bool = true;
-
-    #[inline(always)]
-    fn run(&mut self, _algorithm: &A, _current: Current) -> Result<(u64, ()), Infallible> {
-        Ok((0, ()))
-    }
-}
-
-/// Reads the state and writes nothing.
-pub(crate) struct Look<F>(pub(crate) F);
-
-impl<A, T, F: FnMut(&A, u64, Tick) -> T> Op<A> for Look<F> {
-    type Output = T;
-    type Refusal = Infallible;
-
-    #[inline(always)]
-    fn run(&mut self, algorithm: &A, current: Current) -> Result<(u64, T), Infallible> {
-        Ok((current.word, (self.0)(algorithm, current.word, current.now)))
-    }
-
-    #[inline(always)]
-    fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
-        true
-    }
-}
-
-/// Changes the word by a function that can't refuse.
-#[cfg(feature = "std")]
-pub(crate) struct Change<F>(pub(crate) F);
-
-#[cfg(feature = "std")]
-impl<A, T, F: FnMut(u64) -> (u64, T)> Op<A> for Change<F> {
-    type Output = T;
-    type Refusal = Infallible;
-
-    #[inline(always)]
-    fn run(&mut self, _algorithm: &A, current: Current) -> Result<(u64, T), Infallible> {
-        Ok((self.0)(current.word))
     }
 }

@@ -6,7 +6,7 @@ use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Reserv
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::store::Store;
-use crate::store::op::{Acquire, Cancel, Charge, Refund, ReserveUntil, TakeUpTo, Undo};
+use crate::store::operations::{Acquire, Cancel, Charge, Refund, ReserveUntil, TakeUpTo, Undo};
 
 /// A limiter at one tick: every verb runs at that tick, without reading a clock. The `at` of each
 /// limiter makes one.

@@ -7,7 +7,7 @@ use core::num::NonZeroU64;
 use core::time::Duration;
 
 use self::aligned::Aligned;
-use super::alignment::{Alignment, alignable};
+use super::alignment::{Alignment, alignable, limited};
 use super::counting::Counting;
 use super::delegate::runs_on;
 use super::first_hit::FirstHit;
@@ -16,7 +16,7 @@ use super::settings::{NO_QUOTA, settings, settings_of_kinds};
 use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
+use crate::quota::{ConfigError, Quota};
 
 /// The fixed window: so many permits in each period, all of them forgotten at its end.
 ///
@@ -164,29 +164,6 @@ impl FixedWindow {
         }
     }
 
-    pub(super) const fn limit(&self) -> u64 {
-        self.quota.permits()
-    }
-
-    /// The least limit of a window of this length: a permit in 365 days.
-    pub(super) fn least(&self) -> u64 {
-        let least = self
-            .quota
-            .period()
-            .as_nanos()
-            .div_ceil(MAX_INTERVAL_NS.into());
-        u64::try_from(least).unwrap_or(1).clamp(1, self.limit())
-    }
-
-    /// The same with another limit.
-    pub(super) fn of_limit(&self, n: u64) -> Result<Self, ConfigError> {
-        self.with_quota(Quota::per(n, self.quota.period()))
-    }
-
-    pub(super) const fn alignment(&self) -> Alignment {
-        self.alignment
-    }
-
     /// How many permits above its limit a window can count: what is charged beyond that is not
     /// recorded.
     pub const fn largest_debt(&self) -> u64 {
@@ -214,6 +191,7 @@ macro_rules! its_opening {
 
 runs_on!(FixedWindow, its_opening);
 alignable!(FixedWindow);
+limited!(FixedWindow);
 settings_of_kinds!(Opening, 12; 0 Aligned 1 FirstHit);
 settings!(FixedWindow, 12, "fixed-window"; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 

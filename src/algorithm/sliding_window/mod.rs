@@ -34,7 +34,7 @@ mod verbs;
 
 use core::num::NonZeroU64;
 
-use super::alignment::{Alignment, alignable};
+use super::alignment::{Alignment, alignable, limited};
 use super::counting::Counting;
 use super::delegate::runs_on;
 use super::grid::{Grid, Layout, period_of};
@@ -42,7 +42,7 @@ use super::settings::{NO_QUOTA, settings};
 use super::{ChangeQuota, Level, carry};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
-use crate::quota::{ConfigError, MAX_INTERVAL_NS, Quota};
+use crate::quota::{ConfigError, Quota};
 
 /// The most fractions into which a part divides its share of a permit.
 const MOST_FRACTIONS: u64 = 32;
@@ -207,29 +207,6 @@ impl SlidingWindow {
             && beyond.is_some_and(is_rounded)
     }
 
-    pub(super) const fn limit(&self) -> u64 {
-        self.quota.permits()
-    }
-
-    /// The least limit of a window of this length: a permit in 365 days.
-    pub(super) fn least(&self) -> u64 {
-        let least = self
-            .quota
-            .period()
-            .as_nanos()
-            .div_ceil(MAX_INTERVAL_NS.into());
-        u64::try_from(least).unwrap_or(1).clamp(1, self.limit())
-    }
-
-    /// The same with another limit.
-    pub(super) fn of_limit(&self, n: u64) -> Result<Self, ConfigError> {
-        self.with_quota(Quota::per(n, self.quota.period()))
-    }
-
-    pub(super) const fn alignment(&self) -> Alignment {
-        self.alignment
-    }
-
     /// The same limit, counted in fractions of a permit, and how many fractions a permit is. There
     /// are as many as the counts have room for, up to [`MOST_FRACTIONS`], and 1 for a single part.
     /// With several fractions a window can count a debt of three times the limit.
@@ -288,5 +265,6 @@ impl ChangeQuota for SlidingWindow {
 }
 
 alignable!(SlidingWindow);
+limited!(SlidingWindow);
 settings!(SlidingWindow, 10, "sliding-window", if SlidingWindow::fits; allowed most bits grid limit;
     rounding = Rounding::Exact; alignment = Alignment::CLOCK; quota = NO_QUOTA);

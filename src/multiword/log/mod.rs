@@ -105,26 +105,6 @@ impl<C> SlidingLog<C> {
         })
     }
 
-    /// The quota that it was made from.
-    pub const fn quota(&self) -> Quota {
-        self.quota
-    }
-
-    /// The clock.
-    pub const fn clock(&self) -> &C {
-        &self.clock
-    }
-
-    /// Takes one permit at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if it was not there.
-    #[inline]
-    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(1, now)
-    }
-
     /// Takes `n` permits, or none, at this tick.
     ///
     /// # Errors

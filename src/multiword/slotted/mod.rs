@@ -115,11 +115,6 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// The quota that it was made from.
-    pub const fn quota(&self) -> Quota {
-        self.quota
-    }
-
     /// How many slots a window has.
     pub const fn slots(&self) -> usize {
         self.shape.slots as usize
@@ -134,21 +129,6 @@ impl<C> SlottedWindow<C> {
     /// recorded.
     pub const fn largest_debt(&self) -> u64 {
         self.shape.most - self.shape.limit
-    }
-
-    /// The clock.
-    pub const fn clock(&self) -> &C {
-        &self.clock
-    }
-
-    /// Takes one permit at this tick.
-    ///
-    /// # Errors
-    ///
-    /// [`Denied`] if it was not there.
-    #[inline]
-    pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
-        self.try_acquire_n_at(1, now)
     }
 
     /// Takes `n` permits, or none, at this tick.
