@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .count() as u64
         });
 
-        let counts = limiter.counts();
+        let counts = limiter.stats();
         println!(
             "threads: {threads}, shards: {}, admitted: {admitted} of {REQUESTS} \
              (counted: {}, and {} denied)",

@@ -23,7 +23,7 @@ use crate::thread_index::ThreadIndex;
 /// for _ in 0..3 {
 ///     let _ = limiter.try_acquire_n(2);
 /// }
-/// let counts = limiter.counts();
+/// let counts = limiter.stats();
 /// assert_eq!((counts.granted, counts.permits, counts.denied), (2, 4, 1));
 /// # Ok(())
 /// # }
@@ -50,7 +50,7 @@ struct Counters {
 /// they need not belong to the same moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Counts {
+pub struct LimiterStats {
     /// Requests that were granted.
     pub granted: u64,
     /// The permits that these got.
@@ -88,7 +88,7 @@ impl<G> Counted<G> {
 
     /// What was counted so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
+    pub fn stats(&self) -> LimiterStats {
         // ORDERING: Relaxed. Counts publish nothing. Each is summed once and never goes back for a
         // thread that looks twice.
         let sum = |counter: fn(&Counters) -> &AtomicU64| {
@@ -97,7 +97,7 @@ impl<G> Counted<G> {
             each.fold(0, u64::wrapping_add)
         };
         let granted = sum(|counters| &counters.granted);
-        Counts {
+        LimiterStats {
             granted,
             permits: granted.wrapping_add(sum(|counters| &counters.beyond)),
             denied: sum(|counters| &counters.denied),
@@ -278,7 +278,7 @@ impl<G: fmt::Debug> fmt::Debug for Counted<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Counted")
             .field("limiter", &self.limiter)
-            .field("counts", &self.counts())
+            .field("stats", &self.stats())
             .finish()
     }
 }

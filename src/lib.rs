@@ -157,7 +157,7 @@ pub mod error {
 /// What limiters count while they decide.
 #[cfg(feature = "std")]
 pub mod stats {
-    pub use crate::counted::Counts;
+    pub use crate::counted::LimiterStats;
     #[cfg(feature = "keyed")]
     pub use crate::keyed::stats::KeyedStats;
     #[cfg(feature = "map")]

@@ -323,7 +323,7 @@ fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
             black_box((slots.counted(), slots.time_until(5)));
             black_box((shards.undo(shards.take_up_to(1)), shards.refund(2)));
             black_box(shards.charge(1).debt());
-            black_box((log.time_until(5), log.time_until(6), counted.counts()));
+            black_box((log.time_until(5), log.time_until(6), counted.stats()));
             black_box(match turn % 11 {
                 0..=4 => slots.undo(slots.take_up_to(2)) + counted.undo(counted.take_up_to(2)),
                 5 => slots.refund(3) + counted.refund(3),
@@ -396,7 +396,7 @@ fn nothing_by_a_table_of_keys() {
                     black_box((view.available(), view.level().ceil(), view.time_until(2)));
                     black_box((view.undo(took), view.refund(1), view.charge(key % 3)));
                     match key % 64 {
-                        0 => drop(black_box(view.forget())),
+                        0 => drop(black_box(view.remove())),
                         1 => drop(black_box(limiter.ban_for(&key, Duration::from_secs(9)))),
                         2 => view.reset(),
                         3 => drop(black_box(view.reserve(1).map(|kept| kept.cancel()))),
@@ -417,7 +417,7 @@ fn nothing_by_a_table_of_keys() {
             assert_eq!(allocated, 0, "{overflow:?} {changed}");
         }
         let stats = limiter.stats();
-        assert!(stats.taken_over > 100, "{stats:?}");
+        assert!(stats.expired > 100, "{stats:?}");
         assert!(stats.evicted + stats.no_room > 100, "{stats:?}");
     }
 }

@@ -174,7 +174,7 @@ pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Action<A> {
 /// A key goes.
 pub fn forget<A: Algorithm + 'static>(key: u64) -> Action<A> {
     Action::new(format!("forget {key:#x}"), move |limiter, _| {
-        Answer::Is(limiter.forget(&key))
+        Answer::Is(limiter.remove(&key))
     })
 }
 
@@ -209,7 +209,7 @@ pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
         assert!(slots <= 1, "{key:#x} has {slots} slots");
     }
     let stats = limiter.stats();
-    let left = stats.taken_over + stats.evicted + stats.forgotten;
+    let left = stats.expired + stats.evicted + stats.removed;
     assert_eq!(
         stats.inserted,
         stats.tracked + left,
@@ -269,7 +269,7 @@ pub fn counted_scenario(
     Scenario::at(make).after(move |limiter, memories| {
         check(limiter, keys);
         let stats = limiter.stats();
-        let gone = stats.evicted + stats.forgotten;
+        let gone = stats.evicted + stats.removed;
         for key in keys {
             let there = limiter.key(key).at(tick(at)).available();
             let total = there

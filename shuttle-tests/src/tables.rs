@@ -45,8 +45,8 @@ pub struct Books<const KEYS: usize> {
     pub asked: [u64; KEYS],
     /// What was granted, and not undone.
     pub grants: [Vec<Granted>; KEYS],
-    /// How often it was forgotten.
-    pub forgotten: [u64; KEYS],
+    /// How often it was removed.
+    pub removed: [u64; KEYS],
     /// How often there was no room.
     pub no_room: u64,
 }
@@ -56,7 +56,7 @@ impl<const KEYS: usize> Default for Books<KEYS> {
         Self {
             asked: [0; KEYS],
             grants: [(); KEYS].map(|()| Vec::new()),
-            forgotten: [0; KEYS],
+            removed: [0; KEYS],
             no_room: 0,
         }
     }
@@ -81,7 +81,7 @@ impl<const KEYS: usize> Books<KEYS> {
             for key in 0..KEYS {
                 sum.asked[key] += one.asked[key];
                 sum.grants[key].extend(&one.grants[key]);
-                sum.forgotten[key] += one.forgotten[key];
+                sum.removed[key] += one.removed[key];
             }
             sum.no_room += one.no_room;
         }
@@ -102,7 +102,7 @@ impl<const KEYS: usize> Books<KEYS> {
 /// If it does not.
 pub fn check_table<A: Algorithm, const KEYS: usize>(limiter: &Table<A>, stopped: usize) {
     let stats = limiter.stats();
-    let left = stats.taken_over + stats.evicted + stats.forgotten;
+    let left = stats.expired + stats.evicted + stats.removed;
     assert_eq!(
         stats.tracked,
         limiter.len() as u64,

@@ -71,7 +71,7 @@ impl<A> Core<A> {
         for (at, held) in self.table.all() {
             let _ = self.table.release(at, held);
             if held.is_live() {
-                self.events.count(Event::Forgotten);
+                self.events.count(Event::Removed);
             }
         }
         self

@@ -37,7 +37,7 @@ impl<A: Algorithm> Core<A> {
         let idle = probe.idle(is_idle).map(|(at, held)| Claimable {
             // By the version that says that it is idle: by another one it may be that much later.
             since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
-            ..Claimable::of((at, held), Some(Event::TakenOver))
+            ..Claimable::of((at, held), Some(Event::Expired))
         });
         let claimed = || {
             let claim = probe.slots().find(|(_, held)| held.is_pending())?;
@@ -199,7 +199,7 @@ mod tests {
         let probe_seq = core.table.probe_seq(new);
         let place = core.choose(&core.table.look(&probe_seq), second(100), true);
         let place = place.expect("all are idle");
-        assert!(matches!(place.leaves, Some(Event::TakenOver)));
+        assert!(matches!(place.leaves, Some(Event::Expired)));
         // Of a thousand permits they have one each, and the last of them comes in a year.
         let slow = Quota::per_day(3).burst(1000);
         core.set_quota(0, slow, Keep::AsIs, second(101))

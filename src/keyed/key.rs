@@ -84,8 +84,20 @@ waits!([] [] copied Key<'_, A, C>);
 impl<A: Algorithm, C> Key<'_, A, C> {
     /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a
     /// ban.
-    pub fn forget(&self) -> bool {
-        self.core.forget(&self.probe_seq)
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let table = Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// table.key("alice").try_acquire()?;
+    /// assert!(table.key("alice").remove());
+    /// assert!(table.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove(&self) -> bool {
+        self.core.remove(&self.probe_seq)
     }
 }
 

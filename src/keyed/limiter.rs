@@ -42,7 +42,7 @@ use crate::sync::{IS_MODEL, SLOTS};
 ///
 /// **The bound.** Each key is held to the bound of its algorithm, over every interval, on the ticks
 /// at which its grants are counted, as by a limiter of its own. A key allows one burst more for
-/// each time that it is evicted, forgotten or reset. That an idle key leaves changes nothing: who
+/// each time that it is evicted, removed or reset. That an idle key leaves changes nothing: who
 /// comes when it has left is counted no earlier than the tick at which it was found idle, also if
 /// the caller's own tick is older.
 ///

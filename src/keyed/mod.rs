@@ -6,7 +6,6 @@ mod batch;
 mod changes;
 mod claimable;
 mod core;
-mod forget;
 mod hasher;
 mod insert;
 #[cfg(any(
@@ -21,6 +20,7 @@ mod plans;
 mod probe;
 mod probe_seq;
 mod quota;
+mod remove;
 mod slot;
 mod snapshot;
 pub(crate) mod stats;

@@ -46,7 +46,7 @@ pub(super) struct SlotState {
 impl SlotState {
     /// What no slot has had yet: it never comes back.
     pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
-    /// A slot that was claimed and given up, or whose key was forgotten.
+    /// A slot that was claimed and given up, or whose key was removed.
     pub(super) const RELEASED: Self = Self {
         label: SECOND,
         word: 0,

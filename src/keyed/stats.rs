@@ -6,11 +6,11 @@ pub(super) enum Event {
     /// A key was put into the table.
     Inserted,
     /// A key that was idle left for another one.
-    TakenOver,
+    Expired,
     /// A key that was not idle left for another one.
     Evicted,
-    /// A key was forgotten.
-    Forgotten,
+    /// A key was removed.
+    Removed,
     /// There was no room for a key.
     NoRoom,
 }
@@ -47,7 +47,7 @@ impl Events {
     pub(super) fn tracked(&self) -> u64 {
         // Those that leave first: a key that is inserted meanwhile must not seem to have left
         // before.
-        let left = [Event::TakenOver, Event::Evicted, Event::Forgotten].map(|event| self.of(event));
+        let left = [Event::Expired, Event::Evicted, Event::Removed].map(|event| self.of(event));
         let left = left.into_iter().fold(0, u64::wrapping_add);
         self.of(Event::Inserted).saturating_sub(left)
     }
@@ -56,7 +56,7 @@ impl Events {
 /// What is in a [`Keyed`](super::Keyed) table, and what became of those who left:
 /// [`stats`](super::Keyed::stats).
 ///
-/// When nobody else uses the table, `inserted` is `tracked + taken_over + evicted + forgotten`.
+/// When nobody else uses the table, `inserted` is `tracked + expired + evicted + removed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct KeyedStats {
@@ -67,12 +67,12 @@ pub struct KeyedStats {
     /// How many keys were put into the table: a key that left and came again is counted again.
     pub inserted: u64,
     /// How many left because they were idle and another one needed the place. They lost nothing.
-    pub taken_over: u64,
+    pub expired: u64,
     /// How many left although they were not idle: each may have one burst more.
     pub evicted: u64,
-    /// How many were forgotten by [`forget`](super::Keyed::forget), or were there when a snapshot
+    /// How many were removed by [`remove`](super::Keyed::remove), or were there when a snapshot
     /// was [restored](super::Keyed::restore).
-    pub forgotten: u64,
+    pub removed: u64,
     /// How often there was no room for a key, so that it was denied, or admitted without being
     /// recorded, as [`Overflow`](crate::Overflow) says.
     pub no_room: u64,

@@ -127,14 +127,14 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
     /// limiter.try_acquire("alice")?;
-    /// assert!(limiter.forget("alice"));
-    /// assert!(!limiter.forget("alice"));
+    /// assert!(limiter.remove("alice"));
+    /// assert!(!limiter.remove("alice"));
     /// assert!(limiter.try_acquire("alice").is_ok());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
-        self.key(key).forget()
+    pub fn remove<Q: Hash + ?Sized>(&self, key: &Q) -> bool {
+        self.key(key).remove()
     }
 }
 
@@ -190,7 +190,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
 
     /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no
     /// permits, and gets them again as after a burst. It ends sooner if the key is
-    /// [forgotten](Self::forget) or [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A
+    /// [removed](Self::remove) or [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A
     /// ban that would end in the past is none; a longer one takes the place of a shorter one, and
     /// not the other way round. Who would wait for a banned key is denied.
     ///
@@ -267,9 +267,9 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
             tracked,
             idle,
             inserted: of(Event::Inserted),
-            taken_over: of(Event::TakenOver),
+            expired: of(Event::Expired),
             evicted: of(Event::Evicted),
-            forgotten: of(Event::Forgotten),
+            removed: of(Event::Removed),
             no_room: of(Event::NoRoom),
         }
     }

@@ -88,7 +88,7 @@ where
                     return None;
                 }
                 None => {
-                    self.counts.full(self.overflow);
+                    self.counts.no_room();
                     let refusal = match self.overflow {
                         Overflow::Admit => None,
                         Overflow::Evict | Overflow::Deny => op.unavailable(Denied::no_room, now),

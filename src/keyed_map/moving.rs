@@ -135,7 +135,7 @@ where
         loop {
             let Some(found) = self.entries.get(&hashed_key, &guard) else {
                 let Some(room) = self.room(round, now, &guard) else {
-                    self.counts.full(self.overflow);
+                    self.counts.no_room();
                     return Err(Denied::no_room(0));
                 };
                 self.insert(&hashed_key, now, room, &guard);

@@ -316,7 +316,7 @@ where
         }
         let retired = found.entry().retire(live);
         if retired {
-            self.counts.left();
+            self.counts.expired();
         }
         retired
     }

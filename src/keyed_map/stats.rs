@@ -1,4 +1,3 @@
-use crate::overflow::Overflow;
 use crate::sync::{AtomicU64, Ordering};
 
 /// What has become of the keys of a [`KeyedMap`](super::KeyedMap).
@@ -9,27 +8,25 @@ use crate::sync::{AtomicU64, Ordering};
 pub struct MapStats {
     /// The keys that are there now, those that are being added among them.
     pub tracked: u64,
-    /// Keys that left because they could not be told from fresh ones.
-    pub left: u64,
-    /// Keys that had to go for others: each may have had a burst more.
+    /// Keys that left because they were idle. They lost nothing.
+    pub expired: u64,
+    /// Keys that left although they were not idle: each may have had a burst more.
     pub evicted: u64,
-    /// Keys that were removed by who asked for it, idle or not.
+    /// Keys that were removed by [`remove`](super::PinnedMap::remove) or
+    /// [`retain`](super::PinnedMap::retain).
     pub removed: u64,
-    /// Verbs on keys for which there was no room, that were refused; or answered as for a fresh
-    /// key, where a verb can't be refused.
-    pub refused: u64,
-    /// Verbs on keys for which there was no room, that were answered as for a fresh key.
-    pub admitted: u64,
+    /// Verbs on keys for which there was no room. They were denied, or answered as for a fresh key,
+    /// as [`Overflow`](crate::Overflow) says.
+    pub no_room: u64,
 }
 
 /// They are counted where keys come and go, and not where they are decided on.
 #[derive(Default)]
 pub(super) struct MapCounters {
-    left: AtomicU64,
+    expired: AtomicU64,
     evicted: AtomicU64,
     removed: AtomicU64,
-    refused: AtomicU64,
-    admitted: AtomicU64,
+    no_room: AtomicU64,
 }
 
 fn count(counter: &AtomicU64) {
@@ -38,8 +35,8 @@ fn count(counter: &AtomicU64) {
 }
 
 impl MapCounters {
-    pub(super) fn left(&self) {
-        count(&self.left);
+    pub(super) fn expired(&self) {
+        count(&self.expired);
     }
 
     pub(super) fn evicted(&self) {
@@ -50,12 +47,8 @@ impl MapCounters {
         count(&self.removed);
     }
 
-    /// There was no room.
-    pub(super) fn full(&self, overflow: Overflow) {
-        match overflow {
-            Overflow::Admit => count(&self.admitted),
-            Overflow::Evict | Overflow::Deny => count(&self.refused),
-        }
+    pub(super) fn no_room(&self) {
+        count(&self.no_room);
     }
 
     pub(super) fn with_tracked(&self, tracked: u64) -> MapStats {
@@ -63,11 +56,10 @@ impl MapCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         MapStats {
             tracked,
-            left: read(&self.left),
+            expired: read(&self.expired),
             evicted: read(&self.evicted),
             removed: read(&self.removed),
-            refused: read(&self.refused),
-            admitted: read(&self.admitted),
+            no_room: read(&self.no_room),
         }
     }
 }

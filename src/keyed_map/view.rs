@@ -62,6 +62,31 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
     }
 }
 
+impl<K, Q, A, C, S> MapKey<'_, K, Q, A, C, S>
+where
+    K: Hash + Eq + Borrow<Q>,
+    Q: Hash + Eq + ?Sized,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// Takes the key out of the map; whether it was there. It allows one burst more.
+    ///
+    /// ```
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// map.key("alice").try_acquire()?;
+    /// assert!(map.key("alice").remove());
+    /// assert!(map.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove(&self) -> bool {
+        self.map.remove(self.key)
+    }
+}
+
 limiter_verbs!(
     [] [K: Hash + Eq + Borrow<Q>, Q: Hash + Eq + ToOwned<Owned = K> + ?Sized, S: BuildHasher]
     MapKey<'_, K, Q, A, C, S>

@@ -84,8 +84,8 @@ impl<'a, A: Split> ShardedAt<'a, A> {
         Self { first, ..self }
     }
 
-    /// The shard at this distance from the first, wrapping around, and its number. `None` if that is
-    /// the first again.
+    /// The shard at this distance from the first, wrapping around, and its number. `None` if that
+    /// is the first again.
     #[inline(always)]
     pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
         let (shards, place) = (self.shards.len(), self.first + distance);

@@ -12,8 +12,8 @@
 //! Each word runs the algorithm on fractions of a permit, so that all shards are equal. There is no
 //! word that all share: the shards' bounds add up to the whole's, whatever the threads do.
 //!
-//! A decision takes from the thread's own shard if that stays seven eighths full; else it looks at all
-//! shards and takes from one or from several, so that they stay level (`multi_shard.rs`).
+//! A decision takes from the thread's own shard if that stays seven eighths full; else it looks at
+//! all shards and takes from one or from several, so that they stay level (`multi_shard.rs`).
 
 mod at;
 pub(crate) mod limiter;

@@ -53,7 +53,8 @@ struct Look<const N: usize> {
     total: u64,
     /// What the own shard has.
     own: u64,
-    /// What the shard has that has most, and how far that is from the first; the nearest of several.
+    /// What the shard has that has most, and how far that is from the first; the nearest of
+    /// several.
     most: u64,
     fullest: usize,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use tollgate::clock::Clock;
-use tollgate::stats::Counts;
+use tollgate::stats::LimiterStats;
 use tollgate::traits::{DebtLimiter, GiveBackLimiter};
 use tollgate::{
     Counted, Denied, Granted, Limiter, ManualClock, Quota, RateLimiter, Sharded, SlidingLog,
@@ -18,8 +18,8 @@ use crate::support::algorithms::read;
 use crate::support::random::Random;
 
 /// What is counted of an answer.
-fn of(outcome: Result<&Granted, &Denied>) -> Counts {
-    let mut counts = Counts::default();
+fn of(outcome: Result<&Granted, &Denied>) -> LimiterStats {
+    let mut counts = LimiterStats::default();
     match outcome {
         Ok(granted) => {
             counts.granted = u64::from(granted.n() > 0);
@@ -30,7 +30,7 @@ fn of(outcome: Result<&Granted, &Denied>) -> Counts {
     counts
 }
 
-fn and(mut counts: Counts, other: Counts) -> Counts {
+fn and(mut counts: LimiterStats, other: LimiterStats) -> LimiterStats {
     counts.granted += other.granted;
     counts.permits += other.permits;
     counts.denied += other.denied;
@@ -44,10 +44,10 @@ fn each_verb_counts_what_it_answers() {
     let (mut random, clock) = (Random(0x0070_11a7_e901), ManualClock::new());
     let limiter = Limiter::with_clock(read("token-bucket 1/us burst 20"), clock.clone());
     let limiter = Counted::new(limiter);
-    let (mut right, mut granted) = (Counts::default(), None);
+    let (mut right, mut granted) = (LimiterStats::default(), None);
     for _ in 0..5000 {
         let (n, now) = (random.below(24), clock.now());
-        let mut this = Counts::default();
+        let mut this = LimiterStats::default();
         match random.below(12) {
             0 => clock.set(now.saturating_add(Duration::from_nanos(700 * n))),
             1 => this = of(limiter.try_acquire().as_ref()),
@@ -66,7 +66,7 @@ fn each_verb_counts_what_it_answers() {
             }
         }
         right = and(right, this);
-        assert_eq!(limiter.counts(), right);
+        assert_eq!(limiter.stats(), right);
         assert_eq!(limiter.available(), limiter.limiter().available());
     }
     assert!(
@@ -90,7 +90,7 @@ fn counts_of_huge_numbers_wrap() {
         limiter.limiter().reset();
         charged = charged.wrapping_add(limiter.charge(u64::MAX).n());
     }
-    assert_eq!(limiter.counts().charged, charged);
+    assert_eq!(limiter.stats().charged, charged);
 }
 
 type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
@@ -148,10 +148,10 @@ fn a_pool_of_any_size_gets_exactly_the_limit() {
                             );
                             of(outcome.as_ref())
                         });
-                        each.reduce(Counts::default, and)
+                        each.reduce(LimiterStats::default, and)
                     });
                     let of_this = format!("{place}, {threads} threads, {most}");
-                    assert_eq!(limiter.counts(), came, "{of_this}");
+                    assert_eq!(limiter.stats(), came, "{of_this}");
                     assert_eq!(came.granted + came.denied, 4 * LIMIT);
                     let left = limiter.available();
                     if place < WHOLE || threads == 1 || most == 1 {

@@ -14,7 +14,7 @@ use tollgate::error::ParseAlgorithmError;
 use tollgate::leases::Lease;
 use tollgate::outcome::Charged;
 use tollgate::sharded::ShardedAt;
-use tollgate::stats::Counts;
+use tollgate::stats::LimiterStats;
 use tollgate::store::{UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
 use tollgate::{
@@ -223,7 +223,7 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<Lease<Arc<Leases<AnyAlgorithm, ManualClock>>>>();
     is_shared::<(SlottedWindow, SlottedWindow<ManualClock>)>();
     is_shared::<(SlidingLog, SlidingLog<NoClock>)>();
-    is_shared::<(Counted<Sharded<Gcra>>, Counts)>();
+    is_shared::<(Counted<Sharded<Gcra>>, LimiterStats)>();
     #[cfg(feature = "audit")]
     is_shared::<(tollgate::audit::Audit, tollgate::audit::Log)>();
 }

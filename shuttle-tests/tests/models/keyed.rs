@@ -75,12 +75,12 @@ fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
     let books = Books::of_all(act(actors.collect()));
     check_table::<_, KEYS>(&limiter, 0);
     let stats = limiter.stats();
-    assert_eq!(stats.forgotten, books.forgotten.iter().sum::<u64>());
+    assert_eq!(stats.removed, books.removed.iter().sum::<u64>());
     let mut evicted = 0;
     for key in 0..KEYS {
         let (held, left) = (books.held(key), limiter.key(&key).at(NOW).available());
         let bursts = (held + left).div_ceil(BURST);
-        evicted += bursts.saturating_sub(1 + books.forgotten[key]);
+        evicted += bursts.saturating_sub(1 + books.removed[key]);
         if held > BURST {
             reached("more than a burst");
         }
@@ -97,7 +97,7 @@ fn takes_and_forgets<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
         let key = below(KEYS as u64) as usize;
         let view = limiter.key(&key).at(NOW);
         match below(6) {
-            0 => books.forgotten[key] += u64::from(limiter.forget(&key)),
+            0 => books.removed[key] += u64::from(limiter.remove(&key)),
             1 => {
                 if let Some(granted) = books.grants[key].pop() {
                     match view.undo(granted) {

@@ -131,7 +131,7 @@ fn changed<const IDLES: bool>(cast: Cast) {
 
 fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stopped: usize) {
     let stats = limiter.stats();
-    if stats.taken_over > 0 {
+    if stats.expired > 0 {
         reached("taken over");
     }
     check_table::<_, KEYS>(limiter, stopped);

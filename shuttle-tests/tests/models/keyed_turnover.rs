@@ -83,7 +83,7 @@ fn goes_on(limiter: &Tested, cast: Cast, books: &mut Books<KEYS>) {
         let (key, at) = (below(cast.keys) as usize, Tick::from_nanos(now));
         let view = limiter.key(&key).at(at);
         match below(8) {
-            0 if cast.forgets => books.forgotten[key] += u64::from(limiter.forget(&key)),
+            0 if cast.forgets => books.removed[key] += u64::from(limiter.remove(&key)),
             0 => {
                 let keys = [key, below(cast.keys) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
@@ -127,9 +127,9 @@ fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     for (count, what) in [
         (limiter.claims() as u64, "a claim is left"),
-        (stats.taken_over, "taken over"),
+        (stats.expired, "taken over"),
         (stats.evicted, "evicted"),
-        (stats.forgotten, "forgotten"),
+        (stats.removed, "forgotten"),
         (stats.no_room, "no room"),
         (stopped as u64, "one stops"),
     ] {
@@ -139,12 +139,12 @@ fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     }
     check_table::<_, KEYS>(limiter, stopped);
     // What is not known of who stopped is in the statistics.
-    let untold = stats.forgotten - books.forgotten.iter().sum::<u64>();
+    let untold = stats.removed - books.removed.iter().sum::<u64>();
     let is_told = (untold, books.no_room) == (0, stats.no_room);
     assert!(is_told || stopped > 0, "not as often: {stats:?}");
     let evicted = |key: usize| {
         let losses = PROMISE.losses(&books.grants[key]);
-        losses.saturating_sub(books.forgotten[key])
+        losses.saturating_sub(books.removed[key])
     };
     let evicted: u64 = (0..KEYS).map(evicted).sum();
     assert!(evicted <= stats.evicted + untold, "more than was promised");

@@ -160,8 +160,8 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
     ) -> Result<Restored, RestoreError> {
         let read = self.load(hasher, reader, how)?;
         let Restored { keys, no_room, .. } = read.restored;
-        let forgotten = self.events.tracked();
-        self.events.count_many(Event::Forgotten, forgotten);
+        let removed = self.events.tracked();
+        self.events.count_many(Event::Removed, removed);
         self.events
             .count_many(Event::Inserted, keys.saturating_add(no_room));
         self.events.count_many(Event::Evicted, no_room);

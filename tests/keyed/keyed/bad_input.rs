@@ -149,7 +149,7 @@ fn any_count_at_any_tick_is_answered() {
                         1 => answered += view.at(from).refund(n) % 2,
                         2 => view.ban(to).expect("there is room"),
                         3 => view.at(to).reset(),
-                        4 => answered += u64::from(view.forget()),
+                        4 => answered += u64::from(view.remove()),
                         _ => {}
                     }
                 }

@@ -82,7 +82,7 @@ fn a_ban_for_ever_is_one() {
                 .expect("there is room");
             assert!(limiter.try_acquire("other").is_err());
             match turn % 2 {
-                0 => assert!(limiter.forget("other")),
+                0 => assert!(limiter.remove("other")),
                 _ => limiter.key("other").reset(),
             }
             // A key that is reset has all, and a new one what it begins with.

@@ -115,8 +115,8 @@ fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
         if operation % 100 == 0 {
             let stats = churn.table.stats();
             assert_eq!([stats.evicted, stats.no_room], churn.lost, "{stats:?}");
-            let turned_over = stats.taken_over + stats.evicted;
-            let all = stats.tracked + turned_over + stats.forgotten;
+            let turned_over = stats.expired + stats.evicted;
+            let all = stats.tracked + turned_over + stats.removed;
             assert_eq!(stats.inserted, all, "{stats:?}");
             if turned_over >= often(20) * SLOTS as u64 && churn.lost != [0; 2] {
                 break;

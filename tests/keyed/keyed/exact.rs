@@ -133,7 +133,7 @@ impl Run {
         let held = self.model.keys.get(&key);
         if held.is_some_and(|(of, _, is_banned)| *is_banned && *of != plan) {
             self.model.keys.remove(&key);
-            assert!(self.table.forget(&key));
+            assert!(self.table.remove(&key));
         }
         let right = self.model.ask(key, plan, now, &verb);
         let asked = format!("{verb:?}");
@@ -153,7 +153,7 @@ impl Run {
                 let [said] = said;
                 outcome(said)
             }
-            (Verb::Forget, 0..=3, _) => Said::Yes(table.forget(&key)),
+            (Verb::Forget, 0..=3, _) => Said::Yes(table.remove(&key)),
             // A reset by no clock may bring an idle key to this plan.
             (Verb::Reset, _, _) if self.model.plans.len() > 1 => {
                 ask_at(&of_plan.key(&key).at(now), verb)
@@ -233,17 +233,17 @@ impl Run {
             }
         }
         let (stats, plans) = (self.table.stats(), &self.model.plans);
-        let left = stats.taken_over + stats.forgotten;
+        let left = stats.expired + stats.removed;
         assert_eq!(stats.inserted, stats.tracked + left, "{plans:?}");
         assert_eq!((stats.evicted, stats.no_room), (0, 0), "{plans:?}");
         let [granted, denied, back] = self.seen;
         assert!(granted > 300 && denied > 100, "{:?} {plans:?}", self.seen);
         if self.keys == FEW {
-            let there = (stats.tracked, stats.taken_over);
+            let there = (stats.tracked, stats.expired);
             assert_eq!(there, (self.model.keys.len() as u64, 0), "{plans:?}");
             assert!(back > 10, "{back} {plans:?}");
         } else {
-            assert!(stats.taken_over > 100, "{stats:?} {plans:?}");
+            assert!(stats.expired > 100, "{stats:?} {plans:?}");
         }
     }
 }

@@ -64,9 +64,9 @@ fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
             let (stats, is_slow) = (limiter.stats_at(tick(0)), apart > 1_000);
             let came = stats.inserted;
             assert_eq!(came, FLOOD + 2 * SPENT - stats.no_room, "{stats:?}");
-            let left = stats.taken_over + stats.evicted;
+            let left = stats.expired + stats.evicted;
             assert_eq!(came, stats.tracked + left, "{stats:?}");
-            assert_eq!(stats.taken_over > 0, is_slow, "{stats:?}");
+            assert_eq!(stats.expired > 0, is_slow, "{stats:?}");
             let (evicts, denies) = (overflow == Overflow::Evict, overflow == Overflow::Deny);
             assert_eq!(stats.evicted > 0, evicts && !is_slow, "{stats:?}");
             assert_eq!(stats.no_room > 0, !evicts && !is_slow, "{stats:?}");
@@ -97,7 +97,7 @@ fn a_flood_from_several_threads_gives_spent_keys_what_is_due() {
             });
             assert_eq!(granted.iter().sum::<u64>(), 3 * SPENT, "{overflow:?}");
             let stats = limiter.stats();
-            let left = stats.taken_over + stats.evicted;
+            let left = stats.expired + stats.evicted;
             assert_eq!(stats.inserted, stats.tracked + left, "{stats:?}");
         }
     });

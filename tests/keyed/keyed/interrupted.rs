@@ -57,8 +57,8 @@ fn a_decision_counts_with_those_that_came_between() {
                 let key = others.key(&1_u64);
                 let done = match meanwhile {
                     "taken" => key.take_up_to(1).n() == 1,
-                    "forgotten" => key.forget(),
-                    "forgotten and taken" => key.forget() && key.take_up_to(2).n() == 2,
+                    "forgotten" => key.remove(),
+                    "forgotten and taken" => key.remove() && key.take_up_to(2).n() == 2,
                     "banned" => key.ban(tick(NOW + SECOND)).is_ok(),
                     "reset" => (key.reset(), true).1,
                     _ => others.set_quota(Quota::per_hour(1), Keep::AsIs).is_ok(),
@@ -98,10 +98,10 @@ fn a_key_that_is_brought_in_meanwhile_is_there_once() {
                 for key in there {
                     assert!(limiter.try_acquire(key).is_ok());
                 }
-                assert!(limiter.forget(free));
+                assert!(limiter.remove(free));
                 let others = Rc::clone(&limiter);
                 at_call(Call::Step, step, move || {
-                    assert!(others.forget(freed));
+                    assert!(others.remove(freed));
                     assert!(others.try_acquire(&new[0]).is_ok());
                 });
                 assert!(
@@ -109,7 +109,7 @@ fn a_key_that_is_brought_in_meanwhile_is_there_once() {
                     "{free} {freed} {step}"
                 );
                 assert!(!unhook(), "it was interrupted");
-                assert!(limiter.forget(&new[0]) && !limiter.forget(&new[0]));
+                assert!(limiter.remove(&new[0]) && !limiter.remove(&new[0]));
                 assert_eq!((limiter.len(), limiter.stats().inserted), (14, 17));
             }
         }

@@ -35,7 +35,7 @@ fn keys_with_odd_hashes_are_as_others() {
     }
     assert_eq!((limiter.len(), limiter.stats().no_room), (hashes.len(), 0));
     for (turn, hash) in hashes.iter().enumerate() {
-        assert!(limiter.forget(hash) && !limiter.forget(hash), "{hash:#x}");
+        assert!(limiter.remove(hash) && !limiter.remove(hash), "{hash:#x}");
         assert_eq!(limiter.len(), hashes.len() - turn - 1);
     }
 }
@@ -57,7 +57,7 @@ fn a_key_that_panics_leaves_the_table_whole() {
     let verbs: [fn(&Tested, &HookedKey) -> bool; 4] = [
         |limiter, key| limiter.try_acquire(key).is_ok(),
         |limiter, key| limiter.key(key).available() > 0,
-        |limiter, key| limiter.forget(key),
+        |limiter, key| limiter.remove(key),
         |limiter, key| limiter.ban(key, tollgate::Tick::MAX).is_ok(),
     ];
     for key in (0..100).map(HookedKey) {

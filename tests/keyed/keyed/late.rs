@@ -23,7 +23,7 @@ fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
         let other = limiter.key(other).at(second(20));
         assert!(other.reserve_until(1, second(100)).is_ok());
     }
-    assert_eq!(limiter.stats_at(second(20)).taken_over, 1);
+    assert_eq!(limiter.stats_at(second(20)).expired, 1);
     // Five wait until 12 already, and it has been idle since 15: from then on five more have to
     // wait until 17.
     assert!(at(10).reserve_until(5, second(16)).is_err());
@@ -50,7 +50,7 @@ fn a_caller_that_is_ahead_takes_no_other_with_it() {
             assert!(limiter.try_acquire_at(other, second(100)).is_ok());
         }
         assert!(limiter.try_acquire_at(ahead, second(1_000_000)).is_ok());
-        assert_eq!(limiter.stats_at(second(200)).taken_over, 1);
+        assert_eq!(limiter.stats_at(second(200)).expired, 1);
         // They were idle long before 200 s, so this one, somewhere else, is not late.
         let new = limiter.try_acquire_at(&1_u64, second(200));
         assert_eq!(new.expect("it is fresh").at(), second(200), "{text}");

@@ -46,7 +46,7 @@ fn work(limiter: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u6
             Mix::Everything => random.below(64),
         };
         let entry = match choice {
-            0 if random.one_in(30) && key.forget() => log.reset(now),
+            0 if random.one_in(30) && key.remove() => log.reset(now),
             1 if random.one_in(30) => {
                 key.reset();
                 log.reset(now)
@@ -103,19 +103,19 @@ fn keys_that_all_threads_ask_for_keep_their_bounds() {
         let few: Vec<u64> = (0..5).map(mix).collect();
         for text in KINDS {
             let limiter = crowded(algorithm(text)).with_overflow(Overflow::Deny);
-            let enough = |stats: &KeyedStats| stats.forgotten > 3;
+            let enough = |stats: &KeyedStats| stats.removed > 3;
             bursts_more(&record(&limiter, &few, Mix::Everything, enough), text, 0);
             let stats = limiter.stats();
-            assert_eq!((stats.taken_over, stats.evicted, stats.no_room), (0, 0, 0));
-            assert_eq!(stats.inserted, stats.tracked + stats.forgotten);
+            assert_eq!((stats.expired, stats.evicted, stats.no_room), (0, 0, 0));
+            assert_eq!(stats.inserted, stats.tracked + stats.removed);
 
             let limiter = crowded(algorithm(text)).with_overflow(Overflow::Deny);
-            let enough = |stats: &KeyedStats| stats.taken_over > often(300);
+            let enough = |stats: &KeyedStats| stats.expired > often(300);
             let histories = record(&limiter, in_sixteen_slots(40), Mix::TakingSlowly, enough);
             bursts_more(&histories, text, 0);
             let stats = limiter.stats();
-            assert_eq!((stats.evicted, stats.forgotten), (0, 0));
-            assert_eq!(stats.inserted, stats.tracked + stats.taken_over);
+            assert_eq!((stats.evicted, stats.removed), (0, 0));
+            assert_eq!(stats.inserted, stats.tracked + stats.expired);
         }
     });
 }
@@ -130,7 +130,7 @@ fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time()
             let histories = record(&limiter, in_sixteen_slots(100), Mix::Taking, enough);
             let stats = limiter.stats();
             bursts_more(&histories, text, stats.evicted + stats.no_room);
-            let left = stats.taken_over + stats.evicted;
+            let left = stats.expired + stats.evicted;
             assert_eq!(stats.inserted, stats.tracked + left);
             assert!(overflow == Overflow::Evict || stats.evicted == 0);
         }
@@ -192,7 +192,7 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
             let stats = limiter.stats();
             let counts = [limiter.len() as u64, stats.tracked, stats.inserted];
             assert_eq!(counts, [there; 3]);
-            let left = [stats.idle, stats.taken_over, stats.evicted, stats.forgotten];
+            let left = [stats.idle, stats.expired, stats.evicted, stats.removed];
             assert_eq!((left, stats.no_room), ([0; 4], 0));
         }
     });
@@ -290,16 +290,16 @@ fn a_key_that_two_threads_bring_at_once_is_there_once() {
                 let both = Arc::new(Barrier::new(2));
                 let granted = on_threads(2, |id| {
                     if id == 0 {
-                        limiter.forget(one);
+                        limiter.remove(one);
                         return ask_and_wait(&limiter, &new[0], &both, 2, 1);
                     }
                     both.wait();
-                    limiter.forget(another);
+                    limiter.remove(another);
                     ask_and_wait(&limiter, &new[0], &both, 1, 1)
                 });
                 assert_ne!(granted[0], granted[1], "{one} {another}");
                 assert_eq!(limiter.len(), 15, "{one} {another}");
-                assert!(limiter.forget(&new[0]) && !limiter.forget(&new[0]));
+                assert!(limiter.remove(&new[0]) && !limiter.remove(&new[0]));
             }
         }
     });

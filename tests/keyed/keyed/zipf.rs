@@ -32,7 +32,7 @@ fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, Keyed
         logs[key as usize].granted(&granted);
         if turn % SLOTS == 0 {
             let stats = table.stats();
-            if stats.taken_over + stats.evicted > turnovers * SLOTS {
+            if stats.expired + stats.evicted > turnovers * SLOTS {
                 break;
             }
             assert!(turn < 100 * turnovers * SLOTS, "{stats:?}");
@@ -58,7 +58,7 @@ fn a_key_gets_a_burst_more_when_it_is_evicted_or_admitted_without_room_and_else_
             Overflow::Admit => (no_room, evicted),
             Overflow::Deny => (0, evicted),
         };
-        assert!(none == 0 && stats.taken_over > SLOTS, "{stats:?} {text}");
+        assert!(none == 0 && stats.expired > SLOTS, "{stats:?} {text}");
         let more = bursts_more(&histories, text, allowed);
         assert_eq!(more > 0, overflow != Overflow::Deny, "{stats:?} {text}");
     }

@@ -102,7 +102,7 @@ fn they_stay_idle_or_not() {
     for no_room in [denied, third] {
         assert!(matches!(no_room, Err(Denied::NoRoom { .. })));
     }
-    assert_eq!(map.stats().refused, 2);
+    assert_eq!(map.stats().no_room, 2);
     assert_eq!(map.key(&1).at(tick(1_000)).available(), 9);
     // Until they are removed; then they are as all.
     assert!(map.remove(&1));

@@ -64,5 +64,5 @@ fn what_is_idle_goes_before_any_key_is_evicted() {
     }
     assert!(map.try_acquire_at(&8, tick(10)).is_ok());
     let stats = map.stats();
-    assert_eq!((stats.left, stats.evicted, stats.tracked), (1, 0, 8));
+    assert_eq!((stats.expired, stats.evicted, stats.tracked), (1, 0, 8));
 }

@@ -28,7 +28,7 @@ fn churned(map: &Map, seed: u64) -> Vec<Log> {
     let mut logs = vec![Log::new(); 10 * CAPACITY as usize];
     let (mut random, mut now) = (Random(seed), 1_000);
     let mut before = map.stats();
-    while before.left + before.evicted < often(20) * CAPACITY {
+    while before.expired + before.evicted < often(20) * CAPACITY {
         now += random.below(3);
         let late = if random.one_in(4) {
             random.below(200)
@@ -76,7 +76,7 @@ fn each_key_keeps_its_bound_but_for_evictions() {
         bursts_more(&of_each(&[logs]), text, 0);
         let stats = map.stats();
         assert_eq!(stats.evicted > 0, overflow == Overflow::Evict, "{stats:?}");
-        assert!(stats.left > 0 && stats.removed == 0, "{stats:?}");
+        assert!(stats.expired > 0 && stats.removed == 0, "{stats:?}");
         assert!(most > Some(10), "{most:?}, {text}");
     }
 }

@@ -52,7 +52,7 @@ fn a_decision_counts_with_those_that_came_between() {
         assert_eq!(late.is_ok(), is_granted, "{meanwhile}");
         let then = [at, 1_000].map(|at| map.key(&1).at(tick(at)).available());
         let stats = map.stats();
-        let counts = (stats.left, stats.removed, stats.evicted);
+        let counts = (stats.expired, stats.removed, stats.evicted);
         assert_eq!((then, counts, map.len()), (left, gone, 1), "{meanwhile}");
     }
 }
@@ -86,5 +86,5 @@ fn the_last_room_is_taken_before_the_key_comes_in() {
     });
     assert!(map.try_acquire_at(&HookedKey(1), tick(0)).is_ok());
     assert!(!unhook(), "it was interrupted");
-    assert_eq!((map.len(), map.stats().refused), (1, 1));
+    assert_eq!((map.len(), map.stats().no_room), (1, 1));
 }

@@ -75,7 +75,7 @@ fn keys_that_leave_as_idle_keep_their_bounds() {
                 map.purge_idle_at(now, 2);
                 false
             };
-            keeps_the_bound(&map, aside, || map.stats().left > 100);
+            keeps_the_bound(&map, aside, || map.stats().expired > 100);
             let stats = map.stats();
             assert_eq!((stats.evicted, stats.removed), (0, 0));
         }

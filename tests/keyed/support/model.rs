@@ -100,7 +100,7 @@ pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Sa
 /// Asks a table's key at its clock's tick.
 pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> Said {
     match verb {
-        Verb::Forget => Said::Yes(key.forget()),
+        Verb::Forget => Said::Yes(key.remove()),
         Verb::IsIdle | Verb::Ban(_) => ask_at(&key.at(key.now()), verb),
         verb => say!(key, verb),
     }

@@ -83,5 +83,5 @@ fn what_is_borrowed_of_a_table_lives_as_long() {
         outcomes.iter().all(|outcome| outcome.is_ok()),
         "{outcomes:?}"
     );
-    assert!(limiter.forget("bob") && limiter.len() == 1);
+    assert!(limiter.remove("bob") && limiter.len() == 1);
 }

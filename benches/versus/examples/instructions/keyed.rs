@@ -187,7 +187,7 @@ pub(crate) static KEYED: &[Row] = &[
     ("keyed-new-full", |count| {
         let (table, keys) = holding(KEYS, KEYS, Overflow::Evict);
         // As many leave as come. Some keys may have been evicted while it was filled.
-        let left = keys.iter().filter(|key| table.forget(key));
+        let left = keys.iter().filter(|key| table.remove(key));
         assert_eq!(left.take(count as usize).count() as u64, count);
         new(&table, Tick::ZERO, true, count)
     }),

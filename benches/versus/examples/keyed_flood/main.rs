@@ -92,7 +92,7 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     let stats = flooded.table.stats();
     println!(
         "    {} are there after it: {} came in, {} made room as idle, {} were evicted, {} found no room",
-        stats.tracked, stats.inserted, stats.taken_over, stats.evicted, stats.no_room
+        stats.tracked, stats.inserted, stats.expired, stats.evicted, stats.no_room
     );
     let ns = took.as_nanos() as f64 / (rounds * ROUND * BETWEEN) as f64;
     println!("    {ns:.1} ns a new key, with a tenth of the known ones");

@@ -102,7 +102,7 @@ fn what_was_there_gives_way() {
     let left = [next.key("alice").available(), next.key("bob").available()];
     assert_eq!((left, next.len()), ([5, 9], 1));
     let stats = next.stats();
-    assert_eq!((stats.tracked, stats.inserted, stats.forgotten), (1, 3, 2));
+    assert_eq!((stats.tracked, stats.inserted, stats.removed), (1, 3, 2));
     let empty = table(bucket("1/h"), ticks(1.0));
     assert!(restarted(&empty, bucket("1/h"), ticks(0.0), Duration::ZERO).is_empty());
 }

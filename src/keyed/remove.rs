@@ -1,4 +1,4 @@
-//! Keys that are forgotten.
+//! Keys that are removed.
 
 use super::core::Core;
 use super::probe::Lookup;
@@ -16,7 +16,7 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Whether the key was in the table. It isn't any more.
-    pub(super) fn forget(&self, probe_seq: &ProbeSeq) -> bool {
+    pub(super) fn remove(&self, probe_seq: &ProbeSeq) -> bool {
         loop {
             let probe = self.table.look(probe_seq);
             // Who has only claimed a slot for it comes afterwards.
@@ -24,7 +24,7 @@ impl<A: Algorithm> Core<A> {
                 return false;
             };
             if self.table.release(at, held).is_ok() {
-                self.events.count(Event::Forgotten);
+                self.events.count(Event::Removed);
                 return true;
             }
         }
