@@ -198,7 +198,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
     /// let map = map.with_overflow(Overflow::Deny);
     /// assert!(map.try_acquire(&7).is_ok());
     /// assert!(matches!(map.try_acquire(&8), Err(Denied::NoRoom { .. })));
-    /// assert_eq!(map.stats().refused, 1);
+    /// assert_eq!(map.stats().no_room, 1);
     /// # Ok(())
     /// # }
     /// ```

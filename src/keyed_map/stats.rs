@@ -12,8 +12,8 @@ pub struct MapStats {
     pub expired: u64,
     /// Keys that left although they were not idle: each may have had a burst more.
     pub evicted: u64,
-    /// Keys that were removed by [`remove`](super::PinnedMap::remove) or
-    /// [`retain`](super::PinnedMap::retain).
+    /// Keys that were removed by [`remove`](super::KeyedMap::remove) or
+    /// [`retain`](super::KeyedMap::retain).
     pub removed: u64,
     /// Verbs on keys for which there was no room. They were denied, or answered as for a fresh key,
     /// as [`Overflow`](crate::Overflow) says.
