@@ -10,6 +10,9 @@ use crate::quota::{ConfigError, Quota};
 
 /// The generic cell rate algorithm: the token bucket seen in time.
 ///
+/// Take it to limit by an interval and a tolerance ([`from_interval`](Self::from_interval)), and a
+/// [`TokenBucket`](crate::TokenBucket) to limit by a rate and a burst.
+///
 /// Permits are due one emission interval apart; a caller may be early by a tolerance. From a quota
 /// it decides exactly as the [`TokenBucket`](crate::TokenBucket) does, with the same bound. From
 /// two durations, which need not be multiples of each other, `1 + floor(tolerance / interval)`

@@ -9,12 +9,13 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The leaky bucket: requests drop in, and run out at a steady rate; what does not fit is denied.
+/// The leaky bucket: requests drop in, and run out at a steady rate; a request that does not fit is
+/// denied.
 ///
-/// - As a [`meter`](Self::meter) it polices: who fits may go at once. It decides as the
+/// - As a [`meter`](Self::meter) it polices: a request that fits may go at once. It decides as the
 ///   [`TokenBucket`](crate::TokenBucket) of the same quota does, seen from the other side:
 ///   [`level`](crate::Limiter::level) is what is in it.
-/// - As a [`queue`](Self::queue) it shapes: who fits is admitted, and told by
+/// - As a [`queue`](Self::queue) it shapes: a request that fits is admitted, and told by
 ///   [`granted.delay()`](Granted::delay) how long to wait, so that all leave at the quota's rate.
 ///
 /// **Bound.** Of both: in every interval `[a, b]` at most `burst + rate * (b - a)` permits are

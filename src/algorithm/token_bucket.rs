@@ -8,6 +8,9 @@ use crate::quota::{ConfigError, Quota};
 
 /// The token bucket: permits drop in at a steady rate, up to a burst, and are taken at will.
 ///
+/// [`Gcra`](crate::Gcra) decides exactly alike; take it where the limit is an interval with a
+/// tolerance, and a bucket where it is a rate with a burst.
+///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, net
 /// of what was given back, for any number of threads, on the ticks at which they were counted
 /// ([`Granted::at`](crate::Granted::at)). A reset allows one burst more; a charge may exceed it,

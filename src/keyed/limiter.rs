@@ -14,7 +14,10 @@ use crate::overflow::Overflow;
 use crate::quota::ConfigError;
 use crate::sync::{IS_MODEL, SLOTS};
 
-/// A limit for each key: each user, address, or token.
+/// A limit for each key, such as a user, an address or a token, in one table of fixed size.
+///
+/// `KeyedMap` (feature `map`) keeps the keys, so that they can be listed, and have algorithms of
+/// their own; it takes more memory and time for a key.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota, TokenBucket};

@@ -18,8 +18,11 @@ use crate::sync::{AtomicU64, Mutex, Ordering};
 /// The most keys: more would not fit in the processor's addresses.
 const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 
-/// A limit for each key, in a map that gives the keys back: they can be looked at, removed by what
-/// they are, and have algorithms of their own.
+/// A limit for each key, in a map that keeps the keys: they can be listed, removed by a condition,
+/// and have algorithms of their own.
+///
+/// `Keyed` (feature `keyed`) takes less memory and time for a key, but knows keys by their hashes
+/// only.
 ///
 /// ```
 /// use tollgate::{KeyedMap, Quota, TokenBucket};

@@ -15,14 +15,15 @@ use std::sync::Arc;
 /// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without a clock and without
 /// touching what others touch.
 ///
-/// Made by [`Limiter::with_leases`]. For a thread for each core, and for tight loops.
+/// For a thread for each core, and for tight loops. A thread that holds no lease can ask it as it
+/// would ask a [`Limiter`]; a limiter that never lends should be one.
 ///
 /// ```
-/// use tollgate::{Limiter, Quota, TokenBucket};
+/// use tollgate::{Leases, Quota, TokenBucket};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let bucket = TokenBucket::new(Quota::per_hour(100_000))?;
-/// let limiter = Limiter::with_leases(bucket, 1000)?;
+/// let limiter = Leases::new(bucket, 1000)?;
 /// let admitted = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4)
 ///         .map(|_| {
@@ -59,27 +60,27 @@ pub struct Leases<A, C = SystemClock> {
     pub(super) total: u64,
 }
 
-impl<A: Lend> Limiter<A> {
-    /// A limiter on the system's clock that can lend as many permits as `total`: see [`Leases`].
+impl<A: Lend> Leases<A> {
+    /// A limiter on the system's clock that lends at most `total` permits at once.
     ///
     /// # Errors
     ///
     /// [`ConfigError::ZeroLeases`]; [`ConfigError::LeasesTooLarge`] if no permit would be left.
     ///
     /// ```
-    /// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};
+    /// use tollgate::{ConfigError, Leases, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), ConfigError> {
     /// let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
     /// assert_eq!(
-    ///     Limiter::with_leases(bucket, 20).unwrap_err(),
+    ///     Leases::new(bucket, 20).unwrap_err(),
     ///     ConfigError::LeasesTooLarge { total: 20, max: 19 }
     /// );
     /// # Ok(())
     /// # }
     /// ```
-    pub fn with_leases(algorithm: A, total: u64) -> Result<Leases<A>, ConfigError> {
-        Leases::with_clock(algorithm, total, SystemClock)
+    pub fn new(algorithm: A, total: u64) -> Result<Self, ConfigError> {
+        Self::with_clock(algorithm, total, SystemClock)
     }
 }
 
@@ -116,11 +117,11 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use tollgate::{Limiter, Quota, TokenBucket};
+    /// use tollgate::{Leases, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
     /// let bucket = TokenBucket::new(Quota::per_second(100))?;
-    /// let limiter = Arc::new(Limiter::with_leases(bucket, 50)?);
+    /// let limiter = Arc::new(Leases::new(bucket, 50)?);
     /// let mut lease = limiter.lease_owned(10);
     /// let worker = std::thread::spawn(move || lease.try_acquire().is_ok());
     /// assert!(worker.join().unwrap());

@@ -10,6 +10,8 @@ use crate::quota::{ConfigError, Quota};
 
 /// Spreads work evenly: each [`take`](Self::take) returns when the next piece may begin.
 ///
+/// [`Limiter::reserve`] on a [`Gcra`] limiter does the same; a pacer adds the slack and sleeps.
+///
 /// One who comes late may catch up: what was not taken in time is kept, up to a slack of 10
 /// intervals, and taken at once by who comes next. [`with_slack`](Self::with_slack) says how much,
 /// and with none all are an interval apart, whatever happens. Deadlines follow one another on the

@@ -6,6 +6,7 @@ use crate::clock::{Clock, SleepClock, Tick};
 use crate::limiter::Limiter;
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
+use crate::store::AtomicWord;
 
 /// A limiter with a waiting room of a certain size.
 ///
@@ -54,7 +55,7 @@ impl<G> WaitingRoom<G> {
     }
 }
 
-impl<A: Reserve + ChangeQuota, C> WaitingRoom<Limiter<A, C>> {
+impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
     /// At most so many permits are waited for at once: a request for several counts by what is
     /// missing of them. (Whose turn comes within as many nanoseconds as there are places may be
     /// counted as served already: ticks are whole nanoseconds, and each of those who wait may be
@@ -74,7 +75,7 @@ impl<A: Reserve + ChangeQuota, C> WaitingRoom<Limiter<A, C>> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn for_permits(limiter: Limiter<A, C>, waiting: u64) -> Self {
+    pub fn for_permits(limiter: Limiter<A, C, P>, waiting: u64) -> Self {
         let quota = limiter.quota();
         let (period, permits) = (
             quota.period().as_nanos(),
@@ -94,7 +95,7 @@ impl<A: Reserve + ChangeQuota, C> WaitingRoom<Limiter<A, C>> {
 
     /// How long so many wait where each is due at a whole nanosecond after the one before: as the
     /// first ones do, and a nanosecond.
-    fn one_by_one(limiter: &Limiter<A, C>, waiting: u64) -> u128 {
+    fn one_by_one(limiter: &Limiter<A, C, P>, waiting: u64) -> u128 {
         let some = waiting.min(10_000);
         let (mut word, mut due) = (0, Tick::ZERO);
         for _ in 0..=some {

@@ -161,8 +161,7 @@ fn threads_share_a_static() {
     static SHARDS: LazyLock<Sharded<TokenBucket>> = LazyLock::new(|| made!(Sharded::new(BUCKET)));
     static SLOTS: LazyLock<SlottedWindow> = LazyLock::new(|| made!(SlottedWindow::new(FIVE, 60)));
     static LOG: LazyLock<SlidingLog> = LazyLock::new(|| made!(SlidingLog::new(FIVE)));
-    static LEASES: LazyLock<Leases<TokenBucket>> =
-        LazyLock::new(|| made!(Limiter::with_leases(BUCKET, 2)));
+    static LEASES: LazyLock<Leases<TokenBucket>> = LazyLock::new(|| made!(Leases::new(BUCKET, 2)));
 
     let threads = || {
         [(); 4].map(|()| {
