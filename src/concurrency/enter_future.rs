@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::queue::{Enqueued, GaveUp, Ticket};
+use super::queue::{Enqueued, GaveUp, QueueTicket};
 use super::{Concurrency, ConcurrencyGuard};
 use crate::outcome::Denied;
 use crate::sync::{Sleeper, inject_fault};
@@ -46,7 +46,7 @@ pub struct EnterFuture<G: Deref<Target = Concurrency>> {
     limiter: G,
     n: u64,
     /// The place in line.
-    ticket: Option<Ticket>,
+    ticket: Option<QueueTicket>,
 }
 
 impl<G: Deref<Target = Concurrency>> EnterFuture<G> {

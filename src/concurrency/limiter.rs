@@ -5,7 +5,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::queue::WaitQueue;
-use super::word::Snapshot;
+use super::word::Occupancy;
 use crate::outcome::Denied;
 use crate::quota::ConfigError;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -111,7 +111,7 @@ impl Concurrency {
     /// ```
     pub fn new(limit: u64) -> Result<Self, ConfigError> {
         checked(limit).map(|limit| Self {
-            word: AtomicU64::new(Snapshot::empty(limit).0),
+            word: AtomicU64::new(Occupancy::empty(limit).0),
             peak: AtomicU64::new(0),
             line: Mutex::new(WaitQueue::default()),
         })
@@ -347,7 +347,7 @@ impl Concurrency {
         // ORDERING: Release. It publishes that the peak is 0 to whoever enters after it, who then
         // does not take an older peak for one that is high enough; who entered before it, and is
         // still inside, is in what it returns. Model: concurrency_word::no_peak_is_missed
-        let inside = Snapshot(self.word.fetch_add(0, Release)).inside();
+        let inside = Occupancy(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);
         was.max(inside)
     }
@@ -356,13 +356,13 @@ impl Concurrency {
 /// The word.
 impl Concurrency {
     #[inline]
-    pub(super) fn load(&self) -> Snapshot {
+    pub(super) fn load(&self) -> Occupancy {
         // ORDERING: Relaxed. It is looked at, or an exchange finds it out.
-        Snapshot(self.word.load(Relaxed))
+        Occupancy(self.word.load(Relaxed))
     }
 
     #[inline]
-    pub(super) fn exchange(&self, word: Snapshot, next: Snapshot) -> Result<(), Snapshot> {
+    pub(super) fn exchange(&self, word: Occupancy, next: Occupancy) -> Result<(), Occupancy> {
         // ORDERING: Acquire. Who enters sees what those did who have made the room: it pairs with
         // the release of `leave`, also through others' exchanges and, for who waited, through the
         // lock. Model: concurrency_word::who_enters_sees_what_was_done_inside
@@ -374,7 +374,7 @@ impl Concurrency {
                 self.note_peak(next.inside());
                 Ok(())
             }
-            Err(seen) => Err(Snapshot(seen)),
+            Err(seen) => Err(Occupancy(seen)),
         }
     }
 
@@ -414,7 +414,7 @@ impl Concurrency {
         }
         // ORDERING: Release. It publishes what was done inside to those who enter after it: see
         // `exchange`. Model: concurrency_word::who_enters_sees_what_was_done_inside
-        let word = Snapshot(self.word.fetch_sub(n, Release));
+        let word = Occupancy(self.word.fetch_sub(n, Release));
         if word.somebody_waits() && !inject_fault!(LeavesSilently) {
             self.let_in();
         }

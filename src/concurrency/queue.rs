@@ -25,7 +25,7 @@ use crate::sync::Ordering::Relaxed;
 use crate::sync::{MutexGuard, inject_fault};
 
 /// A place in line: the lower, the earlier.
-pub(super) type Ticket = u64;
+pub(super) type QueueTicket = u64;
 
 struct Waiter {
     n: u64,
@@ -35,16 +35,16 @@ struct Waiter {
 /// The line.
 #[derive(Default)]
 pub(super) struct WaitQueue {
-    next: Ticket,
-    waiting: BTreeMap<Ticket, Waiter>,
+    next: QueueTicket,
+    waiting: BTreeMap<QueueTicket, Waiter>,
     /// Those whom a lowered limit has put out, and who do not know it yet; with that limit.
-    refused: BTreeMap<Ticket, u64>,
+    refused: BTreeMap<QueueTicket, u64>,
 }
 
 /// What came of asking.
 pub(super) enum Enqueued {
     Inside,
-    Waits(Ticket),
+    Waits(QueueTicket),
     Refused(Denied),
 }
 
@@ -58,7 +58,7 @@ pub(super) enum GaveUp {
 }
 
 impl WaitQueue {
-    fn push(&mut self, n: u64, waker: Waker) -> Ticket {
+    fn push(&mut self, n: u64, waker: Waker) -> QueueTicket {
         let ticket = self.next;
         // One a nanosecond would take five centuries to come round.
         self.next = ticket.wrapping_add(1);
@@ -66,14 +66,14 @@ impl WaitQueue {
         ticket
     }
 
-    fn is_first(&self, ticket: Ticket) -> bool {
+    fn is_first(&self, ticket: QueueTicket) -> bool {
         self.waiting.first_key_value().map(|(first, _)| *first) == Some(ticket)
     }
 
     /// Takes out all who wait for more than this.
     fn refuse_above(&mut self, limit: u64) -> Vec<Waker> {
         let heavy = self.waiting.iter().filter(|(_, waiter)| waiter.n > limit);
-        let heavy: Vec<Ticket> = heavy.map(|(ticket, _)| *ticket).collect();
+        let heavy: Vec<QueueTicket> = heavy.map(|(ticket, _)| *ticket).collect();
         self.refused
             .extend(heavy.iter().map(|ticket| (*ticket, limit)));
         let waiters = heavy
@@ -121,7 +121,7 @@ impl Concurrency {
     }
 
     /// Looks whether one still waits, and is then to be woken by this waker.
-    pub(super) fn look(&self, ticket: Ticket, n: u64, mut waker: Waker) -> Enqueued {
+    pub(super) fn look(&self, ticket: QueueTicket, n: u64, mut waker: Waker) -> Enqueued {
         let mut line = self.line();
         if let Some(waiter) = line.waiting.get_mut(&ticket) {
             // The old one is dropped after the lock.
@@ -135,7 +135,7 @@ impl Concurrency {
     }
 
     /// Gives up a place in line.
-    pub(super) fn give_up(&self, ticket: Ticket) -> GaveUp {
+    pub(super) fn give_up(&self, ticket: QueueTicket) -> GaveUp {
         let mut line = self.line();
         let was_first = line.is_first(ticket);
         let Some(waiter) = line.waiting.remove(&ticket) else {

@@ -23,9 +23,9 @@ const INSIDE: u64 = (1 << LIMIT_AT) - 1;
 
 /// A copy of the word, as it was.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Snapshot(pub(super) u64);
+pub(super) struct Occupancy(pub(super) u64);
 
-impl Snapshot {
+impl Occupancy {
     /// Nobody inside, nobody waiting. The limit is at most [`MAX_CONCURRENCY`].
     pub(super) const fn empty(limit: u64) -> Self {
         Self(limit << LIMIT_AT)
@@ -87,11 +87,11 @@ mod tests {
         for limit in [1, 5, MAX_CONCURRENCY] {
             for inside in [0, 1, limit] {
                 for waiting in [false, true] {
-                    let word = Snapshot::empty(limit)
+                    let word = Occupancy::empty(limit)
                         .with_inside(inside)
                         .with_waiting(waiting);
                     let fields =
-                        |word: Snapshot| (word.limit(), word.inside(), word.somebody_waits());
+                        |word: Occupancy| (word.limit(), word.inside(), word.somebody_waits());
                     assert_eq!(fields(word), (limit, inside, waiting));
                     assert_eq!(fields(word.with_limit(7)), (7, inside, waiting));
                     assert_eq!(
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn above_a_lowered_limit_there_is_room_for_nothing_only() {
-        let word = Snapshot::empty(9).with_inside(9).with_limit(4);
+        let word = Occupancy::empty(9).with_inside(9).with_limit(4);
         assert!(word.has_room(0) && !word.has_room(1) && !word.has_room(u64::MAX));
         assert_eq!(word.denied(4), Denied::busy(4));
         assert_eq!(word.denied(5), Denied::never(5, 4));

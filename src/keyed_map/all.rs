@@ -8,7 +8,7 @@ use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, first_word};
 use super::room::Forgotten;
-use super::room::Seen;
+use super::room::SeenEntry;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 
@@ -250,7 +250,7 @@ where
     /// [`purge_idle`](Self::purge_idle) at this tick.
     pub fn purge_idle_at(&self, now: Tick, steps: usize) -> usize {
         let guard = self.entries.guard();
-        let mut seen = Seen::nothing();
+        let mut seen = SeenEntry::nothing();
         for _ in 0..steps {
             drop(self.step(now, &guard, &mut seen));
         }

@@ -8,7 +8,7 @@ use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, MapEntry, first_word};
 use super::room::{Forgotten, Room};
-use super::stored::{HashedKey, Stored, Ticket};
+use super::stored::{HashedKey, KeyTicket, Stored};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
@@ -115,7 +115,7 @@ where
         Q: Eq + ToOwned<Owned = K> + ?Sized,
     {
         let number = self.next_number();
-        let ticket = Ticket {
+        let ticket = KeyTicket {
             hash: hashed_key.hash,
             id: number,
         };

@@ -12,11 +12,11 @@ use crossbeam_queue::SegQueue;
 use papaya::{Equivalent, HashMap, LocalGuard};
 
 use super::entry::MapEntry;
-use super::stored::{Hashed, MatchesKey, Stored, Ticket};
+use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 
 pub(super) struct Entries<K, A> {
     map: HashMap<Stored<K>, MapEntry<A>, BuildHasherDefault<AsItIs>>,
-    tickets: SegQueue<Ticket>,
+    tickets: SegQueue<KeyTicket>,
 }
 
 /// While it lives, what was found can be read.
@@ -39,7 +39,7 @@ impl<K, A> FoundEntry<'_, K, A> {
         &self.stored.key
     }
 
-    pub(super) fn ticket(&self) -> Ticket {
+    pub(super) fn ticket(&self) -> KeyTicket {
         self.stored.ticket
     }
 
@@ -98,11 +98,11 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         all.map(|(stored, entry)| FoundEntry { stored, entry })
     }
 
-    pub(super) fn push_ticket(&self, ticket: Ticket) {
+    pub(super) fn push_ticket(&self, ticket: KeyTicket) {
         self.tickets.push(ticket);
     }
 
-    pub(super) fn pop_ticket(&self) -> Option<Ticket> {
+    pub(super) fn pop_ticket(&self) -> Option<KeyTicket> {
         self.tickets.pop()
     }
 

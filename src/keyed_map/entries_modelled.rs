@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::entry::MapEntry;
-use super::stored::{Hashed, MatchesKey, Stored, Ticket};
+use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 use crate::sync::{AtomicU64, Ordering};
 
 /// A model's keys have places of their own, by their hash.
@@ -30,7 +30,7 @@ pub(super) struct Entries<K, A> {
     /// The number, in what was ever inserted, of what is there, from 1 on.
     places: [[AtomicU64; PLACES]; KEYS],
     inserted: Mutex<Vec<Both<K, A>>>,
-    tickets: Mutex<VecDeque<Ticket>>,
+    tickets: Mutex<VecDeque<KeyTicket>>,
 }
 
 /// Nothing that a model inserts is freed before its end.
@@ -54,7 +54,7 @@ impl<K, A> FoundEntry<'_, K, A> {
         &self.both.0.key
     }
 
-    pub(super) fn ticket(&self) -> Ticket {
+    pub(super) fn ticket(&self) -> KeyTicket {
         self.both.0.ticket
     }
 
@@ -168,11 +168,11 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         all.into_iter().map(move |both| FoundEntry { both, life })
     }
 
-    pub(super) fn push_ticket(&self, ticket: Ticket) {
+    pub(super) fn push_ticket(&self, ticket: KeyTicket) {
         lock(&self.tickets).push_back(ticket);
     }
 
-    pub(super) fn pop_ticket(&self) -> Option<Ticket> {
+    pub(super) fn pop_ticket(&self) -> Option<KeyTicket> {
         lock(&self.tickets).pop_front()
     }
 

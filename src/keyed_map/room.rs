@@ -7,7 +7,7 @@ use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, Live, MapEntry};
 use super::horizon::{first_idle, idle_since};
-use super::stored::Ticket;
+use super::stored::KeyTicket;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -119,7 +119,7 @@ impl Drop for ClearingUp<'_> {
 }
 
 /// What was seen of the keys that were looked at.
-pub(super) struct Seen<'g, K, A> {
+pub(super) struct SeenEntry<'g, K, A> {
     nearest: Option<Nearest<'g, K, A>>,
     /// Whether one was come across on which nobody has decided.
     pending: bool,
@@ -127,7 +127,7 @@ pub(super) struct Seen<'g, K, A> {
     pub(super) left: usize,
 }
 
-impl<K, A> Seen<'_, K, A> {
+impl<K, A> SeenEntry<'_, K, A> {
     pub(super) const fn nothing() -> Self {
         Self {
             nearest: None,
@@ -146,7 +146,7 @@ struct Nearest<'g, K, A> {
 /// A ticket that is looked at, and goes back to the others.
 struct Drawn<'m, K: Hash + Eq, A: Algorithm, C, S: BuildHasher> {
     map: &'m KeyedMap<K, A, C, S>,
-    ticket: Ticket,
+    ticket: KeyTicket,
 }
 
 impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> Drawn<'_, K, A, C, S> {
@@ -174,7 +174,7 @@ where
         if round >= ROUNDS {
             return self.reserve();
         }
-        let mut seen = Seen::nothing();
+        let mut seen = SeenEntry::nothing();
         let mut left = None;
         for _ in 0..STEPS {
             left = self.step(now, guard, &mut seen).or(left);
@@ -204,7 +204,7 @@ where
         &self,
         now: Tick,
         guard: &'g Guard<'_>,
-        mut seen: Seen<'g, K, A>,
+        mut seen: SeenEntry<'g, K, A>,
     ) -> Option<Room<'_>> {
         for _ in 0..ATTEMPTS {
             if let Some(Nearest { found, .. }) = seen.nearest.take() {
@@ -231,7 +231,7 @@ where
         &self,
         now: Tick,
         guard: &'g Guard<'_>,
-        seen: &mut Seen<'g, K, A>,
+        seen: &mut SeenEntry<'g, K, A>,
     ) -> Option<Room<'_>> {
         let drawn = Drawn {
             map: self,
@@ -299,7 +299,7 @@ where
     }
 
     /// Retires an entry on which nobody has decided since somebody else came across it.
-    fn retire_forsaken(&self, entry: &MapEntry<A>, seen: &mut Seen<'_, K, A>) -> bool {
+    fn retire_forsaken(&self, entry: &MapEntry<A>, seen: &mut SeenEntry<'_, K, A>) -> bool {
         let was_seen = mem::replace(&mut seen.pending, true);
         entry.mark_seen() && !was_seen && entry.retire_pending()
     }

@@ -8,12 +8,12 @@ use core::hash::{Hash, Hasher};
 #[derive(Debug)]
 pub(super) struct Stored<K> {
     pub(super) key: K,
-    pub(super) ticket: Ticket,
+    pub(super) ticket: KeyTicket,
 }
 
 /// By what a key that is kept is found again, as long as it is. `id` is never used twice.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ticket {
+pub(super) struct KeyTicket {
     pub(super) hash: u64,
     pub(super) id: u64,
 }
@@ -40,7 +40,7 @@ impl<Q: ?Sized> Hashed for HashedKey<'_, Q> {
     }
 }
 
-impl Hashed for Ticket {
+impl Hashed for KeyTicket {
     fn hashed(&self) -> u64 {
         self.hash
     }
@@ -52,7 +52,7 @@ impl<K: Borrow<Q>, Q: Eq + ?Sized> MatchesKey<K> for HashedKey<'_, Q> {
     }
 }
 
-impl<K> MatchesKey<K> for Ticket {
+impl<K> MatchesKey<K> for KeyTicket {
     fn is(&self, stored: &Stored<K>) -> bool {
         stored.ticket.id == self.id
     }

@@ -33,7 +33,7 @@ const SCARCE: u64 = 8;
 const SMALL: u64 = 4;
 
 /// How taking permits ended.
-enum Taking {
+enum Attempt {
     Done(Granted),
     /// Another thread took what was seen, before anything was taken here.
     Lost,
@@ -47,7 +47,7 @@ enum Taking {
 const FEW: usize = 16;
 
 /// What was seen of all shards, each looked at once; in fractions of a permit.
-struct Look<const N: usize> {
+struct Survey<const N: usize> {
     /// The words, from the first shard on.
     words: [u64; N],
     total: u64,
@@ -91,7 +91,7 @@ impl<A: Split> ShardedAt<'_, A> {
             Err(word) => word,
         };
         let wanted = |there| if there < n { 0 } else { n };
-        let denied = |look: Option<&Look<N>>| match look.map(|look| self.due_of(&look.words, n)) {
+        let denied = |look: Option<&Survey<N>>| match look.map(|look| self.due_of(&look.words, n)) {
             Some(None) => Denied::stuck(n),
             Some(Some(due)) if due > self.now => Denied::later(n, due.saturating_since(self.now)),
             // Others are at it, or of a later tick there was less than at this one.
@@ -137,7 +137,7 @@ impl<A: Split> ShardedAt<'_, A> {
         self,
         mut own: Option<u64>,
         wanted: impl Fn(u64) -> u64,
-        denied: impl Fn(Option<&Look<N>>) -> E,
+        denied: impl Fn(Option<&Survey<N>>) -> E,
     ) -> Result<Granted, E> {
         let (mut then, mut left) = (self, ATTEMPTS);
         while left > 0 {
@@ -147,19 +147,19 @@ impl<A: Split> ShardedAt<'_, A> {
                 return Err(denied(Some(&look)));
             }
             match then.take_of(n, &look) {
-                Taking::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
-                Taking::Lost => {}
+                Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
+                Attempt::Lost => {}
                 // Later each time, until it is that of the shard that is ahead of all.
-                Taking::From(tick) => then.now = tick,
-                Taking::TooFew => left -= 1,
+                Attempt::From(tick) => then.now = tick,
+                Attempt::TooFew => left -= 1,
             }
         }
         Err(denied(None))
     }
 
     #[inline(always)]
-    fn look<const N: usize>(&self, own: Option<u64>) -> Look<N> {
-        let mut look = Look {
+    fn look<const N: usize>(&self, own: Option<u64>) -> Survey<N> {
+        let mut look = Survey {
             words: [0; N],
             total: 0,
             own: 0,
@@ -190,7 +190,7 @@ impl<A: Split> ShardedAt<'_, A> {
 
     /// Takes from the own shard, or from the fullest, if that keeps them level; else from several.
     #[inline(never)]
-    fn take_of<const N: usize>(&self, n: u64, look: &Look<N>) -> Taking {
+    fn take_of<const N: usize>(&self, n: u64, look: &Survey<N>) -> Attempt {
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let wanted = n.saturating_mul(permit);
         let uneven = self.may_be_uneven(n);
@@ -204,18 +204,18 @@ impl<A: Split> ShardedAt<'_, A> {
             (_, true) => look.fullest,
             _ => {
                 let Some(plan) = self.plan(look, wanted, uneven) else {
-                    return Taking::Lost;
+                    return Attempt::Lost;
                 };
                 return match self.latest_of(look, &plan, wanted) {
-                    Some(tick) => Taking::From(tick),
+                    Some(tick) => Attempt::From(tick),
                     None => self.gather_from(0, &plan, wanted, None),
                 };
             }
         };
         let one = self.neighbour(distance);
         match one.map(|(number, shard)| (number, shard.at(self.now).try_acquire_n(wanted))) {
-            Some((number, Ok(granted))) => Taking::Done(granted.with_source(number)),
-            _ => Taking::Lost,
+            Some((number, Ok(granted))) => Attempt::Done(granted.with_source(number)),
+            _ => Attempt::Lost,
         }
     }
 
@@ -259,7 +259,7 @@ impl<A: Split> ShardedAt<'_, A> {
     }
 
     /// Takes from those shards that have most, so that all have about the same then.
-    fn plan<const N: usize>(&self, look: &Look<N>, wanted: u64, uneven: u64) -> Option<Plan<N>> {
+    fn plan<const N: usize>(&self, look: &Survey<N>, wanted: u64, uneven: u64) -> Option<Plan<N>> {
         let mut have = [0; N];
         for ((have, word), shard) in have.iter_mut().zip(&look.words).zip(self.shards) {
             *have = shard.algorithm().available(*word, self.now);
@@ -292,7 +292,7 @@ impl<A: Split> ShardedAt<'_, A> {
     /// The latest tick at which one of these shards counts, if they count at different ones.
     fn latest_of<const N: usize>(
         &self,
-        look: &Look<N>,
+        look: &Survey<N>,
         plan: &Plan<N>,
         wanted: u64,
     ) -> Option<Tick> {
@@ -320,7 +320,7 @@ impl<A: Split> ShardedAt<'_, A> {
         plan: &Plan<N>,
         missing: u64,
         so_far: Option<Granted>,
-    ) -> Taking {
+    ) -> Attempt {
         let shards = self.shards.len();
         while turn < 2 * shards {
             // Where others took in between, the second time round takes what all shards still have.
@@ -340,7 +340,7 @@ impl<A: Split> ShardedAt<'_, A> {
             };
             let Some((granted, taken)) = taken else {
                 if n > 0 && so_far.is_none() {
-                    return Taking::Lost;
+                    return Attempt::Lost;
                 }
                 continue;
             };
@@ -348,7 +348,7 @@ impl<A: Split> ShardedAt<'_, A> {
             let n = granted.n();
             let taking = match so_far {
                 Some(so_far) if so_far.at() != granted.at() => {
-                    Taking::From(so_far.at().max(granted.at()))
+                    Attempt::From(so_far.at().max(granted.at()))
                 }
                 so_far => {
                     let sum = match so_far {
@@ -356,16 +356,16 @@ impl<A: Split> ShardedAt<'_, A> {
                         None => granted,
                     };
                     match missing.saturating_sub(n) {
-                        0 => Taking::Done(sum),
+                        0 => Attempt::Done(sum),
                         missing => self.gather_from(turn, plan, missing, Some(sum)),
                     }
                 }
             };
-            if !matches!(taking, Taking::Done(_)) {
+            if !matches!(taking, Attempt::Done(_)) {
                 shard.roll_back(&taken);
             }
             return taking;
         }
-        Taking::TooFew
+        Attempt::TooFew
     }
 }

@@ -14,14 +14,14 @@ pin_project! {
     /// The turn of one who waits: whose reservation it is, and the sleep until it is due.
     #[derive(Debug)]
     pub(super) struct PermitWait<S> {
-        taken: Option<Taken>,
+        taken: Option<Reserved>,
         #[pin]
         sleep: Option<S>,
     }
 }
 
 #[derive(Debug)]
-struct Taken {
+struct Reserved {
     granted: Granted,
     wakes: Tick,
 }
@@ -85,7 +85,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
                     }
                     // Not beyond the timeout.
                     let wakes = due.saturating_add(on.jitter.draw()).min(latest.max(due));
-                    *this.taken = Some(Taken { granted, wakes });
+                    *this.taken = Some(Reserved { granted, wakes });
                     let wait = wakes.saturating_since(now);
                     this.sleep.set(Some(on.timer.sleep(wait)));
                 }
@@ -128,7 +128,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
     ) {
         let mut this = self.project();
         this.sleep.set(None);
-        if let Some(Taken { granted, .. }) = this.taken.take() {
+        if let Some(Reserved { granted, .. }) = this.taken.take() {
             let (n, now) = (granted.n(), on.limiter.clock().now());
             _ = on.limiter.cancel_at(granted, n, now);
         }
