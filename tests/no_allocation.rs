@@ -320,7 +320,7 @@ fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
                 black_box((limiter.available_at(now), limiter.try_acquire_n(0).is_ok()));
                 black_box(limiter.try_acquire_n(6).is_ok());
             }
-            black_box((slots.counted(), slots.time_until(5)));
+            black_box((slots.level().ceil(), slots.time_until(5)));
             black_box((shards.undo(shards.take_up_to(1)), shards.refund(2)));
             black_box(shards.charge(1).debt());
             black_box((log.time_until(5), log.time_until(6), counted.stats()));
@@ -405,7 +405,7 @@ fn nothing_by_a_table_of_keys() {
                             limiter.set_quota(quota, Keep::Scaled).expect("a quota");
                         }
                         5 => {
-                            let many = limiter.check_many(&[key; 40], &mut outcomes);
+                            let many = limiter.try_acquire_many(&[key; 40], &mut outcomes);
                             many.expect("as long as the keys");
                         }
                         _ => {}

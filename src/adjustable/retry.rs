@@ -4,7 +4,7 @@
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Visit};
 use crate::clock::Tick;
-use crate::store::op::{Current, Op, Outcome, Step};
+use crate::store::op::{Current, Op, OpResult, Step};
 
 /// A pair as operations see it.
 #[inline(always)]
@@ -43,7 +43,7 @@ impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
 /// It is lock-free where the exchange of a pair is: a thread goes round only because another one
 /// has exchanged the pair (or the processor's exchange is a weak one).
 #[inline(always)]
-pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) -> Outcome<A, O> {
+pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) -> OpResult<A, O> {
     let mut pair = ring.load();
     let short = Fast(&mut op, current(pair, now));
     if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
@@ -85,7 +85,7 @@ fn retry<A: Settings, O: Op<A>>(
     mut pair: Pair,
     now: Tick,
     mut op: O,
-) -> Outcome<A, O> {
+) -> OpResult<A, O> {
     loop {
         let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
             // That version is over, so there is a later one.

@@ -8,7 +8,7 @@ use crate::clock::{Clock, Tick};
 use crate::quota::{ConfigError, Quota};
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::store::op::{Op, Outcome};
+use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -114,7 +114,7 @@ impl<A: Algorithm + Settings, C> Store for &Adjustable<A, C> {
     type Algorithm = A;
 
     #[inline(always)]
-    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Outcome<A, O> {
+    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         retry::apply(&self.ring, now, op)
     }
 

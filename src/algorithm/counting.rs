@@ -178,6 +178,17 @@ impl<W: WindowCount> Algorithm for Counting<'_, W> {
     }
 
     #[inline]
+    fn idle_at(&self, word: u64, now: Tick) -> Tick {
+        let Some(due) = self.due(word, now, self.0.limit().get()) else {
+            return Tick::MAX;
+        };
+        // A part of a permit may still be counted when all fit, and a window may be ahead.
+        let seen = self.0.see(word, now);
+        let forgotten = self.0.forgotten_at(seen);
+        due.max(forgotten.unwrap_or_else(|| self.0.counted_at(word, seen, now)))
+    }
+
+    #[inline]
     fn initial_word(&self, now: Tick) -> u64 {
         self.0.initial_word(now)
     }

@@ -30,9 +30,7 @@ macro_rules! runs_on {
 
             #[inline]
             fn idle_at(&self, word: u64, now: Tick) -> Tick {
-                use crate::algorithm::Forecast;
-                let all = self.available(0, now);
-                self.due(word, now, all).unwrap_or(Tick::MAX)
+                $core!(self, core => core.idle_at(word, now))
             }
 
             #[inline]

@@ -15,13 +15,13 @@ use crate::store::operations::Acquire;
 const AHEAD: usize = 16;
 
 impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
-    /// [`check_many`](super::Keyed::check_many) at this tick.
+    /// [`try_acquire_many`](super::Keyed::try_acquire_many) at this tick.
     ///
     /// # Errors
     ///
     /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
     /// decided.
-    pub fn check_many_at<Q: Hash>(
+    pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
@@ -53,17 +53,17 @@ impl<A: Algorithm, C, S: KeyHasher> KeyedPlan<'_, A, C, S> {
 }
 
 impl<A: Algorithm, C: Clock, S: KeyHasher> KeyedPlan<'_, A, C, S> {
-    /// [`check_many`](super::Keyed::check_many) by this plan.
+    /// [`try_acquire_many`](super::Keyed::try_acquire_many) by this plan.
     ///
     /// # Errors
     ///
     /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
     /// decided.
-    pub fn check_many<Q: Hash>(
+    pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
-        self.check_many_at(keys, outcomes, self.limiter.clock.now())
+        self.try_acquire_many_at(keys, outcomes, self.limiter.clock.now())
     }
 }

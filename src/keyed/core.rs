@@ -14,7 +14,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op, Outcome};
+use crate::store::op::{Current, Op, OpResult};
 use crate::sync::{AtomicU64, inject_fault};
 
 /// How often a key is tried to be put into the table, against others who take the same places,
@@ -92,7 +92,7 @@ impl<A: Algorithm> Core<A> {
     /// Runs an operation on a key's word. The first attempt is for a key in a primary bucket, of
     /// the plan that is asked for, which has never been changed.
     #[inline(always)]
-    pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> Outcome<A, O> {
+    pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> OpResult<A, O> {
         if let Some(outcome) = self.first_attempt(request, &mut op) {
             return outcome;
         }
@@ -107,7 +107,7 @@ impl<A: Algorithm> Core<A> {
     }
 
     #[inline(always)]
-    fn first_attempt<O: Op<A>>(&self, request: Request, op: &mut O) -> Option<Outcome<A, O>> {
+    fn first_attempt<O: Op<A>>(&self, request: Request, op: &mut O) -> Option<OpResult<A, O>> {
         if O::BANS {
             return None;
         }
@@ -134,7 +134,7 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// The same where the plan has been changed, and the key's word is of the version in force.
-    fn changed_attempt<O: Op<A>>(&self, request: &Request, op: &mut O) -> Option<Outcome<A, O>> {
+    fn changed_attempt<O: Op<A>>(&self, request: &Request, op: &mut O) -> Option<OpResult<A, O>> {
         let version = self.plans.version();
         if version == 0 || O::BANS {
             return None;
@@ -162,7 +162,7 @@ impl<A: Algorithm> Core<A> {
     /// All other turns.
     #[cold]
     #[inline(never)]
-    fn retry<O: Op<A>>(&self, hash: u64, plan: u8, now: Tick, mut op: O) -> Outcome<A, O> {
+    fn retry<O: Op<A>>(&self, hash: u64, plan: u8, now: Tick, mut op: O) -> OpResult<A, O> {
         let probe_seq = self.table.probe_seq(hash);
         let request = &Request {
             probe_seq,
@@ -226,7 +226,7 @@ impl<A: Algorithm> Core<A> {
         at: SlotIndex,
         held: SlotState,
         op: &mut O,
-    ) -> Option<Outcome<A, O>> {
+    ) -> Option<OpResult<A, O>> {
         let of = if O::BANS { held.plan() } else { request.plan };
         // Later than the slot, whose version is so no later than this.
         let version = self.plans.version();
@@ -274,7 +274,7 @@ impl<A: Algorithm> Core<A> {
         &self,
         request: &Request,
         op: &mut O,
-    ) -> Option<Fresh<Outcome<A, O>>> {
+    ) -> Option<Fresh<OpResult<A, O>>> {
         let version = self.plans.version();
         self.plans.with(request.plan, version, |algorithm| {
             let word = first_word(algorithm, request.now);
@@ -300,7 +300,7 @@ impl<A: Algorithm> Core<A> {
         request: &Request,
         place: Claimable,
         op: &mut O,
-    ) -> Option<Outcome<A, O>> {
+    ) -> Option<OpResult<A, O>> {
         let claimed = self.claim(&request.probe_seq, place)?;
         let done = self.establish(request, place.at, claimed, op);
         if done.is_none() {
@@ -317,7 +317,7 @@ impl<A: Algorithm> Core<A> {
         at: SlotIndex,
         claimed: SlotState,
         op: &mut O,
-    ) -> Option<Outcome<A, O>> {
+    ) -> Option<OpResult<A, O>> {
         let early = inject_fault!(ReadsTheVersionFirst).then(|| self.plans.version());
         let now = self
             .confirm_unique(&request.probe_seq, at)?
@@ -362,7 +362,7 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// What is said of a key for which there is no room.
-    fn without_room<O: Op<A>>(&self, request: &Request, op: O) -> Outcome<A, O> {
+    fn without_room<O: Op<A>>(&self, request: &Request, op: O) -> OpResult<A, O> {
         self.events.count(Event::NoRoom);
         self.unrecorded(request, op, Denied::no_room)
     }
@@ -373,7 +373,7 @@ impl<A: Algorithm> Core<A> {
         request: &Request,
         mut op: O,
         why: fn(u64) -> Denied,
-    ) -> Outcome<A, O> {
+    ) -> OpResult<A, O> {
         let plan = self.plans.get(request.plan);
         if self.overflow != Overflow::Admit || O::BANS || plan.is_none() {
             if let Some(refusal) = op.unavailable(why, request.now) {

@@ -10,7 +10,7 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::store::op::{Op, Outcome};
+use crate::store::op::{Op, OpResult};
 use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
@@ -141,7 +141,7 @@ impl<A: Algorithm, C> Store for Key<'_, A, C> {
     type Algorithm = A;
 
     #[inline(always)]
-    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Outcome<A, O> {
+    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         self.core.apply(self.request(now), op)
     }
 

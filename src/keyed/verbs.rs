@@ -103,19 +103,19 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_n_at(key, n, now)
     }
 
-    /// [`check_many`](Self::check_many) at this tick.
+    /// [`try_acquire_many`](Self::try_acquire_many) at this tick.
     ///
     /// # Errors
     ///
     /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
     /// decided.
-    pub fn check_many_at<Q: Hash>(
+    pub fn try_acquire_many_at<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
         now: Tick,
     ) -> Result<(), ConfigError> {
-        self.plan(0).check_many_at(keys, outcomes, now)
+        self.plan(0).try_acquire_many_at(keys, outcomes, now)
     }
 
     /// Takes the key out of the table; whether it was there. When it comes again it is fresh: it
@@ -170,7 +170,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
     /// let keys = ["alice", "bob", "alice"];
     /// let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
-    /// limiter.check_many(&keys, &mut outcomes)?;
+    /// limiter.try_acquire_many(&keys, &mut outcomes)?;
     /// assert_eq!(outcomes.map(|outcome| outcome.is_ok()), [true, true, false]);
     /// # Ok(())
     /// # }
@@ -180,12 +180,12 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// [`ConfigError::OutcomesLength`] unless there are as many outcomes as keys: then nothing is
     /// decided.
-    pub fn check_many<Q: Hash>(
+    pub fn try_acquire_many<Q: Hash>(
         &self,
         keys: &[Q],
         outcomes: &mut [Result<Granted, Denied>],
     ) -> Result<(), ConfigError> {
-        self.plan(0).check_many(keys, outcomes)
+        self.plan(0).try_acquire_many(keys, outcomes)
     }
 
     /// Grants this key nothing before this tick, whatever is given back meanwhile. Then it has no

@@ -13,7 +13,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op, Outcome, Refusal};
+use crate::store::op::{Current, Op, OpResult, Refusal};
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
@@ -29,7 +29,7 @@ where
 
     /// Runs an operation on the key's word at this tick.
     #[inline]
-    pub(super) fn apply<Q, O>(&self, key: &Q, now: Tick, mut op: O) -> Outcome<A, O>
+    pub(super) fn apply<Q, O>(&self, key: &Q, now: Tick, mut op: O) -> OpResult<A, O>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -67,7 +67,7 @@ where
         now: Tick,
         op: &mut O,
         guard: &Guard<'_>,
-    ) -> Option<Outcome<A, O>>
+    ) -> Option<OpResult<A, O>>
     where
         K: Borrow<Q>,
         Q: Eq + ToOwned<Owned = K> + ?Sized,

@@ -9,7 +9,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
-use crate::store::op::{Op, Outcome};
+use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -106,7 +106,7 @@ where
     type Algorithm = A;
 
     #[inline(always)]
-    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Outcome<A, O> {
+    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         self.map.apply(self.key, now, op)
     }
 }

@@ -1,5 +1,5 @@
-use super::at::ShardedAt;
 use super::shard::MAX_SHARDS;
+use super::view::ShardedView;
 use crate::algorithm::TokenBucket;
 use core::fmt;
 
@@ -177,8 +177,8 @@ impl<A: Split, C> Sharded<A, C> {
 
     /// A view on which every verb runs at this tick, without reading a clock.
     #[inline(always)]
-    pub fn at(&self, now: Tick) -> ShardedAt<'_, A> {
-        ShardedAt::new(
+    pub fn at(&self, now: Tick) -> ShardedView<'_, A> {
+        ShardedView::new(
             &self.shards,
             &self.whole,
             self.thread_index.of_this_thread(),
@@ -214,7 +214,7 @@ impl<A: Split, C> Sharded<A, C> {
     #[inline(always)]
     fn try_once(&self, n: u64, now: Tick) -> Option<Granted> {
         let first = self.thread_index.known()?;
-        ShardedAt::new(&self.shards, &self.whole, first, now).try_once(n)
+        ShardedView::new(&self.shards, &self.whole, first, now).try_once(n)
     }
 
     #[cold]

@@ -15,9 +15,9 @@
 //! A decision takes from the thread's own shard if that stays seven eighths full; else it looks at
 //! all shards and takes from one or from several, so that they stay level (`multi_shard.rs`).
 
-mod at;
 pub(crate) mod limiter;
 mod multi_shard;
 mod shard;
+mod view;
 
-pub use at::ShardedAt;
+pub use view::ShardedView;

@@ -10,8 +10,8 @@
 
 use core::time::Duration;
 
-use super::at::ShardedAt;
 use super::shard::MAX_SHARDS;
+use super::view::ShardedView;
 use crate::algorithm::Split;
 use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
@@ -67,7 +67,7 @@ struct Plan<const N: usize> {
     leave: u64,
 }
 
-impl<A: Split> ShardedAt<'_, A> {
+impl<A: Split> ShardedView<'_, A> {
     /// A decision that was not made in one turn.
     #[cold]
     #[inline(never)]

@@ -284,8 +284,8 @@ impl<C> Smooth<WarmingUp, C> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let start = Tick::from_nanos(1_000);
     /// let limiter = SmoothWarmingUp::started_at(1.0, Duration::ZERO, NoClock, start)?;
-    /// assert_eq!(limiter.reserve_at(1, start)?.wait(), Duration::ZERO);
-    /// assert_eq!(limiter.reserve_at(1, start)?.wait(), Duration::from_secs(1));
+    /// assert_eq!(limiter.reserve_at(1, start)?.delay(), Duration::ZERO);
+    /// assert_eq!(limiter.reserve_at(1, start)?.delay(), Duration::from_secs(1));
     /// # Ok(())
     /// # }
     /// ```
@@ -372,7 +372,7 @@ impl<K: Curve, C> Smooth<K, C> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = SmoothBursty::with_clock(3.0, ManualClock::new())?;
     /// let _ = limiter.reserve(1)?;
-    /// assert_eq!(limiter.reserve(1)?.wait(), Duration::from_nanos(333_333_334));
+    /// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_nanos(333_333_334));
     /// let limiter = limiter.in_whole_micros();
     /// let before = limiter.reserve(1)?;
     /// assert_eq!(limiter.reserve(1)?.due().saturating_since(before.due()), Duration::from_micros(333_333));

@@ -11,10 +11,10 @@ use crate::clock::Tick;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let limiter = SmoothBursty::with_clock(10.0, ManualClock::new())?;
-/// assert_eq!(limiter.reserve(3)?.wait(), Duration::ZERO);
+/// assert_eq!(limiter.reserve(3)?.delay(), Duration::ZERO);
 /// // It waits for the three that were taken before it, and not for its own hundred.
 /// let turn = limiter.reserve(100)?;
-/// assert_eq!(turn.wait(), Duration::from_millis(300));
+/// assert_eq!(turn.delay(), Duration::from_millis(300));
 /// assert_eq!((turn.n(), turn.due().as_nanos()), (100, 300_000_000));
 /// # Ok(())
 /// # }
@@ -52,7 +52,7 @@ impl SmoothReservation {
 
     /// How long that is after it asked.
     #[inline]
-    pub const fn wait(&self) -> Duration {
+    pub const fn delay(&self) -> Duration {
         self.due.saturating_since(self.at)
     }
 }

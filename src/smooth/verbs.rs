@@ -41,14 +41,14 @@ impl<K: Curve, C> Smooth<K, C> {
         self.take(n, now, 0)
     }
 
-    /// [`try_acquire_timeout`](Self::try_acquire_timeout) at this tick, which does not wait: the
+    /// [`acquire_timeout`](Self::acquire_timeout) at this tick, which does not wait: the
     /// turn says how long.
     ///
     /// # Errors
     ///
-    /// As [`try_acquire_timeout`](Self::try_acquire_timeout).
+    /// As [`acquire_timeout`](Self::acquire_timeout).
     #[inline]
-    pub fn try_acquire_timeout_at(
+    pub fn acquire_timeout_at(
         &self,
         n: u64,
         timeout: Duration,
@@ -165,9 +165,9 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = SmoothBursty::with_clock(1.0, ManualClock::new())?;
-    /// assert_eq!(limiter.reserve(60)?.wait(), Duration::ZERO);
-    /// assert_eq!(limiter.reserve(1)?.wait(), Duration::from_secs(60));
-    /// assert_eq!(limiter.reserve(1)?.wait(), Duration::from_secs(61));
+    /// assert_eq!(limiter.reserve(60)?.delay(), Duration::ZERO);
+    /// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_secs(60));
+    /// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_secs(61));
     /// # Ok(())
     /// # }
     /// ```

@@ -61,17 +61,13 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = SmoothBursty::with_clock(10.0, ManualClock::new())?;
     /// let _ = limiter.reserve(10)?;
-    /// let denied = limiter.try_acquire_timeout(1, Duration::from_millis(600)).unwrap_err();
+    /// let denied = limiter.acquire_timeout(1, Duration::from_millis(600)).unwrap_err();
     /// assert_eq!(denied.retry_after(), Some(Duration::from_millis(400)));
     /// # Ok(())
     /// # }
     /// ```
-    pub fn try_acquire_timeout(
-        &self,
-        n: u64,
-        timeout: Duration,
-    ) -> Result<SmoothReservation, Denied> {
-        let turn = self.try_acquire_timeout_at(n, timeout, self.clock.now())?;
+    pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> Result<SmoothReservation, Denied> {
+        let turn = self.acquire_timeout_at(n, timeout, self.clock.now())?;
         self.clock.sleep_until(turn.due(), turn.at());
         Ok(turn)
     }
@@ -97,7 +93,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// # runtime.block_on(async {
     /// let limiter = SmoothBursty::new(1_000.0)?;
     /// for _ in 0..3 {
-    ///     limiter.acquire_on(TokioTimer, 1).await?;
+    ///     limiter.acquire_with_timer(TokioTimer, 1).await?;
     /// }
     /// # Ok(())
     /// # })
@@ -105,7 +101,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// # #[cfg(not(feature = "tokio"))]
     /// # fn main() {}
     /// ```
-    pub async fn acquire_on<T: crate::clock::Timer>(
+    pub async fn acquire_with_timer<T: crate::clock::Timer>(
         &self,
         timer: T,
         n: u64,

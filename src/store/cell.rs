@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::store::op::{Current, Op, Outcome};
+use crate::store::op::{Current, Op, OpResult};
 use crate::sync::{AtomicU64, Ordering, const_unless_loom};
 
 /// The word of a cell that has not started: it was made where no clock could be read, and gets
@@ -133,7 +133,7 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
     cell: &P,
     now: Tick,
     mut op: O,
-) -> Outcome<A, O> {
+) -> OpResult<A, O> {
     let mut word = cell.load();
     let step = match word {
         UNSTARTED => None,
@@ -187,7 +187,7 @@ fn retry<A: Algorithm, P: AtomicWord, O: Op<A>>(
     mut word: u64,
     now: Tick,
     mut op: O,
-) -> Outcome<A, O> {
+) -> OpResult<A, O> {
     loop {
         if word == UNSTARTED {
             word = start(algorithm, cell, now);

@@ -21,7 +21,7 @@ pub(crate) mod word;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
-pub use op::{Current, Op, Outcome, Refusal, Step};
+pub use op::{Current, Op, OpResult, Refusal, Step};
 pub use view::View;
 pub use word::WordStore;
 
@@ -30,7 +30,7 @@ pub use word::WordStore;
 ///
 /// ```
 /// use std::cell::Cell;
-/// use tollgate::store::{Current, Op, Outcome, Store, View};
+/// use tollgate::store::{Current, Op, OpResult, Store, View};
 /// use tollgate::{Quota, Tick, TokenBucket};
 ///
 /// /// The limit of one thread: nothing is atomic.
@@ -39,7 +39,7 @@ pub use word::WordStore;
 /// impl Store for &Local {
 ///     type Algorithm = TokenBucket;
 ///
-///     fn apply<O: Op<TokenBucket>>(&self, now: Tick, mut op: O) -> Outcome<TokenBucket, O> {
+///     fn apply<O: Op<TokenBucket>>(&self, now: Tick, mut op: O) -> OpResult<TokenBucket, O> {
 ///         let (next, output) = op.run(&self.0, Current::new(self.1.get(), now))?;
 ///         self.1.set(next);
 ///         Ok(output)
@@ -65,7 +65,7 @@ pub trait Store {
     /// # Errors
     ///
     /// The operation's refusal. Then nothing is written.
-    fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> Outcome<Self::Algorithm, O>;
+    fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> OpResult<Self::Algorithm, O>;
 
     /// Makes one attempt, without a retry. `None` means that nothing was changed; use
     /// [`apply`](Self::apply).

@@ -96,7 +96,7 @@ impl Refusal for Infallible {
 }
 
 /// The answer of an operation, or its refusal.
-pub type Outcome<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
+pub type OpResult<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
 /// What an operation makes of a word: the next word and the answer, or a refusal.
 pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>;
@@ -140,7 +140,7 @@ pub trait Op<A>: Sized {
 
     /// The answer of a store that can't run it, for this reason; `None` if it has no such answer.
     #[inline]
-    fn unavailable(&self, why: fn(u64) -> Denied, now: Tick) -> Option<Outcome<A, Self>> {
+    fn unavailable(&self, why: fn(u64) -> Denied, now: Tick) -> Option<OpResult<A, Self>> {
         let _ = (why, now);
         None
     }

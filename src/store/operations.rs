@@ -2,7 +2,7 @@
 
 use core::convert::Infallible;
 
-use super::op::{Current, Op, Outcome, Step};
+use super::op::{Current, Op, OpResult, Step};
 use crate::algorithm::{Algorithm, Debt, GiveBack, Reserve};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
@@ -38,7 +38,7 @@ impl<A: Algorithm> Op<A> for Acquire {
     }
 
     #[inline]
-    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Outcome<A, Self>> {
+    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<OpResult<A, Self>> {
         Some(Err(why(self.n)))
     }
 }
@@ -105,7 +105,7 @@ impl<A: Reserve> Op<A> for ReserveUntil {
     }
 
     #[inline]
-    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Outcome<A, Self>> {
+    fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<OpResult<A, Self>> {
         Some(Err(why(self.n)))
     }
 }
@@ -128,7 +128,7 @@ impl<A: Algorithm> Op<A> for TakeUpTo {
     }
 
     #[inline]
-    fn unavailable(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<Outcome<A, Self>> {
+    fn unavailable(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<OpResult<A, Self>> {
         Some(Ok(Granted::new(0, now)))
     }
 }
@@ -149,7 +149,7 @@ impl<A: Debt> Op<A> for Charge {
     }
 
     #[inline]
-    fn unavailable(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<Outcome<A, Self>> {
+    fn unavailable(&self, _why: fn(u64) -> Denied, now: Tick) -> Option<OpResult<A, Self>> {
         Some(Ok(Charged::new(0, now)))
     }
 }

@@ -6,7 +6,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::Store;
 use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
-use crate::store::op::{Op, Outcome};
+use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
 
 /// One word, and the algorithm that rules it: the store of a [`Limiter`](crate::Limiter), and of
@@ -58,7 +58,7 @@ impl<A: Algorithm, P: AtomicWord> Store for WordStore<'_, A, P> {
     type Algorithm = A;
 
     #[inline(always)]
-    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> Outcome<A, O> {
+    fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         cell::apply(self.algorithm, self.cell, now, op)
     }
 

@@ -8,7 +8,7 @@ use crate::limiter::Limiter;
 use crate::outcome::Denied;
 use crate::quota::{ConfigError, Quota};
 
-/// Spreads work evenly: each [`take`](Self::take) returns when the next piece may begin.
+/// Spreads work evenly: each [`acquire`](Self::acquire) returns when the next piece may begin.
 ///
 /// [`Limiter::reserve`] on a [`Gcra`] limiter does the same; a pacer adds the slack and sleeps.
 ///
@@ -30,7 +30,7 @@ use crate::quota::{ConfigError, Quota};
 /// let mut times = Vec::new();
 /// for _ in 0..4 {
 ///     let due = pacer.reserve()?.due();
-///     clock.set(due); // or pacer.take(), which sleeps until then
+///     clock.set(due); // or pacer.acquire(), which sleeps until then
 ///     times.push(due.as_nanos() / 1_000_000);
 /// }
 /// assert_eq!(times, [0, 10, 20, 30]);
@@ -136,13 +136,13 @@ impl<C: SleepClock> Pacer<C> {
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let pacer = tollgate::Pacer::with_slack(tollgate::Quota::per_second(1000), 0)?;
-    /// let first = pacer.take()?;
-    /// let second = pacer.take()?;
+    /// let first = pacer.acquire()?;
+    /// let second = pacer.acquire()?;
     /// assert!(second.saturating_since(first) >= pacer.interval());
     /// # Ok(())
     /// # }
     /// ```
-    pub fn take(&self) -> Result<Tick, Denied> {
+    pub fn acquire(&self) -> Result<Tick, Denied> {
         Ok(self.limiter.acquire()?.at())
     }
 }

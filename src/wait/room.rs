@@ -151,7 +151,7 @@ impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
     /// let limiter = Limiter::token_bucket(Quota::per_second(1000).burst(1))?;
     /// let room = WaitingRoom::for_wait(limiter, Duration::from_millis(50));
     /// for _ in 0..3 {
-    ///     room.enter_on(TokioTimer, 1).await?;
+    ///     room.enter_with_timer(TokioTimer, 1).await?;
     /// }
     /// # Ok(())
     /// # })
@@ -164,7 +164,7 @@ impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
     ///
     /// [`Denied`] if the room is full.
     #[cfg(feature = "wait")]
-    pub async fn enter_on<T: crate::clock::Timer>(
+    pub async fn enter_with_timer<T: crate::clock::Timer>(
         &self,
         timer: T,
         n: u64,

@@ -13,7 +13,7 @@ use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
 use tollgate::error::ParseAlgorithmError;
 use tollgate::leases::Lease;
 use tollgate::outcome::Charged;
-use tollgate::sharded::ShardedAt;
+use tollgate::sharded::ShardedView;
 use tollgate::stats::LimiterStats;
 use tollgate::store::{UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
@@ -216,7 +216,7 @@ fn everything_public_is_send_and_sync_and_debug() {
     is_shared::<(ConfigError, tollgate::error::ParseQuotaError)>();
     is_shared::<Sharded<TokenBucket>>();
     is_shared::<Sharded<AnyAlgorithm, &'static CoarseClock>>();
-    is_shared::<ShardedAt<'static, FixedWindow>>();
+    is_shared::<ShardedView<'static, FixedWindow>>();
     is_shared::<Leases<TokenBucket, ManualClock>>();
     is_shared::<Lease<&'static Leases<TokenBucket>>>();
     is_shared::<Lease<Arc<Leases<AnyAlgorithm, ManualClock>>>>();

@@ -92,7 +92,7 @@ fn scenario(slots: u64) -> Scenario {
             .into_iter()
             .map(|slot| tick(slot * SLOT_NS));
         ticks
-            .map(|now| Answer::Count(limiter.counted_at(now)))
+            .map(|now| Answer::Level(limiter.level_at(now)))
             .collect()
     };
     Scenario::at(move || limiter(slots)).after(after)

@@ -33,7 +33,7 @@ fn tick(seconds: u64) -> Tick {
 
 fn answer(turn: Result<SmoothReservation, Denied>) -> Answer {
     match turn {
-        Ok(turn) => Answer::Wait(Some(turn.wait())),
+        Ok(turn) => Answer::Wait(Some(turn.delay())),
         Err(denied) => Answer::Denied(denied),
     }
 }
@@ -58,7 +58,7 @@ fn try_take(n: u64, at: u64) -> Action {
 fn try_within(seconds: u64, at: u64) -> Action {
     let name = format!("try 1 within {seconds} at {at}");
     Action::new(name, move |limiter, ()| {
-        answer(limiter.try_acquire_timeout_at(1, Duration::from_secs(seconds), tick(at)))
+        answer(limiter.acquire_timeout_at(1, Duration::from_secs(seconds), tick(at)))
     })
 }
 

@@ -87,7 +87,7 @@ fn goes_on(limiter: &Tested, cast: Cast, books: &mut Books<KEYS>) {
             0 => {
                 let keys = [key, below(cast.keys) as usize];
                 let mut outcomes = [Err(Denied::busy(1)); 2];
-                let length = limiter.check_many_at(&keys, &mut outcomes, at);
+                let length = limiter.try_acquire_many_at(&keys, &mut outcomes, at);
                 length.expect("there are two");
                 for (key, outcome) in keys.into_iter().zip(outcomes) {
                     books.enter(key, 1, outcome);

@@ -108,6 +108,13 @@ impl<M: Meter + PartialEq> Pace<M> {
         word <= self.made(now)
     }
 
+    /// When a whole burst is there.
+    #[inline]
+    pub(crate) fn idle_at(&self, word: u64, now: Tick) -> Tick {
+        let all = self.available(0, now);
+        self.due(word, now, all).unwrap_or(Tick::MAX)
+    }
+
     #[inline]
     pub(crate) fn initial_word(&self, now: Tick) -> u64 {
         if self.missing == 0 {

@@ -12,7 +12,8 @@ use core::time::Duration;
 use roll::RolledWindow;
 use shape::{MAX_SLOTS, SlotLayout};
 
-use crate::clock::{Clock, SystemClock, Tick};
+use crate::algorithm::Level;
+use crate::clock::{SystemClock, Tick};
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
@@ -235,9 +236,9 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// [`counted`](Self::counted) at this tick.
-    pub fn counted_at(&self, now: Tick) -> u64 {
-        self.change(now, |view| Some(view.total))
+    /// [`level`](Self::level) at this tick: whole permits.
+    pub fn level_at(&self, now: Tick) -> Level {
+        self.change(now, |view| Some(Level::of_permits(view.total)))
     }
 
     /// [`time_until`](Self::time_until) at this tick.
@@ -294,14 +295,7 @@ impl<C> SlottedWindow<C> {
     }
 }
 
-impl<C: Clock> SlottedWindow<C> {
-    /// How many permits are counted in the window.
-    pub fn counted(&self) -> u64 {
-        self.counted_at(self.now())
-    }
-}
-
-verbs_by_ticks!(SlottedWindow: take_verbs, forecast_verbs, give_back_verbs, debt_verbs);
+verbs_by_ticks!(SlottedWindow: take_verbs, forecast_verbs, gauge_verbs, give_back_verbs, debt_verbs);
 
 impl<C: fmt::Debug> fmt::Debug for SlottedWindow<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,7 +57,7 @@ fn a_plan_that_there_is_not_grants_nothing() {
         for plan in [2, 7, 8, 9, 63, 255, 256, 257, 512, usize::MAX] {
             let of_plan = limiter.plan(plan);
             let mut outcomes = [const { Err(Denied::busy(1)) }; 2];
-            let done = of_plan.check_many(&["key", "new"], &mut outcomes);
+            let done = of_plan.try_acquire_many(&["key", "new"], &mut outcomes);
             done.expect("as long");
             let zero = of_plan.try_acquire_n("new", 0);
             for outcome in outcomes
@@ -87,12 +87,12 @@ fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
     for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
         let asked = vec!["key"; keys];
         let mut said: Vec<_> = (0..outcomes).map(|_| Err(Denied::busy(7))).collect();
-        let error = limiter.check_many(&asked, &mut said);
+        let error = limiter.try_acquire_many(&asked, &mut said);
         assert_eq!(error, Err(ConfigError::OutcomesLength { keys, outcomes }));
         assert!(said.iter().all(|said| *said == Err(Denied::busy(7))));
     }
     assert!(limiter.is_empty());
-    assert_eq!(limiter.check_many::<&str>(&[], &mut []), Ok(()));
+    assert_eq!(limiter.try_acquire_many::<&str>(&[], &mut []), Ok(()));
 }
 
 #[test]

@@ -149,7 +149,7 @@ impl Run {
             (Verb::Acquire(1), 4, 0) => outcome(table.try_acquire_at(&key, now)),
             (Verb::Acquire(1), 5, _) => {
                 let mut said = [Err(Denied::busy(1))];
-                assert_eq!(of_plan.check_many(&[key], &mut said), Ok(()));
+                assert_eq!(of_plan.try_acquire_many(&[key], &mut said), Ok(()));
                 let [said] = said;
                 outcome(said)
             }
@@ -345,8 +345,8 @@ fn a_batch_says_what_one_by_one_says() {
         let keys: Vec<u64> = (0..turn % 67).map(|_| random.skewed(50)).collect();
         let mut said: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
         let done = match turn % 2 {
-            0 => many.plan(0).check_many_at(&keys, &mut said, now),
-            _ => many.check_many_at(&keys, &mut said, now),
+            0 => many.plan(0).try_acquire_many_at(&keys, &mut said, now),
+            _ => many.try_acquire_many_at(&keys, &mut said, now),
         };
         let right = keys.iter().map(|key| one.try_acquire_at(key, now));
         assert_eq!((done, &said), (Ok(()), &right.collect()));

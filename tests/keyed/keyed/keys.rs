@@ -77,7 +77,7 @@ fn a_key_that_panics_leaves_the_table_whole() {
         assert!(hashed < 50, "as it was told to");
         true
     });
-    let many = AssertUnwindSafe(|| limiter.check_many(&batch, &mut outcomes));
+    let many = AssertUnwindSafe(|| limiter.try_acquire_many(&batch, &mut outcomes));
     assert!(catch_unwind(many).is_err());
     let decided = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     assert_eq!(limiter.len(), 100 + decided);

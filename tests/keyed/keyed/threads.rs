@@ -150,7 +150,9 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
     {
         0 => {
             let mut outcomes: Vec<_> = keys.iter().map(|_| Err(Denied::busy(1))).collect();
-            limiter.check_many(keys, &mut outcomes).expect("as long");
+            limiter
+                .try_acquire_many(keys, &mut outcomes)
+                .expect("as long");
             Vec::from_iter(outcomes.iter().map(|outcome| match outcome {
                 Ok(_) => true,
                 Err(Denied::Later { .. }) => false,

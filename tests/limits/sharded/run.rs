@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use tollgate::sharded::ShardedAt;
+use tollgate::sharded::ShardedView;
 use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Sharded, Tick};
 
 use super::shards::{From, Parts, Said};
@@ -12,7 +12,7 @@ use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 use crate::support::seen::Seen;
 
-type View<'a> = ShardedAt<'a, AnyAlgorithm>;
+type View<'a> = ShardedView<'a, AnyAlgorithm>;
 
 struct Run<'a> {
     limiter: &'a Sharded<AnyAlgorithm, ManualClock>,
@@ -268,7 +268,7 @@ impl Run<'_> {
         self.right("available", view.available(), right);
         self.right("available", self.limiter.available(), right);
         self.right("is_idle", view.is_idle(), self.model.is_idle(self.now));
-        let is_shown = format!("{view:?}").starts_with("ShardedAt");
+        let is_shown = format!("{view:?}").starts_with("ShardedView");
         self.right("whether it is shown", is_shown, true);
     }
 

@@ -78,7 +78,11 @@ fn what_is_borrowed_of_a_table_lives_as_long() {
     assert!(plan.try_acquire("alice").is_ok() && key.try_acquire().is_err());
     assert_eq!(reserved.cancel().came_back, 2);
     let mut outcomes = [const { Err(Denied::stuck(0)) }; 2];
-    assert!(limiter.check_many(&["alice", "bob"], &mut outcomes).is_ok());
+    assert!(
+        limiter
+            .try_acquire_many(&["alice", "bob"], &mut outcomes)
+            .is_ok()
+    );
     assert!(
         outcomes.iter().all(|outcome| outcome.is_ok()),
         "{outcomes:?}"

@@ -190,7 +190,7 @@ fn turn(limiter: &Smooth, op: &Op, timeout: Option<i64>) -> Result<Comparison, M
     let wait = timeout.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
     let ours = u64::try_from(n).ok().map(|n| match wait {
         None => either!(limiter, it => it.reserve_at(n, now)),
-        Some(wait) => either!(limiter, it => it.try_acquire_timeout_at(n, wait, now)),
+        Some(wait) => either!(limiter, it => it.acquire_timeout_at(n, wait, now)),
     });
     if op.result.get("error").is_some() {
         let error = match op.result.text("error")? {
@@ -201,7 +201,7 @@ fn turn(limiter: &Smooth, op: &Op, timeout: Option<i64>) -> Result<Comparison, M
         return Ok(Comparison::without_decision().and("error", error, ours));
     }
     let ours = ours.ok_or_else(|| Malformed(format!("{n} permits")))?;
-    let wait = ours.map_or(0, |turn| turn.wait().as_micros() as u64);
+    let wait = ours.map_or(0, |turn| turn.delay().as_micros() as u64);
     let theirs = op.result.u64("wait_us")?;
     let decided = match timeout {
         // Who waits for ever is always let in.

@@ -87,11 +87,11 @@ fn what_is_beyond_the_end_of_time_never_comes() {
     // A caller takes too much, and goes at once itself.
     let limiter = bursty(1.0);
     let turn = limiter.reserve_at(u64::MAX, Tick::ZERO).expect("a turn");
-    assert_eq!(turn.wait(), Duration::ZERO);
+    assert_eq!(turn.delay(), Duration::ZERO);
     assert_eq!(limiter.next_free_at(Tick::ZERO), Tick::MAX);
     for now in [Tick::ZERO, tick(SECOND), tick(1 << 60), Tick::MAX] {
         assert_eq!(limiter.reserve_at(1, now), Err(Denied::stuck(1)));
-        let denied = limiter.try_acquire_timeout_at(1, Duration::MAX, now);
+        let denied = limiter.acquire_timeout_at(1, Duration::MAX, now);
         assert_eq!(denied, Err(Denied::stuck(1)));
         assert!(limiter.reserve_at(0, now).is_ok());
         assert!(limiter.set_rate_at(2.0, now).is_ok());
@@ -135,8 +135,8 @@ fn anything_is_answered() {
             for turn in [
                 one.reserve_at(n, now),
                 two.reserve_at(n, now),
-                one.try_acquire_timeout_at(n, timeout, now),
-                two.try_acquire_timeout_at(n, timeout, now),
+                one.acquire_timeout_at(n, timeout, now),
+                two.acquire_timeout_at(n, timeout, now),
             ] {
                 assert!(turn.is_ok_and(|turn| turn.due() >= now) || turn.is_err());
             }

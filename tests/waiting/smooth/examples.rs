@@ -14,7 +14,7 @@ const MS: u64 = 1_000_000;
 #[test]
 fn a_caller_waits_for_those_before_it() {
     let limiter = bursty(10.0);
-    let wait = |n, at| limiter.reserve_at(n, tick(at)).expect("a turn").wait();
+    let wait = |n, at| limiter.reserve_at(n, tick(at)).expect("a turn").delay();
     assert_eq!(wait(5, 0), Duration::ZERO);
     assert_eq!(wait(1, 0), Duration::from_millis(500));
     assert_eq!(wait(1, 100 * MS), Duration::from_millis(500));
@@ -58,9 +58,8 @@ fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
             limiter
         };
         let _ = limiter.reserve_at(10, Tick::ZERO);
-        let ask = |timeout, at| {
-            limiter.try_acquire_timeout_at(1, Duration::from_nanos(timeout), tick(at))
-        };
+        let ask =
+            |timeout, at| limiter.acquire_timeout_at(1, Duration::from_nanos(timeout), tick(at));
         let unit = if micros { 1_000 } else { 1 };
         for _ in 0..100 {
             let denied = ask(SECOND - unit, 0).unwrap_err();
@@ -71,7 +70,7 @@ fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
         // The same again so much later, and what is told is true.
         let turn = ask(SECOND - unit, unit).expect("in time");
         assert_eq!((turn.due(), turn.n()), (tick(SECOND), 1));
-        assert_eq!(turn.wait(), Duration::from_nanos(SECOND - unit));
+        assert_eq!(turn.delay(), Duration::from_nanos(SECOND - unit));
         // Zero is a try, to the nanosecond.
         assert!(limiter.try_acquire_at(tick(1_100 * MS - 1)).is_err());
         assert!(limiter.try_acquire_n_at(70, tick(1_100 * MS)).is_ok());
@@ -177,7 +176,7 @@ fn in_whole_microseconds_no_answer_is_before_its_call() {
             1 => (0, limiter.try_acquire_at(tick(now))),
             _ => {
                 let longest = Duration::from_nanos(5 * US + 999);
-                (5, limiter.try_acquire_timeout_at(1, longest, tick(now)))
+                (5, limiter.acquire_timeout_at(1, longest, tick(now)))
             }
         };
         if next > (now / US).saturating_add(longest) {
@@ -202,8 +201,11 @@ fn a_thread_or_future_that_waits_wakes_up_in_time_and_not_before() {
     for n in 1..20 {
         let turn = match n % 3 {
             0 => limiter.acquire_n(n),
-            1 => limiter.try_acquire_timeout(n, Duration::from_secs(1)),
-            _ => run(&clock.0, limiter.acquire_on(HalfAsleep(&clock.0), n)),
+            1 => limiter.acquire_timeout(n, Duration::from_secs(1)),
+            _ => run(
+                &clock.0,
+                limiter.acquire_with_timer(HalfAsleep(&clock.0), n),
+            ),
         };
         assert_eq!(turn.map(|turn| (turn.n(), turn.due())), Ok((n, due)));
         assert_eq!(clock.now(), due);
@@ -212,7 +214,7 @@ fn a_thread_or_future_that_waits_wakes_up_in_time_and_not_before() {
     // A caller that need not wait does not, and a timeout is kept.
     let limiter = SmoothBursty::with_clock(1.0, Leaping::default()).expect("a rate");
     assert!(limiter.acquire_n(100).is_ok());
-    let denied = limiter.try_acquire_timeout(1, Duration::from_secs(99));
+    let denied = limiter.acquire_timeout(1, Duration::from_secs(99));
     assert!(denied.is_err());
     assert_eq!(
         (limiter.clock().now(), limiter.next_free()),

@@ -94,7 +94,7 @@ fn each_verb_that_blocks_returns_at_its_tick() {
     }
     let pacer = Pacer::with_clock(Quota::per_second(10), 0, clock.clone()).expect("a quota");
     for ms in [1100, 1200, 1300] {
-        assert_eq!(pacer.take(), Ok(tick(ms * MS)));
+        assert_eq!(pacer.acquire(), Ok(tick(ms * MS)));
         assert_eq!(clock.now(), tick(ms * MS));
     }
 }

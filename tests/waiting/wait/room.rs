@@ -15,7 +15,7 @@ fn what_would_come_too_late_takes_no_place() {
     let dues = [(); 3].map(|()| millis(room.reserve(1).expect("a place").due()));
     assert_eq!(dues, [0, 100, 200]);
     for _ in 0..2 {
-        let entered = pin!(room.enter_on(&clock, 1));
+        let entered = pin!(room.enter_with_timer(&clock, 1));
         let Poll::Ready(Err(full)) = poll(entered) else {
             panic!("it waits");
         };

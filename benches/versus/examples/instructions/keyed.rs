@@ -38,7 +38,9 @@ mod counted {
     #[inline(never)]
     pub(super) fn counted_keyed_many(table: &Table, keys: &[u64], outcomes: &mut Outcomes) {
         let outcomes = outcomes.get_mut(..keys.len()).unwrap_or_default();
-        table.check_many(keys, outcomes).expect("as many as keys");
+        table
+            .try_acquire_many(keys, outcomes)
+            .expect("as many as keys");
     }
 
     #[inline(never)]

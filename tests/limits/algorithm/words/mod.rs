@@ -160,6 +160,24 @@ fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
                 is_idle && is_first,
                 "{algorithm}: {word} at {now:?}: {idle:?}"
             );
+            // Windows know it without a search, as long as the clock gets there; to a quantum, if
+            // the window is ahead.
+            let known = algorithm.idle_at(word, now);
+            let is_window = matches!(
+                algorithm,
+                AnyAlgorithm::FixedWindow(_) | AnyAlgorithm::SlidingWindow(_)
+            );
+            if is_window && idle != Tick::MAX {
+                let quantum = match algorithm {
+                    AnyAlgorithm::FixedWindow(window) => window.quantum(),
+                    _ => None,
+                };
+                let latest = idle.saturating_add(quantum.unwrap_or_default());
+                assert!(
+                    idle <= known && known <= latest,
+                    "{algorithm}: {word} at {now:?}: {known:?}, {idle:?}"
+                );
+            }
             let (taken, own) = (
                 algorithm.take_up_to(word, now, n),
                 own.take_up_to(word, now, n),

@@ -32,14 +32,14 @@ impl Full {
 
 /// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the shard that the caller uses
 /// first.
-pub struct ShardedAt<'a, A> {
+pub struct ShardedView<'a, A> {
     pub(super) shards: &'a [CachePadded<Shard<A>>],
     pub(super) whole: &'a A,
     first: usize,
     pub(super) now: Tick,
 }
 
-impl<'a, A: Split> ShardedAt<'a, A> {
+impl<'a, A: Split> ShardedView<'a, A> {
     #[inline(always)]
     pub(super) const fn new(
         shards: &'a [CachePadded<Shard<A>>],
@@ -260,7 +260,7 @@ impl<'a, A: Split> ShardedAt<'a, A> {
     }
 }
 
-impl<A: Split + Debt> ShardedAt<'_, A> {
+impl<A: Split + Debt> ShardedView<'_, A> {
     /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
@@ -284,7 +284,7 @@ impl<A: Split + Debt> ShardedAt<'_, A> {
     }
 }
 
-impl<A: Split + Gauge> ShardedAt<'_, A> {
+impl<A: Split + Gauge> ShardedView<'_, A> {
     /// [`Sharded::level`](crate::Sharded::level) at this tick.
     pub fn level(&self) -> Level {
         let each = self.shards.iter().map(|shard| shard.at(self.now).level());
@@ -293,18 +293,18 @@ impl<A: Split + Gauge> ShardedAt<'_, A> {
     }
 }
 
-impl<A> Clone for ShardedAt<'_, A> {
+impl<A> Clone for ShardedView<'_, A> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<A> Copy for ShardedAt<'_, A> {}
+impl<A> Copy for ShardedView<'_, A> {}
 
-impl<A: fmt::Debug + Split> fmt::Debug for ShardedAt<'_, A> {
+impl<A: fmt::Debug + Split> fmt::Debug for ShardedView<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.shards.iter().map(|shard| shard.cell());
-        f.debug_struct("ShardedAt")
+        f.debug_struct("ShardedView")
             .field("cells", &words.collect::<Vec<_>>())
             .field("algorithm", &self.whole)
             .field("first", &self.first)
