@@ -13,7 +13,8 @@ use crate::thread_index::ThreadIndex;
 /// A limiter that counts what it admitted and what it denied.
 ///
 /// The counts are kept in cache lines of their own, one for each core, where a thread adds to its
-/// own; they are summed when somebody asks. Who does not wrap a limiter pays nothing.
+/// own; they are summed when [`stats`](Self::stats) is called. A limiter that is not wrapped pays
+/// nothing.
 ///
 /// ```
 /// use tollgate::{Counted, Limiter, Quota};
@@ -76,7 +77,7 @@ impl<G> Counted<G> {
         }
     }
 
-    /// The limiter. What it is asked directly is not counted.
+    /// The limiter. Requests made directly on it are not counted.
     pub const fn limiter(&self) -> &G {
         &self.limiter
     }
@@ -109,7 +110,7 @@ impl<G> Counted<G> {
     #[inline(always)]
     fn add(&self, counter: fn(&Counters) -> &AtomicU64, n: u64) {
         if let Some(counters) = self.counters.get(self.thread_index.of_this_thread()) {
-            // ORDERING: Relaxed. See `counts`.
+            // ORDERING: Relaxed. See `stats`.
             counter(counters).fetch_add(n, Ordering::Relaxed);
         }
     }

@@ -21,7 +21,7 @@
 //! | algorithm | for |
 //! |---|---|
 //! | [`TokenBucket`], [`Gcra`] | a rate with a burst: the first choice. They decide alike; a bucket counts the permits that are there, GCRA takes a tolerance |
-//! | [`LeakyBucket`] | the same as a meter with a level, or as a queue that says how long to wait |
+//! | [`LeakyBucket`] | as a meter, the same decisions; as a queue, it says how long to wait |
 //! | [`SlidingWindow`] | at most `n` in the last minute, with no burst at the minute's edge |
 //! | [`FixedWindow`] | at most `n` in a calendar day |
 //! | [`Intervals`] | a bucket that is refilled all at once |
@@ -58,9 +58,10 @@
 //!
 //! [`Concurrency`] limits how many callers are inside at once, not how often they come.
 //!
-//! [`RateLimiter`] is the trait that all limiters share, [`traits`] has what only some can do. To
-//! write an algorithm of your own, see [`algorithm`]; to keep words in memory of your own, see
-//! [`store`].
+//! [`RateLimiter`] is the trait of all limiters that have the verbs of a [`Limiter`]: keys of a
+//! table or map have it, too; [`Concurrency`], the smooth limiters and what waits do not.
+//! [`traits`] has what only some can do. To write an algorithm of your own, see [`algorithm`]; to
+//! keep words in memory of your own, see [`store`].
 
 // Without `std` these items are not compiled: their links lead to docs.rs.
 #![cfg_attr(not(feature = "std"), doc = "", doc = include_str!("std_links.md"))]

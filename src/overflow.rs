@@ -1,27 +1,31 @@
-/// What becomes of a new key when there is no room for it: all places where it could be are other
-/// keys', none of which is idle.
+/// Says what happens to a new key when there is no room for it: all places that were looked at
+/// belong to other keys, none of which is idle.
 ///
-/// Whichever it is, the statistics count it.
+/// In each case the statistics count it.
 ///
 /// ```
+/// # #[cfg(feature = "keyed")]
 /// use tollgate::{Keyed, Overflow, Quota, TokenBucket};
 ///
+/// # #[cfg(feature = "keyed")]
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let bucket = TokenBucket::new(Quota::per_hour(10))?;
 /// let limiter = Keyed::new(bucket, 1000)?.with_overflow(Overflow::Deny);
 /// assert_eq!(limiter.overflow(), Overflow::Deny);
 /// # Ok(())
 /// # }
+/// # #[cfg(not(feature = "keyed"))]
+/// # fn main() {}
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// It takes the place of the key that is nearest to idle, of those in reach. That one is fresh
-    /// again when it comes back: it allows that key one burst more.
+    /// It replaces the key nearest to idle among those in reach. That key is fresh when it comes
+    /// back, and may have one burst more.
     #[default]
     Evict,
-    /// It is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)), whatever is asked. A verb that
-    /// can't be denied is answered as for a fresh key, takes nothing, and records nothing.
+    /// Each request for it is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). A verb that can't
+    /// be denied is answered as for a fresh key, takes nothing, and records nothing.
     Deny,
-    /// It is decided on as a fresh key is, each time, and not recorded.
+    /// Each request for it is decided as for a fresh key, and not recorded.
     Admit,
 }

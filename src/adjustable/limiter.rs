@@ -55,10 +55,10 @@ use crate::sync::{AtomicU128, Mutex};
 ///
 /// Windows and greedy intervals whose period stays go on with their counts, which end when they
 /// would have ended; what one limit has more than the other counts as taken, until then. Where the
-/// period changes, what was counted counts in the new one's current window: so who changes the
-/// period again and again, more often than once a period, grants little. A queue keeps its line,
-/// whatever it can hold: what it can hold more is room. [`Keep::Scaled`](super::Keep::Scaled) may
-/// lose a part of a permit with each change, where whole ones are counted.
+/// period changes, what was counted counts in the new one's current window: so a caller that
+/// changes the period more than once a period grants little. A queue keeps its line, whatever it
+/// can hold: what it can hold more is room. [`Keep::Scaled`](super::Keep::Scaled) may lose a part
+/// of a permit with each change, where whole ones are counted.
 ///
 /// **Undo.** A grant that was made under a quota which has been replaced can't be
 /// [undone](Self::undo): nothing comes back of it, and its permits come again with time only. (The
@@ -80,16 +80,17 @@ use crate::sync::{AtomicU128, Mutex};
 /// # }
 /// ```
 ///
-/// **Reservations** keep the tick at which they are due, whatever the quota becomes; what waits,
-/// counts as debt for those who come after the change, who may so be due before those who came
-/// before it if the rate has risen. Of one from before the change nothing comes back.
+/// **Reservations** keep the tick at which they are due, whatever the quota becomes. What waits
+/// counts as debt for later callers. If the rate has risen, a caller that comes after the change
+/// may be due before one that came before it. Nothing comes back of a reservation from before the
+/// change.
 ///
 /// # Many threads
 ///
 /// Decisions are lock-free where the exchange of two words is
 /// ([`is_lock_free`](Self::is_lock_free)): on x86-64 (all processors but the first ones), on
 /// aarch64, and on some others. Elsewhere `portable-atomic` takes a lock for each, which is held
-/// for a few instructions. Those who change the quota wait for each other, but no decision ever
+/// for a few instructions. Threads that change the quota wait for each other, but no decision ever
 /// waits for them, even if they stop in the middle.
 pub struct Adjustable<A, C = SystemClock> {
     pub(super) ring: Ring,

@@ -1,5 +1,5 @@
-//! The retry loop: as [`cell`](crate::cell)'s, but each attempt runs on the parameters of its own
-//! version.
+//! The retry loop: as [`cell`](crate::store::cell)'s, but each attempt runs on the parameters of
+//! its own version.
 
 use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Visit};

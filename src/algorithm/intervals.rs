@@ -18,7 +18,7 @@
 //!
 //! **Budget.** `n * (windows in 50 years) + 2 * burst < 2^64`: a burst of debt always fits.
 //!
-//! The greedy one is an [`FirstHit`]: its file draws the word.
+//! The greedy one is a [`FirstHit`]: its file draws the word.
 
 use core::num::NonZeroU64;
 use core::time::Duration;

@@ -240,7 +240,8 @@ impl LeakyBucket {
     }
 }
 
-/// Of a queue permits are due when they leave it; who comes when it is full leaves it in its turn.
+/// Permits of a queue are due when they leave it. A reservation made while the queue is full leaves
+/// in its turn.
 impl crate::algorithm::Reserve for LeakyBucket {
     #[inline]
     fn reserve(

@@ -54,10 +54,9 @@ pub trait Settings: Sized {
 
     /// Reads them again, in the same order: as many as were written, or fewer.
     ///
-    /// The words may be anything, some of one writing and some of another: then it doesn't matter
-    /// what is made of them, for it is thrown away, but it must not panic. `None` if they can't be
-    /// what was written; of words that were written together it must make something, or those who
-    /// decide look for ever.
+    /// The words may be torn: a mix of two writes. The result is then discarded, but this must not
+    /// panic. It may return `None` if they can't be what was written. For words of one write it
+    /// must return `Some`, or callers retry for ever.
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self>;
 
     /// Restores it, and does something with it. Leave it as it is, unless there are several kinds:

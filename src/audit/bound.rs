@@ -105,10 +105,10 @@ impl Bound {
     /// let mut log = Log::new();
     /// log.grant(Tick::from_nanos(9), 2);
     /// log.grant(Tick::from_nanos(10), 2);
-    /// let history: Audit = [log].into_iter().collect();
+    /// let audit: Audit = [log].into_iter().collect();
     /// let bound = Bound::of_windows(Quota::per(2, Duration::from_nanos(10)))?;
-    /// assert!(history.check(&bound).is_ok()); // one window ends where the other begins
-    /// assert!(history.check(&bound.offset(Duration::from_nanos(1))).is_err());
+    /// assert!(audit.check(&bound).is_ok()); // one window ends where the other begins
+    /// assert!(audit.check(&bound.offset(Duration::from_nanos(1))).is_err());
     /// # Ok(())
     /// # }
     /// ```
@@ -296,10 +296,10 @@ impl Bound {
     /// let mut log = Log::new();
     /// log.charged(&Charged::new(50, Tick::from_nanos(1)));
     /// log.grant(Tick::from_nanos(2), 1);
-    /// let history: Audit = [log].into_iter().collect();
+    /// let audit: Audit = [log].into_iter().collect();
     /// let bound = Bound::of_quota(Quota::per_second(10))?;
-    /// assert!(history.check(&bound).is_err());
-    /// assert!(history.check(&bound.forgetting_debt()).is_ok());
+    /// assert!(audit.check(&bound).is_err());
+    /// assert!(audit.check(&bound.forgetting_debt()).is_ok());
     /// # Ok(())
     /// # }
     /// ```

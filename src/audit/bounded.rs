@@ -27,8 +27,8 @@ use crate::algorithm::{
 ///             log.granted(&granted);
 ///         }
 ///     }
-///     let history: Audit = [log].into_iter().collect();
-///     assert!(history.check(&limiter.algorithm().bound())?.granted >= 40);
+///     let audit: Audit = [log].into_iter().collect();
+///     assert!(audit.check(&limiter.algorithm().bound())?.granted >= 40);
 /// }
 /// # Ok(())
 /// # }

@@ -1,7 +1,7 @@
 //! Shows that a limiter kept its promise: records what it granted, from any number of threads, and
 //! checks the bound over **every** interval.
 //!
-//! Each thread keeps a [`Log`] of its own, which costs a push to a vector; afterwards a [`Audit`]
+//! Each thread keeps a [`Log`] of its own, which costs a push to a vector; afterwards an [`Audit`]
 //! is made of them all and compared with a [`Bound`]: what the algorithm says of itself
 //! ([`Bounded`]), or one of your own. Of a token bucket it is
 //!
@@ -73,8 +73,8 @@
 //!         .collect();
 //!     threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
 //! });
-//! let history: Audit = logs.into_iter().collect();
-//! let summary = history.check(&limiter.algorithm().bound())?;
+//! let audit: Audit = logs.into_iter().collect();
+//! let summary = audit.check(&limiter.algorithm().bound())?;
 //! assert!(summary.granted >= 50);
 //! # Ok(())
 //! # }

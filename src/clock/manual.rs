@@ -8,9 +8,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// A clock that stands still until it is told to move. For tests and simulations.
 ///
-/// Clones share one time: give one to the limiter and keep the other. Who
-/// [waits](super::SleepClock) by it, in a thread or in a [future](Timer), sleeps until somebody
-/// moves it on far enough.
+/// Clones share one time: give one to the limiter and keep the other. A thread or [future](Timer)
+/// that [waits](super::SleepClock) by it sleeps until the clock is moved far enough.
 ///
 /// ```
 /// use std::time::Duration;

@@ -14,8 +14,8 @@ use super::{Clock, Tick};
 /// of millionths, and all rates with it.
 ///
 /// On one thread it never goes back. Between threads the readings of the counter are not ordered
-/// with other memory, and may disagree by up to a microsecond: limits bear that, but who needs to
-/// know which of two threads was first must not ask this clock.
+/// with other memory, and may disagree by up to a microsecond: limits bear that, but do not use
+/// this clock to tell which of two threads was first.
 ///
 /// Without the feature `std` the type is there, so that `Limiter<TokenBucket>` is the same type
 /// with every set of features, but it is no [`Clock`](super::Clock): only the verbs that are told

@@ -31,8 +31,8 @@ pub trait Timer {
     /// Ends when the time is over.
     type Sleep: Future<Output = ()>;
 
-    /// Sleeps for so long, from now on. It may sleep longer. (If it wakes early, who waits sleeps
-    /// again.)
+    /// Sleeps for this time, from now on. It may sleep longer. (If it wakes early, the waiting
+    /// future sleeps again.)
     fn sleep(&self, duration: Duration) -> Self::Sleep;
 }
 

@@ -16,10 +16,9 @@ use crate::sync::{Sleeper, inject_fault};
 /// [`wait`](Self::wait) for it in a thread.
 ///
 /// [`Concurrency::enter`] makes it. It stands in line from when it is first polled or waited for,
-/// and until it is inside or dropped. Dropped while it waits it leaves the line, and whatever it
-/// was handed already goes to the next. What it says at last is a guard, or [`Denied::Never`] if it
-/// weighs more than the limit, be it that the limit was lowered while it waited. (Polled after that
-/// it asks anew.)
+/// and until it is inside or dropped. Dropped while it waits, it leaves the line, and what it was
+/// handed already goes to the next. It resolves to a guard, or to [`Denied::Never`] if its weight
+/// exceeds the limit, also one lowered while it waited. (Polled after that, it asks anew.)
 ///
 /// It may be inside before it knows: one that is leaked, or kept without being polled, holds its
 /// room.
@@ -41,7 +40,7 @@ use crate::sync::{Sleeper, inject_fault};
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nobody enters until it is awaited or waited for"]
+#[must_use = "it enters only when it is awaited or waited for"]
 pub struct EnterFuture<G: Deref<Target = Concurrency>> {
     limiter: G,
     n: u64,
@@ -59,7 +58,7 @@ impl<G: Deref<Target = Concurrency>> EnterFuture<G> {
         }
     }
 
-    /// Asks whether it may enter; if not yet, whoever lets it in wakes this waker.
+    /// Asks whether it may enter; if not yet, the thread that lets it in wakes this waker.
     fn ask(&mut self, waker: &Waker) -> Poll<Result<(), Denied>> {
         let asked = match self.ticket {
             Some(ticket) => self.limiter.look(ticket, self.n, waker.clone()),
@@ -93,7 +92,7 @@ impl<G: Deref<Target = Concurrency> + Clone> EnterFuture<G> {
         self.wait_at_most(None)
     }
 
-    /// Waits in this thread for at most so long. A timeout of zero is a try: it does not stand in
+    /// Waits in this thread for at most `timeout`. A timeout of zero is a try: it does not stand in
     /// line.
     ///
     /// # Errors

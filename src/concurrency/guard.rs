@@ -3,7 +3,7 @@ use core::ops::Deref;
 
 use super::Concurrency;
 
-/// Is inside a [`Concurrency`] until it is dropped.
+/// Stands for a caller that is inside a [`Concurrency`], until it is dropped.
 ///
 /// `G` is how it knows the limiter: `&Concurrency`, or `Arc<Concurrency>` for a guard that goes
 /// anywhere.
@@ -21,7 +21,7 @@ use super::Concurrency;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "who drops the guard has left"]
+#[must_use = "dropping the guard leaves the limiter"]
 pub struct ConcurrencyGuard<G: Deref<Target = Concurrency>> {
     limiter: G,
     n: u64,

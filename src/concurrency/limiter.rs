@@ -11,11 +11,11 @@ use crate::quota::ConfigError;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, Mutex, inject_fault};
 
-/// At most so many at once.
+/// Limits how many callers are inside at once.
 ///
-/// Who enters gets a guard, [`ConcurrencyGuard`], and leaves when it is dropped: at the end of its
-/// scope, in a panic, or with the future that held it. A guard may weigh more than one. There is no
-/// clock in it: whoever is denied is denied until others leave, and that is [`Denied::Busy`].
+/// A caller that enters gets a [`ConcurrencyGuard`], and leaves when the guard is dropped: at the
+/// end of its scope, in a panic, or with the future that held it. A guard may weigh more than one.
+/// It has no clock: a denied caller stays denied until others leave ([`Denied::Busy`]).
 ///
 /// ```
 /// use tollgate::{Concurrency, Denied};
@@ -37,20 +37,20 @@ use crate::sync::{AtomicU64, Mutex, inject_fault};
 /// [`enter`](Self::enter) waits: `limiter.enter().await` on any runtime, `limiter.enter().wait()`
 /// in a thread, and both stand in one line. Waiters come in **in the order in which they began to
 /// wait**, whatever they weigh: one that needs much is not passed by those behind it that need
-/// little, and `try_enter` passes nobody. (To pass them all, say so:
-/// [`try_enter_ahead`](Self::try_enter_ahead).) Room is handed to the first in line in the moment
-/// in which it is made, before he wakes. A waiter that gives up leaves the line, and what was
-/// handed to him an instant before goes to the next.
+/// little, and `try_enter` passes no waiter. (To pass them all, say so:
+/// [`try_enter_ahead`](Self::try_enter_ahead).) A thread that makes room hands it to the first
+/// waiter before that waiter wakes. If a waiter gives up, what it was handed goes to the next.
 ///
-/// As long as nobody waits there is no lock and no allocation: entering is one exchange of one
-/// word, which says that there is room and that nobody waits, and leaving is one more. Where
-/// somebody waits the line is behind a lock that is held for a few steps and never while anything
-/// runs that is not of this crate.
+/// As long as no caller waits there is no lock and no allocation: entering is one exchange of one
+/// word, which says that there is room and that no caller waits, and leaving is one more. Where a
+/// caller waits, the line is behind a lock that is held for a few steps, and never while code runs
+/// that is not of this crate.
 ///
 /// # What it is not
 ///
-/// Waiters are woken where somebody leaves. A task that is not only woken but run there, and leaves
-/// in turn, lets the next one in from within: a long line of such tasks needs a deep stack.
+/// A caller that leaves wakes the waiters that it lets in. A task that is not only woken but run
+/// there, and leaves in turn, lets the next one in from within: a long line of such tasks needs a
+/// deep stack.
 ///
 /// A guard that is leaked, by [`core::mem::forget`] or in a cycle, stays inside for ever. A guard
 /// says nothing about the thread that holds it, and may be sent to another.
@@ -96,7 +96,7 @@ impl Concurrency {
     /// ```
     pub const MAX_LIMIT: u64 = MAX_CONCURRENCY;
 
-    /// At most `limit` at once.
+    /// A limiter that lets in at most `limit` at once.
     ///
     /// # Errors
     ///
@@ -117,22 +117,22 @@ impl Concurrency {
         })
     }
 
-    /// Enters, if there is room and nobody waits.
+    /// Enters, if there is room and no caller waits.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is none, or somebody does.
+    /// [`Denied::Busy`] if there is no room, or a caller waits.
     #[inline]
     pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Self>, Denied> {
         self.try_enter_n(1)
     }
 
     /// Enters with a weight of `n`, all or nothing. A weight of 0 takes no room and changes
-    /// nothing: it only asks whether somebody waits.
+    /// nothing: it only asks whether a caller waits.
     ///
     /// # Errors
     ///
-    /// [`Denied::Busy`] if there is not as much room, or somebody waits; [`Denied::Never`] if `n`
+    /// [`Denied::Busy`] if there is not as much room, or a caller waits; [`Denied::Never`] if `n`
     /// is above the limit.
     ///
     /// ```
@@ -180,8 +180,8 @@ impl Concurrency {
             .map(|()| ConcurrencyGuard::new(Arc::clone(self), n))
     }
 
-    /// Enters with a weight of `n` if there is room, **passing all who wait**. Who uses it often
-    /// can starve them.
+    /// Enters with a weight of `n` if there is room, **passing all waiters**. A caller that uses
+    /// it often can starve them.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl Concurrency {
     /// let first = limiter.try_enter_n(2)?;
     /// let mut large = pin!(limiter.enter_n(3));
     /// assert!(large.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    /// assert!(limiter.try_enter().is_err()); // there is room, but somebody waits
+    /// assert!(limiter.try_enter().is_err()); // there is room, but a caller waits
     /// let urgent = limiter.try_enter_ahead(1)?;
     /// assert_eq!(limiter.inside(), 3);
     /// # drop((first, urgent));
@@ -210,7 +210,7 @@ impl Concurrency {
         self.take(n, true).map(|()| ConcurrencyGuard::new(self, n))
     }
 
-    /// Enters as soon as there is room and it is one's turn: `limiter.enter().await`, or
+    /// Enters as soon as there is room and it is the caller's turn: `limiter.enter().await`, or
     /// `limiter.enter().wait()` in a thread.
     ///
     /// ```
@@ -266,9 +266,9 @@ impl Concurrency {
         EnterFuture::new(Arc::clone(self), n)
     }
 
-    /// Sets the limit, and returns the one before. Nobody is put out: where more are inside than a
-    /// lowered limit allows, nobody enters until enough have left. A raised limit lets waiters in
-    /// at once. Who waits for more than a lowered limit can't ever enter, and is told so:
+    /// Sets the limit, and returns the one before. No caller is put out: where more are inside than
+    /// a lowered limit allows, none enters until enough have left. A raised limit lets waiters in
+    /// at once. A waiter that weighs more than the lowered limit can never enter, and gets
     /// [`Denied::Never`].
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Concurrency {
         self.load().inside()
     }
 
-    /// How many wait, each counted as one.
+    /// How many callers wait, each counted as one.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.standing()
@@ -334,19 +334,20 @@ impl Concurrency {
     /// ```
     #[must_use]
     pub fn peak(&self) -> u64 {
-        // ORDERING: Relaxed. It publishes nothing. Who has just entered may not have noted it yet,
-        // and is inside.
+        // ORDERING: Relaxed. It publishes nothing. A caller that has just entered may not have
+        // noted it yet, and is inside.
         self.inside().max(self.peak.load(Relaxed))
     }
 
-    /// Begins a new peak with what is inside now, and returns the one before. (Who is entering in
-    /// that moment may be counted in the new one, though somebody left meanwhile.)
+    /// Begins a new peak with what is inside now, and returns the one before. (A caller that enters
+    /// at that moment may count in the new peak, although another has left.)
     pub fn reset_peak(&self) -> u64 {
         // ORDERING: Relaxed. What follows publishes it.
         let was = self.peak.swap(0, Relaxed);
-        // ORDERING: Release. It publishes that the peak is 0 to whoever enters after it, who then
-        // does not take an older peak for one that is high enough; who entered before it, and is
-        // still inside, is in what it returns. Model: concurrency_word::no_peak_is_missed
+        // ORDERING: Release. It publishes that the peak is 0 to a caller that enters after it,
+        // which then does not take an older peak for one that is high enough; a caller that entered
+        // before it, and is still inside, is in what it returns. Model:
+        // concurrency_word::no_peak_is_missed
         let inside = Occupancy(self.word.fetch_add(0, Release)).inside();
         self.peak.fetch_max(inside, Relaxed);
         was.max(inside)
@@ -363,9 +364,9 @@ impl Concurrency {
 
     #[inline]
     pub(super) fn exchange(&self, word: Occupancy, next: Occupancy) -> Result<(), Occupancy> {
-        // ORDERING: Acquire. Who enters sees what those did who have made the room: it pairs with
-        // the release of `leave`, also through others' exchanges and, for who waited, through the
-        // lock. Model: concurrency_word::who_enters_sees_what_was_done_inside
+        // ORDERING: Acquire. A caller that enters sees what those did that made the room: it pairs
+        // with the release of `leave`, also through others' exchanges and, for a caller that
+        // waited, through the lock. Model: concurrency_word::who_enters_sees_what_was_done_inside
         let exchanged = self
             .word
             .compare_exchange_weak(word.0, next.0, Acquire, Relaxed);
@@ -380,14 +381,14 @@ impl Concurrency {
 
     #[inline]
     pub(super) fn note_peak(&self, inside: u64) {
-        // ORDERING: Relaxed. By coherence the peak only grows, but for a reset, and who enters
-        // after one has seen it.
+        // ORDERING: Relaxed. By coherence the peak only grows, but for a reset, and a caller that
+        // enters after one has seen it.
         if self.peak.load(Relaxed) < inside {
             self.peak.fetch_max(inside, Relaxed);
         }
     }
 
-    /// Enters if there is room and, unless one goes ahead, nobody waits.
+    /// Enters if there is room and, unless one goes ahead, no caller waits.
     #[inline]
     pub(super) fn take(&self, n: u64, ahead: bool) -> Result<(), Denied> {
         let mut word = self.load();
@@ -406,7 +407,7 @@ impl Concurrency {
         }
     }
 
-    /// Takes `n` out of what is inside, which are there, and lets others in if somebody waits.
+    /// Takes `n` out of what is inside, which are there, and lets others in if a caller waits.
     #[inline]
     pub(super) fn leave(&self, n: u64) {
         if n == 0 {

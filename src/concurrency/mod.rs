@@ -1,5 +1,4 @@
-//! How many callers are inside at once: the guard and the future of
-//! [`Concurrency`].
+//! Limits how many callers are inside at once: the guard and the future of [`Concurrency`].
 //!
 //! `word.rs` draws the word that decides, `queue.rs` has the callers that wait.
 

@@ -1,16 +1,16 @@
-//! Who waits, in order.
+//! The waiters, in order.
 //!
-//! Everything here happens under one lock, which nobody takes who enters or leaves while nobody
-//! waits. Two rules carry it, and both hold whenever the lock is free:
+//! Everything here happens under one lock. While no caller waits, callers that enter or leave don't
+//! take it. Two rules carry it, and both hold whenever the lock is free:
 //!
-//! - The word's flag is set exactly if somebody stands in line.
-//! - The first in line does not fit, or somebody who made room is on his way to the lock. For the
-//!   flag was set by an exchange of a word without room, so whoever made room after that has seen
-//!   the flag in the very word that he changed.
+//! - The word's flag is set exactly if a waiter stands in line.
+//! - The first in line does not fit, or a thread that made room is on its way to the lock. For the
+//!   flag was set by an exchange of a word without room, so a thread that made room after that has
+//!   seen the flag in the very word that it changed.
 //!
-//! A waiter who is let in is counted in the word and then taken out of the line: he has his permits
-//! before he knows it. So a ticket that is neither in line nor refused is that of one who is
-//! inside, and there is nothing else that he and the line must agree on.
+//! A waiter that is let in is counted in the word and then taken out of the line: it has its
+//! permits before it knows it. So a ticket that is neither in line nor refused is that of a waiter
+//! that is inside, and there is nothing else that it and the line must agree on.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -37,7 +37,7 @@ struct Waiter {
 pub(super) struct WaitQueue {
     next: QueueTicket,
     waiting: BTreeMap<QueueTicket, Waiter>,
-    /// Those whom a lowered limit has put out, and who do not know it yet; with that limit.
+    /// Waiters that a lowered limit has refused, and that do not know it yet; with that limit.
     refused: BTreeMap<QueueTicket, u64>,
 }
 
@@ -48,9 +48,9 @@ pub(super) enum Enqueued {
     Refused(Denied),
 }
 
-/// What became of who gave up.
+/// What became of a waiter that gave up.
 pub(super) enum GaveUp {
-    /// He had been let in, and is inside.
+    /// It had been let in, and is inside.
     Inside,
     Waiting,
     /// By this limit.
@@ -70,7 +70,7 @@ impl WaitQueue {
         self.waiting.first_key_value().map(|(first, _)| *first) == Some(ticket)
     }
 
-    /// Takes out all who wait for more than this.
+    /// Takes out all that wait for more than this.
     fn refuse_above(&mut self, limit: u64) -> Vec<Waker> {
         let heavy = self.waiting.iter().filter(|(_, waiter)| waiter.n > limit);
         let heavy: Vec<QueueTicket> = heavy.map(|(ticket, _)| *ticket).collect();
@@ -98,7 +98,7 @@ impl Concurrency {
             if n > word.limit() {
                 return Enqueued::Refused(word.denied(n));
             }
-            // Nobody but who has the lock changes that.
+            // No thread changes that but the one that has the lock.
             if word.somebody_waits() {
                 return Enqueued::Waits(line.push(n, waker));
             }
@@ -145,7 +145,7 @@ impl Concurrency {
             };
         };
         self.note_emptied(&line);
-        // Who is next may want less.
+        // The next one may want less.
         let let_in = match was_first && !inject_fault!(GivesUpSilently) {
             true => self.hand_over(&mut line),
             false => Vec::new(),
@@ -156,7 +156,7 @@ impl Concurrency {
         GaveUp::Waiting
     }
 
-    /// Lets in whoever is first, as long as there is room.
+    /// Lets in the first waiter, as long as there is room.
     #[cold]
     #[inline(never)]
     pub(super) fn let_in(&self) {
@@ -214,10 +214,11 @@ impl Concurrency {
         word.limit()
     }
 
-    /// After somebody was taken out of the line, which may be empty now.
+    /// After a waiter was taken out of the line, which may be empty now.
     fn note_emptied(&self, line: &WaitQueue) {
         if line.waiting.is_empty() {
-            // ORDERING: Relaxed. It publishes nothing, and only who has the lock sets it again.
+            // ORDERING: Relaxed. It publishes nothing, and only a thread that has the lock sets it
+            // again.
             self.word.fetch_and(!WAITING, Relaxed);
         }
     }

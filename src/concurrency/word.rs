@@ -5,17 +5,17 @@
 //! [ waiting | limit    | inside ]
 //! ```
 //!
-//! `inside` is what the guards hold together. Nobody enters above the limit, so it is at most the
-//! largest limit there was, and fits; it is above the limit only after that was lowered. `waiting`
-//! is set as long as somebody stands in line: who comes sees in one look that there is room and
-//! that nobody is before him.
+//! `inside` is what the guards hold together. No caller enters above the limit, so it is at most
+//! the largest limit there was, and fits; it is above the limit only after that was lowered.
+//! `waiting` is set as long as a waiter stands in line: a caller sees in one look that there is
+//! room and that no caller is before it.
 
 use crate::outcome::Denied;
 
 /// The highest limit: `Concurrency::MAX_LIMIT`.
 pub(super) const MAX_CONCURRENCY: u64 = (1 << 31) - 1;
 
-/// Somebody stands in line.
+/// A waiter stands in line.
 pub(super) const WAITING: u64 = 1 << 63;
 
 const LIMIT_AT: u32 = 32;
@@ -26,7 +26,7 @@ const INSIDE: u64 = (1 << LIMIT_AT) - 1;
 pub(super) struct Occupancy(pub(super) u64);
 
 impl Occupancy {
-    /// Nobody inside, nobody waiting. The limit is at most [`MAX_CONCURRENCY`].
+    /// No caller inside, and none waiting. The limit is at most [`MAX_CONCURRENCY`].
     pub(super) const fn empty(limit: u64) -> Self {
         Self(limit << LIMIT_AT)
     }
@@ -69,7 +69,7 @@ impl Occupancy {
         }
     }
 
-    /// What is said to who can't enter.
+    /// The answer to a caller that can't enter.
     pub(super) const fn denied(self, n: u64) -> Denied {
         match n > self.limit() {
             true => Denied::never(n, self.limit()),

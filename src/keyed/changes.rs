@@ -1,8 +1,8 @@
 //! What the plans have become: their parameters in the last versions, with when each was brought,
 //! and how.
 //!
-//! A slot's label says in six bits of which version its word is. Who comes upon a word of an older
-//! version carries it over, change by change, each at the tick at which it was made, before
+//! A slot's label says in six bits of which version its word is. A thread that finds a word of an
+//! older version carries it over, change by change, each at the tick at which it was made, before
 //! deciding on it. So a change visits no key. But before a version's bits come again no slot may be
 //! of the old one: so each change goes through a part of the table, in turn, and brings what is
 //! there up to date; no slot is more than [`PARTS`] versions behind. There is one version for all
@@ -69,7 +69,7 @@ impl<A: Settings> Settings for PlanChange<A> {
     }
 }
 
-/// What only an algorithm of which quotas can be changed can do, for those who don't know that it
+/// What only an algorithm of which quotas can be changed can do, for code that doesn't know that it
 /// is one.
 struct QuotaMethods<A> {
     read: fn(&Set, u64) -> Option<PlanChange<A>>,
@@ -81,7 +81,8 @@ pub(super) struct Changes<A> {
     ring: Box<[Set]>,
     plans: usize,
     methods: QuotaMethods<A>,
-    /// What is in force, with all that parameters may leave out. Whoever changes it holds it.
+    /// What is in force, with all that parameters may leave out. A thread that changes it holds the
+    /// lock.
     latest: SettersMutex<Vec<A>>,
 }
 
@@ -125,7 +126,7 @@ impl<A: ChangeQuota + Settings + Clone> Changes<A> {
         }
     }
 
-    /// Nobody else changes what is in force while `act` does.
+    /// No other thread changes what is in force while `act` runs.
     pub(super) fn change<T>(&self, act: impl FnOnce(&mut Vec<A>) -> T) -> T {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut latest)

@@ -17,11 +17,11 @@ use crate::overflow::Overflow;
 use crate::store::op::{Current, Op, OpResult};
 use crate::sync::{AtomicU64, inject_fault};
 
-/// How often a key is tried to be put into the table, against others who take the same places,
+/// How often a key is tried to be put into the table, against others that take the same places,
 /// until there is said to be no room.
 const ROUNDS: usize = 32;
 
-/// What a grant that nobody has recorded says of itself: nothing of it can be given back.
+/// The source of a grant that was not recorded: nothing of it can be given back.
 const UNRECORDED: u32 = u32::MAX;
 
 /// All of a table but how keys are hashed and time is read.
@@ -30,12 +30,12 @@ pub(super) struct Core<A> {
     pub(super) plans: Plans<A>,
     pub(super) overflow: Overflow,
     pub(super) events: Events,
-    /// The latest tick at which an idle key left. Who comes into the table does so at this tick or
-    /// a later one: it may be the one that left.
+    /// The latest tick at which a key that left had become idle. A key that comes into the table
+    /// does so at this tick or a later one: it may be the one that left.
     pub(super) horizon: AtomicU64,
 }
 
-/// Who is asked, and when.
+/// The key that is asked for, the plan, and the tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) probe_seq: ProbeSeq,
@@ -128,7 +128,7 @@ impl<A: Algorithm> Core<A> {
             Err(refusal) => return Some(Err(refusal)),
         };
         if !op.is_unchanged(held.word, next) {
-            place.decide(next).ok()?;
+            place.decide_in_place(next).ok()?;
         }
         Some(Ok(answer))
     }
@@ -151,7 +151,7 @@ impl<A: Algorithm> Core<A> {
         match self.plans.with(request.plan, version, said)? {
             Ok((next, answer)) => {
                 if !op.is_unchanged(word, next) {
-                    place.decide(next).ok()?;
+                    place.decide_in_place(next).ok()?;
                 }
                 Some(Ok(answer))
             }
@@ -181,7 +181,7 @@ impl<A: Algorithm> Core<A> {
             let was_full = core::mem::take(&mut is_full);
             let probe = self.table.look(&probe_seq);
             let done = match probe.find(probe_seq.tag()) {
-                // Who finds it and can't change it was overtaken by somebody who did.
+                // A thread that finds it and can't change it was overtaken by another that did.
                 Lookup::Live(at, held) => match self.decide_on(request, at, held, &mut op) {
                     None => continue,
                     done => done,
@@ -261,7 +261,7 @@ impl<A: Algorithm> Core<A> {
                 let is_so = match held == held_now {
                     // It was so at one moment, if it still is.
                     true => self.table.load(at) == held,
-                    // Who is denied time and again does not carry it over each time.
+                    // A caller that is denied time and again does not carry it over each time.
                     false => self.table.migrate(at, held, held_now).is_ok(),
                 };
                 is_so.then_some(said)

@@ -5,22 +5,22 @@ use std::collections::hash_map::RandomState;
 use foldhash::SharedSeed;
 use foldhash::quality::FoldHasher;
 
-/// What tells keys apart: a 64-bit hash, of which a table knows its keys by 60 bits.
+/// Hashes keys to 64 bits, by 60 of which a table knows its keys.
 ///
 /// Each [`BuildHasher`] is one. It should be a good one in all bits, and seeded with something that
-/// those who choose the keys don't know. The usual one is [`SeededHasher`]. One that has a
+/// is unknown to those that choose the keys. The usual one is [`SeededHasher`]. One that has a
 /// [seed](Self::seed) is no `BuildHasher`, but a type of its own.
 pub trait KeyHasher {
     /// The key's hash. The same for the same key, always.
     fn hash_key<Q: Hash + ?Sized>(&self, key: &Q) -> u64;
 
-    /// What it was made with, if it can be made again with that: it is kept in a snapshot, which
-    /// then can be restored where another one was.
+    /// The seed that it was made with, if it can be made again with that. A snapshot keeps the
+    /// seed, so that a table with another seed can restore it.
     fn seed(&self) -> Option<[u64; 2]> {
         None
     }
 
-    /// The one that was made with this, if it can be.
+    /// The hasher that is made with this seed, if it can be.
     #[must_use]
     fn reseeded(&self, seed: [u64; 2]) -> Option<Self>
     where
@@ -54,7 +54,7 @@ pub struct SeededHasher {
 }
 
 impl SeededHasher {
-    /// With this seed. Who knows it can choose keys that are in each other's way.
+    /// A hasher with this seed. Anyone who knows the seed can choose keys that collide.
     #[must_use]
     pub const fn new(seed: [u64; 2]) -> Self {
         let [_, shared] = seed;
@@ -64,11 +64,11 @@ impl SeededHasher {
         }
     }
 
-    /// With a random seed.
+    /// A hasher with a random seed.
     #[must_use]
     pub fn random() -> Self {
-        // The standard library has its keys from the system, and hashes with them so that nobody
-        // finds them out.
+        // The standard library has its keys from the system, and hashes with them so that they
+        // can't be found out.
         let random = RandomState::new();
         Self::new([0_u8, 1].map(|which| random.hash_one(which)))
     }

@@ -3,10 +3,10 @@
 //! A slot is first *claimed* for it, by a number that no other claim has; then all other slots
 //! where the key may be are looked at again; and only if it is in none of them is the claim
 //! *established*, with the word after the first decision. Of two claims for a key the one that
-//! comes first in the key's own order stays, and whoever establishes it ends the other. Anybody who
-//! wants the key and finds it claimed does the same, so that nobody waits for who made the claim.
-//! Between a claim and the look round is a fence: of two who claim at the same time at least one
-//! sees the other.
+//! comes first in the key's own order stays, and the thread that establishes it ends the other. A
+//! thread that wants the key and finds it claimed does the same, so that none waits for the one
+//! that made the claim. Between a claim and the look round is a fence: of two threads that claim at
+//! the same time at least one sees the other.
 
 use super::claimable::Claimable;
 use super::core::Core;
@@ -21,14 +21,14 @@ use crate::overflow::Overflow;
 use crate::sync::{Ordering, fence, inject_fault};
 
 impl<A: Algorithm> Core<A> {
-    /// A place for a key: one that is nobody's, else one whose key is idle; in a primary bucket, if
-    /// there is one; else as the overflow says, or that of another claim, `claims_first` or last.
+    /// A place for a key: a free one, else one whose key is idle; in a primary bucket, if there is
+    /// one; else as the overflow says, or that of another claim, `claims_first` or last.
     pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
         if let Some(free) = probe.free() {
             return Some(Claimable::of(free, None));
         }
-        // Who comes in is counted no earlier than others left: so those are idle who were idle
-        // then. ORDERING: Relaxed. An old one finds fewer idle.
+        // A key that comes in is counted no earlier than the horizon: so keys are idle that are
+        // idle then. ORDERING: Relaxed. An old one finds fewer idle.
         let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
         // Later than what was seen, of which so none is of a later one.
         let version = self.plans.version();
@@ -49,7 +49,7 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Where there is no free slot, and each has to be asked: brings them up to the version in
-    /// force, so that they need not be carried over so far each time that somebody asks. Whether
+    /// force, so that they need not be carried over so far each time that one is asked for. Whether
     /// something was changed.
     pub(super) fn migrate_all(&self, probe: &Probe) -> bool {
         // Later than what was seen.
@@ -118,9 +118,9 @@ impl<A: Algorithm> Core<A> {
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have
     /// been ended. If so, the earliest tick at which the key may come into the table.
     pub(super) fn confirm_unique(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> Option<Tick> {
-        // ORDERING: SeqCst. Of two who have claimed slots for the same key, or found them claimed,
-        // one sees what the other has seen. It also comes before the neighbours that are skipped.
-        // Model: keyed::two_insert_the_same_key
+        // ORDERING: SeqCst. Of two threads that have claimed slots for the same key, or found them
+        // claimed, one sees what the other has seen. It also comes before the neighbours that are
+        // skipped. Model: keyed::two_insert_the_same_key
         fence(Ordering::SeqCst);
         let mut is_after = false;
         for (at, held) in self.table.look(probe_seq).slots() {
@@ -137,8 +137,8 @@ impl<A: Algorithm> Core<A> {
                 }
             }
         }
-        // ORDERING: Relaxed. Whoever saw that the key had left saw what was published before that.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // ORDERING: Relaxed. A thread that saw that the key had left saw what was published before
+        // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.horizon.load(Ordering::Relaxed);
         Some(Tick::from_nanos(
             inject_fault!(IgnoresTheHorizon => 0, else horizon),

@@ -15,8 +15,8 @@ use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) makes it. It has the
-/// verbs of a [`Limiter`](crate::Limiter), of this key alone, and those of all that waits: it is a
+/// A key of a [`Keyed`](super::Keyed) table: [`Keyed::key`](super::Keyed::key) makes it. It has all
+/// verbs of a [`Limiter`](crate::Limiter), also those that wait, for this key alone, and is a
 /// [`RateLimiter`](crate::RateLimiter).
 ///
 /// It knows where the key may be and not the key, and looks for it with each verb: it may be kept
@@ -82,8 +82,8 @@ limiter_verbs!([] [] Key<'_, A, C>);
 waits!([] [] copied Key<'_, A, C>);
 
 impl<A: Algorithm, C> Key<'_, A, C> {
-    /// Takes the key out of the table; whether it was there. It allows one burst more, and ends a
-    /// ban.
+    /// Takes the key out of the table, and says whether it was there. This allows one burst more,
+    /// and ends a ban.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};

@@ -34,23 +34,23 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// ```
 ///
 /// It has a fixed size: all memory is allocated when it is made, 24 bytes a key, and nothing for
-/// keys afterwards. A key is known by 60 bits of its hash, which is seeded anew for each table; it
-/// is not kept, so the table has no type of keys: any that has a hash will do, at each call. It
-/// comes into the table with the first permit that is taken, and needs not be taken out: when it
-/// can't be told from a fresh one any more, its place is there for others. Only where neither an
-/// unused place nor that of an idle key is in reach, [`Overflow`] says what happens. How all this
-/// works, and what it costs, is in `docs/KEYED.md`.
+/// keys afterwards. A key is known by 60 bits of its hash, which is seeded anew for each table. The
+/// key itself is not kept, so the table has no key type: each call takes any key that has a hash. A
+/// key enters the table with the first permit taken, and need not be removed: once it is idle,
+/// another key can take its place. Only where neither an unused place nor that of an idle key is in
+/// reach, [`Overflow`] says what happens. How all this works, and what it costs, is in
+/// `docs/KEYED.md`.
 ///
 /// # What is promised
 ///
 /// **The bound.** Each key is held to the bound of its algorithm, over every interval, on the ticks
 /// at which its grants are counted, as by a limiter of its own. A key allows one burst more for
-/// each time that it is evicted, removed or reset. That an idle key leaves changes nothing: who
-/// comes when it has left is counted no earlier than the tick at which it was found idle, also if
-/// the caller's own tick is older.
+/// each time that it is evicted, removed or reset. A key that left as idle changes nothing: when it
+/// comes again, it is counted no earlier than the tick at which it became idle, also if the
+/// caller's own tick is older.
 ///
-/// **Many threads.** No decision waits for another thread, wherever that stops, if the exchange of
-/// two words is lock-free ([`Keyed::is_lock_free`]).
+/// **Many threads.** No decision waits for another thread, wherever that thread stops, if the
+/// exchange of two words is lock-free ([`Keyed::is_lock_free`]).
 ///
 /// **Few collisions.** Two keys whose hashes agree in 60 bits share a limit: among ten million keys
 /// there are such two with a chance of one in 20 000.
@@ -64,12 +64,12 @@ pub struct Keyed<A, C = SystemClock, S = SeededHasher> {
 const SLOTS_IN_100_KEYS: u128 = 149;
 
 impl<A: Algorithm> Keyed<A> {
-    /// A table for so many keys, on the system's clock.
+    /// A table for `capacity` keys, on the system's clock.
     ///
-    /// It has room for as many, all in use, with an exception in about ten thousand, and is no
-    /// bound: as many keys come in as find a place, up to [`slots`](Self::slots). No table has
-    /// fewer than 2048 of them, with room for about 1300 keys: who would see an [`Overflow`] in a
-    /// test has to bring many more than that.
+    /// The table has room for as many, all in use, with an exception in about ten thousand. This is
+    /// no bound: as many keys come in as find a place, up to [`slots`](Self::slots). No table has
+    /// fewer than 2048 slots, with room for about 1300 keys: to see an [`Overflow`], a test must
+    /// bring many more keys than that.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl<A: Algorithm> Keyed<A> {
 }
 
 impl<A: Algorithm, C> Keyed<A, C> {
-    /// A table for so many keys, on a clock of your own.
+    /// A table for `capacity` keys, on a clock of your own.
     ///
     /// ```
     /// use std::time::Duration;
@@ -116,8 +116,8 @@ impl<A: Algorithm, C> Keyed<A, C> {
 }
 
 impl<A: ChangeQuota, C> Keyed<A, C> {
-    /// A table of which each key has one of several plans, at most eight: they are known by their
-    /// place in this list. See [`plan`](Self::plan).
+    /// A table in which each key has one of up to eight plans. A plan is named by its place in this
+    /// list: see [`plan`](Self::plan).
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -146,7 +146,7 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
     }
 }
 
-/// An empty table for so many keys.
+/// An empty table for `capacity` keys.
 fn table_for(capacity: usize) -> Result<Table, ConfigError> {
     let max = max_capacity();
     match capacity {
@@ -199,7 +199,7 @@ impl<A, C, S> Keyed<A, C, S> {
         }
     }
 
-    /// The same, which does this when there is no room for a key.
+    /// The same table, which does this when there is no room for a key.
     ///
     /// ```
     /// use tollgate::{Keyed, Overflow, Quota, TokenBucket};
@@ -229,7 +229,7 @@ impl<A, C, S> Keyed<A, C, S> {
         &self.hasher
     }
 
-    /// What is done when there is no room for a key.
+    /// Says what happens when there is no room for a key.
     pub const fn overflow(&self) -> Overflow {
         self.core.overflow
     }
@@ -239,8 +239,8 @@ impl<A, C, S> Keyed<A, C, S> {
         self.core.plans.count()
     }
 
-    /// Whether this processor exchanges two words in one step. Where it does not, a lock is taken
-    /// for a few instructions, and who is stopped within these stops others.
+    /// Whether this processor exchanges two words in one step. Where it does not, a lock is held
+    /// for a few instructions, and a thread that is preempted there blocks the others.
     #[must_use]
     pub fn is_lock_free() -> bool {
         crate::sync::AtomicU128::is_lock_free()

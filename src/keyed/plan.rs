@@ -15,10 +15,9 @@ use crate::quota::{ConfigError, Quota};
 /// A table seen by one of its plans: [`Keyed::plan`] makes it.
 ///
 /// A key that is asked for by another plan than before goes on with as many permits, or as much
-/// debt, as it had, as far as the new plan can hold them ([`ChangeQuota::carry_over`]). By a plan
-/// that there is not, everything that is asked for is denied ([`Denied::NoSuchPlan`]), and nothing
-/// recorded; what can't be denied, such as to look at a key, is answered as for a fresh one of the
-/// first plan.
+/// debt, as it had, as far as the new plan can hold them ([`ChangeQuota::carry_over`]). A request
+/// by a plan that does not exist is denied ([`Denied::NoSuchPlan`]) and not recorded; a verb that
+/// cannot be denied answers as for a fresh key of plan 0.
 pub struct KeyedPlan<'a, A, C, S> {
     pub(super) limiter: &'a Keyed<A, C, S>,
     pub(super) plan: usize,

@@ -158,8 +158,8 @@ impl<A: Algorithm> Plans<A> {
         .unwrap_or(false)
     }
 
-    /// A tick since which that is so: as long ago as can be, so that who is late is counted no
-    /// later than he must be.
+    /// A tick since which that is so: as long ago as can be, so that a late caller is counted no
+    /// later than it must be.
     pub(super) fn idle_since(&self, held: SlotState, version: u64) -> Option<Tick> {
         self.ask(held, version, |algorithm, word| {
             // What is told is about so, and may be too soon.
@@ -168,9 +168,9 @@ impl<A: Algorithm> Plans<A> {
         })
     }
 
-    /// Whose key is the first that leaves for another one: those who are idle soonest go first, of
-    /// them those who have most (of a window all are idle at its end), and those who were banned
-    /// after all others. Of several the first one.
+    /// The slot whose key is the first that leaves for another one: keys that are idle soonest go
+    /// first, of them those that have most (of a window all are idle at its end), and keys that
+    /// were banned after all others. Of several the first one.
     pub(super) fn first_to_leave<T: Copy>(
         &self,
         live: impl Iterator<Item = (T, SlotState)>,

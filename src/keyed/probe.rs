@@ -33,8 +33,8 @@ const FEW: usize = SLOTS / 2;
 
 impl Table {
     /// Looks at the slots where a key may be. At the neighbours only if there is no slot in the
-    /// primary buckets that was never used: whoever put the key into a neighbour found none there,
-    /// and they don't come back.
+    /// primary buckets that was never used: the thread that put the key into a neighbour found none
+    /// there, and they don't come back.
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
         let (primary, neighbours) = probe_seq.buckets();
         let look = |[first, second]: [usize; 2]| {

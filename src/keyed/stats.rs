@@ -1,6 +1,6 @@
 use crate::striped::StripedCounters;
 
-/// What becomes of slots.
+/// What happens to slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Event {
     /// A key was put into the table.
@@ -53,10 +53,10 @@ impl Events {
     }
 }
 
-/// What is in a [`Keyed`](super::Keyed) table, and what became of those who left:
+/// The counts of a [`Keyed`](super::Keyed) table, of the keys in it and those that left:
 /// [`stats`](super::Keyed::stats).
 ///
-/// When nobody else uses the table, `inserted` is `tracked + expired + evicted + removed`.
+/// While no other thread uses the table, `inserted` is `tracked + expired + evicted + removed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct KeyedStats {

@@ -15,8 +15,8 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
 impl<A, C, S> Keyed<A, C, S> {
-    /// The table seen by one of its plans, which are known by their places in the list that it was
-    /// made with. The verbs of the table itself are those of plan 0.
+    /// The table seen by one of its plans. A plan is named by its place in the list that the table
+    /// was made with. The verbs of the table itself are those of plan 0.
     ///
     /// ```
     /// use tollgate::{Denied, FixedWindow, Keyed, ManualClock, Quota};
@@ -26,7 +26,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// let paid = FixedWindow::new(Quota::per_day(1000))?;
     /// let limiter = Keyed::with_plans([free, paid], 1000, ManualClock::new())?;
     /// limiter.plan(1).try_acquire_n("alice", 990)?;
-    /// // Who has spent 990 of 1000 has 10 left, and so has as many as the free plan gives.
+    /// // A key that spent 990 of 1000 has 10 left: as many as the free plan gives.
     /// assert_eq!(limiter.plan(0).key("alice").available(), 10);
     /// assert!(matches!(limiter.plan(2).try_acquire("alice"), Err(Denied::NoSuchPlan { .. })));
     /// # Ok(())
@@ -118,8 +118,8 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
         self.plan(0).try_acquire_many_at(keys, outcomes, now)
     }
 
-    /// Takes the key out of the table; whether it was there. When it comes again it is fresh: it
-    /// allows one burst more, and ends a ban.
+    /// Takes the key out of the table, and says whether it was there. When it comes again it is
+    /// fresh: this allows one burst more, and ends a ban.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -192,7 +192,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// permits, and gets them again as after a burst. It ends sooner if the key is
     /// [removed](Self::remove) or [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A
     /// ban that would end in the past is none; a longer one takes the place of a shorter one, and
-    /// not the other way round. Who would wait for a banned key is denied.
+    /// not the other way round. A request that would wait for a banned key is denied.
     ///
     /// ```
     /// use std::time::Duration;
@@ -218,7 +218,7 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).ban(until)
     }
 
-    /// [`ban`](Self::ban) for so long from now.
+    /// [`ban`](Self::ban) for this time from now.
     ///
     /// # Errors
     ///
@@ -228,8 +228,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
         self.key(key).at(now).ban(now.saturating_add(long))
     }
 
-    /// What is in the table, and what became of those who left. It goes through the whole table to
-    /// find who is idle; [`len`](Self::len) does not.
+    /// Counts the keys in the table and those that left. It visits the whole table to find idle
+    /// keys; [`len`](Self::len) does not.
     ///
     /// ```
     /// use std::time::Duration;
@@ -280,9 +280,9 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     /// visits a small part of the table; each key is carried over when it is next asked for, as it
     /// would have been now.
     ///
-    /// What [`Adjustable`](crate::Adjustable) says of changes holds for each key. Decisions cost
-    /// some nanoseconds more after the first change. Who decides while the quota changes may do so
-    /// by the old one.
+    /// For each key a change does what it does to an [`Adjustable`](crate::Adjustable) limiter.
+    /// Decisions cost some nanoseconds more after the first change. A decision made while the quota
+    /// changes may still use the old one.
     ///
     /// With [`Keep::AsIs`] and a larger burst, all keys in the table are in use until that has
     /// filled, also those that were idle; with [`Keep::Scaled`] they stay idle, and their places

@@ -12,7 +12,7 @@ use super::room::SeenEntry;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, Tick};
 
-/// A key that is there, as it was when it was looked at.
+/// A key in the map, as it was when it was looked at.
 pub struct TrackedKey<'p, K, A> {
     found: FoundEntry<'p, K, A>,
     of_all: &'p A,
@@ -41,7 +41,7 @@ impl<K, A> TrackedKey<'_, K, A> {
         self.available
     }
 
-    /// Whether it could not be told from a fresh one.
+    /// Whether it was idle: it could not be told from a fresh one.
     pub const fn is_idle(&self) -> bool {
         self.idle
     }
@@ -162,8 +162,8 @@ where
         })
     }
 
-    /// Removes a key, idle or not. It is fresh when it comes back: that allows it one burst more.
-    /// Whether it was there.
+    /// Removes a key, idle or not, and says whether it was there. It is fresh when it comes back:
+    /// this allows it one burst more.
     ///
     /// A removal now and then clears up after the removals before it (see the [memory](Self#memory)
     /// of a map), which takes time in proportion to their number.
@@ -209,7 +209,7 @@ where
         let guard = self.entries.guard();
         let mut removed: usize = 0;
         for found in self.entries.all(&guard) {
-            // As long as somebody else changes its word, it is asked again.
+            // As long as another thread changes its word, it is asked again.
             loop {
                 let state = found.entry().state(&self.algorithm);
                 let tracked = self.tracked_at(&found, &state, now);
@@ -265,8 +265,9 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Removes the keys for which `keep` says no, and says how many. Those that were idle count as
-    /// having left; others are fresh when they come back, and have one burst more. It looks at the
+    /// Removes the keys for which `keep` says no, and says how many. Keys that were idle count as
+    /// [`expired`](crate::stats::MapStats::expired); the others count as
+    /// [`removed`](crate::stats::MapStats::removed), and may have one burst more. It looks at the
     /// keys that [`PinnedMap::iter`] would yield, and may ask for one several times; other threads
     /// may use the map meanwhile.
     ///
@@ -286,8 +287,8 @@ where
         self.retain_at(self.clock.now(), keep)
     }
 
-    /// Looks at this many keys, whose turn it is, and has those leave that are idle, as each new
-    /// key does with a few. How many have left. For a map to which no new keys come.
+    /// Looks at the next `steps` keys in turn, removes those that are idle, as each new key does
+    /// with a few, and says how many have left. For a map to which no new keys come.
     ///
     /// ```
     /// use std::time::Duration;

@@ -154,10 +154,10 @@ where
 
     /// Whether an entry that was found retired may be one whose algorithm is being changed.
     pub(super) fn is_moving(&self) -> bool {
-        // ORDERING: SeqCst, with the fence of `MapEntry::retire`: who finds a word retired by one
-        // who changes its algorithm finds here that he is about it, or done. Relaxed then: if he is
-        // done, the exchange that would take the entry out finds another one there. Model:
-        // keyed_map::an_algorithm_is_changed
+        // ORDERING: SeqCst, with the fence of `MapEntry::retire`: a thread that finds a word
+        // retired by one that changes its algorithm finds here that this is under way, or done.
+        // Relaxed then: if it is done, the exchange that would take the entry out finds another one
+        // there. Model: keyed_map::an_algorithm_is_changed
         fence(Ordering::SeqCst); // after it was found retired
         self.moves.load(Ordering::Relaxed) != 0 && !inject_fault!(TakesOutMoving)
     }

@@ -1,10 +1,10 @@
 //! Where the entries are: papaya's map, and a queue of all tickets, by which idle keys are found in
 //! small steps.
 //!
-//! What is relied on of the map: an entry that is found stays readable while the guard lives; of
-//! two insertions of a key one succeeds; only who removed an entry is told so; and who finds an
-//! entry sees what was written before it was inserted. That nobody finds an entry any more is not
-//! taken to say anything (see [`entry`](super::entry)).
+//! This relies on the map for four things: an entry that is found stays readable while the guard
+//! lives; of two insertions of a key one succeeds; only the thread that removed an entry is told
+//! so; and a thread that finds an entry sees what was written before it was inserted. That an entry
+//! is not found any more is not taken to say anything (see [`entry`](super::entry)).
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 

@@ -1,37 +1,36 @@
-//! What is kept of a key, and how it leaves: the protocol.
+//! The entry of a key, and how it leaves: the protocol.
 //!
 //! # The word
 //!
 //! A decision finds its key's entry, reads the word, computes, and exchanges the word. It may stop
 //! for any time in between. So before an entry is taken out of the map its word is *retired*:
-//! exchanged for all ones, which is no word. Whoever decides on it later finds that, or loses his
-//! exchange to it, and looks his key up again. **From a retired word nothing is granted, and who is
-//! refused or only looks does so on a word that was in force when he read it.** So at any time one
-//! word at most grants permits for a key: a new entry can be inserted only after the old one has
-//! been taken out, and that was retired before.
+//! exchanged for all ones, which is no word. A thread that decides on it later finds that, or loses
+//! its exchange to it, and looks its key up again. **From a retired word nothing is granted, and a
+//! caller that is refused or only looks does so on a word that was in force when it was read.** So
+//! at any time one word at most grants permits for a key: a new entry can be inserted only after
+//! the old one has been taken out, and that was retired before.
 //!
 //! ```text
 //!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever
 //!                                       (an idle one: the horizon is raised first)       then it is taken out
 //! ```
 //!
-//! Anybody who finds a retired entry takes it out, and goes on: nobody waits for who retired it.
-//! (But for one whose [algorithm is changed](super::KeyedMap::set_algorithm): what its word was,
-//! only the one who changes it knows.)
+//! A thread that finds a retired entry takes it out, and goes on: it does not wait for the one that
+//! retired it. (But for an entry whose [algorithm is changed](super::KeyedMap::set_algorithm): only
+//! the thread that changes it knows what its word was.)
 //!
 //! # The ticks
 //!
-//! A key that left as idle at tick `t` was as good as fresh at `t`; by one whose tick is older it
-//! was not, and for him it would now be fresh. So each entry counts *since* a tick that is no
-//! earlier than any tick at which its key has ever left as idle, and a verb with an older tick is
-//! counted at that. The entries of a key, one after the other, then decide as one word would that
-//! is replaced by a fresh one when it can't be told from it: the bound holds on the ticks at which
-//! permits were counted ([`Granted::at`](crate::Granted::at)), whoever comes with whatever tick.
+//! A key that left as idle at tick `t` was as good as fresh at `t`; at older ticks it was not, but
+//! a caller with an older tick would now find it fresh. So each entry counts *since* a tick that is
+//! no earlier than any tick at which its key has ever left as idle, and a verb with an older tick
+//! is counted at that. The entries of a key, one after the other, then decide as one word would
+//! that is replaced by a fresh one when it can't be told from it: the bound holds on the ticks at
+//! which permits were counted ([`Granted::at`](crate::Granted::at)), whatever ticks callers have.
 //!
-//! What has to be known for this is kept for all keys together: the [`Horizon`]. It is raised
-//! *before* a word is retired; and it is read *after* the new entry is in the map, by whoever first
-//! decides on it. (Read before, it might miss that the key came, had its burst and left in
-//! between.)
+//! One tick is kept for this, for all keys together: the [`Horizon`]. It is raised *before* a word
+//! is retired; and it is read *after* the new entry is in the map, by the thread that first decides
+//! on it. (Read before, it might miss that the key came, had its burst and left in between.)
 
 use super::horizon::Horizon;
 use crate::algorithm::Algorithm;
@@ -149,14 +148,15 @@ impl<A> MapEntry<A> {
     #[cold]
     #[inline(never)]
     fn begin(&self, now: Tick, horizon: &Horizon) -> Tick {
-        // ORDERING: SeqCst, with the fence of `retire`. Who is here has found this entry in the
-        // map. An entry that this key had before was retired, and its tick brought to the horizon,
-        // before it was taken out and this one could be inserted: so what is read now is no
-        // earlier. Model: keyed_map::a_late_tick_gets_no_second_burst
+        // ORDERING: SeqCst, with the fence of `retire`. A thread that is here has found this entry
+        // in the map. An entry that this key had before was retired, and its tick brought to the
+        // horizon, before it was taken out and this one could be inserted: so what is read now is
+        // no earlier. Model: keyed_map::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst); // after it was found
         let since = inject_fault!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
-        // ORDERING: Relaxed, as in `since`: who says it first is right, and all use what he said.
+        // ORDERING: Relaxed, as in `since`: the first thread that says it is right, and all use
+        // what it said.
         Tick::from_nanos(self.say(since))
     }
 
@@ -180,7 +180,7 @@ impl<A> MapEntry<A> {
     }
 
     /// Comes across an entry that nobody has decided on. Whether it is for the second time: then
-    /// who brought it in has perhaps gone.
+    /// the thread that brought it in has perhaps gone.
     pub(super) fn mark_seen(&self) -> bool {
         // ORDERING: Relaxed, as above.
         let first = self.since.compare_exchange(
@@ -281,9 +281,9 @@ impl<A> MapEntry<A> {
     /// fail without a reason.)
     #[must_use]
     pub(super) fn retire(&self, live: &Live) -> bool {
-        // ORDERING: SeqCst, with the fences of `begin` and of who finds it retired: what was done
-        // before, such as raising the horizon, is seen by whoever finds this, or finds that the
-        // entry is gone. Models: keyed_map::a_late_tick_gets_no_second_burst,
+        // ORDERING: SeqCst, with the fences of `begin` and of a thread that finds it retired: what
+        // was done before, such as raising the horizon, is seen by a thread that finds this, or
+        // finds that the entry is gone. Models: keyed_map::a_late_tick_gets_no_second_burst,
         // an_algorithm_is_changed
         fence(Ordering::SeqCst); // before it is retired
         inject_fault!(RemovesUnretired)
@@ -299,13 +299,14 @@ impl<A> MapEntry<A> {
         fence(Ordering::SeqCst); // as in `retire`
         let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
         if !retired {
-            // Somebody has decided: by an exchange, so that who looks again sees it.
+            // Another thread has decided: by an exchange, so that a thread that looks again sees
+            // it.
             self.mark_seen();
         }
         retired
     }
 
-    /// Puts back what was retired, by who alone may say what becomes of it.
+    /// Puts back what was retired, by the thread that alone may say what becomes of it.
     pub(super) fn reinstate(&self, state: &EntryState) {
         match state {
             EntryState::Retired => {}

@@ -25,8 +25,8 @@ impl Horizon {
 /// The first tick after `from` at which the word is as good as fresh, which it is at `to`, and not
 /// at `from`.
 ///
-/// The horizon is raised to it, and not to the tick of who finds it so: a tick from far in the
-/// future makes keys leave, but those that come are not counted there.
+/// The horizon is raised to it, and not to the tick of the thread that finds it so: a tick from far
+/// in the future makes keys leave, but those that come are not counted there.
 pub(super) fn first_idle<A: Algorithm>(algorithm: &A, word: u64, from: Tick, to: Tick) -> Tick {
     let (mut busy, mut idle) = (from.as_nanos(), to.as_nanos());
     while idle.saturating_sub(busy) > 1 {

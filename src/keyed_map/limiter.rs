@@ -70,19 +70,19 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Many threads
 ///
-/// Who decides on a key that is there waits for nobody: the map is read without a lock, and the
-/// word is exchanged as a [`Limiter`](crate::Limiter)'s is. (But while
-/// [`set_algorithm`](Self::set_algorithm) changes this very key.) Who brings a key in, or takes one
-/// out, allocates or frees memory, and may wait for others who do, while the map grows.
+/// A decision on a key that is in the map waits for no other thread, except while
+/// [`set_algorithm`](Self::set_algorithm) changes that key: the map is read without a lock, and the
+/// word is exchanged as a [`Limiter`](crate::Limiter)'s is. A thread that adds or removes a key
+/// allocates or frees memory, and may wait while the map grows.
 ///
-/// **Bound.** For each key that of its algorithm, on the ticks at which its permits were counted
-/// ([`Granted::at`]), whoever comes late, and however often the key leaves as idle and comes back.
-/// Each time that it is removed, evicted or starts afresh with another algorithm it may have one
-/// burst more. What is admitted for want of room is not counted at all.
+/// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
+/// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and comes
+/// back. Each time that it is removed, evicted or starts afresh with another algorithm it may have
+/// one burst more. Permits admitted for want of room are not counted.
 ///
-/// Ticks of a map are those of one clock. One from far in the future makes keys leave that others,
-/// at their ticks, would have denied; when these come back they are counted at the ticks at which
-/// they were idle.
+/// Ticks of a map are those of one clock. A tick from far in the future makes keys leave that are
+/// not idle yet at other callers' ticks; when these keys come back they are counted at the ticks at
+/// which they became idle.
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,
@@ -191,7 +191,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
         }
     }
 
-    /// The same with another answer to new keys for which there is no room.
+    /// The same map, which does this when there is no room for a new key.
     ///
     /// ```
     /// use tollgate::{Denied, KeyedMap, Overflow, Quota, TokenBucket};
@@ -249,7 +249,7 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
         self.capacity as usize
     }
 
-    /// What becomes of a new key for which there is no room.
+    /// Says what happens to a new key for which there is no room.
     pub const fn overflow(&self) -> Overflow {
         self.overflow
     }
@@ -267,7 +267,7 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
         self.len() == 0
     }
 
-    /// What has become of the keys.
+    /// Counts the keys in the map and those that left.
     #[must_use]
     pub fn stats(&self) -> MapStats {
         self.counts.with_tracked(self.len() as u64)

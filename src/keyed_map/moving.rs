@@ -1,9 +1,9 @@
 //! How a key gets an algorithm of its own.
 //!
 //! The entry is retired, and another one, with the word carried over, takes its place in the map.
-//! Between the two only who retired it knows the word: so who finds it then waits, by a lock that
-//! is held for these few steps, and for nothing else. That somebody is about it is said before the
-//! word is retired, and until the new entry is there.
+//! Between the two only the thread that retired it knows the word: so a thread that finds it then
+//! waits, by a lock that is held for these few steps, and for nothing else. A count says that an
+//! algorithm is being changed, from before the word is retired until the new entry is there.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -18,13 +18,13 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// Somebody is about it.
+/// A thread changes an algorithm.
 struct Moving<'m>(&'m AtomicU64);
 
 impl<'m> Moving<'m> {
     fn begin(moves: &'m AtomicU64) -> Self {
-        // ORDERING: Relaxed. The fence of `MapEntry::retire` comes after it: who finds the word
-        // retired finds this. Model: keyed_map::an_algorithm_is_changed
+        // ORDERING: Relaxed. The fence of `MapEntry::retire` comes after it: a thread that finds
+        // the word retired finds this. Model: keyed_map::an_algorithm_is_changed
         moves.fetch_add(1, Ordering::Relaxed);
         Self(moves)
     }
@@ -216,8 +216,8 @@ where
     /// burst of its new algorithm use [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
-    /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): else it would
-    /// come back with the one of all. While this changes a key, those who ask for that key wait.
+    /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): otherwise it
+    /// would come back with the map's algorithm. While this runs, callers of that key wait.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ where
     /// map.set_algorithm("alice", TokenBucket::new(Quota::per_hour(100).burst(10))?)?;
     /// assert_eq!(map.key("alice").available(), 3); // of 10
     ///
-    /// // Bob is not there: he has the 5 permits of a fresh key.
+    /// // Bob is not there: a fresh key has 5 permits.
     /// assert_eq!(map.key("bob").available(), 5);
     /// map.set_algorithm("bob", TokenBucket::new(Quota::per_hour(100).burst(10))?)?;
     /// assert_eq!(map.key("bob").available(), 5); // of 10
@@ -249,7 +249,7 @@ where
     }
 
     /// The same, but the key starts afresh with all that the new algorithm begins with, whether it
-    /// was there or not. That allows it one burst more. Any algorithm can do this.
+    /// was there or not. This allows it one burst more. Any algorithm can do this.
     ///
     /// # Errors
     ///
@@ -274,8 +274,8 @@ where
         self.set_algorithm_afresh_at(key, algorithm, self.clock.now())
     }
 
-    /// Takes its own algorithm away from a key, which goes on by that of all with the permits that
-    /// there are, and may leave when it is idle. Whether it had one.
+    /// Takes a key's own algorithm away, and says whether it had one. The key goes on by the map's
+    /// algorithm with the permits that there are, and may leave when it is idle.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};

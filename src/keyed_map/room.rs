@@ -13,7 +13,7 @@ use crate::clock::Tick;
 use crate::overflow::Overflow;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// How far somebody goes who wants room for a new key. In a model less will do.
+/// How far a thread goes that wants room for a new key. In a model less will do.
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod far {
     /// So many keys are looked at for each that is new: as long as keys leave, more leave than
@@ -23,12 +23,12 @@ mod far {
     /// So many at most, where there is no room.
     pub(super) const REACH: usize = 16;
 
-    /// So often somebody is looked for who can be evicted, while others are quicker.
+    /// So often a key is looked for that can be evicted, while other threads are quicker.
     pub(super) const ATTEMPTS: usize = 16;
 
     /// So often a verb makes room by having others leave; then it takes what room there is. A key
-    /// that has just been brought in is as good as fresh, so two who bring one each could otherwise
-    /// have each other's leave for ever.
+    /// that has just been brought in is as good as fresh, so two threads that bring one each could
+    /// otherwise have each other's leave for ever.
     pub(super) const ROUNDS: u32 = 16;
 }
 #[cfg(all(tollgate_loom, feature = "loom"))]

@@ -1,8 +1,9 @@
 use crate::sync::{AtomicU64, Ordering};
 
-/// What has become of the keys of a [`KeyedMap`](super::KeyedMap).
+/// The counts of a [`KeyedMap`](super::KeyedMap), of the keys in it and those that left.
 ///
-/// Each number is right by itself: while others decide they need not belong to the same moment.
+/// Each number is right by itself: while other threads decide, they need not belong to the same
+/// moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct MapStats {
@@ -12,8 +13,8 @@ pub struct MapStats {
     pub expired: u64,
     /// Keys that left although they were not idle: each may have had a burst more.
     pub evicted: u64,
-    /// Keys that were removed by [`remove`](super::KeyedMap::remove) or
-    /// [`retain`](super::KeyedMap::retain).
+    /// Keys removed by [`remove`](super::KeyedMap::remove), and keys removed by
+    /// [`retain`](super::KeyedMap::retain) that were not idle.
     pub removed: u64,
     /// Verbs on keys for which there was no room. They were denied, or answered as for a fresh key,
     /// as [`Overflow`](crate::Overflow) says.

@@ -13,12 +13,12 @@ use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
 use crate::wait::waits;
 
-/// The limit of one key of a [`KeyedMap`]: [`KeyedMap::key`] makes one. Its verbs are those of a
-/// [`Limiter`](crate::Limiter).
+/// The limit of one key of a [`KeyedMap`]: [`KeyedMap::key`] makes one. It has all verbs of a
+/// [`Limiter`](crate::Limiter), also those that wait, and is a [`RateLimiter`](crate::RateLimiter).
 ///
 /// A request for a key that finds no room is denied with [`Denied::NoRoom`](crate::Denied::NoRoom).
 /// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it
-/// fresh. Of a grant from before the key left, or got another algorithm, nothing is undone.
+/// fresh. Nothing comes back of a grant from before the key left, or got another algorithm.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {
     map: &'a KeyedMap<K, A, C, S>,
     key: &'a Q,
@@ -31,7 +31,8 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
 
     /// A view on which every verb runs at this tick, without reading a clock.
     ///
-    /// A tick that is older than one at which the key has left as idle is counted as that one.
+    /// If the key has left as idle, a tick that is older than the one at which it became idle is
+    /// counted as that one.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -69,7 +70,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Takes the key out of the map; whether it was there. It allows one burst more.
+    /// Takes the key out of the map, and says whether it was there. This allows one burst more.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};

@@ -15,8 +15,9 @@ use std::sync::Arc;
 /// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without a clock and without
 /// touching what others touch.
 ///
-/// For a thread for each core, and for tight loops. A thread that holds no lease can ask it as it
-/// would ask a [`Limiter`]; a limiter that never lends should be one.
+/// For a thread for each core, and for tight loops. A thread that holds no lease can call
+/// [`try_acquire`](Self::try_acquire) and [`try_acquire_n`](Self::try_acquire_n) on it; all other
+/// verbs are on [`limiter()`](Self::limiter). A limiter that never lends should be a [`Limiter`].
 ///
 /// ```
 /// use tollgate::{Leases, Quota, TokenBucket};

@@ -39,8 +39,8 @@ pub enum Denied {
         /// How many were asked for.
         requested: u64,
     },
-    /// A table of keys has no room for one more: other keys that are in use hold all places where
-    /// this one could be. There will be room when one of them has been left alone for long enough.
+    /// A table or map of keys has no room for another key: keys that are in use hold all places
+    /// that it looked at. There will be room when one of them has been left alone for long enough.
     #[non_exhaustive]
     NoRoom {
         /// How many were asked for.

@@ -296,8 +296,8 @@ readers! {
 
     /// The tick at which the limiter counted them: the caller's own, or a later one if the limiter
     /// has seen a later one and its algorithm counts by it. (Where a period begins with the first
-    /// permit, its beginning is rounded up to a quantum, and who comes within that is counted at
-    /// the beginning.)
+    /// permit, its beginning is rounded up to a quantum, and a caller within that quantum is
+    /// counted at the beginning.)
     fn at(self) -> Tick {
         self.at
     }

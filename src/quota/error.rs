@@ -177,14 +177,14 @@ pub enum ConfigError {
         /// How many there are.
         plans: usize,
     },
-    /// Room for other than one outcome for each key.
+    /// The number of outcomes differs from the number of keys.
     OutcomesLength {
         /// How many keys there are.
         keys: usize,
         /// How many outcomes there is room for.
         outcomes: usize,
     },
-    /// Nobody at once.
+    /// A concurrency limit of 0.
     ZeroConcurrency,
     /// More at once than the word can count.
     ConcurrencyTooLarge {

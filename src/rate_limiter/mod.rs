@@ -1,5 +1,5 @@
-//! What all limiters have in common: the traits. The list of verbs is in `verbs.rs`, what is made
-//! from it for each limiter in `forms.rs`.
+//! The traits of limiters. The list of verbs is in `verbs.rs`, what is made from it for each
+//! limiter in `forms.rs`.
 
 pub(crate) mod forms;
 pub(crate) mod verbs;
@@ -21,8 +21,9 @@ macro_rules! declare_traits {
             fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
         )*}
     ) => {
-        /// Something that grants permits: each of this crate's limiters, and what is wrapped around
-        /// them.
+        /// Something that grants permits: all limiters that have the verbs of a
+        /// [`Limiter`](crate::Limiter), and what is wrapped around them. Keys of a table or map
+        /// implement it, too; `Concurrency`, the smooth limiters and what waits do not.
         ///
         /// Limiters have these verbs themselves; the trait is for code that works with any of them.
         ///

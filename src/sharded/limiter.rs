@@ -17,7 +17,8 @@ use crate::rate_limiter::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_b
 use crate::thread_index::ThreadIndex;
 
 /// A rate limiter for many cores: the limit is kept in shards, each in a cache line of its own, and
-/// each thread uses its own shard first. Its verbs are those of a [`Limiter`](crate::Limiter).
+/// each thread uses its own shard first. It has the verbs of a [`Limiter`](crate::Limiter) that do
+/// not wait; [`is_idle`](ShardedView::is_idle) is on its [view](Self::at).
 ///
 /// ```
 /// use tollgate::{Quota, Sharded, TokenBucket};

@@ -52,7 +52,7 @@ const ROLLING_BACK: u64 = 1;
 const GIVING_BACK: u64 = 1 << WIDTH;
 const CHANGE: u64 = 1 << (2 * WIDTH);
 
-const fn putting_back(state: u64) -> u64 {
+const fn rolling_back(state: u64) -> u64 {
     state & (GIVING_BACK - 1)
 }
 
@@ -209,7 +209,7 @@ impl<A: Split> Shard<A> {
         // ORDERING: Relaxed. The exchange finds out what has changed since.
         let mut state = self.backs.load(Ordering::Relaxed);
         loop {
-            let is_full = putting_back(state).max(giving_back(state)) == GIVING_BACK - 1;
+            let is_full = rolling_back(state).max(giving_back(state)) == GIVING_BACK - 1;
             if is_full || !may_enter(state) {
                 return false;
             }
@@ -240,7 +240,7 @@ impl<A: Split> Shard<A> {
         if next == word {
             return n;
         }
-        let may_enter = |state| putting_back(state) == 0 || inject_fault!(LowersMeanwhile);
+        let may_enter = |state| rolling_back(state) == 0 || inject_fault!(LowersMeanwhile);
         if !self.enter(GIVING_BACK + CHANGE, may_enter) {
             return 0;
         }

@@ -62,8 +62,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
     }
 
     /// The same view from another shard: for callers that know better than a thread's number where
-    /// they run, such as a thread for each core. Shards are numbered from 0, and again from 0 after
-    /// the last.
+    /// they run, such as a thread for each core. Shards are numbered from 0; a larger number wraps
+    /// around.
     ///
     /// ```
     /// use tollgate::clock::NoClock;

@@ -60,7 +60,7 @@ pub trait Curve: Copy {
     fn refill_interval(&self, pace: &PermitInterval) -> f64;
     /// How many there are at first.
     fn initial(&self, pace: &PermitInterval) -> f64;
-    /// What it costs to take so many of so many that are stored.
+    /// What it costs to take `take` of the `stored` permits.
     fn cost(&self, pace: &PermitInterval, stored: f64, take: f64) -> Cost;
     /// The fastest rate with this store.
     fn max_rate(&self) -> f64;
@@ -207,7 +207,7 @@ impl<K: Curve> StoredPermits<K> {
         self.curve.initial(&self.pace)
     }
 
-    /// What has come together until now, if nobody has a turn still to come.
+    /// What has come together until now, if no turn is still to come.
     pub(super) fn resync(&self, state: SmoothState, now: u64) -> SmoothState {
         if now <= state.next {
             return state;
@@ -230,7 +230,7 @@ impl<K: Curve> StoredPermits<K> {
         }
     }
 
-    /// After so many permits: stored ones first. Who comes next waits for them.
+    /// After `n` permits: stored ones first. The next caller waits for them.
     pub(super) fn take(&self, state: SmoothState, n: u64) -> SmoothState {
         let n = n as f64;
         let spent = n.min(state.stored);

@@ -21,7 +21,7 @@ pub enum SmoothError {
     /// A rate of nothing, of less than a permit in 365 days, of more than there can be, or no
     /// number.
     Rate {
-        /// What was asked for.
+        /// The value that was asked for.
         rate: f64,
         /// The least.
         min: f64,
@@ -30,14 +30,14 @@ pub enum SmoothError {
     },
     /// More to store than 365 days make, or more permits than can be counted at this rate.
     MaxBurst {
-        /// What was asked for.
+        /// The value that was asked for.
         max_burst: Duration,
         /// The most, at this rate.
         max: Duration,
     },
     /// More than 365 days to warm up, or more permits in them than can be counted at this rate.
     WarmUp {
-        /// What was asked for.
+        /// The value that was asked for.
         warm_up: Duration,
         /// The most, at this rate.
         max: Duration,
@@ -45,7 +45,7 @@ pub enum SmoothError {
     /// A cold limiter that would be faster than a warm one, or slower than there can be, or no
     /// number.
     ColdFactor {
-        /// What was asked for.
+        /// The value that was asked for.
         cold_factor: f64,
         /// The most.
         max: f64,

@@ -1,9 +1,9 @@
 //! Turns at a steady rate that can be changed in use: [`SmoothBursty`] and [`SmoothWarmingUp`], as
 //! in Guava.
 //!
-//! A call never waits for what it takes itself: the **next** one does. So any number of permits is
-//! had at once if nobody has a turn still to come, and who comes after a large request waits for
-//! long. What comes together while nobody asks is stored, up to a limit:
+//! A call never waits for what it takes itself: the **next** one does. So a caller gets any number
+//! at once if no turn is pending, and the caller after a large request waits long. Permits that
+//! accumulate while idle are stored, up to a limit:
 //!
 //! | | stored permits | for |
 //! |---|---|---|
@@ -26,14 +26,14 @@
 //!
 //! # What is promised
 //!
-//! - **Nobody is early.** A turn's due tick is rounded up to a whole nanosecond, and who waits
-//!   wakes up at it or later.
+//! - **No caller is early.** A turn's due tick is rounded up to a whole nanosecond, and a waiting
+//!   caller wakes up at it or later.
 //! - **In each interval** from one due tick to another the permits of all calls whose turn is in
 //!   it, but for the last one's, are at most `stored + rate * interval`; what is stored is at most
-//!   `rate * max_burst`, and of a limiter that warms up none is free: there it is `rate *
-//!   interval`. Rates, costs and stored permits are doubles: with a cold factor of 3 a cost may be
-//!   wrong by 2^-50 of itself, which is a nanosecond in two weeks. What cold permits cost more than
-//!   others is less exact where the factor is large: by 2^-38 with one of 1000, by 2^-19 with a
+//!   `rate * max_burst`, and of a limiter that warms up none is free: there it is
+//!   `rate * interval`. Rates, costs and stored permits are doubles: with a cold factor of 3 a cost
+//!   may be wrong by 2^-50 of itself, which is a nanosecond in two weeks. The extra cost of cold
+//!   permits is less exact where the factor is large: by 2^-38 with one of 1000, by 2^-19 with a
 //!   million. None costs less than an interval.
 //! - **No less**, but for the nanosecond to which each call's cost is rounded up (so not more than
 //!   one call a nanosecond), and one more with every sixteenth change of the rate at the latest
@@ -47,14 +47,14 @@
 //!
 //! [`in_whole_micros`](Smooth::in_whole_micros) counts as Guava does, decision by decision: time in
 //! whole microseconds, and each part of a cost cut off to them. At three million permits a second
-//! nothing is left of a call's cost then, and nothing is limited; it is there for those who need
-//! the same answers. (Every sixteenth change of the rate that finds the next turn where it was
+//! nothing is left of a call's cost then, and nothing is limited; it is there for programs that
+//! need the same answers. (Every sixteenth change of the rate that finds the next turn where it was
 //! moves it on by a microsecond, which Guava's doesn't.)
 //!
 //! # Lock-free
 //!
 //! The state is 128 bits in one exchange ([`is_lock_free`] says whether the processor has it); no
-//! decision ever waits for another thread. Those who set a rate exclude each other by a mutex.
+//! decision ever waits for another thread. Threads that set a rate exclude each other by a mutex.
 
 mod curve;
 mod error;
@@ -80,8 +80,8 @@ use curve::{
 use pace::Unit;
 use state::SmoothState;
 
-/// Turns at a steady rate, and permits for a second (or [`max_burst`](Smooth::max_burst)) that are
-/// stored while nobody asks and are free.
+/// Gives turns at a steady rate, and stores permits for a second (or
+/// [`max_burst`](Smooth::max_burst)) while no caller comes; stored permits are free.
 ///
 /// ```
 /// use std::time::Duration;
@@ -101,9 +101,9 @@ use state::SmoothState;
 /// ```
 pub type SmoothBursty<C = SystemClock> = Smooth<Bursty, C>;
 
-/// Turns at a steady rate, once it is warm. Who has not used it for a while finds it cold, and pays
-/// up to [`cold_factor`](Smooth::cold_factor) intervals (three) for a permit; it takes the time to
-/// warm up to get from cold to warm. It begins cold.
+/// Gives turns at a steady rate, once it is warm. After a pause it is cold: a permit costs up to
+/// [`cold_factor`](Smooth::cold_factor) intervals (three), and it takes the time to warm up to get
+/// from cold to warm. It begins cold.
 ///
 /// A time of zero to warm up is none: each permit costs an interval, and none is stored.
 ///
@@ -153,7 +153,7 @@ pub fn is_lock_free() -> bool {
 }
 
 impl SmoothBursty {
-    /// So many permits a second, on the system's clock. Nothing is stored at first.
+    /// A limiter of `rate` permits a second, on the system's clock. Nothing is stored at first.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ impl<C> Smooth<Bursty, C> {
         Self::started_at(rate, clock, start)
     }
 
-    /// The same from this tick on, for those who always say what time it is.
+    /// The same from this tick on, for callers that always pass the tick.
     ///
     /// # Errors
     ///
@@ -210,8 +210,8 @@ impl<C> Smooth<Bursty, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// Stores the permits of so long, instead of a second's; none, if zero. The limiter begins
-    /// anew.
+    /// Stores the permits of `max_burst`, instead of a second's; none, if it is zero. The limiter
+    /// begins anew.
     ///
     /// # Errors
     ///
@@ -236,7 +236,8 @@ impl<C> Smooth<Bursty, C> {
 }
 
 impl SmoothWarmingUp {
-    /// So many permits a second when it is warm, and how long that takes; on the system's clock.
+    /// A limiter of `rate` permits a second when it is warm, which takes `warm_up`; on the system's
+    /// clock.
     ///
     /// # Errors
     ///
@@ -269,7 +270,7 @@ impl<C> Smooth<WarmingUp, C> {
         Self::started_at(rate, warm_up, clock, start)
     }
 
-    /// The same from this tick on, for those who always say what time it is.
+    /// The same from this tick on, for callers that always pass the tick.
     ///
     /// # Errors
     ///

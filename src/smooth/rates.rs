@@ -3,18 +3,18 @@
 //! Two rates are kept: the one in force, and the one before it or the next. The version in the
 //! state says which: an even one the first, an odd one the second.
 //!
-//! - **Who takes a turn** loads the state, reads the rate of its version, and exchanges the state.
-//!   If that succeeds the state was still the same, so the rate was in force: the rate of a version
-//!   is written only while the state has another one, and a next turn and a version never come
-//!   together twice (the next turn never goes back, and moves on by a unit when the versions begin
-//!   anew).
-//! - **Who sets a rate** writes it where the next version's is, and then exchanges the state for
-//!   one of the next version, with what is stored scaled. Until then it is not in force. Those who
-//!   set exclude each other by a mutex.
+//! - **A thread that takes a turn** loads the state, reads the rate of its version, and exchanges
+//!   the state. If that succeeds the state was still the same, so the rate was in force: the rate
+//!   of a version is written only while the state has another one, and a next turn and a version
+//!   never come together twice (the next turn never goes back, and moves on by a unit when the
+//!   versions begin anew).
+//! - **A thread that sets a rate** writes it where the next version's is, and then exchanges the
+//!   state for one of the next version, with what is stored scaled. Until then it is not in force.
+//!   Threads that set rates exclude each other by a mutex.
 //!
-//! Nobody who takes a turn waits for anybody: who stops while setting leaves a state with its old
-//! rate, or with the new one. A denial is a question to the next turn alone, which is answered by
-//! one load.
+//! A thread that takes a turn waits for no other: a thread that stops while it sets a rate leaves a
+//! state with its old rate, or with the new one. A denial is a question to the next turn alone,
+//! which is answered by one load.
 
 use super::Smooth;
 use super::curve::{Curve, StoredPermits};
@@ -27,14 +27,14 @@ impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn load(&self) -> SmoothState {
         // ORDERING: Acquire. It pairs with the release in `change`, also through the exchanges of
-        // others in between: who sees a version sees its rate. Models: smooth::
+        // others in between: a thread that sees a version sees its rate. Models: smooth::
         SmoothState::unpack(self.state.load(Ordering::Acquire))
     }
 
     #[inline]
     fn exchange(&self, state: SmoothState, next: SmoothState) -> bool {
-        // ORDERING: Relaxed. It publishes nothing, and hands on what the one who set the rate
-        // published. Who fails loads the state again. Models: smooth::
+        // ORDERING: Relaxed. It publishes nothing, and hands on what the thread that set the rate
+        // published. A thread that fails loads the state again. Models: smooth::
         self.state
             .compare_exchange_weak(
                 state.pack(),
@@ -56,10 +56,10 @@ impl<K: Curve, C> Smooth<K, C> {
     /// one's: the exchange will fail.)
     #[inline]
     pub(super) fn rate_of(&self, state: SmoothState) -> f64 {
-        // ORDERING: Acquire. It pairs with the release in `change`: who reads a rate that was
-        // written over this version's sees that the state has gone on, be it by another look, be it
-        // by an exchange (for that it is argued: in a model no thread's operations change places).
-        // Models: smooth::
+        // ORDERING: Acquire. It pairs with the release in `change`: a thread that reads a rate that
+        // was written over this version's sees that the state has gone on, be it by another look,
+        // be it by an exchange (for that it is argued: in a model no thread's operations change
+        // places). Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
@@ -106,7 +106,7 @@ impl<K: Curve, C> Smooth<K, C> {
     pub(super) fn change(&self, rate: f64, now: u64) {
         let alone = inject_fault!(SetsTogether => None, else
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
-        // Nobody else changes the version, nor what belongs to it.
+        // No other thread changes the version, nor what belongs to it.
         let mut state = self.load();
         let in_force = self.rate_of(state);
         if in_force == rate && self.unit == Unit::Nanos {

@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use crate::clock::Tick;
 
-/// When a caller may go, whose permits are taken.
+/// A caller's turn: its permits are taken, and it says when the caller may go.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::clock::Tick;
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[must_use = "the rate is kept only by those who wait for their turn"]
+#[must_use = "the rate is kept only if the caller waits for its turn"]
 pub struct SmoothReservation {
     n: u64,
     at: Tick,

@@ -10,7 +10,7 @@
 //!
 //! - **The next turn** is when the next caller may go. It never goes back.
 //! - **The version** says which rate is in force: see `rates.rs`.
-//! - **The stored permits** are what has come together while nobody asked.
+//! - **The stored permits** are those that came together while no caller came.
 
 /// How many bits the version has.
 const VERSION_BITS: u32 = 4;

@@ -1,4 +1,4 @@
-//! What callers do: take turns, wait for them, change the rate, look.
+//! The verbs: to take turns, change the rate, look.
 
 use core::time::Duration;
 
@@ -127,8 +127,8 @@ impl<K: Curve, C> Smooth<K, C> {
         self.look().1.max()
     }
 
-    /// [`stored`](Self::stored) at this tick. At an older one than the limiter has seen it is what
-    /// there was then.
+    /// [`stored`](Self::stored) at this tick. At a tick older than the limiter has seen, it is the
+    /// number of then.
     #[must_use]
     pub fn stored_at(&self, now: Tick) -> f64 {
         let (state, store) = self.look();
@@ -147,7 +147,7 @@ impl<K: Curve, C> Smooth<K, C> {
 
 impl<K: Curve, C: Clock> Smooth<K, C> {
     /// Takes `n` permits, however many, and says when the caller may go: when those before it have
-    /// been paid for, and not later for its own. Who comes next waits for these. `n` = 0 takes
+    /// been paid for, and not later for its own. The next caller waits for these. `n` = 0 takes
     /// nothing, and goes at once.
     ///
     /// It does not wait: [`acquire_n`](Self::acquire_n) does.
@@ -155,7 +155,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     /// # Errors
     ///
     /// [`Denied::Stuck`] if that would be beyond what 60 bits of nanoseconds can tell, 36 years
-    /// after the clock's start: somebody has taken as much, or told a tick from there. Nothing is
+    /// after the clock's start: a caller has taken as much, or passed a tick from there. Nothing is
     /// taken, then or ever after.
     ///
     /// ```
@@ -180,7 +180,7 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied::Later`] if somebody has a turn still to come, and [`Denied::Stuck`] as
+    /// [`Denied::Later`] if another caller's turn is still to come, and [`Denied::Stuck`] as
     /// [`reserve`](Self::reserve). Nothing is taken then.
     #[inline]
     pub fn try_acquire(&self) -> Result<SmoothReservation, Denied> {
@@ -212,13 +212,13 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         self.try_acquire_n_at(n, self.clock.now())
     }
 
-    /// Changes the rate to so many permits a second. Turns that were given stay as they are; what
-    /// is stored stays the same part of a full store.
+    /// Changes the rate to `rate` permits a second. Turns that were given stay as they are, and the
+    /// store stays full to the same part.
     ///
     /// # Errors
     ///
     /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
-    /// or above 10^12 or what makes 2^50 permits stored. Nothing is changed then.
+    /// or above 10^12 or the rate at which 2^50 permits are stored. Nothing is changed then.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What callers do who wait.
+//! The verbs that wait.
 
 use core::time::Duration;
 
@@ -20,8 +20,8 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
         self.acquire_n(1)
     }
 
-    /// Takes `n` permits, however many, and waits for their turn: for what was taken before, and
-    /// not for these.
+    /// Takes `n` permits, however many, and waits for their turn: until the permits taken before
+    /// are paid for, and not these.
     ///
     /// # Errors
     ///
@@ -76,14 +76,15 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
 #[cfg(feature = "wait")]
 impl<K: Curve, C: Clock> Smooth<K, C> {
     /// Takes `n` permits and waits for their turn in a future, on any runtime that can sleep. The
-    /// turn is taken when it is first polled. Dropped while it waits, it is as if the caller had
-    /// not come when called: the turns of others stay as they are, and its own is lost.
+    /// turn is taken when it is first polled. Dropped while it waits, it loses its turn; the turns
+    /// of others stay as they are.
     ///
     /// # Errors
     ///
     /// As [`reserve`](Self::reserve).
     ///
     /// ```
+    /// # #[cfg(feature = "tokio")]
     /// use tollgate::wait::TokioTimer;
     /// use tollgate::smooth::SmoothBursty;
     ///

@@ -54,7 +54,7 @@ pub struct AsyncLimiter<G, T> {
 }
 
 impl<G, T> AsyncLimiter<G, T> {
-    /// The callers of this limiter wait by this timer. The limiter may be borrowed, or shared in an
+    /// A limiter whose callers wait by this timer. The limiter may be borrowed, or shared in an
     /// `Arc`.
     pub const fn new(limiter: G, timer: T) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
         self.acquire_timeout(n, Duration::MAX)
     }
 
-    /// The same if that takes no longer than `timeout`; else nothing is taken, and nobody waits.
+    /// The same if that takes no longer than `timeout`; else nothing is taken, and it ends at once.
     pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> AcquireFuture<'_, G, T> {
         AcquireFuture {
             on: self,

@@ -30,8 +30,7 @@ where
     Ok(granted.when_due())
 }
 
-/// What keeps a limiter in a reservation: that it is `borrowed`, or a copy of it, where it is no
-/// more than a view.
+/// How a reservation keeps its limiter: `borrowed`, or copied, where it is no more than a view.
 macro_rules! kept {
     (borrowed) => {
         &Self
@@ -83,7 +82,7 @@ macro_rules! waits {
 
         #[cfg(feature = "wait")]
         impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
-            /// The same limiter for those who wait in futures: see
+            /// The same limiter for callers that wait in futures: see
             /// [`AsyncLimiter`](crate::AsyncLimiter).
             #[inline]
             pub fn with_timer<T: $crate::clock::Timer>(
@@ -96,8 +95,8 @@ macro_rules! waits {
 
         impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
             /// Takes `n` permits, now or when they will be there: the reservation says when it is
-            /// [due](crate::Reservation::due). One exchange, whoever waits; due in the order of
-            /// arrival.
+            /// [due](crate::Reservation::due). It is one exchange, however many wait; reservations
+            /// are due in order of arrival.
             ///
             /// # Errors
             ///
@@ -149,8 +148,8 @@ macro_rules! waits {
 
         impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::SleepClock, $($parameters)*> $limiter {
             /// Takes one permit, and blocks this thread until it is there. It computes when that
-            /// is, and sleeps once: it may wake late, never early. Who waits is served in the order
-            /// of arrival.
+            /// is, and sleeps once: it may wake late, never early. Callers are served in order of
+            /// arrival.
             ///
             /// # Errors
             ///

@@ -21,9 +21,10 @@ const FEW: u64 = 512;
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     /// This reader or writer at the limiter's rate, one permit a byte: permits are there before
-    /// bytes are moved. What bytes did not need is kept for the next ones, at most a
-    /// [piece](Throttled::in_pieces_of) for each direction, and given back when it is dropped: so a
-    /// limiter that several share moves at most a piece for each of them more than it grants.
+    /// bytes are moved. Permits that are left over are kept for the next bytes, at most a
+    /// [piece](Throttled::in_pieces_of) for each direction, and given back when it is dropped. So
+    /// callers that share a limiter move, in any interval, at most a piece each more than it
+    /// grants.
     ///
     /// Reading and writing take from the same limiter, each in its own turn.
     ///
@@ -189,8 +190,8 @@ pin_project! {
 }
 
 impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
-    /// Permits are taken for so many bytes at a time, and for more only while there are more bytes
-    /// to move: 512 if nothing is said. A small piece spreads bytes more evenly, and wakes more
+    /// Takes permits for `bytes` at a time, and for more only while there are more bytes to move.
+    /// Unless this is called, it is 512. A small piece spreads bytes more evenly, and wakes more
     /// often. At least 1, and at most what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
@@ -202,7 +203,7 @@ impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
         self
     }
 
-    /// What is inside.
+    /// The reader or writer.
     pub const fn inner(&self) -> &I {
         &self.inner
     }

@@ -2,7 +2,7 @@ use core::hash::{BuildHasher, Hasher};
 use core::time::Duration;
 use std::hash::RandomState;
 
-/// A time by which somebody waits longer, another one each time.
+/// A random extra wait, drawn anew for each caller.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,7 +33,7 @@ impl Jitter {
         Self { most_ns }
     }
 
-    /// One of them.
+    /// Draws one of these times.
     #[must_use]
     pub fn draw(&self) -> Duration {
         if self.most_ns == 0 {

@@ -12,11 +12,11 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// [`Limiter::reserve`] on a [`Gcra`] limiter does the same; a pacer adds the slack and sleeps.
 ///
-/// One who comes late may catch up: what was not taken in time is kept, up to a slack of 10
-/// intervals, and taken at once by who comes next. [`with_slack`](Self::with_slack) says how much,
-/// and with none all are an interval apart, whatever happens. Deadlines follow one another on the
-/// clock, and not each other's wake-ups, so the rate is kept in the long run though each sleeps a
-/// little too long.
+/// A late caller may catch up: turns that were not taken are kept, up to 10 intervals, and the next
+/// callers get them at once. [`with_slack`](Self::with_slack) sets another number. With a slack of
+/// 0, turns are always at least an interval apart. Deadlines follow one another on the clock, and
+/// not each other's wake-ups, so the rate is kept in the long run though each sleeps a little too
+/// long.
 ///
 /// **Bound.** In every interval `[a, b]` at most `1 + slack + rate * (b - a)`.
 ///
@@ -35,7 +35,7 @@ use crate::quota::{ConfigError, Quota};
 /// }
 /// assert_eq!(times, [0, 10, 20, 30]);
 ///
-/// clock.advance(Duration::from_secs(1)); // nobody came
+/// clock.advance(Duration::from_secs(1)); // no caller came
 /// assert!((0..11).all(|_| pacer.reserve().unwrap().is_due()));
 /// assert_eq!(pacer.reserve()?.delay(), Duration::from_millis(10));
 /// # Ok(())
@@ -45,11 +45,12 @@ pub struct Pacer<C = SystemClock> {
     limiter: Limiter<Gcra, C>,
 }
 
-/// What [`Pacer::new`] allows to catch up with, in intervals.
+/// The slack of [`Pacer::new`], in intervals.
 const SLACK: u64 = 10;
 
 impl Pacer {
-    /// So many a period, and a slack of 10 intervals. (The quota's burst has no meaning here.)
+    /// A pacer with the quota's rate, and a slack of 10 intervals. (The quota's burst has no
+    /// meaning here.)
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl Pacer {
         Self::with_slack(quota, SLACK)
     }
 
-    /// The same with this slack, in intervals: none for strictly even spacing.
+    /// The same with this slack, in intervals: 0 for strictly even spacing.
     ///
     /// # Errors
     ///
@@ -70,8 +71,8 @@ impl Pacer {
 }
 
 impl<C: Clock> Pacer<C> {
-    /// When the next piece of work may begin: [`Reservation::due`]. Who changes their mind may
-    /// [cancel](Reservation::cancel) it.
+    /// When the next piece of work may begin: [`Reservation::due`]. A caller that changes its mind
+    /// may [cancel](Reservation::cancel).
     ///
     /// # Errors
     ///
@@ -112,14 +113,14 @@ impl<C> Pacer<C> {
         self.limiter.reserve_at(1, now)
     }
 
-    /// What one piece of work is apart from the next, rounded down to a nanosecond.
+    /// The time from one piece of work to the next, rounded down to a nanosecond.
     pub fn interval(&self) -> Duration {
         let quota = self.limiter.quota();
         let nanos = quota.period().as_nanos() / u128::from(quota.permits().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many intervals one who comes late may catch up with.
+    /// How many intervals a late caller may catch up with.
     pub fn slack(&self) -> u64 {
         self.limiter.quota().burst_size().saturating_sub(1)
     }

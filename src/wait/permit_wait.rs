@@ -11,7 +11,7 @@ use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
 pin_project! {
-    /// The turn of one who waits: whose reservation it is, and the sleep until it is due.
+    /// The turn of a waiting future: its reservation, and the sleep until that is due.
     #[derive(Debug)]
     pub(super) struct PermitWait<S> {
         taken: Option<Reserved>,
@@ -108,7 +108,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
             return Poll::Ready(granted);
         }
-        // Somebody has set the limiter beyond its clock's end, and may reset it.
+        // A caller has set the limiter beyond its clock's end, and may reset it.
         let mut this = self.project();
         if this.sleep.is_none() {
             this.sleep.set(Some(on.timer.sleep(STUCK)));
@@ -121,7 +121,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         Poll::Pending
     }
 
-    /// Cancels the reservation, if there is one: nobody waits for it any more.
+    /// Cancels the reservation, if there is one: it is not waited for any more.
     pub(super) fn give_up<G: ReserveLimiter<Clock: Clock>, T>(
         self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,

@@ -7,14 +7,14 @@ use crate::rate_limiter::ReserveLimiter;
 /// Permits that are taken, and may be used when they are [due](Self::due).
 ///
 /// Reservations are due in the order in which they were made, and each is made by one exchange,
-/// whoever waits. Dropping one keeps its permits taken; [`cancel`](Self::cancel) gives back what
-/// can be given back.
+/// however many wait. Dropping one keeps its permits taken; [`cancel`](Self::cancel) gives back
+/// what can be given back.
 ///
-/// **Bound.** What is used counts at the tick at which it is due (or was made, if that was later),
-/// and keeps the bucket's bound there, whatever else is cancelled. (Permits that others [give
-/// back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
-/// `cancel`, which knows of them. After a [reset](crate::Limiter::reset) those who waited before it
-/// go besides, and should not be cancelled.)
+/// **Bound.** A permit that is used counts at the tick at which it is due (or was made, if that was
+/// later), and keeps the bucket's bound there, whatever else is cancelled. (Permits that others
+/// [give back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
+/// `cancel`, which knows of them. After a [reset](crate::Limiter::reset) callers that waited before
+/// it go besides, and their reservations should not be cancelled.)
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,26 +47,27 @@ pub struct Reservation<G> {
     granted: Granted,
 }
 
-/// What became of a reservation that was cancelled. The sum is what was to be cancelled.
+/// The outcome of cancelling a reservation. The sum is the number of permits that were to be
+/// cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cancelled {
     /// How many permits others can have now, a part of one counted whole.
     pub came_back: u64,
-    /// How many nobody will have: those that the clock has refilled already, and those that stand
-    /// before somebody who waits.
+    /// How many are lost: the clock has refilled them already, or a later waiter stands after them.
     pub lost: u64,
 }
 
-/// What became of a reservation whose cost is known now.
+/// The outcome of settling a reservation, whose cost is known now.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settled {
-    /// What was kept, of what was reserved. If it was the last in line, it may be due sooner now.
+    /// The permits that are kept. If the reservation was the last in line, they may be due sooner
+    /// now.
     pub granted: Granted,
     /// How many permits others can have now.
     pub came_back: u64,
-    /// How many nobody will have: see [`Cancelled::lost`].
+    /// How many are lost: see [`Cancelled::lost`].
     pub lost: u64,
     /// How many were taken besides, into debt if they were not there.
     pub charged: u64,
@@ -144,9 +145,9 @@ impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
 
     /// Gives back what can be given back without admitting more than was promised.
     ///
-    /// The last in line gives back all. One in the middle gives back nothing while anybody waits:
-    /// those after it have been told when to go, and if its permits came back, whoever came next
-    /// would go at the same tick as one of them. When nobody waits any more, what the clock has
+    /// The last in line gives back all. One in the middle gives back nothing while a caller waits:
+    /// callers after it have been told when to go, and if its permits came back, the next newcomer
+    /// would go at the same tick as one of them. When no caller waits any more, what the clock has
     /// refilled already does not come back a second time.
     pub fn cancel(self) -> Cancelled {
         let now = self.limiter.clock().now();

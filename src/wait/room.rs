@@ -8,14 +8,14 @@ use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 use crate::store::AtomicWord;
 
-/// A limiter with a waiting room of a certain size.
+/// A limiter with a waiting room of limited size.
 ///
 /// A newcomer takes a permit at once if there is one, and else waits its turn; when as many wait as
 /// the room holds it is refused at once. So low traffic is never delayed, high traffic is smooth,
-/// and overload is refused early, while there is time to go elsewhere. Those who wait are let in
-/// first come first served, at the limiter's rate; nobody overtakes them.
+/// and overload is refused early, while there is time to go elsewhere. Waiters are let in first
+/// come first served, at the limiter's rate; no newcomer overtakes them.
 ///
-/// The room is as large as what is served in the longest wait: one check says both.
+/// The room holds as many as are served in the longest wait: one check says both.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,7 +39,7 @@ pub struct WaitingRoom<G> {
 }
 
 impl<G> WaitingRoom<G> {
-    /// As many may wait as are served in this time: nobody waits longer.
+    /// A room for as many as are served in this time: no caller waits longer.
     pub const fn for_wait(limiter: G, longest: Duration) -> Self {
         Self { limiter, longest }
     }
@@ -49,17 +49,17 @@ impl<G> WaitingRoom<G> {
         &self.limiter
     }
 
-    /// The longest that anybody waits.
+    /// The longest time that a caller waits.
     pub const fn longest_wait(&self) -> Duration {
         self.longest
     }
 }
 
 impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
-    /// At most so many permits are waited for at once: a request for several counts by what is
-    /// missing of them. (Whose turn comes within as many nanoseconds as there are places may be
-    /// counted as served already: ticks are whole nanoseconds, and each of those who wait may be
-    /// due a part of one late.)
+    /// A room in which at most `waiting` permits are waited for at once: a request for several
+    /// counts by what is missing of them. (A waiter that is due within as many nanoseconds as there
+    /// are places may count as served: ticks are whole nanoseconds, and each waiter may be due a
+    /// part of one late.)
     ///
     /// ```
     /// use std::time::Duration;
@@ -93,8 +93,8 @@ impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
         Self { limiter, longest }
     }
 
-    /// How long so many wait where each is due at a whole nanosecond after the one before: as the
-    /// first ones do, and a nanosecond.
+    /// How long `waiting` callers wait where each is due at a whole nanosecond after the one
+    /// before: as the first ones do, and a nanosecond.
     fn one_by_one(limiter: &Limiter<A, C, P>, waiting: u64) -> u128 {
         let some = waiting.min(10_000);
         let (mut word, mut due) = (0, Tick::ZERO);
@@ -121,7 +121,7 @@ impl<G: ReserveLimiter> WaitingRoom<G> {
 }
 
 impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
-    /// A place in the room for who does the waiting.
+    /// Reserves a place; the caller waits by itself.
     ///
     /// # Errors
     ///
@@ -131,16 +131,17 @@ impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
         self.reserve_at(n, self.limiter.clock().now())
     }
 
-    /// How many permits are waited for, a started one counted whole; what was charged into debt is
-    /// waited for, too, and what was lost by those who gave up.
+    /// How many permits are waited for, a started one counted whole. Permits that were charged into
+    /// debt count, too, and those that were lost when a waiter gave up.
     pub fn waiting(&self) -> u64 {
         self.limiter.waiting_at(self.limiter.clock().now())
     }
 
-    /// For those who wait in futures.
+    /// Takes `n` permits and waits for them in a future.
     ///
     /// ```
     /// use std::time::Duration;
+    /// # #[cfg(feature = "tokio")]
     /// use tollgate::wait::TokioTimer;
     /// use tollgate::{Limiter, Quota, WaitingRoom};
     ///

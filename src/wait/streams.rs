@@ -86,7 +86,7 @@ pin_project! {
         #[pin]
         inner: S,
         on: AsyncLimiter<G, T>,
-        // What waits for its permit.
+        // The item that waits for its permit.
         item: Option<S::Item>,
         #[pin]
         turn: PermitWait<T::Sleep>,
@@ -190,7 +190,7 @@ impl<I, S: Sink<I>, G: ReserveLimiter<Clock: Clock>, T: Timer> Sink<I> for Limit
     fn start_send(self: Pin<&mut Self>, item: I) -> Result<(), S::Error> {
         let this = self.project();
         if this.permit.take().is_none() {
-            // Somebody has not asked whether it is ready.
+            // The caller has not asked whether it is ready.
             let now = this.on.limiter.clock().now();
             this.on.limiter.charge_at(1, now);
         }
@@ -222,7 +222,7 @@ fn give_back<G: ReserveLimiter<Clock: Clock>, T>(
 macro_rules! holds_another {
     ($limited:ident, $($bound:tt)*) => {
         impl<S: $($bound)*, G: ReserveLimiter<Clock: Clock>, T: Timer> $limited<S, G, T> {
-            /// What is inside.
+            /// The stream or sink.
             pub const fn inner(&self) -> &S {
                 &self.inner
             }

@@ -1,5 +1,5 @@
-//! The fixed window: [`Aligned`] to the clock, or opened by the first hit, which is an
-//! [`FirstHit`] in which everything comes back.
+//! The fixed window: [`Aligned`] to the clock, or opened by the first hit, which is a [`FirstHit`]
+//! in which everything comes back.
 
 mod aligned;
 
@@ -24,8 +24,8 @@ use crate::quota::{ConfigError, Quota};
 /// otherwise.
 ///
 /// **Bound.** At most `n` permits in each window, and exactly `n` if enough are asked for. So in an
-/// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: who asks right before a window's
-/// end and right after it gets `2 * n` at once. Where that matters take a
+/// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: a caller that asks right before
+/// and right after a window's end gets `2 * n` at once. Where that matters take a
 /// [`SlidingWindow`](crate::SlidingWindow) or a [`TokenBucket`](crate::TokenBucket).
 ///
 /// A caller with an older tick than the window that the word is in is counted in that window, at

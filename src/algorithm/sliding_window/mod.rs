@@ -112,10 +112,10 @@ pub enum Rounding {
     /// Exactly: not rounded at all.
     #[default]
     Exact,
-    /// Rounded down to whole permits, as those do that count in integers. That a share of less than
-    /// a permit counts for nothing is not known to [`is_idle`](crate::store::View::is_idle) and
-    /// [`reset_after`](crate::Granted::reset_after), which wait until it is gone, nor to
-    /// [`level`](crate::Limiter::level), which is not rounded.
+    /// Rounded down to whole permits, as integer counters do.
+    /// [`is_idle`](crate::store::View::is_idle) and [`reset_after`](crate::Granted::reset_after)
+    /// still wait until a share below one permit is gone, and [`level`](crate::Limiter::level) is
+    /// not rounded.
     Down,
 }
 

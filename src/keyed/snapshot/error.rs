@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io;
 use std::string::String;
 
-/// What became of the keys of a snapshot: [`Keyed::restore`](crate::Keyed::restore).
+/// Counts what happened to the keys of a snapshot: [`Keyed::restore`](crate::Keyed::restore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Restored {
@@ -48,23 +48,23 @@ pub enum RestoreError {
     NotASnapshot,
     /// It is written in a way that this version of the crate does not know.
     Version {
-        /// What it is written in.
+        /// The version of the format in which it is written.
         found: u64,
-        /// The latest that is known.
+        /// The latest version that is known.
         known: u64,
     },
     /// Its checksum is not that of what it holds: it is damaged.
     Checksum {
-        /// What it should be, by what was read.
+        /// The checksum of what was read.
         computed: u64,
-        /// What it is.
+        /// The checksum that is written.
         found: u64,
     },
     /// A number that no snapshot has there: it is damaged.
     Invalid {
-        /// What the number says.
+        /// The field that has the number.
         field: &'static str,
-        /// What it is.
+        /// The number.
         found: u64,
         /// The least that it may be.
         min: u64,
@@ -73,9 +73,9 @@ pub enum RestoreError {
     },
     /// It is of a table with another kind of algorithm.
     OtherAlgorithm {
-        /// Of which one it is.
+        /// The algorithm of the snapshot's table.
         found: String,
-        /// Of which one the table is.
+        /// The algorithm of this table.
         expected: &'static str,
     },
     /// One of its plans has parameters that no such algorithm has; or its algorithm is one of which
@@ -83,7 +83,7 @@ pub enum RestoreError {
     /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)), and they are not those of
     /// the table.
     OtherParameters {
-        /// Of which plan.
+        /// The plan.
         plan: usize,
     },
     /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be

@@ -1,4 +1,4 @@
-//! Keys that are put into a table which nobody uses yet.
+//! Keys that are put into a table which no other thread uses yet.
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;

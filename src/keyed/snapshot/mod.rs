@@ -1,4 +1,4 @@
-//! What is in a table, written for the next process.
+//! The content of a table, written for the next process.
 //!
 //! All numbers are of 64 bits, their lowest byte first.
 //!
@@ -21,11 +21,11 @@
 //!   where a quota is changed while the snapshot is being written.
 //! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a
 //!   table.
-//! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any of
-//!   those who are not among them left.
+//! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any key
+//!   that left as idle before then had become idle.
 //!
-//! There is no count before what it counts but of a few thousand keys at most, so that nobody who
-//! reads it believes more than he gets. The checksum is CRC-64/XZ.
+//! A count that comes before what it counts is of a few thousand keys at most, so that a reader
+//! never believes more than it gets. The checksum is CRC-64/XZ.
 
 mod crc;
 mod error;

@@ -16,14 +16,14 @@ use crate::keyed::{KeyHasher, Keyed};
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart,
-    /// which then hands nobody a fresh burst. Says how many keys were written: 16 bytes each.
+    /// which then hands no key a fresh burst. Says how many keys were written: 16 bytes each.
     ///
-    /// Others may decide meanwhile. Each key is written as it is when its turn comes, and what it
-    /// is granted after that is not in the snapshot. Keys that can't be told from fresh ones are
-    /// left out.
+    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes;
+    /// permits that it is granted after that are not in the snapshot. Keys that can't be told from
+    /// fresh ones are left out.
     ///
-    /// Who can read the snapshot can find out the hasher's seed, and with it choose keys that are
-    /// in each other's way: keep it as you would keep a secret.
+    /// The snapshot reveals the hasher's seed, with which colliding keys can be chosen: keep it
+    /// secret.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota, TokenBucket};
@@ -45,7 +45,7 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// What the writer says: then what is written is no snapshot.
+    /// The writer's error: then what was written is no snapshot.
     pub fn snapshot(&self, writer: &mut (impl io::Write + ?Sized)) -> io::Result<u64> {
         self.snapshot_at(writer, self.clock().now())
     }
@@ -56,7 +56,7 @@ impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// What the system says: then the file is as it was.
+    /// The system's error: then the file is as it was.
     pub fn snapshot_to(&self, path: impl AsRef<Path>) -> io::Result<u64> {
         file::replace(path.as_ref(), |file| self.snapshot(file))
     }
@@ -67,7 +67,7 @@ impl<A: Algorithm + Settings, C, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # Errors
     ///
-    /// What the writer says: then what is written is no snapshot.
+    /// The writer's error: then what was written is no snapshot.
     pub fn snapshot_at(
         &self,
         writer: &mut (impl io::Write + ?Sized),
@@ -93,8 +93,8 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///   nearest to idle give way.
     /// - A plan may have **another quota**, or another algorithm of those in an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
-    ///   ([`ChangeQuota::carry_over`]). Those of a plan that this table does not have go on in the
-    ///   first one.
+    ///   ([`ChangeQuota::carry_over`]). The keys of a plan that this table does not have go on in
+    ///   the first one.
     /// - A key that was **banned** stays banned until it would have been.
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
     ///   hashes.
@@ -108,9 +108,9 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// rate, but it may be due a nanosecond sooner or later than it would have been without a
     /// restart.
     ///
-    /// A grant from before must not be given back: nothing knows it here. Where the quota's periods
-    /// lie on the clock, see [`Rebase`]: on a clock whose periods begin at other times than the old
-    /// one's went on to, one more of them may begin.
+    /// A grant from before the snapshot must not be given back: this table does not know it. If the
+    /// new clock's periods begin at other ticks than the old one's, one more period may begin (see
+    /// [`Rebase`]).
     ///
     /// ```
     /// use std::time::Duration;
@@ -152,8 +152,8 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
         self.restore_by(&mut file, Elapsed::until_now(), true)
     }
 
-    /// [`restore`](Self::restore), where so much time has passed since the snapshot: for clocks
-    /// that don't go with the time of day, and where that can't be relied on.
+    /// [`restore`](Self::restore), where `elapsed` has passed since the snapshot: for clocks that
+    /// don't go with the time of day, and where that can't be relied on.
     ///
     /// # Errors
     ///

@@ -197,8 +197,8 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
 
     fn end(mut self) -> io::Result<u64> {
         self.write_keys()?;
-        // ORDERING: Relaxed. Whoever saw that a key had left saw what was published before that.
-        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // ORDERING: Relaxed. A thread that saw that a key had left saw what was published before
+        // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.core.horizon.load(Ordering::Relaxed);
         self.output.numbers(&[END, horizon, self.written])?;
         let sum = self.output.crc.sum();

@@ -1,5 +1,6 @@
 //! The table: buckets of slots in memory that is allocated once, and how slots are read. How they
-//! change is in `transitions.rs`.
+//! change is in `transitions.rs`, but for the first attempt of a decision:
+//! [`FoundSlot::decide_in_place`].
 
 mod transitions;
 
@@ -57,7 +58,7 @@ impl Table {
         self.buckets.len()
     }
 
-    /// What those need who decide at the first turn.
+    /// What a first attempt needs.
     #[inline(always)]
     pub(super) const fn fast_pair(&self) -> Option<FastPair> {
         self.fast_pair
@@ -104,8 +105,8 @@ impl Table {
     #[inline(always)]
     fn load_slot(&self, slot: &AtomicU128) -> SlotState {
         // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such
-        // as its version's parameters and the horizon under which another key left, is there for
-        // who sees it. Model: keyed_turnover::who_is_late_gets_no_second_burst
+        // as its version's parameters and the horizon under which another key left, is there for a
+        // thread that sees it. Model: keyed_turnover::who_is_late_gets_no_second_burst
         let order = Ordering::Acquire;
         SlotState::of_bits(match self.fast_pair {
             Some(fast_pair) => fast_pair.load(slot, order),
@@ -186,7 +187,7 @@ impl Table {
         })
     }
 
-    /// Exchanges the whole slot. Only transitions call it.
+    /// Exchanges the whole slot. Only `transitions.rs` calls it.
     #[cfg_attr(any(tollgate_loom, tollgate_shuttle), track_caller)]
     fn exchange(&self, at: SlotIndex, held: SlotState, next: SlotState) -> Result<(), SlotState> {
         let Some(slot) = self.slot(at) else {
@@ -211,13 +212,13 @@ pub(super) struct FoundSlot<'t> {
 }
 
 impl FoundSlot<'_> {
-    /// Puts the next word where the key's word is, if all is as it was there; else what is there
-    /// now.
+    /// Replaces the key's word, if the slot is still as it was found; else returns what the slot
+    /// holds now.
     #[inline(always)]
-    pub(super) fn decide(self, next: u64) -> Result<(), SlotState> {
+    pub(super) fn decide_in_place(self, next: u64) -> Result<(), SlotState> {
         // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here
-        // before as it is, for whoever loads what is written here. On failure Acquire, as `load`.
-        // Model: keyed::two_decide_on_a_key
+        // before as it is, for a thread that loads what is written here. On failure Acquire, as
+        // `load`. Model: keyed::two_decide_on_a_key
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
         let (old, new) = (self.held.bits(), self.held.with_word(next).bits());
         let exchanged = self
@@ -226,7 +227,7 @@ impl FoundSlot<'_> {
         match exchanged.map_err(SlotState::of_bits) {
             Ok(_) => Ok(()),
             Err(seen) if inject_fault!(ForgetsTheOwner) && seen.word == self.held.word => {
-                Self { held: seen, ..self }.decide(next)
+                Self { held: seen, ..self }.decide_in_place(next)
             }
             Err(seen) => Err(seen),
         }

@@ -1,10 +1,13 @@
-//! The transitions of a slot. Each change of a slot is one of these, and each is one exchange of
-//! the whole slot: it fails if anything in the slot differs from what the caller saw.
+//! The transitions of a slot. Each is one exchange of the whole slot: it fails if anything in the
+//! slot differs from what the caller saw. One of them is not here but in `mod.rs`: the first
+//! attempt of a decision replaces the word by
+//! [`FoundSlot::decide_in_place`](super::FoundSlot::decide_in_place). It is Relaxed, and does not
+//! go through `exchange`. All other changes of a slot are the functions of this file.
 //!
 //! ```text
 //!            claim                establish
 //!   Free ─────────────► Pending ─────────────► Live ◄─┐
-//!    ▲                   │  ▲ └─ claim          │ └───┘ decide, migrate
+//!    ▲                   │  ▲ └─ claim          │ └───┘ decide, decide_in_place, migrate
 //!    │      release      │  └────── evict ──────┤
 //!    ├───────────────────┘                      │
 //!    └───────────────── release ────────────────┘

@@ -22,9 +22,9 @@ use crate::sync::AtomicU64;
 /// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this
 /// one among them.
 ///
-/// A window of a minute in 60 slots slides by the second. (What Sentinel calls a leap array; and
-/// the sliding counter that keeps a count for each second.) One word decides, and the slots' counts
-/// are summed once a slot and not once a decision; so a decision costs what it costs in a
+/// A window of a minute in 60 slots slides by the second. (Sentinel calls this a leap array;
+/// others, a counter for each second.) One word decides, and the slots' counts are summed once a
+/// slot and not once a decision; so a decision costs what it costs in a
 /// [`FixedWindow`](crate::FixedWindow). It takes 8 bytes for each slot, rounded up to a power of
 /// two.
 ///
