@@ -9,7 +9,9 @@ use std::time::Duration;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Gauge, GiveBack};
 use tollgate::store::WordStore;
 use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
-use tollgate::{AnyAlgorithm, Denied, Gcra, Granted, LeakyBucket, Tick, TokenBucket};
+use tollgate::{
+    AnyAlgorithm, ConfigError, Denied, Gcra, Granted, LeakyBucket, Quota, Tick, TokenBucket,
+};
 
 use self::case::Case;
 use crate::algorithm::bucket::Bucket;
@@ -138,6 +140,41 @@ impl Algorithm for Own {
     }
     fn is_idle(&self, word: u64, now: Tick) -> bool {
         self.0.is_idle(word, now)
+    }
+}
+
+impl ChangeQuota for Own {
+    fn quota(&self) -> Quota {
+        self.0.quota()
+    }
+    fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
+        self.0.with_quota(quota).map(Self)
+    }
+    fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
+        self.0.carry_over(word, now, &next.0)
+    }
+}
+
+#[test]
+fn an_algorithm_of_ones_own_is_scaled_in_whole_permits() {
+    let now = Tick::from_nanos(86_400_500_000_007);
+    for text in [
+        "token-bucket 10/s burst 20",
+        "fixed-window 20/s",
+        "gcra 3/h burst 20",
+    ] {
+        let own = Own(text.parse().expect("an algorithm"));
+        for (taken, limit, has) in [(10, 40, 20), (10, 10, 5), (13, 40, 14), (20, 40, 0)] {
+            let (word, _) = own.step(0, now, taken).expect("as many are there");
+            let period = own.quota().period();
+            let next = own.with_quota(Quota::per(limit, period)).expect("a quota");
+            let carried = own.carry_scaled(word, now, &next);
+            assert_eq!(
+                next.available(carried, now),
+                has,
+                "{taken} of {text}, {limit}"
+            );
+        }
     }
 }
 
