@@ -25,12 +25,14 @@ fn all() -> impl Iterator<Item = AnyAlgorithm> {
         "fixed-window 10/s",
         "fixed-window 100/min offset 7s",
         "fixed-window 5/s first-hit",
+        "fixed-window 20/s first-hit",
         "fixed-window 1000/d first-hit",
         "sliding-window 10/s",
         "sliding-window 50/min origin 9s rounding down",
         "intervals 10/s burst 20",
         "intervals 3/h burst 7 offset 1ms",
         "intervals 10/s burst 25 greedy",
+        "intervals 4/s burst 60 greedy",
         "intervals 2/d burst 9 greedy",
     ];
     texts.into_iter().map(|text| text.parse().expect(text))
