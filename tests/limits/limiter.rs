@@ -17,6 +17,7 @@ use tollgate::sharded::ShardedView;
 use tollgate::stats::LimiterStats;
 use tollgate::store::{UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
+use tollgate::traits::ReserveLimiter;
 use tollgate::{
     AnyAlgorithm, ConfigError, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket,
     Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
@@ -267,4 +268,15 @@ fn a_limiter_shows_what_it_is() {
     assert_eq!(format!("{second:?}"), "Tick(1s)");
     let clock = format!("{:?}", ManualClock::at(second));
     assert_eq!(clock, "ManualClock(Tick(1s))");
+}
+
+/// The first attempt alone answers a limiter that has started, and leaves it alone before that.
+#[test]
+fn the_first_attempt_is_for_a_limiter_that_has_started() {
+    let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
+    let (limiter, now) = (Limiter::unstarted(bucket, NoClock), Tick::from_nanos(7));
+    assert!(limiter.reserve_fast_at(1, now).is_none());
+    limiter.at(now).start();
+    let granted = [1, 2, 1].map(|n| limiter.reserve_fast_at(n, now).map(|granted| granted.n()));
+    assert_eq!(granted, [Some(1), None, Some(1)]);
 }

@@ -110,6 +110,33 @@ fn any_algorithm_goes_on_as_any_other() {
     assert!(compared > 10_000, "{compared}");
 }
 
+/// What was taken in a period that a permit opened comes back when it would have under the old
+/// quota, also if the change is made in the middle.
+#[test]
+fn a_period_that_a_permit_opened_ends_when_it_would_have() {
+    let pairs = [
+        (
+            "fixed-window 5/s first-hit",
+            "fixed-window 20/s first-hit",
+            20,
+        ),
+        (
+            "intervals 10/s burst 25 greedy",
+            "intervals 4/s burst 60 greedy",
+            24,
+        ),
+    ];
+    for (old, new, then) in pairs {
+        let [old, new] = [old, new].map(|text| text.parse::<AnyAlgorithm>().expect(text));
+        let (word, _) = old.take_up_to(0, NOW, 5);
+        let at = |millis| NOW.saturating_add(Duration::from_millis(millis));
+        let carried = old.carry_over(word, at(500), &new);
+        let has = new.available(carried, at(999));
+        assert_eq!(has, old.available(word, at(999)), "{old} to {new}");
+        assert_eq!(new.available(carried, at(1001)), then, "{old} to {new}");
+    }
+}
+
 #[test]
 fn another_quota_leaves_all_else_as_it_is() {
     let quota = Quota::per_minute(8);
