@@ -20,7 +20,7 @@
 //!
 //! | algorithm | for |
 //! |---|---|
-//! | [`TokenBucket`], [`Gcra`] | a rate with a burst: the first choice. They decide alike; a bucket counts the permits that are there, GCRA takes a tolerance |
+//! | [`TokenBucket`], [`Gcra`] | a rate with a burst: the first choice; both decide alike |
 //! | [`LeakyBucket`] | as a meter, the same decisions; as a queue, it says how long to wait |
 //! | [`SlidingWindow`] | at most `n` in the last minute, with no burst at the minute's edge |
 //! | [`FixedWindow`] | at most `n` in a calendar day |
@@ -155,7 +155,7 @@ pub mod error {
     pub use crate::quota::ParseQuotaError;
 }
 
-/// What limiters count while they decide.
+/// Statistics of limiters and of tables of keys.
 #[cfg(feature = "std")]
 pub mod stats {
     pub use crate::counted::LimiterStats;
@@ -165,7 +165,7 @@ pub mod stats {
     pub use crate::keyed_map::stats::MapStats;
 }
 
-/// What a [`RateLimiter`] can do besides taking permits, if its algorithm allows it.
+/// Traits of limiters that can do more than take permits, if their algorithm allows it.
 pub mod traits {
     pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter};
 }

@@ -8,7 +8,7 @@ use crate::sync::{AtomicU64, Ordering, fence, inject_fault};
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct SeqLock<const N: usize> {
-    /// Whose they are, or are going to be.
+    /// The version that the words are of, or will be of.
     version: AtomicU64,
     words: [AtomicU64; N],
 }
@@ -43,13 +43,13 @@ impl<const N: usize> SeqLock<N> {
     }
 
     fn announce(&self, version: u64) {
-        // ORDERING: Release. Who finds this version here instead of an older one, and loads the
-        // pair again, finds that the older one is over: else it might look for ever. Model:
-        // adjust::a_late_one_mixes_nothing
+        // ORDERING: Release. A thread that finds this version here instead of an older one, and
+        // loads the pair again, finds that the older one is over. Otherwise it might retry for
+        // ever. Model: adjust::a_late_one_mixes_nothing
         self.version.store(version, Ordering::Release);
-        // ORDERING: Release. Who reads one of the words that are written after it, and then passes
-        // the fence of `read`, sees this version or a later one. Model:
-        // adjust::a_late_one_mixes_nothing
+        // ORDERING: Release. A thread that reads one of the words written after this fence, and
+        // then passes the fence of `is_still`, sees this version or a later one.
+        // Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Release);
     }
 
@@ -78,12 +78,12 @@ impl<const N: usize> SeqLock<N> {
     /// Whether all words that were read are of this version.
     #[inline(always)]
     fn is_still(&self, version: u64) -> bool {
-        // ORDERING: Acquire. It pairs with the fence of `announce`: the version that is loaded after it
-        // is no older than any of the words. Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Acquire. It pairs with the fence of `announce`: the version that is loaded
+        // after it is no older than any of the words. Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
-        // ORDERING: Relaxed. The fence before it orders it after the words; and who finds another
-        // version, looks again and passes that fence, which then pairs with the store of `announce`.
-        // Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Relaxed. The fence before it orders it after the words. A thread that finds
+        // another version retries and passes that fence, which then pairs with the store of
+        // `announce`. Model: adjust::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         now == version || inject_fault!(ReadsUnchecked)
     }

@@ -41,7 +41,7 @@ impl<const N: usize> StripedCounters<N> {
         }
     }
 
-    /// Counts one, and says a number that nobody else is told, of this count.
+    /// Counts one, and returns a number that no other call gets from this count.
     pub(crate) fn number(&self, which: usize) -> u64 {
         let thread_index = self.thread_index.of_this_thread();
         let counts = self

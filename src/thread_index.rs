@@ -39,7 +39,7 @@ mod number {
     fn first() -> u64 {
         // ORDERING: Relaxed. Numbers publish nothing, and are only to differ.
         let new = THREADS.fetch_add(1, Ordering::Relaxed);
-        // Who can't keep it has another one next time.
+        // A thread that can't keep it gets another one next time.
         let _ = NUMBER.try_with(|number| number.set(new));
         new
     }
@@ -60,7 +60,7 @@ mod number {
     }
 }
 
-/// Spreads threads over so many places.
+/// Spreads threads over indexes below a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadIndex {
     places: usize,

@@ -71,8 +71,8 @@ pub struct Memory {
     granted: Vec<(u64, Granted)>,
 }
 
-/// Keys. In a table of two slots the primary bucket of the first ones is the first slot, and that of `Y` and
-/// `Z` the second one; the other slot is where each may be besides.
+/// Keys. In a table of two slots the primary bucket of the first ones is the first slot, and that of
+/// `Y` and `Z` the second one; each may also be in the other slot.
 pub const A: u64 = 0x10;
 /// See [`A`].
 pub const B: u64 = 0x20;

@@ -163,7 +163,8 @@ impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
-    /// let limiter = Adjustable::with_clock(FixedWindow::new(Quota::per_minute(10))?, clock.clone());
+    /// let window = FixedWindow::new(Quota::per_minute(10))?;
+    /// let limiter = Adjustable::with_clock(window, clock.clone());
     /// limiter.try_acquire_n(7)?;
     /// limiter.set_quota(Quota::per_minute(5), Keep::AsIs)?;
     /// assert_eq!(limiter.available(), 3);

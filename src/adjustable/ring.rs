@@ -14,10 +14,10 @@
 //! exchange that succeeds proves that the parameters were those in force, and the word the last
 //! one. A denial used both as they were at one moment, when the pair was loaded.
 //!
-//! Who changes the quota writes the parameters of the next version into the other slot, whose
-//! version is over, and exchanges the pair for the next version and the word that is carried over.
-//! Until then nobody reads that slot, but for those who are late by two versions; these find it
-//! out. Who stops anywhere in it leaves a version that is in force with parameters that are whole.
+//! A change writes the parameters of the next version into the other slot, whose version is over,
+//! and exchanges the pair for the next version and the word that is carried over. Until then only a
+//! thread that is late by two versions reads that slot, and it finds out. A thread that stops
+//! anywhere in a change leaves a version in force whose parameters are whole.
 
 use crossbeam_utils::CachePadded;
 

@@ -1,4 +1,5 @@
-//! What all windows of one word do: they count permits in a window, and forget the count with it.
+//! The step of all windows of one word: they count permits in a window, and forget the count with
+//! it.
 //!
 //! A window says how it reads its word ([`WindowCount`]); [`Counting`] does the rest.
 
@@ -9,19 +10,19 @@ use super::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Rebase};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
-/// What a word says at a tick.
+/// The contents of a word at a tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<M = ()> {
     /// The word of the window that counts now.
     pub(super) word: u64,
     /// The permits that are counted.
     pub(super) count: u64,
-    /// What else a window needs.
+    /// Further contents, which depend on the window.
     pub(super) more: M,
 }
 
 impl<M> Seen<M> {
-    /// The same with so many more permits.
+    /// The same with `n` more permits.
     #[inline(always)]
     fn with(self, n: u64) -> Self {
         Self {
@@ -33,10 +34,10 @@ impl<M> Seen<M> {
 
 /// A window whose word has the count of permits in its lowest bits.
 pub(super) trait WindowCount {
-    /// What a window reads in a word besides the count.
+    /// The contents of the word besides the count.
     type More: Copy;
 
-    /// What the word says at this tick.
+    /// Reads the word at this tick.
     fn see(&self, word: u64, now: Tick) -> Seen<Self::More>;
 
     /// The same, if the word's window is the clock's and it takes no division.
@@ -66,7 +67,7 @@ pub(super) trait WindowCount {
         seen.count.saturating_sub(self.limit().get())
     }
 
-    /// What is counted.
+    /// The permits that are counted, with a part of one.
     #[inline(always)]
     fn level(&self, seen: Seen<Self::More>) -> Level {
         Level::of_permits(seen.count)

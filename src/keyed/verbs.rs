@@ -237,7 +237,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let clock = ManualClock::new();
-    /// let limiter = Keyed::with_clock(TokenBucket::new(Quota::per_second(1))?, 1000, clock.clone())?;
+    /// let bucket = TokenBucket::new(Quota::per_second(1))?;
+    /// let limiter = Keyed::with_clock(bucket, 1000, clock.clone())?;
     /// limiter.try_acquire("alice")?;
     /// clock.advance(Duration::from_secs(1));
     /// limiter.try_acquire("bob")?;

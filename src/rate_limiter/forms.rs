@@ -1,4 +1,4 @@
-//! What is made from the list of verbs: a limiter's verbs on its own clock, and its traits.
+//! Macros that make a limiter's verbs on its own clock, and its traits, from the list of verbs.
 
 /// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, by its `at(now)` and
 /// its `clock()`. Further bounds of the algorithm, and the other parameters, come before its type.

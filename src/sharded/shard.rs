@@ -184,7 +184,7 @@ impl<A: Split> Shard<A> {
         })
     }
 
-    /// Puts back what nobody was granted, if nobody has changed the word since.
+    /// Rolls back permits that no caller was granted, if no thread has changed the word since.
     pub(super) fn roll_back(&self, taken: &Taken) {
         let may_enter = |state| {
             let is_as_noted = changes(state) == taken.changes && giving_back(state) == 0;
@@ -232,8 +232,8 @@ impl<A: Split> Shard<A> {
         self.backs.fetch_add(who, Ordering::Release);
     }
 
-    /// Runs a step that lowers the word, and says how many permits it gave back; none, if somebody
-    /// is rolling back.
+    /// Runs a step that lowers the word, and returns how many permits it gave back: none, if
+    /// another thread is rolling back.
     pub(super) fn give_back(&self, step: impl Fn(&A, u64) -> (u64, u64)) -> u64 {
         let word = self.cell.load();
         let (next, n) = step(&self.algorithm, word);
@@ -259,7 +259,7 @@ impl<A: Split> Shard<A> {
         n
     }
 
-    /// Makes it fresh, unless somebody is rolling back.
+    /// Makes it fresh, unless another thread is rolling back.
     pub(super) fn reset(&self) {
         self.give_back(|_, _| (0, 0));
     }

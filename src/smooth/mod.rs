@@ -18,7 +18,8 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // Two a second when warm, after four seconds in use; cold, a third of that.
 //! let limiter = SmoothWarmingUp::with_clock(2.0, Duration::from_secs(4), ManualClock::new())?;
-//! let mut waits = [0; 6].map(|_| limiter.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000));
+//! let due = |_| limiter.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000);
+//! let waits = [0; 6].map(due);
 //! assert_eq!(waits, [Ok(0), Ok(1375), Ok(2500), Ok(3375), Ok(4000), Ok(4500)]);
 //! # Ok(())
 //! # }
@@ -376,7 +377,8 @@ impl<K: Curve, C> Smooth<K, C> {
     /// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_nanos(333_333_334));
     /// let limiter = limiter.in_whole_micros();
     /// let before = limiter.reserve(1)?;
-    /// assert_eq!(limiter.reserve(1)?.due().saturating_since(before.due()), Duration::from_micros(333_333));
+    /// let next = limiter.reserve(1)?.due();
+    /// assert_eq!(next.saturating_since(before.due()), Duration::from_micros(333_333));
     /// # Ok(())
     /// # }
     /// ```

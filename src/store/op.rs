@@ -1,4 +1,4 @@
-//! What an operation is: a pure, repeatable change of a limiter's state, which every store runs.
+//! Operations: pure, repeatable changes of a limiter's state, which every store runs.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -98,7 +98,7 @@ impl Refusal for Infallible {
 /// The answer of an operation, or its refusal.
 pub type OpResult<A, O> = Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>;
 
-/// What an operation makes of a word: the next word and the answer, or a refusal.
+/// The result of an operation on a word: the next word and the answer, or a refusal.
 pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>;
 
 /// An operation on the state of a limiter with the algorithm `A`. It is pure: a store may run it

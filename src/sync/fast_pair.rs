@@ -1,8 +1,8 @@
 //! Two words in one instruction, where it is known to be there.
 //!
 //! `portable-atomic` has to look for it, and does so by a call through a pointer for each
-//! operation, which costs as much again as the operation. Who does several at a time can look once,
-//! and keep what it found.
+//! operation, which costs as much again as the operation. Code that does several operations looks
+//! once, and keeps the result.
 
 use super::{AtomicU128, Ordering};
 
@@ -30,7 +30,7 @@ mod instructions {
 
     impl FastPair {
         /// If it is so, and `portable-atomic` knows it: where it was built not to look for it, it
-        /// takes locks, which keep nobody away who does not take them.
+        /// takes locks, which do not keep out a thread that takes none.
         pub(crate) fn there() -> Option<Self> {
             let is_there = AtomicU128::is_lock_free()
                 && std::arch::is_x86_feature_detected!("cmpxchg16b")

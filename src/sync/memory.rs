@@ -65,9 +65,9 @@ mod zeroed {
             let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
             let beyond = memory.addr().get() % align_of::<Bucket>();
             let before = (align_of::<Bucket>() - beyond) % align_of::<Bucket>();
-            // SAFETY: the address is a multiple of a slot's size, and a bucket's alignment is `SLOTS`
-            // times that. So `before` is the size of `SLOTS - 1` slots at most, which there are
-            // beside those of the buckets.
+            // SAFETY: the address is a multiple of a slot's size, and a bucket's alignment is
+            // `SLOTS` times that. So `before` is the size of `SLOTS - 1` slots at most, which there
+            // are beside those of the buckets.
             let first = unsafe { memory.add(before) }.cast();
             Some(Self {
                 memory,
@@ -84,8 +84,8 @@ mod zeroed {
         #[inline(always)]
         fn deref(&self) -> &[Bucket] {
             // SAFETY: from `first` on, which is aligned as buckets are, there are the slots of
-            // `count` buckets, which live as long as this. They are `AtomicU128`, which are in memory
-            // as `u128` are, and all zeros are 0.
+            // `count` buckets, which live as long as this. They are `AtomicU128`, which are in
+            // memory as `u128` are, and all zeros are 0.
             unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
         }
     }

@@ -1,4 +1,4 @@
-//! What such a period does with a word.
+//! How such a period reads and changes its word.
 
 use core::num::NonZeroU64;
 

@@ -1,4 +1,4 @@
-//! What a sliding window does with a word.
+//! How a sliding window reads and changes its word.
 
 use core::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use crate::algorithm::counting::{self, WindowCount};
 use crate::clock::Tick;
 use crate::outcome::Granted;
 
-/// What a word says besides its count.
+/// The contents of a word besides its count.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::algorithm) struct Before {
     /// The count of the window before.

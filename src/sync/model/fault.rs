@@ -1,11 +1,11 @@
 /// A protocol's fault: its code asks for it by `inject_fault!`, where the fault would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Shards: what was taken in vain is put back whatever the word is by now.
+    /// Shards: what was taken in vain is rolled back whatever the word is by now.
     RollsBackBlindly,
-    /// Shards: it is put back although permits were given back since.
+    /// Shards: it is rolled back although permits were given back since.
     IgnoresGiveBacks,
-    /// Shards: permits are given back while somebody is putting back.
+    /// Shards: permits are given back while another thread is rolling back.
     LowersMeanwhile,
     /// Shards: what was taken in vain is kept.
     RollsNothingBack,

@@ -3,9 +3,9 @@
 //!
 //! A [`Source`] knows its traces by their headers and makes a [`Replay`] of each, which translates
 //! units and arguments, and nothing else: one that repeated what the recorded limiter gets wrong
-//! would test itself. It asks a [`ReplayedLimiter`] and pairs what was recorded with what was answered
-//! in a [`Comparison`]; [`run_folder`] and [`run_text`] judge it. A difference on purpose has a
-//! [`Class`]; every other one fails.
+//! would test itself. It asks a [`ReplayedLimiter`] and pairs what was recorded with what was
+//! answered in a [`Comparison`]; [`run_folder`] and [`run_text`] judge it. A difference on purpose
+//! has a [`Class`]; every other one fails.
 //!
 //! ```
 //! use std::time::Duration;
