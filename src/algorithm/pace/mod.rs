@@ -286,3 +286,38 @@ const fn min(a: u128, b: u128) -> u128 {
 
 settings!(Pace<Steady>, 8, if Self::fits; meter unit reach round burst missing);
 settings!(Pace<WindowMeter>, 11, if Self::fits_windows; meter unit reach round burst missing);
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_WORD, Pace, Quota, SPEED_BITS, Steady};
+
+    /// Numbers that agree with each other, as those of a forged snapshot may.
+    fn forged(speed: u64, round: u64, unit: u64, reach: u64) -> Pace {
+        Pace::<Steady>::reaching(speed, round, unit, reach).expect("a unit and a reach")
+    }
+
+    #[test]
+    fn only_a_pace_that_can_be_made_is_sound() {
+        let made = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
+        assert!(made.fits());
+        assert!(forged(1 << SPEED_BITS, 1, 9, 27).fits());
+        assert!(
+            !forged((1 << SPEED_BITS) - 1, 1, 9, 27).fits(),
+            "a unit of over a nanosecond"
+        );
+        assert!(
+            !forged(1 << SPEED_BITS, 2, 9, 27).fits(),
+            "rounded by two units"
+        );
+        let round = u64::MAX;
+        assert!(
+            !Pace { round, ..made }.fits(),
+            "rounded by more than a word holds"
+        );
+        let reach = MAX_WORD / 2 + 1;
+        assert!(
+            !Pace { reach, ..made }.fits(),
+            "more units than a word holds"
+        );
+    }
+}

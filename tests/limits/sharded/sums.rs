@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::algorithm::{Algorithm, ChangeQuota, Debt, Forecast, Split};
-use tollgate::{AnyAlgorithm, ConfigError, Gcra, LeakyBucket, Quota, Tick, TokenBucket};
+use tollgate::{AnyAlgorithm, ConfigError, Gcra, Intervals, LeakyBucket, Quota, Tick, TokenBucket};
 
 use crate::support::algorithms::read;
 use crate::support::random::Random;
@@ -251,4 +251,34 @@ fn the_parts_of_intervals_add_up() {
         }
     }
     assert!(splits > 40, "{splits}");
+}
+
+/// All others are kept level by small requests too.
+#[test]
+fn only_intervals_that_begin_with_a_permit_are_not_steady() {
+    let steady = [
+        "token-bucket 10/s burst 40",
+        "gcra 1/10ms tolerance 25ms",
+        "leaky-meter 7/min burst 5",
+        "fixed-window 5/min",
+        "fixed-window 5/min first-hit",
+        "sliding-window 10/s",
+        "intervals 3/h burst 7",
+    ];
+    for text in steady {
+        assert!(read(text).is_steady(), "{text}");
+    }
+    assert!(!read("intervals 3/h burst 7 greedy").is_steady());
+    let greedy = Intervals::new(Quota::per_minute(3)).and_then(|intervals| intervals.greedy());
+    assert!(!greedy.expect("it fits").is_steady());
+    assert!(
+        Intervals::new(Quota::per_minute(3))
+            .expect("it fits")
+            .is_steady()
+    );
+    assert!(
+        TokenBucket::new(Quota::per_minute(3))
+            .expect("it fits")
+            .is_steady()
+    );
 }
