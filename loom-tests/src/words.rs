@@ -165,12 +165,24 @@ place! {
     }
 }
 
-place! {
-    /// Broken: a lost exchange answers the word that was expected, and not the one that is there.
-    dreams = Dreams {
-        exchange(atomic, word, next) {
-            exchange(atomic, word, next).map_err(|_| word)
-        }
+/// Broken: says the word that it was made with, as a loop would that does not look again.
+pub fn dreams(word: u64) -> SharedWord {
+    Arc::new(Dreams(WordCell::new(word), word))
+}
+
+struct Dreams(WordCell, u64);
+
+impl AtomicWord for Dreams {
+    fn load(&self) -> u64 {
+        self.1
+    }
+
+    fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
+        self.0.compare_exchange(word, next)
+    }
+
+    fn swap(&self, next: u64) -> u64 {
+        self.0.swap(next)
     }
 }
 

@@ -5,6 +5,7 @@ use super::ring::{Pair, Ring};
 use crate::algorithm::{Settings, Visit};
 use crate::clock::Tick;
 use crate::store::op::{Current, Op, OpResult, Step};
+use crate::sync::Backoff;
 
 /// A pair as operations see it.
 #[inline(always)]
@@ -44,16 +45,15 @@ impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
 /// has exchanged the pair (or the processor's exchange is a weak one).
 #[inline(always)]
 pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) -> OpResult<A, O> {
-    let mut pair = ring.load();
+    let pair = ring.load();
     let short = Fast(&mut op, current(pair, now));
     if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
         let (next, output) = outcome?;
         if op.is_unchanged(pair.word, next) {
             return Ok(output);
         }
-        match ring.exchange(pair, next) {
-            Ok(()) => return Ok(output),
-            Err(seen) => pair = seen,
+        if ring.exchange(pair, next).is_ok() {
+            return Ok(output);
         }
     }
     retry(ring, pair, now, op)
@@ -80,12 +80,9 @@ pub(super) fn try_fast<A: Settings, O: Op<A>>(
 /// The attempts after the first one, and long operations. Out of line, as the cell's.
 #[cold]
 #[inline(never)]
-fn retry<A: Settings, O: Op<A>>(
-    ring: &Ring,
-    mut pair: Pair,
-    now: Tick,
-    mut op: O,
-) -> OpResult<A, O> {
+fn retry<A: Settings, O: Op<A>>(ring: &Ring, pair: Pair, now: Tick, mut op: O) -> OpResult<A, O> {
+    let mut backoff = Backoff::new();
+    let mut pair = backoff.wait_if_changed(pair, || ring.load());
     loop {
         let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
             // That version is over, so there is a later one.
@@ -96,10 +93,10 @@ fn retry<A: Settings, O: Op<A>>(
         if op.is_unchanged(pair.word, next) {
             return Ok(output);
         }
-        match ring.exchange(pair, next) {
-            Ok(()) => return Ok(output),
-            Err(seen) => pair = seen,
+        if ring.exchange(pair, next).is_ok() {
+            return Ok(output);
         }
+        pair = backoff.wait_if_changed(pair, || ring.load());
     }
 }
 

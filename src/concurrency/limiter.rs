@@ -9,7 +9,7 @@ use super::word::Occupancy;
 use crate::outcome::Denied;
 use crate::quota::ConfigError;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
-use crate::sync::{AtomicU64, Mutex, inject_fault};
+use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 
 /// Limits how many callers are inside at once.
 ///
@@ -391,18 +391,35 @@ impl Concurrency {
     /// Enters if there is room and, unless one goes ahead, no caller waits.
     #[inline]
     pub(super) fn take(&self, n: u64, ahead: bool) -> Result<(), Denied> {
-        let mut word = self.load();
+        match self.take_once(n, ahead) {
+            Some(outcome) => outcome,
+            None => self.take_later(n, ahead),
+        }
+    }
+
+    /// One attempt; `None` if another thread disturbed it.
+    #[inline(always)]
+    fn take_once(&self, n: u64, ahead: bool) -> Option<Result<(), Denied>> {
+        let word = self.load();
+        let is_my_turn = ahead || !word.somebody_waits() || inject_fault!(Overtakes);
+        if !(is_my_turn && word.has_room(n)) {
+            return Some(Err(word.denied(n)));
+        }
+        if n == 0 {
+            return Some(Ok(()));
+        }
+        self.exchange(word, word.with_inside(n)).ok().map(Ok)
+    }
+
+    /// The attempts after the first one.
+    #[cold]
+    #[inline(never)]
+    fn take_later(&self, n: u64, ahead: bool) -> Result<(), Denied> {
+        let mut backoff = Backoff::new();
         loop {
-            let is_my_turn = ahead || !word.somebody_waits() || inject_fault!(Overtakes);
-            if !(is_my_turn && word.has_room(n)) {
-                return Err(word.denied(n));
-            }
-            if n == 0 {
-                return Ok(());
-            }
-            match self.exchange(word, word.with_inside(n)) {
-                Ok(()) => return Ok(()),
-                Err(seen) => word = seen,
+            backoff.wait();
+            if let Some(outcome) = self.take_once(n, ahead) {
+                return outcome;
             }
         }
     }

@@ -9,13 +9,13 @@ use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
 use super::slot::{SlotKind, SlotState};
 use super::stats::{Event, Events};
-use super::table::{SlotIndex, Table};
+use super::table::{FoundSlot, SlotIndex, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op, OpResult};
-use crate::sync::{AtomicU64, inject_fault};
+use crate::store::op::{Current, Op, OpResult, Step};
+use crate::sync::{AtomicU64, Backoff, inject_fault};
 
 /// How often a key is tried to be put into the table, against others that take the same places,
 /// until there is said to be no room.
@@ -108,6 +108,41 @@ impl<A: Algorithm> Core<A> {
 
     #[inline(always)]
     fn first_attempt<O: Op<A>>(&self, request: Request, op: &mut O) -> Option<OpResult<A, O>> {
+        let (place, step) = self.first_step(request, op)?;
+        let (next, answer) = match step {
+            Ok(done) => done,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        if !op.is_unchanged(place.held.word, next) {
+            place.decide_in_place(next).ok()?;
+        }
+        Some(Ok(answer))
+    }
+
+    /// The first attempt again, as long as another thread disturbs it: if it could do anything
+    /// now, it lost an exchange before.
+    fn first_attempt_later<O: Op<A>>(
+        &self,
+        request: &Request,
+        op: &mut O,
+    ) -> Option<OpResult<A, O>> {
+        let mut backoff = Backoff::new();
+        while self.first_step(*request, op).is_some() {
+            backoff.wait();
+            if let Some(outcome) = self.first_attempt(*request, op) {
+                return Some(outcome);
+            }
+        }
+        None
+    }
+
+    /// What the first attempt would do, and where.
+    #[inline(always)]
+    fn first_step<O: Op<A>>(
+        &self,
+        request: Request,
+        op: &mut O,
+    ) -> Option<(FoundSlot<'_>, Step<A, O>)> {
         if O::BANS {
             return None;
         }
@@ -123,14 +158,7 @@ impl<A: Algorithm> Core<A> {
             return None;
         }
         let word = Current::new(held.word, request.now).with_source(source_of(request.plan, 0));
-        let (next, answer) = match op.run_fast(algorithm, word)? {
-            Ok(done) => done,
-            Err(refusal) => return Some(Err(refusal)),
-        };
-        if !op.is_unchanged(held.word, next) {
-            place.decide_in_place(next).ok()?;
-        }
-        Some(Ok(answer))
+        Some((place, op.run_fast(algorithm, word)?))
     }
 
     /// The same where the plan has been changed, and the key's word is of the version in force.
@@ -176,16 +204,23 @@ impl<A: Algorithm> Core<A> {
             return self.unrecorded(request, op, Denied::no_such_plan);
         }
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
+        let mut backoff = Backoff::new();
         while rounds < ROUNDS {
             // There was no room: it is looked for again, since it may be one of those that took it.
             let was_full = core::mem::take(&mut is_full);
             let probe = self.table.look(&probe_seq);
             let done = match probe.find(probe_seq.tag()) {
-                // A thread that finds it and can't change it was overtaken by another that did.
-                Lookup::Live(at, held) => match self.decide_on(request, at, held, &mut op) {
-                    None => continue,
-                    done => done,
-                },
+                Lookup::Live(at, held) => {
+                    let done = self.first_attempt_later(request, &mut op);
+                    match done.or_else(|| self.decide_on(request, at, held, &mut op)) {
+                        None => {
+                            // A thread that finds a key and can't change it was overtaken.
+                            backoff.wait();
+                            continue;
+                        }
+                        done => done,
+                    }
+                }
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
                 Lookup::Pending(at, held) => match self.answer_fresh(request, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),

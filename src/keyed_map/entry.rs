@@ -37,7 +37,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::cell::{AtomicWord, WordCell};
 use crate::store::op::{Current, Op};
-use crate::sync::{AtomicU64, Ordering, fence, inject_fault};
+use crate::sync::{AtomicU64, Backoff, Ordering, fence, inject_fault};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
 const RETIRED: u64 = u64::MAX;
@@ -223,7 +223,7 @@ impl<A> MapEntry<A> {
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             Ok((next, answer)) => match self.cell.compare_exchange(stored, swapped(next, first)) {
                 Ok(()) => Some((Ok(answer), at)),
-                Err(seen) => self.retry(algorithm, seen, first, at, op),
+                Err(_) => self.retry(algorithm, stored, first, at, op),
             },
         }
     }
@@ -234,11 +234,13 @@ impl<A> MapEntry<A> {
     fn retry<O: Op<A>>(
         &self,
         algorithm: &A,
-        mut stored: u64,
+        stored: u64,
         first: u64,
         at: Tick,
         op: &mut O,
     ) -> Decided<A, O> {
+        let mut backoff = Backoff::new();
+        let mut stored = backoff.wait_if_changed(stored, || self.cell.load());
         while stored != RETIRED {
             let word = swapped(stored, first);
             let (next, answer) =
@@ -249,10 +251,11 @@ impl<A> MapEntry<A> {
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            match self.cell.compare_exchange(stored, swapped(next, first)) {
-                Ok(()) => return Some((Ok(answer), at)),
-                Err(seen) => stored = seen,
+            let next = swapped(next, first);
+            if self.cell.compare_exchange(stored, next).is_ok() {
+                return Some((Ok(answer), at));
             }
+            stored = backoff.wait_if_changed(stored, || self.cell.load());
         }
         None
     }

@@ -20,7 +20,7 @@ use super::Smooth;
 use super::curve::{Curve, StoredPermits};
 use super::pace::Unit;
 use super::state::SmoothState;
-use crate::sync::{AtomicU64, Ordering, inject_fault};
+use crate::sync::{AtomicU64, Backoff, Ordering, inject_fault};
 use std::sync::PoisonError;
 
 impl<K: Curve, C> Smooth<K, C> {
@@ -91,6 +91,7 @@ impl<K: Curve, C> Smooth<K, C> {
     ) -> Result<T, E> {
         let mut early =
             inject_fault!(ReadsTheRateFirst => Some(self.rate_of(self.load())), else None);
+        let mut backoff = Backoff::new();
         loop {
             let state = self.load();
             check(state)?;
@@ -99,6 +100,7 @@ impl<K: Curve, C> Smooth<K, C> {
             if self.exchange(state, next) {
                 return Ok(answer);
             }
+            backoff.wait();
         }
     }
 

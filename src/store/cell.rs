@@ -11,7 +11,7 @@ use core::fmt;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::op::{Current, Op, OpResult};
-use crate::sync::{AtomicU64, Ordering, const_unless_loom};
+use crate::sync::{AtomicU64, Backoff, Ordering, const_unless_loom};
 
 /// The word of a cell that has not started: it was made where no clock could be read, and gets
 /// its algorithm's initial word from the first verb.
@@ -127,6 +127,7 @@ impl fmt::Debug for WordCell {
 ///
 /// It is lock-free: an exchange fails only if another one succeeded (or, where the processor's
 /// exchange is a weak one, without a reason), so whenever a thread goes round, another one is done.
+/// It then waits for a bounded time: see [`Backoff`].
 #[inline(always)]
 pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
     algorithm: &A,
@@ -134,7 +135,7 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
     now: Tick,
     mut op: O,
 ) -> OpResult<A, O> {
-    let mut word = cell.load();
+    let word = cell.load();
     let step = match word {
         UNSTARTED => None,
         _ => op.run_fast(algorithm, Current::new(word, now)),
@@ -144,9 +145,8 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
         if op.is_unchanged(word, next) {
             return Ok(output);
         }
-        match cell.compare_exchange(word, next) {
-            Ok(()) => return Ok(output),
-            Err(seen) => word = seen,
+        if cell.compare_exchange(word, next).is_ok() {
+            return Ok(output);
         }
     }
     retry(algorithm, cell, word, now, op)
@@ -178,16 +178,18 @@ pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
 
 /// The attempts after the first one, long operations, and the first verb on an unstarted cell. Out
 /// of line, so that the attempt that nearly every decision takes has no loop round it, and in tail
-/// position, so that it needs no register saved.
+/// position, so that it needs no register saved. `word` is the one that the caller read.
 #[cold]
 #[inline(never)]
 fn retry<A: Algorithm, P: AtomicWord, O: Op<A>>(
     algorithm: &A,
     cell: &P,
-    mut word: u64,
+    word: u64,
     now: Tick,
     mut op: O,
 ) -> OpResult<A, O> {
+    let mut backoff = Backoff::new();
+    let mut word = backoff.wait_if_changed(word, || cell.load());
     loop {
         if word == UNSTARTED {
             word = start(algorithm, cell, now);
@@ -196,10 +198,10 @@ fn retry<A: Algorithm, P: AtomicWord, O: Op<A>>(
         if op.is_unchanged(word, next) {
             return Ok(output);
         }
-        match cell.compare_exchange(word, next) {
-            Ok(()) => return Ok(output),
-            Err(seen) => word = seen,
+        if cell.compare_exchange(word, next).is_ok() {
+            return Ok(output);
         }
+        word = backoff.wait_if_changed(word, || cell.load());
     }
 }
 

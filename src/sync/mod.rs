@@ -73,6 +73,10 @@ pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 #[cfg(feature = "std")]
 pub(crate) use source::Sleeper;
 
+/// What a thread does after it lost an exchange to another one. In a model it does nothing: to wait
+/// changes no order of events that would not be there without it.
+pub(crate) use source::Backoff;
+
 /// Whether a model has asked for a fault; or what is done then, and what is right. In any other
 /// build only what is right is there.
 #[allow(unused_imports, reason = "without std nobody asks")]

@@ -22,7 +22,7 @@
 use super::SlidingLog;
 use super::shape::{RingPosition, tick_of, told};
 use crate::clock::Tick;
-use crate::sync::{AtomicU64, Ordering, inject_fault};
+use crate::sync::{AtomicU64, Backoff, Ordering, inject_fault};
 
 /// A state in which all is entered, and what it says.
 #[derive(Clone, Copy)]
@@ -96,6 +96,11 @@ impl<C> SlidingLog<C> {
     /// The log as it is, when all that was claimed is entered.
     pub(super) fn look(&self, now: Tick) -> LogState {
         let mut state = self.load();
+        if let Some(view) = self.view(state, now) {
+            return view;
+        }
+        // The thread that claimed is most likely about to enter it.
+        Backoff::new().wait();
         loop {
             match self.view(state, now) {
                 Some(view) => return view,

@@ -16,7 +16,7 @@ use crate::clock::{SystemClock, Tick};
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Backoff};
 
 /// The sliding log: it remembers when each permit was taken, and never grants more than `n` in any
 /// interval of the window's length, wherever it begins.
@@ -143,12 +143,24 @@ impl<C> SlidingLog<C> {
             // It never is in debt.
             return Ok(self.granted_none(&self.look(now), now));
         }
+        // The first attempt for one permit has been made, and another thread disturbed it.
+        let mut was_disturbed = n == 1;
         loop {
+            if core::mem::replace(&mut was_disturbed, true) {
+                // As long each time: a claim takes two lines, and longer waits would starve the
+                // slower thread.
+                Backoff::new().wait();
+            }
+            if n == 1 {
+                if let Some(outcome) = self.try_one(now) {
+                    return outcome;
+                }
+            }
             let view = self.look(now);
             let last = self.oldest(&view, n);
             let expiry = self.shape.expiry(last);
             if expiry <= view.now {
-                // Whoever fails here lost to somebody who claimed.
+                // What fails here lost to a thread that claimed.
                 if let Some(at) = self.claim(&view, n, last) {
                     return Ok(self.granted(n, at, now));
                 }

@@ -17,7 +17,7 @@ use crate::clock::{SystemClock, Tick};
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Backoff};
 
 /// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this
 /// one among them.
@@ -187,6 +187,7 @@ impl<C> SlottedWindow<C> {
         if n > self.shape.limit {
             return Err(Denied::never(n, self.shape.limit));
         }
+        let mut is_first_look = true;
         self.change(now, |view| {
             let total = view.total.saturating_add(n);
             if total > self.shape.limit {
@@ -199,6 +200,10 @@ impl<C> SlottedWindow<C> {
             if n == 0 {
                 return Some(Ok(self.granted_none(view, now)?));
             }
+            // The attempt before takes permits of the word's own slot: another thread disturbed it.
+            if view.slot == self.shape.slot(view.word) && core::mem::take(&mut is_first_look) {
+                return None;
+            }
             let done = self.advance(view, total);
             done.then(|| Ok(self.granted(view.slot, total, n, now)))
         })
@@ -206,12 +211,14 @@ impl<C> SlottedWindow<C> {
 
     /// Looks at the word as it stands at `now` until the look was good enough.
     fn change<T>(&self, now: Tick, mut act: impl FnMut(&RolledWindow) -> Option<T>) -> T {
+        let mut backoff = Backoff::new();
         loop {
-            // What fails here has failed because the word is another one, so somebody else is done.
+            // What fails here has failed because the word is another one: another thread is done.
             let view = self.view(self.load(), now);
             if let Some(done) = view.and_then(|view| act(&view)) {
                 return done;
             }
+            backoff.wait();
         }
     }
 

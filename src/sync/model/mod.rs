@@ -38,6 +38,21 @@ pub use pair::AtomicU128;
 #[cfg(feature = "keyed")]
 pub(crate) type Count = core::sync::atomic::AtomicU64;
 
+/// Does not wait.
+pub(crate) struct Backoff;
+
+impl Backoff {
+    pub(crate) const fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn wait_if_changed<T: PartialEq>(&mut self, _seen: T, load: impl Fn() -> T) -> T {
+        load()
+    }
+
+    pub(crate) fn wait(&mut self) {}
+}
+
 /// How a model runs. The default is as the crate is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {

@@ -1,7 +1,10 @@
 //! The processor's atomics, and the standard library's locks.
 
+mod backoff;
 #[cfg(feature = "std")]
 mod sleeper;
+
+pub(crate) use backoff::Backoff;
 
 #[cfg(all(target_has_atomic = "64", not(tollgate_portable_atomic)))]
 pub(super) type AtomicU64 = core::sync::atomic::AtomicU64;

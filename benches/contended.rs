@@ -1,0 +1,318 @@
+//! What happens when two threads ask one limit all the time: how many decisions both make, how
+//! evenly, and how long the slowest take, beside the mutexes. All in one run, in turns.
+//!
+//!     cargo bench --bench contended --all-features [-- --strict] [--threads N] [NAME...]
+//!
+//! A round lets the threads ask each limiter for 100 ms. The middle one of the rounds' figures
+//! counts, and the middle one of their ratios. With `--strict` a missed target is a failure; meant
+//! for a quiet machine of two cores or more. With another number of threads, or of some contestants
+//! alone, it only measures.
+
+#[allow(dead_code, reason = "not every bench needs all of them")]
+mod contestants;
+
+use std::process::ExitCode;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use contestants::bucket::{bucket, keep_coarse};
+use contestants::sampling::Sampled;
+use contestants::timing::{Aligned, Contestant, Kind};
+use contestants::{Entry, entries};
+use tollgate::clock::NoClock;
+use tollgate::sync::{AtomicU64, Ordering::Relaxed};
+use tollgate::{Adjustable, Concurrency, Keyed, Tick, TokenBucket};
+
+/// What a decision cost when a thread that had lost an exchange tried again at once, in exchanges of
+/// the contended floor. Half of it is asked for.
+const WITHOUT_WAITING: [(&str, f64); 7] = [
+    ("slots_system", 1.25),
+    ("slots_tick", 0.81),
+    ("log_system", 3.66),
+    ("log_tick", 2.87),
+    ("hot_key_tick", 0.86),
+    ("adjustable_tick", 1.41),
+    ("concurrency", 0.91),
+];
+
+/// How long the threads ask one limiter.
+const RACE: Duration = Duration::from_millis(100);
+
+/// Decisions between two looks at whether to stop.
+const BATCH: u64 = 64;
+
+/// The newest latencies that a thread keeps.
+const SAMPLES: usize = 1 << 19;
+
+/// A key that all ask for.
+struct HotKey(Keyed<TokenBucket>);
+
+impl Contestant for HotKey {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        self.0
+            .try_acquire_at(&7_u64, Tick::from_nanos(turn))
+            .is_ok()
+    }
+}
+
+struct Changing(Adjustable<TokenBucket, NoClock>);
+
+impl Contestant for Changing {
+    #[inline(always)]
+    fn decide(&self, turn: u64) -> bool {
+        self.0.try_acquire_at(Tick::from_nanos(turn)).is_ok()
+    }
+}
+
+/// A decision is to enter and to leave.
+struct Inside(Concurrency);
+
+impl Contestant for Inside {
+    #[inline(always)]
+    fn decide(&self, _turn: u64) -> bool {
+        self.0.try_enter().is_ok()
+    }
+}
+
+type Named = (&'static str, Box<dyn Sampled>);
+
+fn all() -> Vec<Named> {
+    let of = |entry: Entry| (entry.name, entry.runner);
+    let each = entries(Kind::Allowed).expect("quotas that can be represented");
+    let mut all: Vec<Named> = each.into_iter().map(of).collect();
+    let bucket = bucket(Kind::Allowed).expect("a quota");
+    let key = Keyed::new(bucket, 1000).expect("a capacity");
+    let changing = Adjustable::starting_at(bucket, NoClock, Tick::ZERO);
+    all.push(("hot_key_tick", Box::new(Aligned(HotKey(key)))));
+    all.push(("adjustable_tick", Box::new(Aligned(Changing(changing)))));
+    let inside = Inside(Concurrency::new(1000).expect("a limit"));
+    all.push(("concurrency", Box::new(Aligned(inside))));
+    all
+}
+
+/// What a race of two threads showed.
+struct Race {
+    /// What a decision cost the thread that made it.
+    ns: f64,
+    /// The slowest thread's part of all decisions.
+    share: f64,
+}
+
+/// How long single decisions took.
+struct Tail {
+    /// All but one in a thousand took this or less, in nanoseconds.
+    p999: f64,
+    /// All but one in ten thousand.
+    p9999: f64,
+}
+
+/// Lets so many threads do this at the same time, as long as they are told to go on.
+fn race<T: Send>(
+    threads: usize,
+    run: impl Fn(&dyn Fn() -> bool) -> T + Sync,
+) -> (Duration, Vec<T>) {
+    let (ready, over) = (Barrier::new(threads + 1), AtomicU64::new(0));
+    let thread = || {
+        ready.wait();
+        // ORDERING: Relaxed. It publishes nothing, and a batch more does not show.
+        run(&|| over.load(Relaxed) == 0)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
+        ready.wait();
+        let start = Instant::now();
+        thread::sleep(RACE);
+        over.swap(1, Relaxed);
+        let took = start.elapsed();
+        let join = |thread: thread::ScopedJoinHandle<'_, T>| thread.join().expect("no panic");
+        (took, threads.into_iter().map(join).collect())
+    })
+}
+
+fn race_for_numbers(contestant: &dyn Sampled, threads: usize) -> Race {
+    let (took, made) = race(threads, |goes_on| {
+        let (mut player, mut made) = (contestant.player(threads), 0);
+        while goes_on() {
+            let allowed = player.run(made, BATCH);
+            assert_eq!(allowed, BATCH, "a decision was denied");
+            made += BATCH;
+        }
+        made
+    });
+    let all: u64 = made.iter().sum();
+    let least = made.iter().min().copied().unwrap_or(0);
+    Race {
+        ns: took.as_nanos() as f64 * threads as f64 / all as f64,
+        share: least as f64 / all as f64,
+    }
+}
+
+fn race_for_tails(contestant: &dyn Sampled, threads: usize) -> Tail {
+    let clock = &quanta::Clock::new();
+    let (_, taken) = race(threads, |goes_on| {
+        let (mut sampler, mut made) = (contestant.sampler(threads), 0);
+        let mut taken = vec![0; SAMPLES];
+        while goes_on() {
+            for batch in taken.chunks_mut(BATCH as usize) {
+                sampler.sample(made, clock, batch);
+                made += BATCH;
+                if !goes_on() {
+                    break;
+                }
+            }
+        }
+        taken.truncate(usize::try_from(made).unwrap_or(SAMPLES));
+        taken
+    });
+    let mut taken = taken.concat();
+    let mut all_but_one_in = |n: usize| {
+        let place = taken.len() - taken.len() / n - 1;
+        let (_, counts, _) = taken.select_nth_unstable(place);
+        clock.delta_as_nanos(0, *counts) as f64
+    };
+    Tail {
+        p999: all_but_one_in(1000),
+        p9999: all_but_one_in(10_000),
+    }
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The rounds of one contestant.
+struct Seen {
+    name: &'static str,
+    rounds: Vec<(Race, Tail)>,
+}
+
+impl Seen {
+    fn middle(&self, of: impl Fn(&(Race, Tail)) -> f64) -> f64 {
+        middle(self.rounds.iter().map(of).collect())
+    }
+}
+
+/// What is asked of two contestants.
+struct Figures {
+    seen: Vec<Seen>,
+    missed: bool,
+}
+
+impl Figures {
+    fn rounds(&self, name: &str) -> &[(Race, Tail)] {
+        let seen = self.seen.iter().find(|seen| seen.name == name);
+        seen.map_or(&[], |seen| &seen.rounds)
+    }
+
+    /// The middle one of the rounds' ratios.
+    fn ratio(&self, above: &str, below: &str, of: impl Fn(&(Race, Tail)) -> f64) -> f64 {
+        let rounds = self.rounds(above).iter().zip(self.rounds(below));
+        middle(rounds.map(|(above, below)| of(above) / of(below)).collect())
+    }
+
+    fn judge(&mut self, what: &str, value: f64, is_met: bool, target: &str) {
+        self.missed |= !is_met;
+        let verdict = if is_met { "met" } else { "MISSED" };
+        println!("{what:68} {value:6.2}   {target:8} {verdict}");
+    }
+
+    fn judge_the_word(&mut self) {
+        for (clock, than_parking_lot, than_std) in [
+            ("tick", 3.5, 4.5),
+            ("coarse", 3.5, 4.5),
+            ("system", 2.3, 2.3),
+        ] {
+            let word = format!("tollgate_{clock}");
+            for (mutex, least) in [("parking_lot", than_parking_lot), ("std_mutex", than_std)] {
+                let value = self.ratio(&format!("{mutex}_{clock}"), &word, |(race, _)| race.ns);
+                let what = format!("one word, {clock}: throughput to that of {mutex}");
+                self.judge(&what, value, value >= least, &format!(">= {least}"));
+            }
+            let least = self.rounds(&word).iter().map(|(race, _)| race.share);
+            let share = middle(least.collect());
+            let what = format!("one word, {clock}: the slower thread's share");
+            self.judge(&what, share, share >= 0.25, ">= 0.25");
+            let value = self.ratio(&word, &format!("parking_lot_{clock}"), |(_, tail)| {
+                tail.p999
+            });
+            let what = format!("one word, {clock}: p99.9 to that of parking_lot");
+            self.judge(&what, value, value <= 1.0, "<= 1");
+            let value = self.ratio(&word, &format!("std_mutex_{clock}"), |(_, tail)| tail.p9999);
+            let what = format!("one word, {clock}: p99.99 to that of std");
+            self.judge(&what, value, value <= 1.0, "<= 1");
+        }
+    }
+
+    fn judge_the_others(&mut self) {
+        for (name, before) in WITHOUT_WAITING {
+            let value = before / self.ratio(name, "floor", |(race, _)| race.ns);
+            let what = format!("{name}: throughput to that without waiting");
+            self.judge(&what, value, value >= 2.0, ">= 2");
+        }
+    }
+}
+
+/// The number after `--threads`.
+fn threads() -> Option<usize> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--threads");
+    arguments
+        .nth(1)?
+        .parse()
+        .ok()
+        .filter(|threads| *threads > 0)
+}
+
+fn main() -> ExitCode {
+    let upkeep = keep_coarse().expect("a thread can be started");
+    let mut contestants = all();
+    let named = |name: &str| std::env::args().skip(1).any(|argument| argument == name);
+    if contestants.iter().any(|(name, _)| named(name)) {
+        contestants.retain(|(name, _)| named(name));
+    }
+    let has = |wanted| std::env::args().any(|argument| argument == wanted);
+    // Run as a test it only has to run.
+    let rounds = if has("--bench") { 9 } else { 1 };
+    let unseen = |(name, _): &Named| Seen {
+        name,
+        rounds: Vec::new(),
+    };
+    let mut seen: Vec<Seen> = contestants.iter().map(unseen).collect();
+    let threads = threads().unwrap_or(2);
+    for _ in 0..rounds {
+        for (seen, (_, contestant)) in seen.iter_mut().zip(&contestants) {
+            contestant.prepare();
+            let numbers = race_for_numbers(&**contestant, threads);
+            contestant.prepare();
+            seen.rounds
+                .push((numbers, race_for_tails(&**contestant, threads)));
+        }
+    }
+    drop(upkeep);
+    println!(
+        "{:20} {:>8} {:>8} {:>9} {:>9}",
+        "", "ns", "share", "p99.9", "p99.99"
+    );
+    for seen in &seen {
+        let ns = seen.middle(|(race, _)| race.ns);
+        let share = seen.middle(|(race, _)| race.share);
+        let p999 = seen.middle(|(_, tail)| tail.p999);
+        let p9999 = seen.middle(|(_, tail)| tail.p9999);
+        println!(
+            "{:20} {ns:8.2} {share:8.2} {p999:9.0} {p9999:9.0}",
+            seen.name
+        );
+    }
+    println!();
+    let mut figures = Figures {
+        seen,
+        missed: false,
+    };
+    if threads == 2 && figures.seen.len() == all().len() {
+        figures.judge_the_word();
+        figures.judge_the_others();
+    }
+    ExitCode::from(u8::from(figures.missed && has("--strict")))
+}
