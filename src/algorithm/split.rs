@@ -35,6 +35,15 @@ pub trait Split: Forecast + GiveBack + Clone {
         true
     }
 
+    /// Whether a word never has fewer permits at a later tick than at an earlier one, as long as
+    /// nobody changes it. Then a denial may be answered by what another thread found at another
+    /// tick. It must hold at all ticks, also at those before the word's own.
+    ///
+    /// Provided: it is not known.
+    fn never_falls(&self) -> bool {
+        false
+    }
+
     /// The first tick from `now` on at which these words have `n` permits together, if nobody takes
     /// any; `None` if they never will. Fractions of a permit may be added to each other or not.
     ///
@@ -54,6 +63,10 @@ macro_rules! split_by_pace {
             fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
                 let (pace, permit) = self.pace().per_shard(shards)?;
                 Some((self.at_pace(pace), permit))
+            }
+
+            fn never_falls(&self) -> bool {
+                true
             }
 
             fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
@@ -82,6 +95,10 @@ impl Split for LeakyBucket {
         Some((self.at_pace(pace), permit))
     }
 
+    fn never_falls(&self) -> bool {
+        true
+    }
+
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
         match self.free_permits() {
             None => self.pace().due_together(words, now, n),
@@ -93,6 +110,10 @@ impl Split for LeakyBucket {
 impl Split for FixedWindow {
     fn most_shards(&self) -> u64 {
         self.limit()
+    }
+
+    fn never_falls(&self) -> bool {
+        true
     }
 }
 
@@ -107,6 +128,10 @@ impl Split for SlidingWindow {
         let permit = shards.checked_mul(fraction)?;
         (shards > 0).then_some((window, permit))
     }
+
+    fn never_falls(&self) -> bool {
+        true
+    }
 }
 
 impl Split for Intervals {
@@ -116,6 +141,10 @@ impl Split for Intervals {
 
     fn is_steady(&self) -> bool {
         self.quantum().is_none()
+    }
+
+    fn never_falls(&self) -> bool {
+        true
     }
 
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
@@ -147,6 +176,10 @@ impl Split for AnyAlgorithm {
 
     fn is_steady(&self) -> bool {
         each!(self, algorithm => algorithm.is_steady())
+    }
+
+    fn never_falls(&self) -> bool {
+        each!(self, algorithm => algorithm.never_falls())
     }
 
     fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {

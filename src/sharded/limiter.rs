@@ -1,3 +1,4 @@
+use super::hint::Hint;
 use super::shard::MAX_SHARDS;
 use super::view::ShardedView;
 use crate::algorithm::TokenBucket;
@@ -74,6 +75,14 @@ use crate::thread_index::ThreadIndex;
 /// permits to it: an `undo` or a `refund` at that moment gives them to the other shards, as far as
 /// those are not full.
 ///
+/// # Denials
+///
+/// A thread that finds no permit in any shard notes when the next one comes. Until then requests
+/// for one permit are denied without a look at the shards, which takes as long as with one word.
+/// What gives permits back ends that. This is the one place where a denial writes something: once
+/// for each permit to come, and not once for each denial. An algorithm of your own takes part if it
+/// [never falls](Split::never_falls).
+///
 /// # What differs from a `Limiter`
 ///
 /// - [`Granted::remaining`](crate::Granted::remaining) and
@@ -90,6 +99,7 @@ use crate::thread_index::ThreadIndex;
 ///   back at that very moment.
 pub struct Sharded<A, C = SystemClock> {
     pub(super) shards: Box<[CachePadded<Shard<A>>]>,
+    hint: CachePadded<Hint>,
     pub(super) thread_index: ThreadIndex,
     pub(super) whole: A,
     pub(super) clock: C,
@@ -156,6 +166,7 @@ impl<A: Split, C> Sharded<A, C> {
         Ok(Self {
             thread_index: ThreadIndex::new(shards.len()),
             shards,
+            hint: CachePadded::new(Hint::new()),
             whole: algorithm,
             clock,
         })
@@ -179,12 +190,18 @@ impl<A: Split, C> Sharded<A, C> {
     /// A view on which every verb runs at this tick, without reading a clock.
     #[inline(always)]
     pub fn at(&self, now: Tick) -> ShardedView<'_, A> {
-        ShardedView::new(
-            &self.shards,
-            &self.whole,
-            self.thread_index.of_this_thread(),
+        self.view(self.thread_index.of_this_thread(), now)
+    }
+
+    #[inline(always)]
+    fn view(&self, first: usize, now: Tick) -> ShardedView<'_, A> {
+        ShardedView {
+            shards: &self.shards,
+            hint: &self.hint,
+            whole: &self.whole,
+            first,
             now,
-        )
+        }
     }
 
     /// Takes one permit at this tick.
@@ -205,17 +222,21 @@ impl<A: Split, C> Sharded<A, C> {
     #[inline]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         match self.try_once(n, now) {
-            Some(granted) => Ok(granted),
+            Some(outcome) => outcome,
             None => self.acquire_at(n, now),
         }
     }
 
-    /// The own shard, in one turn. Nearly every decision is done then; all else is one call out of
-    /// line, in tail position.
+    /// The hint, and the own shard in one turn. Nearly every decision is done then; all else is one
+    /// call out of line, in tail position.
     #[inline(always)]
-    fn try_once(&self, n: u64, now: Tick) -> Option<Granted> {
+    fn try_once(&self, n: u64, now: Tick) -> Option<Result<Granted, Denied>> {
+        if let Some(due) = self.hint.known() {
+            let is_denied = n == 1 && now < due;
+            return is_denied.then(|| Err(Denied::later(1, due.saturating_since(now))));
+        }
         let first = self.thread_index.known()?;
-        ShardedView::new(&self.shards, &self.whole, first, now).try_once(n)
+        self.view(first, now).try_once(n).map(Ok)
     }
 
     #[cold]
@@ -321,7 +342,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if no shard had it: then nothing was taken or written.
+    /// [`Denied`] if no shard had it: then nothing was taken.
     #[inline]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
@@ -339,7 +360,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         let now = self.now();
         match self.try_once(n, now) {
-            Some(granted) => Ok(granted),
+            Some(outcome) => outcome,
             None => self.acquire_at(n, now),
         }
     }

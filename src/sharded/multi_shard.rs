@@ -85,6 +85,7 @@ impl<A: Split> ShardedView<'_, A> {
     fn acquire_of<const N: usize>(self, n: u64) -> Result<Granted, Denied> {
         // More than there can be at once.
         let _ = self.whole.step(0, self.now, n)?;
+        let noted = self.hint.note(self.now);
         let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
         let own = match shard.try_keeping(self.now, n) {
             Ok(granted) => return Ok(granted.with_source(number)),
@@ -93,7 +94,13 @@ impl<A: Split> ShardedView<'_, A> {
         let wanted = |there| if there < n { 0 } else { n };
         let denied = |look: Option<&Survey<N>>| match look.map(|look| self.due_of(&look.words, n)) {
             Some(None) => Denied::stuck(n),
-            Some(Some(due)) if due > self.now => Denied::later(n, due.saturating_since(self.now)),
+            Some(Some(due)) if due > self.now => {
+                match noted {
+                    Some(noted) if n == 1 && self.whole.never_falls() => self.hint.set(noted, due),
+                    _ => {}
+                }
+                Denied::later(n, due.saturating_since(self.now))
+            }
             // Others are at it, or of a later tick there was less than at this one.
             _ => Denied::later(n, SOON),
         };
@@ -117,6 +124,7 @@ impl<A: Split> ShardedView<'_, A> {
     /// As many permits as there are, up to `n`; `None` if there are none.
     pub(super) fn take_some(self, n: u64) -> Option<Granted> {
         let wanted = |there: u64| there.min(n);
+        self.hint.note(self.now);
         if self.shards.len() <= FEW {
             self.take::<FEW, _>(None, wanted, |_| ()).ok()
         } else {
@@ -362,7 +370,7 @@ impl<A: Split> ShardedView<'_, A> {
                 }
             };
             if !matches!(taking, Attempt::Done(_)) {
-                shard.roll_back(&taken);
+                self.lowering(|| shard.roll_back(&taken));
             }
             return taking;
         }

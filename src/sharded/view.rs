@@ -3,11 +3,13 @@ use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use super::hint::Hint;
 use super::shard::MAX_SHARDS;
 use super::shard::Shard;
 use crate::algorithm::{Debt, Gauge, Level, Split};
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL};
+use crate::sync::inject_fault;
 
 /// Which shards are full.
 #[derive(Default, Clone, Copy)]
@@ -34,27 +36,13 @@ impl Full {
 /// first.
 pub struct ShardedView<'a, A> {
     pub(super) shards: &'a [CachePadded<Shard<A>>],
+    pub(super) hint: &'a Hint,
     pub(super) whole: &'a A,
-    first: usize,
+    pub(super) first: usize,
     pub(super) now: Tick,
 }
 
 impl<'a, A: Split> ShardedView<'a, A> {
-    #[inline(always)]
-    pub(super) const fn new(
-        shards: &'a [CachePadded<Shard<A>>],
-        whole: &'a A,
-        first: usize,
-        now: Tick,
-    ) -> Self {
-        Self {
-            shards,
-            whole,
-            first,
-            now,
-        }
-    }
-
     /// The tick of this view.
     #[inline]
     pub const fn now(&self) -> Tick {
@@ -124,6 +112,13 @@ impl<'a, A: Split> ShardedView<'a, A> {
     /// [`Denied`] if they were not all there.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
+        match self.hint.known() {
+            Some(due) if n == 1 && self.now < due => {
+                return Err(Denied::later(1, due.saturating_since(self.now)));
+            }
+            Some(_) => return self.acquire(n),
+            None => {}
+        }
         match self.try_once(n) {
             Some(granted) => Ok(granted),
             None => self.acquire(n),
@@ -179,9 +174,18 @@ impl<'a, A: Split> ShardedView<'a, A> {
 
     /// [`Sharded::reset`](crate::Sharded::reset).
     pub fn reset(&self) {
-        for shard in self.shards {
-            shard.reset();
+        self.lowering(|| self.shards.iter().for_each(|shard| shard.reset()));
+    }
+
+    /// Does what lowers a word, and ends what is known of permits to come.
+    pub(super) fn lowering<T>(&self, lower: impl FnOnce() -> T) -> T {
+        if inject_fault!(RaisesTheEpochFirst) {
+            self.hint.raise();
+            return lower();
         }
+        let done = lower();
+        self.hint.raise();
+        done
     }
 
     /// [`Sharded::time_until`](crate::Sharded::time_until) at this tick.
@@ -191,6 +195,10 @@ impl<'a, A: Split> ShardedView<'a, A> {
 
     /// [`Sharded::undo`](crate::Sharded::undo) at this tick.
     pub fn undo(&self, granted: Granted) -> u64 {
+        self.lowering(|| self.give_back_grant(granted))
+    }
+
+    fn give_back_grant(&self, granted: Granted) -> u64 {
         let own = match granted.source() {
             SEVERAL => None,
             number => self.shards.get(number as usize),
@@ -221,13 +229,17 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 let now = ticks.fold(self.now, Tick::max);
                 let alone = self.whole.step(0, granted.at(), granted.n());
                 let n = alone.map_or(0, |(word, alone)| self.whole.undo(word, now, &alone).1);
-                self.refund(n)
+                self.give_back(n)
             }
         }
     }
 
     /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
     pub fn refund(&self, n: u64) -> u64 {
+        self.lowering(|| self.give_back(n))
+    }
+
+    fn give_back(&self, n: u64) -> u64 {
         let fractions = n.saturating_mul(self.permit());
         let back = self.give_back_to_all(fractions);
         back.div_ceil(self.permit()).min(n)
@@ -277,6 +289,8 @@ impl<A: Split + Debt> ShardedView<'_, A> {
             debt += u128::from(one.debt());
             clear = clear.max(one.clear_after());
         }
+        // What is owed moves the tick at which a permit comes.
+        self.hint.raise();
         let permit = u128::from(permit.max(1));
         let charged = u64::try_from(charged / permit).unwrap_or(owed).min(owed);
         let debt = u64::try_from(debt.div_ceil(permit)).unwrap_or(u64::MAX);

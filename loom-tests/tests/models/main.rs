@@ -8,6 +8,7 @@ mod cell;
 mod clock;
 mod concurrency;
 mod concurrency_word;
+mod hint;
 mod keyed;
 mod keyed_map;
 mod keyed_quota;

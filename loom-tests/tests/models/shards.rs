@@ -13,17 +13,17 @@ use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
 };
 
-type Tested = Sharded<AnyAlgorithm, NoClock>;
-type Action = Any<Tested, Option<Granted>>;
-type Scenario = AnyScenario<Tested, Option<Granted>>;
+pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
+pub(super) type Action = Any<Tested, Option<Granted>>;
+pub(super) type Scenario = AnyScenario<Tested, Option<Granted>>;
 
 /// When scenarios begin.
-const NOW: u64 = 100;
+pub(super) const NOW: u64 = 100;
 /// A part's permit comes again.
 const NEXT: u64 = NOW + 4;
 
 /// Three permits, one each 2 ns. Each of two parts has one and a half, and gets one in 4 ns.
-fn bucket() -> AnyAlgorithm {
+pub(super) fn bucket() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(3);
     TokenBucket::new(quota).expect("a quota").into()
 }
@@ -40,7 +40,7 @@ fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
 }
 
 /// Takes `n` from home on.
-fn take_at(n: u64, first: usize, at: u64) -> Action {
+pub(super) fn take_at(n: u64, first: usize, at: u64) -> Action {
     let name = format!("take {n} at {at}, from {first} on");
     Action::new(name, move |limiter, memory| {
         let view = limiter.at(Tick::from_nanos(at)).from_shard(first);
@@ -51,12 +51,12 @@ fn take_at(n: u64, first: usize, at: u64) -> Action {
     })
 }
 
-fn take(n: u64, first: usize) -> Action {
+pub(super) fn take(n: u64, first: usize) -> Action {
     take_at(n, first, NOW)
 }
 
 /// Takes the permit of the second part, and keeps in mind what was taken before.
-fn rob() -> Action {
+pub(super) fn rob() -> Action {
     Action::new("take 1 from 1 on, and forget it", |limiter, _| {
         take(1, 1).act(limiter, &mut None)
     })
@@ -70,23 +70,29 @@ fn take_up_to_at(n: u64, first: usize, at: u64) -> Action {
     })
 }
 
-fn undo() -> Action {
+pub(super) fn undo() -> Action {
     Action::new("undo", |limiter, memory| match memory.take() {
         Some(granted) => Answer::CameBack(limiter.at(Tick::from_nanos(NOW)).undo(granted)),
         None => Answer::Done,
     })
 }
 
-fn refund(n: u64) -> Action {
+pub(super) fn refund(n: u64) -> Action {
     Action::new(format!("refund {n}"), move |limiter, _| {
         Answer::CameBack(limiter.at(Tick::from_nanos(NOW)).refund(n))
     })
 }
 
-fn reset() -> Action {
+pub(super) fn reset() -> Action {
     Action::new("reset", |limiter, _| {
         limiter.reset();
         Answer::Done
+    })
+}
+
+pub(super) fn charge(n: u64) -> Action {
+    Action::new(format!("charge {n}"), move |limiter, _| {
+        Answer::Charged(limiter.at(Tick::from_nanos(NOW)).charge(n))
     })
 }
 
@@ -146,7 +152,7 @@ fn a_denial_of_what_fits_says_when() {
 }
 
 /// What was taken, and came back, until the end of the first drain.
-fn balance(played: &ScenarioOutcome) -> (u64, u64) {
+pub(super) fn balance(played: &ScenarioOutcome) -> (u64, u64) {
     let (mut taken, mut back) = (0, 0);
     for answer in played.all().take(played.all().count() - 1) {
         match answer {
@@ -233,11 +239,6 @@ fn each_verb_against_each_other(run: &mut Run) {
 
 /// A reset, and a charge into debt, against what takes from several and what gives back.
 fn resets_and_charges(run: &mut Run) {
-    let charge = |n| {
-        Action::new(format!("charge {n}"), move |limiter, _| {
-            Answer::Charged(limiter.at(Tick::from_nanos(NOW)).charge(n))
-        })
-    };
     let others = [take(1, 0), take(3, 0), take(2, 1), undo(), refund(1)];
     for other in others {
         for before in [1, 2] {
@@ -283,7 +284,7 @@ fn at_most(limit: u64, tick: u64, scenario: Scenario) -> Scenario {
 }
 
 /// Eight permits, one each 2 ns: parts of four, which single permits are taken from.
-fn large() -> AnyAlgorithm {
+pub(super) fn large() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(8);
     TokenBucket::new(quota).expect("a quota").into()
 }

@@ -9,6 +9,12 @@ pub enum Fault {
     LowersMeanwhile,
     /// Shards: what was taken in vain is kept.
     RollsNothingBack,
+    /// Shards: the epoch of the hint is raised before a word is lowered.
+    RaisesTheEpochFirst,
+    /// Shards: a hint is set whatever epoch it is by now.
+    SetsTheHintBlindly,
+    /// Shards: a tick that is over is exchanged for the next one, with no epoch in between.
+    KeepsTheTickThatIsOver,
     /// Leases: a lease that is dropped releases its size first, and then its permits.
     ReleasesSizeFirst,
     /// Reservations: one in the middle comes back although somebody waits after it.

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use tollgate::clock::{NoClock, SystemClock};
-use tollgate::{Counted, Leases, Limiter, Quota, Sharded, TokenBucket};
+use tollgate::{Counted, Leases, Limiter, Quota, Sharded, Tick, TokenBucket};
 use tollgate_versus::{
     Ask, AskAt, DAY, Late, SHORT, SLOTS, START, before_start, full_log, slots, taken_slots,
     wide_slots,
@@ -57,6 +57,16 @@ fn sharded(quota: Quota) -> Sharded<TokenBucket> {
     Sharded::with_shards(bucket(quota), SHARDS, SystemClock).expect("a quota that can be split")
 }
 
+/// Asks for two permits: a denial looks at all shards.
+struct ForTwo(Sharded<TokenBucket, NoClock>);
+
+impl AskAt for ForTwo {
+    #[inline(always)]
+    fn is_allowed_at(&self, now: Tick) -> bool {
+        self.0.try_acquire_n_at(2, now).is_ok()
+    }
+}
+
 /// A permit for each part, and nothing more for a year.
 fn few(shards: usize) -> Quota {
     dry().burst(shards as u64)
@@ -85,6 +95,12 @@ pub(crate) static MANY: &[Row] = &[
     }),
     ("sharded-16-at-denied", |count| {
         told(shards(16, few(16)), false, count)
+    }),
+    ("sharded-2-at-denied", |count| {
+        told(ForTwo(shards(SHARDS, few(SHARDS))), false, count)
+    }),
+    ("sharded-16-2-at-denied", |count| {
+        told(ForTwo(shards(16, few(16))), false, count)
     }),
     // The own part is empty, and each permit comes from the sibling.
     ("sharded-at-sibling", |count| {

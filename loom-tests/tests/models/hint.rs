@@ -1,0 +1,151 @@
+//! The hint of shards: a denial by what another thread found hides no permit that has come back, and
+//! says when to come again.
+
+use std::time::Duration;
+
+use tollgate::clock::NoClock;
+use tollgate::sync::model::Fault;
+use tollgate::{AnyAlgorithm, Sharded, Tick};
+use tollgate_loom_tests::{Answer, Run, ScenarioOutcome, Site, model, relaxed, with_fault};
+
+use super::shards::{
+    NOW, Scenario, balance, bucket, charge, large, refund, reset, rob, take, take_at, undo,
+};
+
+/// When the next permit comes.
+const NEXT: u64 = NOW + 2;
+
+/// Two shards. When all threads have come to their end, single permits are taken until one is
+/// denied: by requests that the hint would deny.
+fn drained(algorithm: fn() -> AnyAlgorithm) -> Scenario {
+    drained_at(algorithm, 2, NOW)
+}
+
+fn drained_at(algorithm: fn() -> AnyAlgorithm, shards: usize, tick: u64) -> Scenario {
+    let make =
+        move || Sharded::starting_at(algorithm(), shards, NoClock, Tick::ZERO).expect("it splits");
+    Scenario::at(make).after(move |limiter, _| {
+        let mut answers = Vec::new();
+        while !matches!(answers.last(), Some(Answer::Denied(_))) {
+            answers.push(take_at(1, 0, tick).act(limiter, &mut None));
+        }
+        answers
+    })
+}
+
+/// All that came back was taken by somebody.
+fn all_is_taken(limit: u64) -> impl Fn(&ScenarioOutcome) {
+    move |played| {
+        let (taken, back) = balance(played);
+        assert_eq!(taken, limit + back, "permits are hidden: {back} came back");
+    }
+}
+
+/// Permits come back, one way or another, while another thread finds none.
+fn come_back(run: &mut Run) {
+    for back in [undo(), refund(1)] {
+        let scenario = drained(bucket).rule(all_is_taken(3));
+        let scenario = scenario.actor_after(&[take(3, 0)], &[back, take(1, 1)]);
+        scenario.actor(&[take(1, 0)]).explore_rules(run);
+    }
+    // A burst more.
+    let scenario = drained(bucket).rule(all_is_taken(6));
+    let scenario = scenario.actor_after(&[take(3, 0)], &[reset(), take(1, 1)]);
+    scenario.actor(&[take(1, 0)]).explore_rules(run);
+}
+
+/// A thread takes a permit of one shard, finds none in the other, and rolls back; meanwhile another
+/// one finds none in either.
+fn is_rolled_back(run: &mut Run) {
+    let scenario = drained(large).rule(all_is_taken(8));
+    let scenario = scenario.actor_after(&[take(8, 0), refund(2)], &[take(2, 0)]);
+    scenario.actor(&[rob(), take(1, 1)]).explore_rules(run);
+}
+
+/// The tick that is known is over: one thread takes the permit that comes then, another one asks at
+/// the tick before, and what it is told is not earlier than the next permit.
+fn is_over(run: &mut Run) {
+    let scenario = drained(bucket).rule(|played| {
+        let (taken, _) = balance(played);
+        assert_eq!(taken, 4, "one came at the next tick");
+    });
+    let before = [take(3, 0), take(1, 0)];
+    let scenario = scenario.actor_after(&before, &[take_at(1, 0, NEXT)]);
+    let scenario = scenario.actor(&[take_at(1, 1, NEXT), take(1, 1)]);
+    scenario.explore_rules(run);
+}
+
+/// One thread finds that the permit of the next tick is taken. Another one gives that permit back,
+/// asks at this tick, and so finds the next one again. Of one shard, which loses nothing.
+fn is_the_same_again(run: &mut Run) {
+    let scenario = drained_at(bucket, 1, NEXT).rule(all_is_taken(4));
+    let scenario = scenario.actor_after(&[take(3, 0), take(1, 0)], &[take_at(1, 0, NEXT)]);
+    let gives_back = [take_at(1, 1, NEXT), undo(), take(1, 1)];
+    scenario.actor(&gives_back).explore_rules(run);
+}
+
+/// A charge moves the tick at which a permit comes: after it no caller is told the old one.
+fn is_charged(run: &mut Run) {
+    let scenario = drained(bucket).rule(|played| {
+        let last = played.all().last().expect("a denial ends it");
+        // Of one permit in 2 ns two are owed, and the third is the next.
+        let wait = Some(Duration::from_nanos(6));
+        assert!(
+            matches!(last, Answer::Denied(denied) if denied.retry_after() == wait),
+            "an old tick is told: {last:?}"
+        );
+    });
+    let scenario = scenario.actor_after(&[take(3, 0)], &[charge(2)]);
+    scenario.actor(&[take(1, 0)]).explore_rules(run);
+}
+
+fn site(operation: &'static str) -> Site {
+    Site {
+        file: "sharded/hint.rs",
+        text: include_str!("../../../src/sharded/hint.rs"),
+        operation,
+    }
+}
+
+const HIDDEN: &str = "permits are hidden";
+
+#[test]
+fn no_permit_that_came_back_is_hidden() {
+    let name = "hint::no_permit_that_came_back_is_hidden";
+    model(name, Some(3), come_back);
+    for fault in [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly] {
+        with_fault(name, fault, HIDDEN, Some(3), come_back);
+    }
+    for operation in [
+        "let word = self.word.load(Ordering::Acquire)",
+        "self.word.swap(next, Ordering::Release)",
+    ] {
+        relaxed(name, site(operation), HIDDEN, Some(3), come_back);
+    }
+}
+
+#[test]
+fn what_is_rolled_back_is_not_hidden() {
+    let name = "hint::what_is_rolled_back_is_not_hidden";
+    model(name, Some(3), is_rolled_back);
+    for fault in [Fault::RaisesTheEpochFirst, Fault::SetsTheHintBlindly] {
+        with_fault(name, fault, HIDDEN, Some(3), is_rolled_back);
+    }
+}
+
+#[test]
+fn a_tick_that_is_over_hides_nothing() {
+    let name = "hint::a_tick_that_is_over_hides_nothing";
+    model(name, Some(3), is_over);
+    model(name, Some(3), is_the_same_again);
+    let fault = Fault::KeepsTheTickThatIsOver;
+    with_fault(name, fault, HIDDEN, Some(3), is_the_same_again);
+}
+
+#[test]
+fn a_charge_ends_what_was_known() {
+    let name = "hint::a_charge_ends_what_was_known";
+    model(name, Some(3), is_charged);
+    let fault = Fault::SetsTheHintBlindly;
+    with_fault(name, fault, "an old tick is told", Some(3), is_charged);
+}

@@ -1,0 +1,68 @@
+//! A word never has fewer permits at a later tick than at an earlier one: a denial may be answered
+//! by what another thread found at another tick.
+
+use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Split};
+use tollgate::{AnyAlgorithm, Tick};
+
+use crate::support::algorithms::{algorithms, any_edge};
+use crate::support::random::Random;
+use crate::support::reference::FIFTY_YEARS;
+
+/// Ticks around one, near and far, in order.
+fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {
+    let mut ticks = vec![0, middle, u64::MAX - 1, u64::MAX];
+    for _ in 0..40 {
+        let reach = 1 << random.below(63);
+        let distance = random.upto(reach);
+        ticks.push(middle.saturating_sub(distance));
+        ticks.push(middle.saturating_add(distance));
+    }
+    ticks.sort_unstable();
+    ticks.into_iter().map(Tick::from_nanos).collect()
+}
+
+/// A word that some verbs have left, and the last of their ticks.
+fn any_word(algorithm: &AnyAlgorithm, random: &mut Random) -> (u64, u64) {
+    let mut now = random.upto(FIFTY_YEARS);
+    let mut word = algorithm.initial_word(Tick::from_nanos(now));
+    for _ in 0..random.below(12) {
+        let tick = Tick::from_nanos(now);
+        let n = match random.below(3) {
+            0 => any_edge(random),
+            _ => random.upto(algorithm.available(0, tick)),
+        };
+        word = match random.below(4) {
+            0 => algorithm.charge(word, tick, n).0,
+            1 => algorithm.refund(word, tick, n).0,
+            _ => algorithm.take_up_to(word, tick, n).0,
+        };
+        let reach = 1 << random.below(45);
+        now = now.saturating_add(random.upto(reach));
+    }
+    (word, now)
+}
+
+#[test]
+fn no_word_has_fewer_permits_later() {
+    let mut random = Random(0x5eed_0001);
+    for algorithm in algorithms() {
+        assert!(algorithm.never_falls(), "{algorithm}");
+        let parts = [1, 2, 7].map(|of| algorithm.per_shard(of));
+        for part in parts.into_iter().flatten().map(|(part, _)| part) {
+            for _ in 0..300 {
+                let (word, now) = any_word(&part, &mut random);
+                let ticks = ticks_around(now, &mut random);
+                let have: Vec<_> = ticks.iter().map(|at| part.available(word, *at)).collect();
+                let falls = have.windows(2).position(|pair| pair[0] > pair[1]);
+                let falls = falls.map(|place| (ticks[place], have[place], ticks[place + 1]));
+                assert_eq!(falls, None, "{part} with the word {word}");
+                // The first tick with one permit more is the same from any tick before it.
+                let one_more = have.first().map_or(1, |least| least.saturating_add(1));
+                let due = part.due(word, Tick::ZERO, one_more);
+                for at in ticks.iter().filter(|at| due.is_none_or(|due| **at <= due)) {
+                    assert_eq!(part.due(word, *at, one_more), due, "{part}, {word}, {at:?}");
+                }
+            }
+        }
+    }
+}
