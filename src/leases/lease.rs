@@ -3,7 +3,7 @@ use core::ops::Deref;
 
 use super::Leases;
 use crate::algorithm::Lend;
-use crate::clock::Clock;
+use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::sync::inject_fault;
 use lender::Sealed as _;
@@ -73,8 +73,24 @@ impl<G: Deref<Target: Lender>> Lease<G> {
                 self.held = left;
                 Ok(())
             }
+            _ if n == 1 => {
+                let now = self.limiter.now();
+                // Inline, as a limiter's denial: where most is denied this is what it does most.
+                match self.limiter.denial(now) {
+                    Some(denied) => Err(denied),
+                    None => self.draw_one(now),
+                }
+            }
             _ => self.draw(n),
         }
+    }
+
+    /// One permit of an empty lease.
+    #[cold]
+    #[inline(never)]
+    fn draw_one(&mut self, now: Tick) -> Result<(), Denied> {
+        self.held = self.limiter.draw_one(self.size.max(1), now)?;
+        Ok(())
     }
 
     #[cold]
@@ -146,7 +162,7 @@ pub trait Lender: lender::Sealed {}
 impl<A: Lend, C: Clock> Lender for Leases<A, C> {}
 
 mod lender {
-    use super::{Clock, Denied, Leases, Lend};
+    use super::{Clock, Denied, Leases, Lend, Tick};
 
     pub trait Sealed {
         /// Reserves a size, or what is left of one.
@@ -154,6 +170,16 @@ mod lender {
 
         /// Gives a size back, after the permits.
         fn release(&self, size: u64);
+
+        /// What the clock says.
+        fn now(&self) -> Tick;
+
+        /// The denial of one permit, if there is none.
+        fn denial(&self, now: Tick) -> Option<Denied>;
+
+        /// Draws as many of `n` as there are, which is not 0, and takes one of them: what is held
+        /// then.
+        fn draw_one(&self, n: u64, now: Tick) -> Result<u64, Denied>;
 
         /// Draws as many as are wanted and takes `n` from what is held then, or from the limiter
         /// what is missing.
@@ -170,6 +196,22 @@ mod lender {
 
         fn release(&self, size: u64) {
             self.release(size);
+        }
+
+        #[inline(always)]
+        fn now(&self) -> Tick {
+            self.limiter.now()
+        }
+
+        #[inline(always)]
+        fn denial(&self, now: Tick) -> Option<Denied> {
+            self.limiter.at(now).denial()
+        }
+
+        #[inline(always)]
+        fn draw_one(&self, n: u64, now: Tick) -> Result<u64, Denied> {
+            let granted = self.limiter.at(now).take_some(n)?;
+            Ok(granted.n().saturating_sub(1))
         }
 
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied> {

@@ -23,6 +23,9 @@ use core::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 #[non_exhaustive]
+// With a tag of its own a caller that only asks whether it was denied does not compute when to come
+// again. In its place the compiler would use a part of that time.
+#[repr(u8)]
 pub enum Denied {
     /// There will be enough later.
     #[non_exhaustive]

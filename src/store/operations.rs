@@ -133,6 +133,35 @@ impl<A: Algorithm> Op<A> for TakeUpTo {
     }
 }
 
+/// Takes as many of `n` permits as there are, but at least one, or refuses. `n` is not 0.
+#[cfg(feature = "std")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TakeSome {
+    pub(crate) n: u64,
+}
+
+#[cfg(feature = "std")]
+impl<A: Algorithm> Op<A> for TakeSome {
+    type Output = Granted;
+    type Refusal = Denied;
+    const GRANTS: bool = true;
+
+    #[inline(always)]
+    fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
+        algorithm.step(current.word, current.now, 1)?;
+        let (next, granted) = algorithm.take_up_to(current.word, current.now, self.n);
+        Ok((next, current.made(granted)))
+    }
+
+    /// All of them, as a rule.
+    #[inline(always)]
+    fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
+        let all = algorithm.short_step(current.word, current.now, self.n)?;
+        let (next, granted) = all.ok()?;
+        Some(Ok((next, current.made(granted))))
+    }
+}
+
 /// Takes `n` permits unconditionally.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Charge {

@@ -6,6 +6,8 @@ use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Reserv
 use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::store::Store;
+#[cfg(feature = "std")]
+use crate::store::operations::TakeSome;
 use crate::store::operations::{Acquire, Cancel, Charge, Refund, ReserveUntil, TakeUpTo, Undo};
 
 /// A limiter at one tick: every verb runs at that tick, without reading a clock. The `at` of each
@@ -69,6 +71,24 @@ impl<S: Store> View<S> {
     pub fn take_up_to(&self, n: u64) -> Granted {
         let Ok(granted) = self.store.apply(self.now, TakeUpTo { n });
         granted
+    }
+
+    /// The denial of one permit, if that is short and there is none.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn denial(&self) -> Option<Denied> {
+        self.look(|algorithm, word, now| algorithm.short_step(word, now, 1)?.err())
+    }
+
+    /// Takes as many of `n` permits as there are, if there is one. `n` is not 0.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`] if there is none.
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn take_some(&self, n: u64) -> Result<Granted, Denied> {
+        self.store.apply(self.now, TakeSome { n })
     }
 
     /// [`Limiter::available`](crate::Limiter::available) at this tick.
