@@ -269,6 +269,31 @@ mod tests {
         algorithm.inspect(|_| assert!(words.next().is_none(), "a word is not read"))
     }
 
+    /// Says nothing of what is sound.
+    struct Total(u64);
+
+    impl Settings for Total {
+        const WORDS: usize = 1;
+
+        fn save(&self, write: &mut impl FnMut(u64)) {
+            write(self.0);
+        }
+
+        fn restore(read: &mut impl FnMut() -> u64) -> Option<Self> {
+            Some(Self(read()))
+        }
+    }
+
+    #[test]
+    fn parameters_are_not_sound_unless_they_say_so() {
+        assert!(!Total(1).is_sound());
+        assert!(
+            "gcra 1/s"
+                .parse::<AnyAlgorithm>()
+                .is_ok_and(|gcra| gcra.is_sound())
+        );
+    }
+
     #[test]
     fn what_is_restored_decides_alike_and_torn_words_do_no_harm() {
         let texts = [

@@ -15,7 +15,7 @@ use tollgate::leases::Lease;
 use tollgate::outcome::Charged;
 use tollgate::sharded::ShardedView;
 use tollgate::stats::LimiterStats;
-use tollgate::store::{UNSTARTED, WordCell};
+use tollgate::store::{AtomicWord, UNSTARTED, WordCell};
 use tollgate::store::{View, WordStore};
 use tollgate::traits::ReserveLimiter;
 use tollgate::{
@@ -279,4 +279,22 @@ fn the_first_attempt_is_for_a_limiter_that_has_started() {
     limiter.at(now).start();
     let granted = [1, 2, 1].map(|n| limiter.reserve_fast_at(n, now).map(|granted| granted.n()));
     assert_eq!(granted, [Some(1), None, Some(1)]);
+}
+
+/// Two limiters on one word, by reference, are one.
+#[test]
+fn a_word_may_be_elsewhere() {
+    let word = WordCell::new(UNSTARTED);
+    let bucket = TokenBucket::new(FIVE.initial(3)).expect("a bucket");
+    let [one, other] = [(); 2].map(|()| Limiter::with_cell(bucket, NoClock, &word));
+    let now = Tick::from_nanos(7);
+    assert_eq!(one.at(now).available(), 3);
+    assert!(one.try_acquire_n_at(2, now).is_ok());
+    assert_eq!(other.at(now).available(), 1);
+    assert!(other.try_acquire_n_at(2, now).is_err());
+    one.reset();
+    assert_eq!(other.at(now).available(), 5);
+    let by_reference: &dyn AtomicWord = &&word;
+    assert_eq!(by_reference.load(), 0);
+    assert_eq!((by_reference.swap(9), by_reference.swap(8)), (0, 9));
 }

@@ -300,6 +300,18 @@ mod tests {
     fn only_a_pace_that_can_be_made_is_sound() {
         let made = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
         assert!(made.fits());
+        for initial in [0, 1, 3] {
+            let quota = Quota::per_second(7).burst(3).initial(initial);
+            assert!(
+                Pace::<Steady>::from_quota(quota).is_ok_and(|pace| pace.fits()),
+                "{initial}"
+            );
+        }
+        let missing = 4;
+        assert!(
+            !Pace { missing, ..made }.fits(),
+            "a fresh bucket lacks more than a burst"
+        );
         assert!(forged(1 << SPEED_BITS, 1, 9, 27).fits());
         assert!(
             !forged((1 << SPEED_BITS) - 1, 1, 9, 27).fits(),

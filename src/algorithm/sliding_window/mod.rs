@@ -268,3 +268,28 @@ alignable!(SlidingWindow);
 limited!(SlidingWindow);
 settings!(SlidingWindow, 10, "sliding-window", if SlidingWindow::fits; allowed most bits grid limit;
     rounding = Rounding::Exact; alignment = Alignment::CLOCK; quota = NO_QUOTA);
+
+#[cfg(test)]
+mod tests {
+    use super::{Quota, SlidingWindow};
+
+    #[test]
+    fn only_a_window_whose_counts_fit_the_word_is_sound() {
+        let made = SlidingWindow::new(Quota::per_second(10)).expect("a quota");
+        assert!(made.fits());
+        for bits in made.bits + 1..32 {
+            let most = (1 << bits) - 1;
+            assert!(!SlidingWindow { bits, most, ..made }.fits(), "{bits} bits");
+        }
+        let most = made.most - 1;
+        assert!(
+            !SlidingWindow { most, ..made }.fits(),
+            "another largest count"
+        );
+        let allowed = (made.allowed.0 + 1, made.allowed.1);
+        assert!(
+            !SlidingWindow { allowed, ..made }.fits(),
+            "more is allowed than the limit"
+        );
+    }
+}
