@@ -289,7 +289,8 @@ settings!(Pace<WindowMeter>, 11, if Self::fits_windows; meter unit reach round b
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_WORD, Pace, Quota, SPEED_BITS, Steady};
+    use super::{Duration, MAX_WORD, Pace, Quota, SPEED_BITS, Steady};
+    use crate::clock::Tick;
 
     /// Numbers that agree with each other, as those of a forged snapshot may.
     fn forged(speed: u64, round: u64, unit: u64, reach: u64) -> Pace {
@@ -331,5 +332,17 @@ mod tests {
             !Pace { reach, ..made }.fits(),
             "more units than a word holds"
         );
+    }
+
+    #[test]
+    fn a_debt_that_is_paid_at_the_last_tick_is_paid() {
+        let pace = Pace::<Steady>::from_quota(Quota::per(1, Duration::from_nanos(1)).burst(3));
+        let pace = pace.expect("a quota");
+        let last = pace.meter.horizon;
+        let now = Tick::from_nanos(last - 10);
+        let paid_after = |n| pace.charge(0, now, n).1.clear_after();
+        // The burst is there, and a unit comes each nanosecond.
+        assert_eq!(paid_after(3 + 10), Duration::from_nanos(10));
+        assert_eq!(paid_after(3 + 11), Duration::MAX);
     }
 }

@@ -179,7 +179,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         let clear = next.saturating_sub(self.slack(0));
         let debt = clear.saturating_sub(made).div_ceil(self.unit.get());
         let clear_after = match self.meter.tick_of(clear) {
-            tick if tick > self.meter.horizon() && debt > 0 => Duration::MAX,
+            // Without a debt the clock has been there.
+            tick if tick > self.meter.horizon() => Duration::MAX,
             tick => Tick::from_nanos(tick).saturating_since(now),
         };
         (next, Charged::new(n, now).with_debt(debt, clear_after))
