@@ -24,8 +24,8 @@ use tollgate::clock::NoClock;
 use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Adjustable, Concurrency, Keyed, Tick, TokenBucket};
 
-/// What a decision cost when a thread that had lost an exchange tried again at once, in exchanges of
-/// the contended floor. Half of it is asked for.
+/// What a decision cost when a thread that had lost an exchange tried again at once, in exchanges
+/// of the contended floor. The target is half of it.
 const WITHOUT_WAITING: [(&str, f64); 7] = [
     ("slots_system", 1.25),
     ("slots_tick", 0.81),
@@ -108,7 +108,7 @@ struct Tail {
     p9999: f64,
 }
 
-/// Lets so many threads do this at the same time, as long as they are told to go on.
+/// Runs this on so many threads at once, each until it is told to stop.
 fn race<T: Send>(
     threads: usize,
     run: impl Fn(&dyn Fn() -> bool) -> T + Sync,

@@ -35,8 +35,8 @@ pub trait Split: Forecast + GiveBack + Clone {
         true
     }
 
-    /// Whether a word never has fewer permits at a later tick than at an earlier one, as long as
-    /// nobody changes it. Then a denial may be answered by what another thread found at another
+    /// Whether a word that does not change never has fewer permits at a later tick than at an
+    /// earlier one. Then a denial may be answered by what another thread found at another
     /// tick. It must hold at all ticks, also at those before the word's own.
     ///
     /// Provided: it is not known.

@@ -17,13 +17,13 @@
 //! - **A thread that lowers a word**, or puts it into debt, sets a new epoch after that and before
 //!   its verb returns.
 //!
-//! No epoch is there twice. So the exchange succeeds only if nobody has set an epoch since it was
-//! noted: what was lowered before that, the look has seen, and what is lowered later ends in a new
-//! epoch. A denial by a tick that is still there is concurrent with the verb that lowers. All else
-//! raises words, and takes permits away: then the tick is still right.
+//! No epoch is used twice. So the exchange succeeds only if no thread has set an epoch since this
+//! one was noted. The look has seen what was lowered before, and what is lowered later ends in a
+//! new epoch. A denial by a tick that is still there is concurrent with the verb that lowers. All
+//! other verbs raise words and take permits away, so the tick stays right.
 //!
-//! An epoch that were set before the word is lowered would not do: a thread could note it, look,
-//! and set a tick before the permits are back, and then that tick would stay.
+//! The epoch must be set after the word is lowered. If it were set before, another thread could
+//! note it, look, and set a tick before the permits are back, and that tick would stay.
 //!
 //! The tick was found at one tick and is used at others. So it needs algorithms for which permits
 //! never become fewer with time: [`Split::never_falls`](crate::algorithm::Split::never_falls).
@@ -85,13 +85,14 @@ impl Hint {
         }
     }
 
-    /// Says that no shard has a permit before this tick, if nobody has set another epoch.
+    /// Sets the tick before which no shard has a permit, if no thread has set another epoch.
     pub(super) fn set(&self, noted: Noted, due: Tick) {
         let due = due.as_nanos();
         if due >= EPOCH {
             return;
         }
         if inject_fault!(SetsTheHintBlindly) {
+            // ORDERING: Relaxed. A model's fault, in no other build.
             self.word.swap(due, Ordering::Relaxed);
         }
         // ORDERING: Relaxed. Who reads the tick reads nothing else for it. Models: hint::
@@ -106,7 +107,7 @@ impl Hint {
         self.word.swap(next, Ordering::Release);
     }
 
-    /// An epoch that is nobody else's. 2^63 of them take centuries.
+    /// A new epoch. 2^63 of them take centuries.
     fn next_epoch(&self) -> u64 {
         // ORDERING: Relaxed. Epochs are only to differ.
         EPOCH | self.epochs.fetch_add(1, Ordering::Relaxed).wrapping_add(1)

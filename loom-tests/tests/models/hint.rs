@@ -1,5 +1,5 @@
-//! The hint of shards: a denial by what another thread found hides no permit that has come back, and
-//! says when to come again.
+//! The hint of shards: a denial by what another thread found hides no permit that has come back,
+//! and says when to come again.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn drained_at(algorithm: fn() -> AnyAlgorithm, shards: usize, tick: u64) -> Scen
     })
 }
 
-/// All that came back was taken by somebody.
+/// All permits that came back were taken.
 fn all_is_taken(limit: u64) -> impl Fn(&ScenarioOutcome) {
     move |played| {
         let (taken, back) = balance(played);

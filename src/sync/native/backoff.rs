@@ -5,11 +5,10 @@
 //! the line. So the thread that failed waits for as long as a few such transfers take, and the
 //! other one makes many decisions meanwhile.
 //!
-//! **It is bounded.** A wait is a number of processor hints, at most [`MOST`] for each exchange that
-//! failed, and it waits for nothing: the thread then tries again, whatever the others do. An
-//! exchange fails only because another one succeeded, with the wait as without it, so the loops stay
-//! lock-free. No system call is made. Where there are more threads than cores, a thread never waits
-//! for one that the system has stopped.
+//! **It is bounded.** A wait is a number of processor hints, at most [`MOST`] for each exchange
+//! that failed. It depends on no other thread: after it the thread tries again. An exchange still
+//! fails only because another one succeeded, so the loops stay lock-free. There is no system call.
+//! Where there are more threads than cores, no thread waits for one that the system has stopped.
 
 /// How many hints the first wait has.
 const FIRST: u32 = 12;
