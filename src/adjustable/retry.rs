@@ -45,18 +45,21 @@ impl<A, O: Op<A>> Visit<A> for Long<'_, O> {
 /// has exchanged the pair (or the processor's exchange is a weak one).
 #[inline(always)]
 pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) -> OpResult<A, O> {
-    let pair = ring.load();
+    let fast @ Some(_) = ring.fast_pair() else {
+        return retry(ring, None, now, op);
+    };
+    let pair = ring.load_by(fast);
     let short = Fast(&mut op, current(pair, now));
     if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
         let (next, output) = outcome?;
         if op.is_unchanged(pair.word, next) {
             return Ok(output);
         }
-        if ring.exchange(pair, next).is_ok() {
+        if ring.exchange_by(fast, pair, next).is_ok() {
             return Ok(output);
         }
     }
-    retry(ring, pair, now, op)
+    retry(ring, Some(pair), now, op)
 }
 
 /// The first attempt alone: the answer if the operation is short, does not refuse and was not
@@ -67,22 +70,32 @@ pub(super) fn try_fast<A: Settings, O: Op<A>>(
     now: Tick,
     mut op: O,
 ) -> Option<O::Output> {
-    let pair = ring.load();
+    let fast = Some(ring.fast_pair()?);
+    let pair = ring.load_by(fast);
     let (next, output) = ring
         .read::<A, _>(pair, Fast(&mut op, current(pair, now)))??
         .ok()?;
     if !op.is_unchanged(pair.word, next) {
-        ring.exchange(pair, next).ok()?;
+        ring.exchange_by(fast, pair, next).ok()?;
     }
     Some(output)
 }
 
-/// The attempts after the first one, and long operations. Out of line, as the cell's.
+/// The attempts after the first one (which was made on `pair`), long operations, and all of a
+/// processor without the instruction. Out of line, as the cell's.
 #[cold]
 #[inline(never)]
-fn retry<A: Settings, O: Op<A>>(ring: &Ring, pair: Pair, now: Tick, mut op: O) -> OpResult<A, O> {
+fn retry<A: Settings, O: Op<A>>(
+    ring: &Ring,
+    pair: Option<Pair>,
+    now: Tick,
+    mut op: O,
+) -> OpResult<A, O> {
     let mut backoff = Backoff::new();
-    let mut pair = backoff.wait_if_changed(pair, || ring.load());
+    let mut pair = match pair {
+        Some(pair) => backoff.wait_if_changed(pair, || ring.load()),
+        None => ring.load(),
+    };
     loop {
         let Some(outcome) = ring.read::<A, _>(pair, Long(&mut op, current(pair, now))) else {
             // That version is over, so there is a later one.

@@ -25,7 +25,7 @@ use super::keep::Keep;
 use crate::algorithm::{ChangeQuota, MAX_SETTINGS, Settings, Visit};
 use crate::clock::Tick;
 use crate::seq_lock::SeqLock;
-use crate::sync::{AtomicU128, Ordering, inject_fault};
+use crate::sync::{AtomicU128, FastPair, Ordering, compiler_fence, inject_fault};
 
 /// A version and a word, as they were at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +54,17 @@ impl Pair {
     }
 }
 
+/// Where the pair is, and how it is exchanged.
+#[derive(Debug)]
+struct PairCell {
+    bits: AtomicU128,
+    fast_pair: Option<FastPair>,
+}
+
 /// The pair, and the parameters of its version and of one more.
 #[derive(Debug)]
 pub(super) struct Ring {
-    pair: CachePadded<AtomicU128>,
+    pair: CachePadded<PairCell>,
     slots: [SeqLock<MAX_SETTINGS>; 2],
 }
 
@@ -70,44 +77,82 @@ impl Ring {
         first.write(0, algorithm);
         let pair = Pair { version: 0, word };
         Self {
-            pair: CachePadded::new(AtomicU128::new(pair.bits())),
+            pair: CachePadded::new(PairCell {
+                bits: AtomicU128::new(pair.bits()),
+                fast_pair: FastPair::there(),
+            }),
             slots,
         }
     }
 
+    /// What exchanges the pair in one instruction, where this processor has it.
     #[inline(always)]
+    pub(super) fn fast_pair(&self) -> Option<FastPair> {
+        self.pair.fast_pair
+    }
+
     pub(super) fn load(&self) -> Pair {
+        self.load_by(self.fast_pair())
+    }
+
+    #[inline(always)]
+    pub(super) fn load_by(&self, fast_pair: Option<FastPair>) -> Pair {
+        let bits = &self.pair.bits;
         // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in
         // between go on with what that released): the slot's words are of that version or a later
         // one. Model: adjust::a_decision_is_of_one_version
-        let bits = self.pair.load(Ordering::Acquire);
-        Pair::of_bits(bits)
+        let order = Ordering::Acquire;
+        Pair::of_bits(match fast_pair {
+            Some(fast_pair) => fast_pair.load_versioned(bits, order),
+            None => bits.load(order),
+        })
     }
 
     /// Does something with the parameters of this pair's version; `None` if it is over, and its
     /// slot another's.
     #[inline(always)]
     pub(super) fn read<A: Settings, T: Visit<A>>(&self, pair: Pair, then: T) -> Option<T::Output> {
-        self.slot(pair.version)?.read(pair.version, then)
+        self.slot(pair.version).read(pair.version, then)
     }
 
+    /// The slot of this version. By a branch, not by an index: a processor that guesses the branch
+    /// reads the parameters while it is still loading the version.
     #[inline(always)]
-    fn slot(&self, version: u64) -> Option<&SeqLock<MAX_SETTINGS>> {
-        self.slots.get((version % 2) as usize)
+    fn slot(&self, version: u64) -> &SeqLock<MAX_SETTINGS> {
+        let [even, odd] = &self.slots;
+        match version % 2 {
+            0 => even,
+            _ => {
+                // Without it the compiler would make an index of the branch.
+                compiler_fence(Ordering::SeqCst);
+                odd
+            }
+        }
     }
 
     /// Puts the next word where the pair is, if it still is there, or else says what is there. That
     /// may be the same.
-    #[inline(always)]
     pub(super) fn exchange(&self, pair: Pair, word: u64) -> Result<(), Pair> {
-        let next = pair.with_word(word);
+        self.exchange_by(self.fast_pair(), pair, word)
+    }
+
+    /// The same by what the caller knows this processor to have.
+    #[inline(always)]
+    pub(super) fn exchange_by(
+        &self,
+        fast_pair: Option<FastPair>,
+        pair: Pair,
+        word: u64,
+    ) -> Result<(), Pair> {
+        let (cell, old, new) = (&self.pair.bits, pair.bits(), pair.with_word(word).bits());
         // ORDERING: Relaxed. It publishes nothing, and leaves what the version's exchange has
         // released as it is, for whoever loads what is written here. On failure Acquire, as `load`.
         // Model: adjust::a_decision_is_of_one_version
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
-        let exchanged = self
-            .pair
-            .compare_exchange_weak(pair.bits(), next.bits(), success, failure);
+        let exchanged = match fast_pair {
+            Some(fast_pair) => fast_pair.compare_exchange(cell, old, new, success, failure),
+            None => cell.compare_exchange_weak(old, new, success, failure),
+        };
         match exchanged.map_err(Pair::of_bits) {
             Ok(_) => Ok(()),
             Err(seen) if inject_fault!(ComparesTheWordAlone) && seen.word == pair.word => {
@@ -122,9 +167,7 @@ impl Ring {
         let mut pair = self.load();
         // It does not come again: 2^64 changes take centuries.
         let version = pair.version.wrapping_add(1);
-        if let Some(slot) = self.slot(version) {
-            slot.write(version, new);
-        }
+        self.slot(version).write(version, new);
         let afterwards = inject_fault!(CarriesAfterwards);
         loop {
             let word = match afterwards {
@@ -149,9 +192,8 @@ impl Ring {
         // decisions make of it, reads none that are older. On failure Relaxed: only the word is
         // looked at. Model: adjust::a_decision_is_of_one_version
         let (old, new) = (pair.bits(), next.bits());
-        let exchanged =
-            self.pair
-                .compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed);
+        let cell = &self.pair.bits;
+        let exchanged = cell.compare_exchange_weak(old, new, Ordering::Release, Ordering::Relaxed);
         exchanged.map(|_| ()).map_err(Pair::of_bits)
     }
 }

@@ -118,7 +118,7 @@ macro_rules! traits_by_views {
         {
             $crate::rate_limiter::forms::clock_of!($name C);
             $(
-                #[inline]
+                #[inline(always)]
                 fn $verb_at(
                     &self,
                     $($argument: $type,)*

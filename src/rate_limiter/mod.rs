@@ -62,7 +62,7 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if it was not there.
-            #[inline]
+            #[inline(always)]
             fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
                 self.try_acquire_n_at(1, now)
             }
@@ -72,7 +72,7 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if they were not all there.
-            #[inline]
+            #[inline(always)]
             fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
             where
                 Self::Clock: Clock,
@@ -85,7 +85,7 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if it was not there.
-            #[inline]
+            #[inline(always)]
             fn try_acquire(&self) -> Result<Granted, Denied>
             where
                 Self::Clock: Clock,

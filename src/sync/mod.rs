@@ -58,6 +58,10 @@ pub(crate) type AtomicU128 = source::AtomicU128;
 #[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use source::fence;
 
+/// Keeps the compiler, and nobody else, from moving accesses over it.
+#[cfg(feature = "wide")]
+pub(crate) use core::sync::atomic::compiler_fence;
+
 /// A lock, for what is done only where somebody has to wait anyhow.
 #[cfg(feature = "std")]
 pub(crate) type Mutex<T> = source::Mutex<T>;
@@ -94,11 +98,11 @@ macro_rules! const_unless_loom {
 }
 pub(crate) use const_unless_loom;
 
-#[cfg(feature = "keyed")]
+#[cfg(feature = "wide")]
 mod fast_pair;
 #[cfg(feature = "keyed")]
 mod memory;
-#[cfg(feature = "keyed")]
+#[cfg(feature = "wide")]
 pub(crate) use fast_pair::FastPair;
 #[cfg(feature = "keyed")]
 pub(crate) use memory::{Bucket, Buckets, IS_MODEL, SLOTS, prefetch};

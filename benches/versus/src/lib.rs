@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{
-    Counted, Limiter, Quota, RateLimiter, Sharded, SlidingLog, SlottedWindow, Tick, TokenBucket,
+    Adjustable, AnyAlgorithm, Counted, FixedWindow, Limiter, Quota, RateLimiter, Sharded,
+    SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
 
 /// A limiter that reads its clock, by the verb that people use.
@@ -47,6 +48,7 @@ macro_rules! told {
 
 asked! {
     [C: Clock + Sync] Limiter<TokenBucket, C>,
+    [C: Clock + Sync] Adjustable<TokenBucket, C>,
     [C: Clock + Sync] Sharded<TokenBucket, C>,
     [C: Clock + Sync] SlottedWindow<C>,
     [C: Clock + Sync] SlidingLog<C>,
@@ -55,6 +57,9 @@ asked! {
 
 told! {
     [C: Sync] Limiter<TokenBucket, C>,
+    [C: Sync] Adjustable<TokenBucket, C>,
+    [C: Sync] Adjustable<FixedWindow, C>,
+    [C: Sync] Adjustable<AnyAlgorithm, C>,
     [C: Sync] Sharded<TokenBucket, C>,
     [C: Sync] SlottedWindow<C>,
     [C: Sync] SlidingLog<C>,

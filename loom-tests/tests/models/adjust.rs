@@ -189,7 +189,7 @@ fn a_decision_is_of_one_version() {
     model(name, Some(2), against_each_verb);
     model(name, Some(2), against_denials);
     stored(name, NO_ORDER, Some(2), carried);
-    for operation in ["self.pair.load", ".compare_exchange_weak(old, new"] {
+    for operation in ["load_versioned", "compare_exchange_weak(old, new, Ordering"] {
         relaxed("adjust", site(operation), MIXED, Some(2), against_denials);
     }
 }

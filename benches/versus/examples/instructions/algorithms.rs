@@ -27,7 +27,7 @@ fn queue(quota: Quota) -> LeakyBucket {
     LeakyBucket::queue(quota).expect("a quota that fits")
 }
 
-fn fixed(quota: Quota) -> FixedWindow {
+pub(crate) fn fixed(quota: Quota) -> FixedWindow {
     FixedWindow::new(quota).expect("a quota that fits")
 }
 

@@ -3,15 +3,24 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use tollgate::algorithm::{Algorithm, Settings};
 use tollgate::clock::{NoClock, SystemClock};
-use tollgate::{Counted, Leases, Limiter, Quota, Sharded, Tick, TokenBucket};
+use tollgate::{
+    Adjustable, AnyAlgorithm, Counted, Leases, Limiter, Quota, Sharded, Tick, TokenBucket,
+};
 use tollgate_versus::{
     Ask, AskAt, DAY, Late, SHORT, SLOTS, START, before_start, full_log, slots, taken_slots,
     wide_slots,
 };
 
+use crate::algorithms::fixed;
 use crate::counted::{counted_ask, counted_ask_at, counted_lease, counted_limiter};
 use crate::{PLENTY, Row, bucket, dry, started, times, wide};
+
+/// Its quota can be changed.
+fn adjustable<A: Algorithm + Settings + Clone>(algorithm: A) -> Adjustable<A, NoClock> {
+    Adjustable::starting_at(algorithm, NoClock, START)
+}
 
 /// As many as make it several words.
 const SHARDS: usize = 2;
@@ -81,6 +90,24 @@ fn leased(quota: Quota, size: u64, allowed: bool, count: u64) -> u64 {
 }
 
 pub(crate) static MANY: &[Row] = &[
+    ("adjustable-allowed", |count| {
+        asked(Adjustable::new(bucket(wide())), true, count)
+    }),
+    ("adjustable-denied", |count| {
+        asked(Adjustable::new(bucket(dry())), false, count)
+    }),
+    ("adjustable-at-allowed", |count| {
+        told(adjustable(bucket(wide())), true, count)
+    }),
+    ("adjustable-at-denied", |count| {
+        told(adjustable(bucket(dry())), false, count)
+    }),
+    ("adjustable-fixed-at-allowed", |count| {
+        told(adjustable(fixed(Quota::per_minute(500_000))), true, count)
+    }),
+    ("adjustable-any-at-allowed", |count| {
+        told(adjustable(AnyAlgorithm::from(bucket(wide()))), true, count)
+    }),
     ("sharded-allowed", |count| {
         asked(sharded(wide()), true, count)
     }),
