@@ -44,6 +44,15 @@ pub trait Split: Forecast + GiveBack + Clone {
         false
     }
 
+    /// Whether of two words the smaller one has at least as many permits as the larger one, at
+    /// every tick. Then a shard's word can be compared with what another shard's was at an earlier
+    /// tick.
+    ///
+    /// Provided: it is not known.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
     /// The first tick from `now` on at which these words have `n` permits together, if nobody takes
     /// any; `None` if they never will. Fractions of a permit may be added to each other or not.
     ///
@@ -66,6 +75,10 @@ macro_rules! split_by_pace {
             }
 
             fn never_falls(&self) -> bool {
+                true
+            }
+
+            fn is_ordered(&self) -> bool {
                 true
             }
 
@@ -96,6 +109,10 @@ impl Split for LeakyBucket {
     }
 
     fn never_falls(&self) -> bool {
+        true
+    }
+
+    fn is_ordered(&self) -> bool {
         true
     }
 
@@ -147,6 +164,10 @@ impl Split for Intervals {
         true
     }
 
+    fn is_ordered(&self) -> bool {
+        self.pace().is_some()
+    }
+
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
         match self.pace() {
             Some(pace) => pace.due_together(words, now, n),
@@ -180,6 +201,10 @@ impl Split for AnyAlgorithm {
 
     fn never_falls(&self) -> bool {
         each!(self, algorithm => algorithm.never_falls())
+    }
+
+    fn is_ordered(&self) -> bool {
+        each!(self, algorithm => algorithm.is_ordered())
     }
 
     fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {

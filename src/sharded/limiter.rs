@@ -1,3 +1,5 @@
+use core::num::NonZeroU64;
+
 use super::hint::Hint;
 use super::shard::MAX_SHARDS;
 use super::view::ShardedView;
@@ -50,7 +52,8 @@ use crate::thread_index::ThreadIndex;
 ///
 /// - A shard that is full takes in nothing while another is not full. So shards are kept level: a
 ///   request that would leave its own shard less than seven eighths full looks at all shards, and
-///   takes from one or from several of those that have most.
+///   takes from one or from several of those that have most. Where a shard can hold 32 permits or
+///   more, one look is enough until the shard has a 32nd less than the fullest had.
 /// - What does not make a whole fraction waits for the rest: of a sliding window less than a 32nd
 ///   of a permit in all shards together, or less than a permit if its limit takes more than an
 ///   eighth of what its word can count; elsewhere nothing to speak of.
@@ -262,7 +265,8 @@ fn split<A: Split>(
     if shards > MAX_SHARDS || of > algorithm.most_shards() {
         return None;
     }
-    let (shard, permit) = algorithm.per_shard(of).filter(|(_, permit)| *permit > 0)?;
+    let (shard, permit) = algorithm.per_shard(of)?;
+    let permit = NonZeroU64::new(permit)?;
     let shard = |_| CachePadded::new(Shard::new(shard.clone(), permit, of, tick));
     Some((0..of).map(shard).collect())
 }

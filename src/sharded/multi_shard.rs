@@ -7,10 +7,19 @@
 //! is not. Hence a request that would leave its own shard less than seven eighths full looks at
 //! all. It takes from one shard alone if that leaves this shard about as full as the others, and
 //! else from all that are above the level that remains.
+//!
+//! A look at each request would be slow while a burst is used up. So a look also notes which shard
+//! is the fullest, and the word that has a 32nd of what a shard can hold less than that one (where
+//! words of this algorithm can be compared: [`Split::is_ordered`]). Requests take from the own
+//! shard and then from the fullest without another look, as long as these stay at that word or
+//! below: so they stay as level as that. What gives back makes a shard fuller than was noted, and
+//! ends this for that shard only: others may have less than it by what came back, until they look
+//! again.
 
 use core::time::Duration;
 
-use super::shard::MAX_SHARDS;
+use super::hint::Noted;
+use super::shard::{MAX_SHARDS, Shard};
 use super::view::ShardedView;
 use crate::algorithm::Split;
 use crate::clock::Tick;
@@ -75,22 +84,41 @@ impl<A: Split> ShardedView<'_, A> {
         if n == 0 {
             return self.acquire_none();
         }
-        if self.shards.len() <= FEW {
-            self.acquire_of::<FEW>(n)
-        } else {
-            self.acquire_of::<MAX_SHARDS>(n)
-        }
-    }
-
-    fn acquire_of<const N: usize>(self, n: u64) -> Result<Granted, Denied> {
         // More than there can be at once.
         let _ = self.whole.step(0, self.now, n)?;
         let noted = self.hint.note(self.now);
         let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
-        let own = match shard.try_keeping(self.now, n) {
+        let may_become = |word, granted: &Granted| shard.may_become(word, granted);
+        let own = match shard.take_if(self.now, n, may_become) {
             Ok(granted) => return Ok(granted.with_source(number)),
             Err(word) => word,
         };
+        if let Some(granted) = self.take_from_fullest(shard, n) {
+            return Ok(granted);
+        }
+        if self.shards.len() <= FEW {
+            self.acquire_of::<FEW>(n, own, noted)
+        } else {
+            self.acquire_of::<MAX_SHARDS>(n, own, noted)
+        }
+    }
+
+    /// Takes from the shard that was the fullest at the last look, if no look is needed for it.
+    fn take_from_fullest(&self, own: &Shard<A>, n: u64) -> Option<Granted> {
+        let (distance, floor) = own.noted_fullest()?;
+        let (number, shard) = self.neighbour(distance)?;
+        let granted = shard.take_if(self.now, n, |word, _| word <= floor);
+        Some(granted.ok()?.with_source(number))
+    }
+
+    /// A decision that needs a look.
+    #[inline(never)]
+    fn acquire_of<const N: usize>(
+        self,
+        n: u64,
+        own: u64,
+        noted: Option<Noted>,
+    ) -> Result<Granted, Denied> {
         let wanted = |there| if there < n { 0 } else { n };
         let denied = |look: Option<&Survey<N>>| match look.map(|look| self.due_of(&look.words, n)) {
             Some(None) => Denied::stuck(n),
@@ -154,6 +182,7 @@ impl<A: Split> ShardedView<'_, A> {
             if n == 0 {
                 return Err(denied(Some(&look)));
             }
+            then.note_fullest(&look);
             match then.take_of(n, &look) {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
@@ -194,6 +223,16 @@ impl<A: Split> ShardedView<'_, A> {
             distance += 1;
         }
         look
+    }
+
+    /// Lets the own shard and the fullest one fall a little below that without another look.
+    #[inline(always)]
+    fn note_fullest<const N: usize>(&self, look: &Survey<N>) {
+        let (own, fullest) = (self.neighbour(0), self.neighbour(look.fullest));
+        if let (Some((_, own)), Some((number, _))) = (own, fullest) {
+            let word = look.words.get(number as usize).copied();
+            own.note_fullest(word.unwrap_or_default(), look.fullest, self.now);
+        }
     }
 
     /// Takes from the own shard, or from the fullest, if that keeps them level; else from several.

@@ -36,6 +36,8 @@
 //! and one that stops while it gives back keeps others from rolling back, which loses permits and
 //! grants none.
 
+use core::num::NonZeroU64;
+
 use crate::algorithm::Split;
 use crate::clock::Tick;
 use crate::outcome::Granted;
@@ -64,6 +66,10 @@ const fn changes(state: u64) -> u64 {
     state / CHANGE
 }
 
+/// Between two looks a shard may come to have less than the fullest one by this part of what it can
+/// hold.
+const SLACK: u64 = 32;
+
 /// The most shards of a limiter.
 pub(super) const MAX_SHARDS: usize = 256;
 
@@ -72,9 +78,16 @@ pub(super) struct Shard<A> {
     /// The word first, and next to it the parameters that every decision reads.
     cell: WordCell,
     /// How many fractions a permit is: what the algorithm counts.
-    permit: u64,
+    permit: NonZeroU64,
     /// How much room is kept here by those who look at no other shard, as the algorithm tells it.
     keep: u64,
+    /// How much less than the fullest shard this one may have before the next look, in fractions
+    /// of a permit; 0 if words can't be compared, or where it is less than a permit.
+    slack: u64,
+    /// The word that has this much less than the fullest shard had at the last look.
+    floor: AtomicU64,
+    /// How far away that shard is.
+    fullest: AtomicU64,
     algorithm: A,
     backs: AtomicU64,
 }
@@ -88,16 +101,23 @@ pub(super) struct Taken {
 
 impl<A: Split> Shard<A> {
     /// A shard of so many.
-    pub(super) fn new(algorithm: A, permit: u64, shards: u64, tick: Tick) -> Self {
+    pub(super) fn new(algorithm: A, permit: NonZeroU64, shards: u64, tick: Tick) -> Self {
         // Seven eighths of what a fresh shard has.
         let keep = match algorithm.step(0, tick, 0) {
             Ok((_, fresh)) if shards > 1 => fresh.room() - fresh.room() / 8,
+            _ => 0,
+        };
+        let slack = match algorithm.available(0, Tick::ZERO) / SLACK {
+            slack if shards > 1 && slack >= permit.get() && algorithm.is_ordered() => slack,
             _ => 0,
         };
         Self {
             cell: WordCell::new(algorithm.initial_word(tick)),
             permit,
             keep,
+            slack,
+            floor: AtomicU64::new(0),
+            fullest: AtomicU64::new(0),
             algorithm,
             backs: AtomicU64::new(0),
         }
@@ -116,7 +136,7 @@ impl<A: Split> Shard<A> {
     /// How many fractions a permit is.
     #[inline(always)]
     pub(super) const fn permit(&self) -> u64 {
-        self.permit
+        self.permit.get()
     }
 
     /// What a full shard has.
@@ -137,31 +157,71 @@ impl<A: Split> Shard<A> {
         answer
     }
 
-    /// The same as [`try_keeping`](Self::try_keeping) in one turn: `None` may mean that it was
-    /// disturbed.
+    /// Whether it may come to this word without a look at the other shards.
     #[inline(always)]
-    pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
-        let fractions = n.checked_mul(self.permit)?;
-        let is_wanted = |granted: &Granted| granted.room() >= self.keep;
-        let op = Acquire { n: fractions };
-        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, is_wanted)?;
-        Some(granted.of_permits(n, self.permit))
+    pub(super) fn may_become(&self, word: u64, granted: &Granted) -> bool {
+        granted.room() >= self.keep || self.slack > 0 && word <= self.floor()
     }
 
-    /// Takes `n` permits, if it keeps enough.
+    #[inline(always)]
+    fn floor(&self) -> u64 {
+        // ORDERING: Relaxed. Only from which shard permits are taken depends on it, and not how
+        // many. If several threads use this shard, it may go with a `fullest` of another look.
+        self.floor.load(Ordering::Relaxed)
+    }
+
+    /// Remembers the word of the fullest shard after a look, and how far away that is.
+    pub(super) fn note_fullest(&self, word: u64, distance: usize, now: Tick) {
+        if self.slack > 0 {
+            let (floor, _) = self.algorithm.take_up_to(word, now, self.slack);
+            // ORDERING: Relaxed. See `floor`.
+            self.fullest.store(distance as u64, Ordering::Relaxed);
+            // ORDERING: Relaxed. See `floor`.
+            self.floor.store(floor, Ordering::Relaxed);
+        }
+    }
+
+    /// How far away the shard is that was the fullest at the last look, and the word that it may
+    /// come to without another one.
+    pub(super) fn noted_fullest(&self) -> Option<(usize, u64)> {
+        if self.slack == 0 {
+            return None;
+        }
+        // ORDERING: Relaxed. See `floor`.
+        let distance = self.fullest.load(Ordering::Relaxed);
+        Some((distance as usize, self.floor()))
+    }
+
+    /// Takes `n` permits in one turn, if no look at the other shards is needed for it: `None` may
+    /// mean that it was disturbed.
+    #[inline(always)]
+    pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
+        let fractions = n.checked_mul(self.permit())?;
+        let op = Acquire { n: fractions };
+        let may_become = |next, granted: &Granted| self.may_become(next, granted);
+        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, may_become)?;
+        Some(granted.of_permits(n, self.permit()))
+    }
+
+    /// Takes `n` permits, if it may come to the word and grant that.
     ///
     /// # Errors
     ///
-    /// The word in which there is not enough.
-    pub(super) fn try_keeping(&self, now: Tick, n: u64) -> Result<Granted, u64> {
-        let fractions = n.saturating_mul(self.permit);
+    /// The word that stays.
+    pub(super) fn take_if(
+        &self,
+        now: Tick,
+        n: u64,
+        may_become: impl Fn(u64, &Granted) -> bool,
+    ) -> Result<Granted, u64> {
+        let fractions = n.saturating_mul(self.permit());
         let granted = self.change(now, |word| {
             match self.algorithm.step(word, now, fractions) {
-                Ok((next, granted)) if granted.room() >= self.keep => (next, Ok(granted)),
+                Ok((next, granted)) if may_become(next, &granted) => (next, Ok(granted)),
                 _ => (word, Err(word)),
             }
         });
-        Ok(granted?.of_permits(n, self.permit))
+        Ok(granted?.of_permits(n, self.permit()))
     }
 
     /// Takes up to `n` fractions in a way that can be rolled back. `None` if the shard has fewer
@@ -243,6 +303,10 @@ impl<A: Split> Shard<A> {
         let may_enter = |state| rolling_back(state) == 0 || inject_fault!(LowersMeanwhile);
         if !self.enter(GIVING_BACK + CHANGE, may_enter) {
             return 0;
+        }
+        if self.slack > 0 {
+            // ORDERING: Relaxed. See `floor`.
+            self.floor.store(0, Ordering::Relaxed);
         }
         let mut word = self.cell.load();
         let n = loop {

@@ -153,21 +153,21 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
 }
 
 /// The first attempt alone: the answer if the operation is short, does not refuse, was not
-/// disturbed and answers as the caller wants.
+/// disturbed, and leads to a word and an answer that the caller wants.
 #[inline(always)]
 pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
     algorithm: &A,
     cell: &P,
     now: Tick,
     mut op: O,
-    is_wanted: impl FnOnce(&O::Output) -> bool,
+    is_wanted: impl FnOnce(u64, &O::Output) -> bool,
 ) -> Option<O::Output> {
     let word = cell.load();
     if word == UNSTARTED {
         return None;
     }
     let (next, output) = op.run_fast(algorithm, Current::new(word, now))?.ok()?;
-    if !is_wanted(&output) {
+    if !is_wanted(next, &output) {
         return None;
     }
     if !op.is_unchanged(word, next) {

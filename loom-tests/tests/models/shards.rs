@@ -10,7 +10,8 @@ use tollgate::clock::NoClock;
 use tollgate::sync::model::Fault;
 use tollgate::{AnyAlgorithm, FixedWindow, Granted, Quota, Sharded, Tick, TokenBucket};
 use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, model, stored, with_fault,
+    Action as Any, Answer, Run, Scenario as AnyScenario, ScenarioOutcome, deep, model, stored,
+    with_fault,
 };
 
 pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
@@ -313,6 +314,35 @@ fn another_word(run: &mut Run) {
         .explore_rules(run);
 }
 
+/// 128 permits: a part may come to have two less than the fullest had at the last look.
+fn loose() -> AnyAlgorithm {
+    let quota = Quota::per(1, Duration::from_nanos(2)).burst(128);
+    TokenBucket::new(quota).expect("a quota").into()
+}
+
+/// Three permits are left in each part, and a look has noted it. Requests take from the own part and
+/// from the noted one without another look, while others take and give back.
+fn after_a_look(run: &mut Run) {
+    let casts: [[&[Action]; 2]; 4] = [
+        [&[take(1, 0), take(1, 0)], &[take(1, 1)]],
+        [&[take(1, 0), take(1, 0)], &[take(1, 0)]],
+        [&[take(1, 0), take(1, 0)], &[take(3, 1)]],
+        [&[take(1, 0), undo()], &[take(1, 0), take(1, 1)]],
+    ];
+    for [one, other] in casts {
+        let scenario = play_until(loose, NOW).rule(|played| {
+            let (taken, back) = balance(played);
+            assert!(
+                taken == 128 + back,
+                "{taken} were taken, and {back} came back"
+            );
+        });
+        let before = [take(120, 0), take(1, 0), take(1, 1)];
+        let scenario = scenario.actor_after(&before, one);
+        scenario.actor(other).explore_openly(run);
+    }
+}
+
 /// Threads at different ticks keep the bound of the whole.
 fn at_different_ticks(run: &mut Run) {
     for algorithm in [bucket, windows] {
@@ -357,16 +387,32 @@ fn three_threads(run: &mut Run) {
 /// The first stops for ever, before each of its operations in turn. What it had taken is lost, and
 /// no more.
 fn one_stops(run: &mut Run) {
-    let casts: [[&[Action]; 3]; 4] = [
-        [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],
-        [&[take(1, 0)], &[take(2, 1)], &[take(1, 0)]],
-        [&[take(1, 0)], &[undo()], &[take(2, 1)]],
-        [
-            &[take(2, 0)],
-            &[take_up_to_at(3, 1, NOW)],
-            &[take(1, 0), refund(1)],
+    stopping(
+        run,
+        &[
+            [&[take(1, 0)], &[take(2, 1)], &[take(1, 0)]],
+            [&[take(1, 0)], &[undo()], &[take(2, 1)]],
         ],
-    ];
+    );
+}
+
+/// The same with more that the other does meanwhile.
+fn one_stops_long_before(run: &mut Run) {
+    stopping(
+        run,
+        &[
+            [&[], &[take(3, 0)], &[take(1, 1), take(1, 0)]],
+            [
+                &[take(2, 0)],
+                &[take_up_to_at(3, 1, NOW)],
+                &[take(1, 0), refund(1)],
+            ],
+        ],
+    );
+}
+
+/// Of each cast: what was done before, who stops, and who goes on.
+fn stopping(run: &mut Run, casts: &[[&[Action]; 3]]) {
     for [before, stops, goes_on] in casts {
         let scenario = play_until(bucket, NOW).rule(|played| {
             let (taken, back) = balance(played);
@@ -405,6 +451,13 @@ fn takes_from_several() {
 #[test]
 fn two_take_from_several() {
     model("shards::two_take_from_several", Some(2), two_of_several);
+}
+
+#[test]
+fn what_a_look_notes_grants_no_more() {
+    let name = "shards::what_a_look_notes_grants_no_more";
+    model(name, Some(3), after_a_look);
+    stored(name, "were taken | no order", Some(3), after_a_look);
 }
 
 #[test]
@@ -448,4 +501,8 @@ fn three_at_once() {
 #[test]
 fn who_stops_stops_nobody() {
     model("shards::who_stops_stops_nobody", Some(2), one_stops);
+    let name = "shards::who_stops_long_before";
+    if deep(name) {
+        model(name, Some(2), one_stops_long_before);
+    }
 }

@@ -1,7 +1,7 @@
 //! Each algorithm that can be split, in few and many parts, beside its rule.
 
 mod bad_input;
-mod never_falls;
+mod words_at_other_ticks;
 mod run;
 mod service;
 mod shards;

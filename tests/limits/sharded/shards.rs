@@ -71,6 +71,10 @@ pub(super) struct Parts {
     /// How many fractions a permit is.
     permit: u64,
     words: Vec<u64>,
+    /// The words down to which parts may come without a look at the others.
+    floors: Vec<u64>,
+    /// Which part was the fullest at the last look from each.
+    fullest: Vec<usize>,
 }
 
 impl Parts {
@@ -83,6 +87,8 @@ impl Parts {
             part,
             permit,
             words: vec![part.initial_word(tick); of],
+            floors: vec![0; of],
+            fullest: vec![0; of],
         }
     }
 
@@ -161,6 +167,16 @@ impl Parts {
         said
     }
 
+    /// Makes a step that gives back: no look from before it counts for this part.
+    fn lower<T>(&mut self, part: usize, step: impl FnOnce(&AnyAlgorithm, u64) -> (u64, T)) -> T {
+        let word = self.words[part];
+        let back = self.change(part, step);
+        if self.words[part] != word {
+            self.floors[part] = 0;
+        }
+        back
+    }
+
     fn one(&self, part: usize, granted: Granted) -> From {
         let said = Said::of(&granted).in_permits(self.permit);
         From::One(part, granted, said)
@@ -189,7 +205,9 @@ impl Parts {
                 _ => fresh - fresh / 8,
             };
             match self.part.step(self.words[first], now, fractions) {
-                Ok((_, granted)) if granted.remaining() >= keep => {
+                Ok((next, granted))
+                    if granted.remaining() >= keep || next <= self.floors[first] =>
+                {
                     return Ok(self.take_from(first, n, now));
                 }
                 _ => {}
@@ -205,6 +223,12 @@ impl Parts {
             return Ok(self.take_from(free, 0, now));
         }
         let _ = self.whole.step(0, now, n)?;
+        let part = self.fullest[first];
+        if let Ok((next, _)) = self.part.step(self.words[part], now, n * self.permit)
+            && next <= self.floors[first]
+        {
+            return Ok(self.take_from(part, n, now));
+        }
         let from = self.take(first, now, |there| if there < n { 0 } else { n });
         from.ok_or_else(|| denied(self))
     }
@@ -215,12 +239,34 @@ impl Parts {
         loop {
             match wanted(self.available(then)) {
                 0 => return None,
-                n => match self.take_level(first, n, then) {
-                    Ok(from) => return Some(from),
-                    Err(later) => then = later,
-                },
+                n => {
+                    self.look_at_fullest(first, then);
+                    match self.take_level(first, n, then) {
+                        Ok(from) => return Some(from),
+                        Err(later) => then = later,
+                    }
+                }
             }
         }
+    }
+
+    /// The part may then fall a 32nd below the fullest, if that is a permit or more.
+    fn look_at_fullest(&mut self, first: usize, now: Tick) {
+        let slack = self.part.available(0, Tick::ZERO) / 32;
+        if slack < self.permit || self.words.len() == 1 || !self.part.is_ordered() {
+            return;
+        }
+        let fullest = self.fullest(first, now);
+        let (floor, _) = self.part.take_up_to(self.words[fullest], now, slack);
+        (self.floors[first], self.fullest[first]) = (floor, fullest);
+    }
+
+    /// The part that has most; the nearest of several.
+    fn fullest(&self, first: usize, now: Tick) -> usize {
+        let have = self.have(now);
+        let most = have.iter().max();
+        let fullest = self.from(first).find(|part| Some(&have[*part]) == most);
+        fullest.expect("a part")
     }
 
     /// From the own part or from the fullest, if it has then about as much as all have in the mean;
@@ -236,9 +282,7 @@ impl Parts {
         uneven += full / 64;
         let mean = (have.iter().sum::<u64>() - wanted) / of;
         let stays = |part: usize| have[part] >= wanted && have[part] - wanted + uneven >= mean;
-        let most = have.iter().max();
-        let fullest = self.from(first).find(|part| Some(&have[*part]) == most);
-        for part in [first, fullest.expect("a part")] {
+        for part in [first, self.fullest(first, now)] {
             if stays(part) {
                 return Ok(self.take_from(part, n, now));
             }
@@ -332,7 +376,7 @@ impl Parts {
     pub(super) fn undo(&mut self, from: &From, now: Tick) -> u64 {
         match from {
             From::One(part, granted, _) => {
-                let back = self.change(*part, |part, word| part.undo(word, now, granted));
+                let back = self.lower(*part, |part, word| part.undo(word, now, granted));
                 let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
                 let latest = now.max(none.at());
                 let (_, all) = self.part.undo(granted.mark(), latest, granted);
@@ -368,7 +412,7 @@ impl Parts {
             let mut turns = open.len() as u64;
             open.retain(|part| {
                 let share = left.div_ceil(turns);
-                let back = self.change(*part, |part, word| part.refund(word, now, share));
+                let back = self.lower(*part, |part, word| part.refund(word, now, share));
                 (left, turns) = (left - back, turns - 1);
                 back == share
             });
@@ -377,6 +421,6 @@ impl Parts {
     }
 
     pub(super) fn reset(&mut self) {
-        self.words.fill(0);
+        (0..self.words.len()).for_each(|part| self.lower(part, |_, _| (0, ())));
     }
 }

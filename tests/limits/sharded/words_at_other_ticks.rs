@@ -1,5 +1,6 @@
 //! A word never has fewer permits at a later tick than at an earlier one: a denial may be answered
-//! by what another thread found at another tick.
+//! by what another thread found at another tick. And where words are ordered, a smaller one has no
+//! fewer permits at any tick: a shard may be compared with what another one was.
 
 use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Split};
 use tollgate::{AnyAlgorithm, Tick};
@@ -61,6 +62,41 @@ fn no_word_has_fewer_permits_later() {
                 let due = part.due(word, Tick::ZERO, one_more);
                 for at in ticks.iter().filter(|at| due.is_none_or(|due| **at <= due)) {
                     assert_eq!(part.due(word, *at, one_more), due, "{part}, {word}, {at:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Where an algorithm says so: of two words the smaller one has as many permits or more, always.
+#[test]
+fn smaller_words_have_no_fewer_permits() {
+    let mut random = Random(0x5eed_0002);
+    for algorithm in algorithms() {
+        let parts = [1, 2, 7].map(|of| algorithm.per_shard(of));
+        for part in parts.into_iter().flatten().map(|(part, _)| part) {
+            if !part.is_ordered() {
+                continue;
+            }
+            for _ in 0..300 {
+                let (one, now) = any_word(&part, &mut random);
+                // Another one, or what becomes of the same one.
+                let other = match random.below(2) {
+                    0 => any_word(&part, &mut random).0,
+                    _ => {
+                        let n = random.upto(part.available(0, Tick::ZERO));
+                        let reach = 1 << random.below(45);
+                        let later = now.saturating_add(random.upto(reach));
+                        part.take_up_to(one, Tick::from_nanos(later), n).0
+                    }
+                };
+                let (small, large) = (one.min(other), one.max(other));
+                for at in ticks_around(now, &mut random) {
+                    let have = [small, large].map(|word| part.available(word, at));
+                    assert!(
+                        have[0] >= have[1],
+                        "{part}: {small}, {large} at {at:?}: {have:?}"
+                    );
                 }
             }
         }
