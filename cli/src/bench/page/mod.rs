@@ -23,6 +23,7 @@ use super::contestants::Source;
 use super::latency::Latency;
 use super::machine;
 use super::rows::Row;
+use super::topology::Cores;
 use html::escaped;
 
 /// The name of the page in the folder that was asked for.
@@ -47,6 +48,9 @@ pub(crate) struct Page {
 /// What the page tells.
 pub(crate) struct Findings<'a> {
     pub(crate) threads: &'a [usize],
+    pub(crate) cores: Cores,
+    /// What there is to say of the machine besides, a line each.
+    pub(crate) machine: &'a [String],
     /// What the machine itself makes of several threads, a line each.
     pub(crate) contention: String,
     pub(crate) rows: &'a [Row<'a>],
@@ -102,7 +106,7 @@ impl Findings<'_> {
 
     fn html(&self) -> Result<String, Box<dyn Error>> {
         let mut html = String::new();
-        let [machine, versions] = machine::lines().map(|line| escaped(&line));
+        let [machine, versions] = machine::lines(self.cores).map(|line| escaped(&line));
         write!(
             html,
             "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n\
@@ -112,9 +116,15 @@ impl Findings<'_> {
              <body>\n<main>\n<h1>What a decision costs</h1>\n<p>{machine}<br/>{versions}</p>\n",
             style::sheet(),
         )?;
+        if !self.machine.is_empty() {
+            html += "<h2>The machine</h2>\n";
+            list(&mut html, self.machine.iter().map(String::as_str))?;
+        }
         self.write_contention(&mut html)?;
         throughput::write(&mut html, self)?;
-        latency::write(&mut html, self)?;
+        if !self.latencies.is_empty() {
+            latency::write(&mut html, self)?;
+        }
         html += METHOD;
         html += "</main>\n</body>\n</html>\n";
         Ok(html)
@@ -127,14 +137,20 @@ impl Findings<'_> {
             html.push_str(
                 "<p>No limiter: a reading of the clock and one exchange, on one word for all ",
             );
-            html.push_str("threads, and on words of their own.</p>\n<ul class=\"note\">\n");
-            for line in self.contention.lines() {
-                writeln!(html, "<li>{}</li>", escaped(line))?;
-            }
-            html.push_str("</ul>\n");
+            html.push_str("threads, and on words of their own.</p>\n");
+            list(html, self.contention.lines())?;
         }
         Ok(())
     }
+}
+
+fn list<'l>(html: &mut String, lines: impl Iterator<Item = &'l str>) -> Result<(), Box<dyn Error>> {
+    html.push_str("<ul class=\"note\">\n");
+    for line in lines {
+        writeln!(html, "<li>{}</li>", escaped(line))?;
+    }
+    html.push_str("</ul>\n");
+    Ok(())
 }
 
 const METHOD: &str = "\
@@ -145,9 +161,9 @@ const METHOD: &str = "\
 the word (denied: one load).</dd>
 <dt>private words</dt>
 <dd>The same, on a word for each thread: what is left without contention.</dd>
-<dt>token bucket, sharded, lease, slots, log</dt>
+<dt>token bucket, sharded, lease, slots, log, keyed</dt>
 <dd>tollgate&apos;s: one word; a word for each core; 64 permits at a time drawn by each thread; a window of 60 \
-slots; a log of 1000 times.</dd>
+slots; a log of 1000 times; a table with a limit for each of 8192 keys, over which every thread walks.</dd>
 <dt>std mutex, parking_lot</dt>
 <dd>The same token bucket behind a mutex, with the same clock.</dd>
 <dt>throughput</dt>

@@ -56,7 +56,7 @@ const fn look(
 }
 
 /// One colour for each: the style sheet finds them by it.
-static LOOKS: [Look; 10] = [
+static LOOKS: [Look; 11] = [
     look(
         "floor",
         (0x57, 0x60, 0x6A),
@@ -111,6 +111,13 @@ static LOOKS: [Look; 10] = [
         (0xBF, 0x39, 0x89),
         (0xF7, 0x78, 0xBA),
         Mark::Down,
+        "",
+    ),
+    look(
+        "keyed",
+        (0x9A, 0x67, 0x00),
+        (0xE3, 0xB3, 0x41),
+        Mark::Ring,
         "",
     ),
     look(

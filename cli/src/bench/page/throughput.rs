@@ -86,7 +86,12 @@ fn panels(rows: &[&Row<'_>], threads: &[usize]) -> Vec<Panel> {
             lines: contestants(rows).iter().filter(is_in).map(line).collect(),
         }
     };
-    PANELS.map(panel).into()
+    // Not every measurement has contestants of each source.
+    let is_used = |(source, _): &(Source, _)| {
+        let mut all = contestants(rows).into_iter();
+        all.any(|row| row.contest.entry.source == *source)
+    };
+    PANELS.into_iter().filter(is_used).map(panel).collect()
 }
 
 fn about(rows: &[&Row<'_>], threads: &[usize]) -> String {
