@@ -60,6 +60,8 @@ fn of_kind(kind: Kind) -> Result<Vec<Entry>, Box<dyn Error>> {
     let is_mutex = |entry: &Entry| entry.name == "std_mutex_system";
     let place = all.iter().position(is_mutex).unwrap_or(all.len());
     all.splice(place..place, keyed::entries(kind)?);
+    #[cfg(feature = "peers")]
+    all.extend(super::peers::entries(kind)?);
     Ok(all)
 }
 

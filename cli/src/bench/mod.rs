@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `arguments` | what can be asked for |
 //! | `contestants`, `keyed` | what is measured: shared with the criterion benches |
+//! | `peers` | other people's limiters, if the program is built with them |
+//! | `about` | what is known of each contestant without measuring it |
 //! | `contest` | each of them with each number of threads |
 //! | `measure` | rounds in which all take turns, and their medians |
 //! | `latency` | single decisions, each timed by itself |
@@ -14,6 +16,7 @@
 //! | `machine`, `topology` | where they come from |
 //! | `placement` | which processor each thread runs on |
 
+mod about;
 mod arguments;
 mod contest;
 #[path = "../../../benches/contestants/mod.rs"]
@@ -25,6 +28,8 @@ mod latency;
 mod machine;
 mod measure;
 mod page;
+#[cfg(feature = "peers")]
+mod peers;
 mod placement;
 mod rows;
 mod scaling;

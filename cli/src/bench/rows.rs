@@ -82,7 +82,7 @@ fn peer(measured: &[Measured<'_>], contest: &Contest, name: &str) -> f64 {
 /// The mutex with the same clock.
 const fn mutex_of(source: Source) -> &'static str {
     match source {
-        Source::Raw | Source::System => "std_mutex_system",
+        Source::Raw | Source::System | Source::Own(_) => "std_mutex_system",
         Source::Coarse => "std_mutex_coarse",
         Source::Tick => "std_mutex_tick",
     }

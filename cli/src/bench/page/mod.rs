@@ -3,6 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `throughput`, `latency` | what is shown |
+//! | `view` | which contestants are shown together |
+//! | `verdict` | who wins, by how much and why |
 //! | `figure` | one picture |
 //! | `html` | text and tables |
 //! | `style` | colours that are readable on light and on dark |
@@ -12,6 +14,8 @@ mod html;
 mod latency;
 mod style;
 mod throughput;
+mod verdict;
+mod view;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -19,25 +23,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::about::cannot;
 use super::contestants::Source;
 use super::latency::Latency;
 use super::machine;
 use super::rows::Row;
 use super::topology::Cores;
-use html::escaped;
+use html::{escaped, table};
+use view::{Part, is_peer};
 
 /// The name of the page in the folder that was asked for.
 const NAME: &str = "index.html";
 
 /// What a star says.
 const STARRED: &str = " * These threads do not have a core each.";
-
-/// The panels of each picture.
-const PANELS: [(Source, &str); 3] = [
-    (Source::System, "system clock"),
-    (Source::Coarse, "coarse clock"),
-    (Source::Tick, "given tick"),
-];
 
 /// A page that can be written. What it held is left until then.
 pub(crate) struct Page {
@@ -118,16 +117,44 @@ impl Findings<'_> {
         )?;
         if !self.machine.is_empty() {
             html += "<h2>The machine</h2>\n";
-            list(&mut html, self.machine.iter().map(String::as_str))?;
+            list(&mut html, "note", self.machine)?;
         }
         self.write_contention(&mut html)?;
         throughput::write(&mut html, self)?;
         if !self.latencies.is_empty() {
             latency::write(&mut html, self)?;
         }
+        self.write_limits(&mut html);
         html += METHOD;
         html += "</main>\n</body>\n</html>\n";
         Ok(html)
+    }
+
+    /// What the others can't do; or how to see them.
+    fn write_limits(&self, html: &mut String) {
+        let first = self.rows.first().map(|row| row.threads);
+        let entries = self.rows.iter().filter(|row| Some(row.threads) == first);
+        let entries = entries.map(|row| &row.contest.entry);
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for entry in entries.clone() {
+            let Some(what) = cannot(entry.subject) else {
+                continue;
+            };
+            let is_listed = rows.iter().any(|row| row[0] == entry.subject);
+            if !is_listed {
+                let clock = match entry.source {
+                    Source::Own(clock) => clock,
+                    _ => "any",
+                };
+                rows.push([entry.subject, clock, what].map(str::to_owned).into());
+            }
+        }
+        html.push_str("<h2>What each of them can&apos;t do</h2>\n");
+        let head = ["", "clock", "what it can't do"].map(str::to_owned);
+        html.push_str(&table("What each of them can't do", &head, &rows));
+        if !entries.clone().any(is_peer) {
+            html.push_str(HINT);
+        }
     }
 
     /// What the machine itself makes of several threads.
@@ -138,20 +165,39 @@ impl Findings<'_> {
                 "<p>No limiter: a reading of the clock and one exchange, on one word for all ",
             );
             html.push_str("threads, and on words of their own.</p>\n");
-            list(html, self.contention.lines())?;
+            let lines: Vec<_> = self.contention.lines().collect();
+            list(html, "note", &lines)?;
         }
         Ok(())
     }
 }
 
-fn list<'l>(html: &mut String, lines: impl Iterator<Item = &'l str>) -> Result<(), Box<dyn Error>> {
-    html.push_str("<ul class=\"note\">\n");
+/// Lines of this class.
+fn list(html: &mut String, class: &str, lines: &[impl AsRef<str>]) -> Result<(), Box<dyn Error>> {
+    writeln!(html, "<ul class=\"{class}\">")?;
     for line in lines {
-        writeln!(html, "<li>{}</li>", escaped(line))?;
+        writeln!(html, "<li>{}</li>", escaped(line.as_ref()))?;
     }
     html.push_str("</ul>\n");
     Ok(())
 }
+
+/// What a picture shows, for those who can't see it.
+fn described(parts: &[&Part], places: &str) -> String {
+    let panels: Vec<_> = parts.iter().map(|part| part.title).collect();
+    let plural = if panels.len() == 1 { "" } else { "s" };
+    format!(
+        "{} panel{plural}: {}; a line for each contestant, {places}. The table below has all \
+         figures.",
+        panels.len(),
+        panels.join("; "),
+    )
+}
+
+const HINT: &str = "\
+<p>Other crates and what people write themselves are shown beside these by \
+<code>cargo run --release -p tollgate-cli --features peers -- bench --report DIR</code>.</p>
+";
 
 const METHOD: &str = "\
 <h2>What was measured</h2>
@@ -166,6 +212,9 @@ the word (denied: one load).</dd>
 slots; a log of 1000 times; a table with a limit for each of 8192 keys, over which every thread walks.</dd>
 <dt>std mutex, parking_lot</dt>
 <dd>The same token bucket behind a mutex, with the same clock.</dd>
+<dt>governor, ratelimit, leaky-bucket, counter window, governor keyed, locked map</dt>
+<dd>Where they are shown: other crates, a count that starts again in each window, and a DashMap of mutexes. \
+Each was first asked for twenty permits of a burst of ten, and allowed ten.</dd>
 <dt>throughput</dt>
 <dd>Decisions in a loop, on all threads at once, in short slices in which all contestants take turns; the \
 median of the slices. Scales are logarithmic.</dd>
