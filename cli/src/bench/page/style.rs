@@ -166,14 +166,14 @@ static LOOKS: [Look; 17] = [
         "governor keyed",
         (0xCF, 0x23, 0x2E),
         (0xFF, 0x9B, 0x94),
-        Mark::Circle,
+        Mark::Down,
         "8 3 2 3",
     ),
     look(
         "locked map",
         (0xBC, 0x4D, 0x00),
         (0xF0, 0x89, 0x3E),
-        Mark::Square,
+        Mark::Diamond,
         "8 3 2 3",
     ),
 ];

@@ -195,7 +195,7 @@ mod tests {
              threads seldom write what another reads: it makes 1.50 times as many decisions as \
              token bucket, 15.0 times as many as std mutex and 4.00 times as many as governor."
         );
-        // Whoever it is.
+        // A peer can win too.
         all[4].2 = 1.0;
         let text = said(Measure::Latency { step: 0.0 }, 1, &all);
         assert_eq!(
