@@ -209,7 +209,7 @@ the word (denied: one load).</dd>
 <dd>The same, on a word for each thread: what is left without contention.</dd>
 <dt>token bucket, sharded, lease, slots, log, keyed</dt>
 <dd>tollgate&apos;s: one word; a word for each core; 64 permits at a time drawn by each thread; a window of 60 \
-slots; a log of 1000 times; a table with a limit for each of 65536 keys, over which every thread walks.</dd>
+slots; a log of 1000 times; a table with a limit for each of many keys, over which every thread walks.</dd>
 <dt>std mutex, parking_lot</dt>
 <dd>The same token bucket behind a mutex, with the same clock.</dd>
 <dt>governor, ratelimit, leaky-bucket, counter window, governor keyed, locked map</dt>
