@@ -34,6 +34,9 @@ pub(crate) enum Source {
     Coarse,
     /// The caller.
     Tick,
+    /// A clock that comes with the contestant, by its name.
+    #[allow(dead_code, reason = "not every measurement has such contestants")]
+    Own(&'static str),
 }
 
 /// A contestant and what it is called.
@@ -57,6 +60,7 @@ impl Entry {
             Source::System => "system",
             Source::Coarse => "coarse",
             Source::Tick => "given tick",
+            Source::Own(clock) => clock,
         };
         format!("{}, {source}", self.subject)
     }

@@ -11,7 +11,7 @@ use super::timing::{Contestant, Handle, Handled, Kind};
 fn divisible(kind: Kind) -> Result<TokenBucket, ConfigError> {
     match kind {
         Kind::Allowed => bucket(kind),
-        Kind::Denied => TokenBucket::new(Quota::per_day(1).burst(1 << 16).initial(0)),
+        Kind::Denied => TokenBucket::new(Quota::per_day(1).burst(90_000).initial(0)),
     }
 }
 
@@ -53,8 +53,8 @@ impl Contestant for ToldShards {
 /// How many permits a thread draws at once.
 const LEASE: u64 = 64;
 
-/// Leases for more threads than are ever measured.
-const ALL_LEASES: u64 = LEASE * 256;
+/// Leases for as many threads as are ever measured. The bucket with nothing in it can hold more.
+const ALL_LEASES: u64 = LEASE * 1024;
 
 /// A limiter that lends to each thread.
 pub(crate) struct Lending<K>(Leases<TokenBucket, K>);

@@ -182,18 +182,39 @@ type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 
 impl<'j> Crew<'j> {
     /// So many threads, the caller's own among them.
+    #[allow(
+        dead_code,
+        reason = "not every bench leaves threads where the system puts them"
+    )]
     pub(crate) fn hire<'scope>(scope: &'scope Scope<'scope, '_>, threads: usize) -> Self
     where
         'j: 'scope,
     {
-        let start = |_| {
+        Self::hire_with(scope, threads, |_| ())
+    }
+
+    /// The same. Each thread first calls `begin` with its number, the caller's thread with 0.
+    pub(crate) fn hire_with<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        threads: usize,
+        begin: impl Fn(usize) + Clone + Send + 'scope,
+    ) -> Self
+    where
+        'j: 'scope,
+    {
+        let start = |number| {
             let (sender, jobs) = mpsc::channel::<Job<'j>>();
-            scope.spawn(move || jobs.into_iter().for_each(|job| job()));
+            let begin = begin.clone();
+            scope.spawn(move || {
+                begin(number);
+                jobs.into_iter().for_each(|job| job());
+            });
             sender
         };
-        Self {
-            others: (1..threads).map(start).collect(),
-        }
+        let others = (1..threads).map(start).collect();
+        // Last, so that the others do not inherit what it changes.
+        begin(0);
+        Self { others }
     }
 
     /// Lets others do this, each with its number, from 1 on, if there are `threads` in all.

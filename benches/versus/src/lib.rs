@@ -1,14 +1,15 @@
-//! What the comparisons share: limiters by their own verbs, and windows that have been in use for
-//! long.
+//! What the comparisons share: limiters by their own verbs, other people's limiters, and windows
+//! that have been in use for long.
 
 pub mod keys;
 pub mod memory;
+pub mod peers;
 
 use std::time::Duration;
 
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{
-    Adjustable, AnyAlgorithm, Counted, FixedWindow, Limiter, Quota, RateLimiter, Sharded,
+    Adjustable, AnyAlgorithm, Counted, FixedWindow, Keyed, Limiter, Quota, RateLimiter, Sharded,
     SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
 
@@ -22,6 +23,19 @@ pub trait Ask: Sync {
 pub trait AskAt: Sync {
     /// Whether it grants a permit at this tick.
     fn is_allowed_at(&self, now: Tick) -> bool;
+}
+
+/// A limiter with a limit for each key, by the verb that people use.
+pub trait AskKey: Sync {
+    /// Whether it grants this key a permit.
+    fn is_key_allowed(&self, key: &u64) -> bool;
+}
+
+impl AskKey for Keyed<TokenBucket> {
+    #[inline(always)]
+    fn is_key_allowed(&self, key: &u64) -> bool {
+        self.try_acquire(key).is_ok()
+    }
 }
 
 macro_rules! asked {

@@ -1,14 +1,14 @@
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 
-/// More threads than this show nothing new.
-const MAX_THREADS: usize = 64;
+use super::topology::Topology;
 
-/// Without `--threads` no more than this many are tried.
+/// More than the processors of any machine that is measured.
+const MAX_THREADS: usize = 1024;
+
+/// Without `--threads` and `--scaling` no more than this many are tried.
 const USUAL_THREADS: usize = 8;
 
 const MAX_SECONDS: f64 = 3600.0;
@@ -19,9 +19,9 @@ const MAX_SECONDS: f64 = 3600.0;
 /// that take turns with all the others, so that a disturbance hits them alike. The figures are
 /// medians over the slices.
 ///
-///   ns      what a decision costs the thread that makes it M/s     million decisions a second, of
-///   all threads together floor   ns, divided by the floor's: a raw reading of the clock and one
-///   exchange of a word
+///   ns      what a decision costs the thread that makes it
+///   M/s     million decisions a second, of all threads together
+///   floor   ns, divided by the floor's: a raw reading of the clock and one exchange of a word
 ///           (denied: one load), with as many threads. Lower is better. Below 1 is what need not
 ///           read that clock
 ///   mutex   how many times the decisions that the same bucket behind a std::sync::Mutex makes in
@@ -31,14 +31,19 @@ const MAX_SECONDS: f64 = 3600.0;
 ///
 /// What comes first, the floor on one word and on private words, is what the machine itself makes
 /// of several threads. Numbers of threads that do not have a core each are marked: their ratios say
-/// little.
+/// little. Each thread is pinned to a processor of its own, whole cores of one package first.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
     /// How many threads share one limiter: 1,2 measures with one and with two [default: 1, 2, 4
-    /// and so on, up to the processors and at most 8]
+    /// and so on, up to the processors and at most 8; with --scaling up to all processors]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
+
+    /// Show how decisions scale from one thread to all processors: fewer contestants, a table of
+    /// many keys among them, more numbers of threads, and which processors the threads run on
+    #[arg(long)]
+    pub(crate) scaling: bool,
 
     /// How long to measure, in seconds, all together
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
@@ -46,21 +51,22 @@ pub(crate) struct Arguments {
 
     /// Print an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex",
     /// "vs_one_thread" (null if one thread was not measured), "crowded" (the threads do not have a
-    /// core each)} and nothing else
+    /// core each)} and nothing else. With --scaling it is an object: {"topology", "placement" (the
+    /// processors of each number of threads, null if threads were not pinned), "rows"}
     #[arg(long)]
     pub(crate) json: bool,
 
     /// Write a page with pictures there, DIR/index.html: throughput by threads, and the latency of
-    /// single decisions, p50 to p99.99, for which half of the time is used
+    /// single decisions, p50 to p99.99, for which half of the time is used (not with --scaling)
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
 }
 
 impl Arguments {
     /// The numbers of threads, each once, in the order given.
-    pub(crate) fn threads(&self) -> Vec<usize> {
+    pub(crate) fn threads(&self, topology: &Topology) -> Vec<usize> {
         let Some(given) = &self.threads else {
-            return usual_threads();
+            return self.usual_threads(topology);
         };
         let mut threads = Vec::new();
         for &n in given {
@@ -71,15 +77,24 @@ impl Arguments {
         threads
     }
 
+    fn usual_threads(&self, topology: &Topology) -> Vec<usize> {
+        if self.scaling {
+            let mut counts = topology.thread_counts();
+            counts.retain(|&n| n <= MAX_THREADS);
+            return counts;
+        }
+        let most = topology.cores().logical.min(USUAL_THREADS);
+        (0..).map(|i| 1 << i).take_while(|&n| n <= most).collect()
+    }
+
+    /// Whether single decisions are timed too.
+    pub(crate) fn has_latency(&self) -> bool {
+        self.report.is_some() && !self.scaling
+    }
+
     pub(crate) fn total(&self) -> Duration {
         Duration::from_secs_f64(self.seconds)
     }
-}
-
-fn usual_threads() -> Vec<usize> {
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let most = processors.min(USUAL_THREADS);
-    (0..).map(|i| 1 << i).take_while(|&n| n <= most).collect()
 }
 
 fn threads(text: &str) -> Result<usize, String> {

@@ -5,6 +5,7 @@ use std::error::Error;
 use super::contestants::sampling::Nothing;
 use super::contestants::timing::{Aligned, Kind};
 use super::contestants::{Entry, Source, entries};
+use super::keyed;
 
 /// A contestant, and how many threads decide at once.
 pub(crate) struct Contest {
@@ -24,16 +25,44 @@ impl Contest {
     }
 }
 
-/// All of them, with allowed and with denied decisions.
-pub(crate) fn all(threads: &[usize]) -> Result<Vec<Contest>, Box<dyn Error>> {
+/// Those that show how limiters scale: few enough for many numbers of threads. The mutexes are
+/// those that the others are compared with.
+const SCALING: [&str; 11] = [
+    "floor",
+    "private",
+    "tollgate_system",
+    "tollgate_tick",
+    "sharded_system",
+    "sharded_tick",
+    "lease_system",
+    "keyed_system",
+    "keyed_tick",
+    "std_mutex_system",
+    "std_mutex_tick",
+];
+
+/// All of them, or those of [`SCALING`], with allowed and with denied decisions.
+pub(crate) fn all(threads: &[usize], scaling: bool) -> Result<Vec<Contest>, Box<dyn Error>> {
     let mut contests = Vec::new();
     for &threads in threads {
         for kind in Kind::BOTH {
-            let entries = entries(kind)?.into_iter();
+            let is_wanted = |entry: &Entry| !scaling || SCALING.contains(&entry.name);
+            let entries = of_kind(kind)?.into_iter().filter(is_wanted);
             contests.extend(entries.map(|entry| Contest { entry, threads }));
         }
     }
     Ok(contests)
+}
+
+/// The table of keys beside what asks one word.
+fn of_kind(kind: Kind) -> Result<Vec<Entry>, Box<dyn Error>> {
+    let mut all = entries(kind)?;
+    let is_mutex = |entry: &Entry| entry.name == "std_mutex_system";
+    let place = all.iter().position(is_mutex).unwrap_or(all.len());
+    all.splice(place..place, keyed::entries(kind)?);
+    #[cfg(feature = "peers")]
+    all.extend(super::peers::entries(kind)?);
+    Ok(all)
 }
 
 /// What it costs to look at a single decision, as contestants that do nothing.

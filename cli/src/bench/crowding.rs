@@ -1,8 +1,8 @@
 //! Whether threads have a core each: if not, what they make together says little.
 
 use super::contestants::timing::Kind;
-use super::machine::Cores;
 use super::measure::Measured;
+use super::topology::Cores;
 
 /// Threads on words of their own that make less than this share of what they would if each had a
 /// core do not have one. Half is what two on one core make; clocks that slow down cost less than a

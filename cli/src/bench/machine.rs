@@ -1,46 +1,28 @@
 //! What is being measured on.
 
-use std::collections::BTreeSet;
 use std::hint::black_box;
-use std::ops::RangeInclusive;
-use std::{env, fs, thread};
+use std::{env, fs};
 
 use console::style;
 
-/// The processors that this program may use.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Cores {
-    /// As the system counts them: those that run at once.
-    pub(crate) logical: usize,
-    /// How many whole cores they are, where the system tells it.
-    pub(crate) whole: Option<usize>,
-}
-
-impl Cores {
-    pub(crate) fn of_this_machine() -> Self {
-        Self {
-            logical: thread::available_parallelism().map_or(1, usize::from),
-            whole: whole_cores(),
-        }
-    }
-}
+use super::topology::Cores;
 
 /// Processor, cores, versions, clock: for the page, without colours.
-pub(crate) fn lines() -> [String; 2] {
+pub(crate) fn lines(cores: Cores) -> [String; 2] {
     let (tollgate, processor) = (tollgate(), processor());
     [
-        format!("{tollgate} on {processor}, {}", cores()),
+        format!("{tollgate} on {processor}, {}", counted(cores)),
         versions(),
     ]
 }
 
 /// The same for a terminal.
-pub(crate) fn headline() -> String {
+pub(crate) fn headline(cores: Cores) -> String {
     format!(
         "{} on {}, {}\n{}",
         style(tollgate()).bold(),
         style(processor()).bold(),
-        cores(),
+        counted(cores),
         versions(),
     )
 }
@@ -49,8 +31,7 @@ fn tollgate() -> String {
     format!("tollgate {}", env!("CARGO_PKG_VERSION"))
 }
 
-fn cores() -> String {
-    let Cores { logical, whole } = Cores::of_this_machine();
+fn counted(Cores { logical, whole }: Cores) -> String {
     let plural = if logical == 1 { "" } else { "s" };
     match whole {
         Some(whole) if whole < logical => format!("{logical} processors on {whole} cores"),
@@ -79,30 +60,6 @@ fn processor() -> String {
         (key.trim() == "model name").then(|| value.trim().to_owned())
     });
     name.unwrap_or_else(|| format!("{} ({})", env::consts::ARCH, env::consts::OS))
-}
-
-/// Processors that say that they have the same siblings are one core.
-fn whole_cores() -> Option<usize> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let allowed = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    let siblings = processors(allowed)?.into_iter().map(|number| {
-        let topology = format!("/sys/devices/system/cpu/cpu{number}/topology");
-        fs::read_to_string(topology + "/thread_siblings_list").ok()
-    });
-    let cores: BTreeSet<_> = siblings.collect::<Option<_>>()?;
-    Some(cores.len())
-}
-
-/// The numbers in a list such as `0-3,8`.
-fn processors(list: &str) -> Option<Vec<usize>> {
-    let range = |part: &str| -> Option<RangeInclusive<usize>> {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    let ranges: Option<Vec<_>> = list.trim().split(',').map(range).collect();
-    Some(ranges?.into_iter().flatten().collect())
 }
 
 /// What quanta reads. It does not say so itself, but only a counter's readings need scaling.
@@ -153,7 +110,7 @@ pub(crate) fn ns_a_count(clock: &quanta::Clock) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{processors, step};
+    use super::step;
 
     #[test]
     fn steps_are_found() {
@@ -167,16 +124,5 @@ mod tests {
         // It may only have been read twice as long each time.
         assert_eq!(step(&[30, 30, 30, 30]), None);
         assert_eq!((step(&[]), step(&[0, 0])), (None, None));
-    }
-
-    #[test]
-    fn lists_of_processors_are_read() {
-        assert_eq!(processors("0"), Some(vec![0]));
-        assert_eq!(
-            processors("\t0-3,8,10-11\n"),
-            Some(vec![0, 1, 2, 3, 8, 10, 11])
-        );
-        assert_eq!(processors("none"), None);
-        assert_eq!(processors(""), None);
     }
 }

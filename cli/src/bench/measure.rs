@@ -15,8 +15,11 @@ const SLICE: Duration = Duration::from_micros(500);
 /// With less time than this many rounds need, the slices are shorter.
 const MIN_ROUNDS: u32 = 3;
 
-/// Turns of the slice from which the length of the others is reckoned.
+/// Turns of the slice from which the length of the others is reckoned: fewer where many threads
+/// may wait for each other, and never fewer than [`LEAST_TURNS`].
 const FIRST_TURNS: u64 = 2_000;
+
+const LEAST_TURNS: u64 = 200;
 
 /// What a contestant needs for a decision, with so many threads.
 pub(crate) struct Measured<'a> {
@@ -39,7 +42,7 @@ pub(crate) fn measure<'a>(
     let bar = progress(u64::from(rounds) * cells.len() as u64);
     let start = Instant::now();
     for cell in &mut cells {
-        cell.turns = turns_of(slice, cell.time(crew, FIRST_TURNS)?);
+        cell.turns = turns_of(slice, cell.time(crew, cell.turns)?);
     }
     for round in 0..rounds {
         // What starting threads and the system's scheduling cost is seen as one goes.
@@ -67,7 +70,7 @@ impl<'a> Cell<'a> {
     fn new(contest: &'a Contest) -> Self {
         Self {
             contest,
-            turns: FIRST_TURNS,
+            turns: (FIRST_TURNS / contest.threads as u64).max(LEAST_TURNS),
             samples: Vec::new(),
         }
     }
@@ -94,7 +97,7 @@ impl<'a> Cell<'a> {
 /// How many turns of so many nanoseconds fill a slice.
 fn turns_of(slice: Duration, ns: f64) -> u64 {
     let turns = slice.as_nanos() as f64 / ns;
-    (turns as u64).max(FIRST_TURNS / 10)
+    (turns as u64).max(LEAST_TURNS)
 }
 
 /// A bar on the error output, which shows nothing unless that is a terminal.

@@ -3,7 +3,9 @@
 //! | file | what |
 //! |---|---|
 //! | `arguments` | what can be asked for |
-//! | `contestants` | what is measured: shared with the criterion benches |
+//! | `contestants`, `keyed` | what is measured: shared with the criterion benches |
+//! | `peers` | other people's limiters, if the program is built with them |
+//! | `about` | what is known of each contestant without measuring it |
 //! | `contest` | each of them with each number of threads |
 //! | `measure` | rounds in which all take turns, and their medians |
 //! | `latency` | single decisions, each timed by itself |
@@ -11,51 +13,75 @@
 //! | `rows` | the figures, as rows of JSON |
 //! | `tables`, `scaling` | the figures, for the terminal |
 //! | `page` | the figures with pictures, for a browser |
-//! | `machine` | where they come from |
+//! | `machine`, `topology` | where they come from |
+//! | `placement` | which processor each thread runs on |
 
+mod about;
 mod arguments;
 mod contest;
 #[path = "../../../benches/contestants/mod.rs"]
 mod contestants;
 mod crowding;
+#[path = "../../../benches/contestants/keyed.rs"]
+mod keyed;
 mod latency;
 mod machine;
 mod measure;
 mod page;
+#[cfg(feature = "peers")]
+mod peers;
+mod placement;
 mod rows;
 mod scaling;
 mod tables;
+mod topology;
 
 use std::error::Error;
 use std::io::{self, Write};
-use std::thread;
+use std::{panic, thread};
 
 pub(crate) use arguments::Arguments;
 use contest::Contest;
 use contestants::timing::Crew;
 use latency::Latency;
-use machine::Cores;
 use measure::Measured;
 use page::{Findings, Page};
+use placement::Placement;
+use rows::Scaling;
+use topology::Topology;
 
 /// Measures, and prints the figures.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     // Before anything is measured, so that nobody waits for what can't be written.
     let page = arguments.report.as_deref().map(Page::create).transpose()?;
-    let threads = arguments.threads();
-    let contests = contest::all(&threads)?;
+    let topology = Topology::of_this_machine();
+    let (threads, cores) = (arguments.threads(&topology), topology.cores());
+    let contests = contest::all(&threads, arguments.scaling)?;
     let timing = contest::of_timing_alone(&threads);
-    let (measured, latencies) = measure(arguments, &contests, &timing)?;
+    let placement = Placement::on(&topology);
+    let (measured, latencies) = measure(arguments, &contests, &timing, &placement)?;
 
-    let cores = Cores::of_this_machine();
     let rows = rows::rows(&measured, cores);
     let contention = scaling::contention(&threads, cores, &measured);
+    let machine = match arguments.scaling {
+        true => scaling::machine(&topology, &threads, &placement),
+        false => placement.note().map(str::to_owned).into_iter().collect(),
+    };
     let mut out = io::stdout().lock();
     if arguments.json {
-        serde_json::to_writer_pretty(&mut out, &rows)?;
+        match arguments.scaling {
+            true => {
+                let scaling = Scaling::of(&topology, &threads, &placement, &rows);
+                serde_json::to_writer_pretty(&mut out, &scaling)?;
+            }
+            false => serde_json::to_writer_pretty(&mut out, &rows)?,
+        }
         writeln!(out)?;
     } else {
-        writeln!(out, "{}", machine::headline())?;
+        writeln!(out, "{}", machine::headline(cores))?;
+        for line in &machine {
+            writeln!(out, "{line}")?;
+        }
         if !contention.is_empty() {
             write!(out, "\n{contention}")?;
         }
@@ -66,6 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     if let Some(page) = page {
         let path = page.write(&Findings {
             threads: &threads,
+            cores,
+            machine: &machine,
             contention,
             rows: &rows,
             latencies: &latencies,
@@ -80,24 +108,35 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 type Found<'a> = (Vec<Measured<'a>>, Vec<Latency<'a>>);
 
-/// The throughput; and the latency too, in half of the time, if there is to be a page.
+/// The throughput; and the latency too, in half of the time, if there is to be a page with it.
+///
+/// It is measured by threads of its own: the caller's is not pinned to a processor.
 fn measure<'a>(
     arguments: &Arguments,
     contests: &'a [Contest],
     timing: &'a [Contest],
+    placement: &Placement,
 ) -> Result<Found<'a>, Box<dyn Error>> {
     let threads = contests.iter().map(|contest| contest.threads).max();
     let total = arguments.total();
+    let pinned = || -> Result<Found<'a>, Box<dyn Error>> {
+        thread::scope(|scope| {
+            let crew = Crew::hire_with(scope, threads.unwrap_or(1), |n| placement.pin(n));
+            if !arguments.has_latency() {
+                return Ok((measure::measure(contests, &crew, total)?, Vec::new()));
+            }
+            let measured = measure::measure(contests, &crew, total / 2)?;
+            let latencies = latency::measure([timing, contests], &crew, total / 2)?;
+            Ok((measured, latencies))
+        })
+    };
     let upkeep = contestants::bucket::keep_coarse()?;
-    let found = thread::scope(|scope| -> Result<_, Box<dyn Error>> {
-        let crew = Crew::hire(scope, threads.unwrap_or(1));
-        if arguments.report.is_none() {
-            return Ok((measure::measure(contests, &crew, total)?, Vec::new()));
-        }
-        let measured = measure::measure(contests, &crew, total / 2)?;
-        let latencies = latency::measure([timing, contests], &crew, total / 2)?;
-        Ok((measured, latencies))
+    let found = thread::scope(|scope| {
+        let measuring = scope.spawn(|| pinned().map_err(|error| error.to_string()));
+        measuring
+            .join()
+            .unwrap_or_else(|cause| panic::resume_unwind(cause))
     });
     drop(upkeep);
-    found
+    Ok(found?)
 }

@@ -5,8 +5,9 @@ use serde::Serialize;
 use super::contest::Contest;
 use super::contestants::Source;
 use super::crowding::{Crowding, times_one_thread};
-use super::machine::Cores;
 use super::measure::Measured;
+use super::placement::{Placed, Placement};
+use super::topology::{Cores, Figures, Topology};
 
 /// One object of the JSON.
 #[derive(Serialize)]
@@ -23,6 +24,30 @@ pub(crate) struct Row<'a> {
     pub(crate) vs_one_thread: Option<f64>,
     /// Whether so many threads don't have a core each.
     pub(crate) crowded: bool,
+}
+
+/// What `--scaling` adds to the rows.
+#[derive(Serialize)]
+pub(crate) struct Scaling<'a> {
+    topology: Figures,
+    /// Nothing if threads were not pinned.
+    placement: Option<Vec<Placed>>,
+    rows: &'a [Row<'a>],
+}
+
+impl<'a> Scaling<'a> {
+    pub(crate) fn of(
+        topology: &Topology,
+        threads: &[usize],
+        placement: &Placement,
+        rows: &'a [Row<'a>],
+    ) -> Self {
+        Self {
+            topology: topology.figures(),
+            placement: threads.iter().map(|&n| placement.placed(n)).collect(),
+            rows,
+        }
+    }
 }
 
 /// The figures with what follows from them, in the order of the measurements.
@@ -57,7 +82,7 @@ fn peer(measured: &[Measured<'_>], contest: &Contest, name: &str) -> f64 {
 /// The mutex with the same clock.
 const fn mutex_of(source: Source) -> &'static str {
     match source {
-        Source::Raw | Source::System => "std_mutex_system",
+        Source::Raw | Source::System | Source::Own(_) => "std_mutex_system",
         Source::Coarse => "std_mutex_coarse",
         Source::Tick => "std_mutex_tick",
     }

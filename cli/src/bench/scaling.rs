@@ -7,13 +7,27 @@ use console::style;
 
 use super::contestants::timing::Kind;
 use super::crowding::{Crowding, on_private_words};
-use super::machine::Cores;
 use super::measure::Measured;
+use super::placement::Placement;
 use super::rows::{Row, short};
 use super::tables::{bare, number};
+use super::topology::{Cores, Topology};
 
 /// So many numbers of threads fit beside each other.
 const ABREAST: usize = 4;
+
+/// What the machine has, and which processors each number of threads ran on.
+pub(crate) fn machine(
+    topology: &Topology,
+    threads: &[usize],
+    placement: &Placement,
+) -> Vec<String> {
+    let placed = threads.iter().filter_map(|&n| placement.placed(n));
+    let mut lines = topology.lines();
+    lines.extend(placed.map(|placed| placed.line()));
+    lines.extend(placement.note().map(str::to_owned));
+    lines
+}
 
 /// What this machine makes of several threads when there is no limiter at all: those that share a
 /// word, and those that don't. One line for each number of threads, and one if they don't have a

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `bench` | `tollgate bench`: JSON whose figures agree with each other, and tables |
 //! | `report` | `tollgate bench --report`: a page that is well-formed and can be read by everybody |
+//! | `scaling` | `tollgate bench --scaling`: the machine, and threads up to all processors |
 //! | `figures`, `pictures` | `tollgate plot`: what the pictures show, and how |
 //! | `guide` | the guide's examples, largest limits and pictures |
 //! | `stated_bounds` | the guide's bounds: no interval holds more, and some hold as much |
@@ -16,14 +17,18 @@ mod figures;
 mod guide;
 mod pictures;
 mod report;
+mod scaling;
 mod stated_bounds;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 /// What is measured with each source of time, as it is called in the JSON and in the tables.
-const CONTESTANTS: [(&str, &str); 19] = [
+static CONTESTANTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| [&OWN[..], PEERS].concat());
+
+const OWN: [(&str, &str); 21] = [
     ("floor", "floor"),
     ("private", "private words"),
     ("tollgate_system", "token bucket, system"),
@@ -37,6 +42,8 @@ const CONTESTANTS: [(&str, &str); 19] = [
     ("slots_tick", "60 slots, given tick"),
     ("log_system", "log of 1000, system"),
     ("log_tick", "log of 1000, given tick"),
+    ("keyed_system", "keyed, system"),
+    ("keyed_tick", "keyed, given tick"),
     ("std_mutex_system", "std mutex, system"),
     ("std_mutex_coarse", "std mutex, coarse"),
     ("std_mutex_tick", "std mutex, given tick"),
@@ -44,6 +51,20 @@ const CONTESTANTS: [(&str, &str); 19] = [
     ("parking_lot_coarse", "parking_lot, coarse"),
     ("parking_lot_tick", "parking_lot, given tick"),
 ];
+
+/// Others, if the program is built with them.
+const PEERS: &[(&str, &str)] = if cfg!(feature = "peers") {
+    &[
+        ("governor", "governor, quanta"),
+        ("ratelimit", "ratelimit, std"),
+        ("leaky_bucket", "leaky-bucket, tokio"),
+        ("counter_window", "counter window, system"),
+        ("governor_keyed", "governor keyed, quanta"),
+        ("locked_map", "locked map, system"),
+    ]
+} else {
+    &[]
+};
 
 /// Runs the program.
 fn tollgate(arguments: &[&str]) -> Output {

@@ -1,12 +1,12 @@
 //! Each algorithm that can be split, in few and many parts, beside its rule.
 
 mod bad_input;
-mod words_at_other_ticks;
 mod run;
 mod service;
 mod shards;
 mod sums;
 mod whole;
+mod words_at_other_ticks;
 
 use tollgate::algorithm::Split;
 use tollgate::{AnyAlgorithm, ManualClock, Sharded, Tick};

@@ -16,18 +16,16 @@ mod report;
 #[allow(dead_code, reason = "shared with the other benches")]
 mod timing;
 
-use std::collections::HashMap;
 use std::hash::RandomState;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Instant;
 
-use dashmap::DashMap;
-use parking_lot::RwLock;
 use tollgate_versus::keys::{Spread, key};
+use tollgate_versus::peers::{GovernorByKey, Locked, Mutexes, governor_by_key};
 
 use course::Course;
-use limiters::{Floor, Governor, Limit, Locked, Many, Mutexes, Row, Table, governor, table};
+use limiters::{Floor, Many, Row, Table, limit, table};
 use options::{Options, USAGE};
 use report::{FLOOR, GOVERNOR, Group, MANY, Measured, TABLE, judge, middle};
 use timing::{Crew, Kind};
@@ -73,8 +71,8 @@ fn main() -> ExitCode {
 /// All limiters with all keys.
 struct Limiters {
     floor: Floor,
-    governor: Governor<RandomState>,
-    rehashed: Governor<Hasher>,
+    governor: GovernorByKey<RandomState>,
+    rehashed: GovernorByKey<Hasher>,
     mutexes: Mutexes,
     locked: Locked,
     table: Table,
@@ -83,25 +81,17 @@ struct Limiters {
 impl Limiters {
     fn filled(kind: Kind, keys: u64) -> Self {
         let numbers: Vec<u64> = (0..keys).map(key).collect();
-        let limit = Limit::new(kind);
-        let (mutexes, locked) = (DashMap::new(), RwLock::new(HashMap::new()));
+        let limit = limit(kind);
         Self {
             floor: Floor(kind),
-            governor: fill(GOVERNOR, governor(kind), &numbers),
-            rehashed: fill("governor, tollgate's hasher", governor(kind), &numbers),
-            mutexes: fill(
-                "DashMap of mutexes",
-                Mutexes {
-                    limit,
-                    map: mutexes,
-                },
+            governor: fill(GOVERNOR, governor_by_key(limit), &numbers),
+            rehashed: fill(
+                "governor, tollgate's hasher",
+                governor_by_key(limit),
                 &numbers,
             ),
-            locked: fill(
-                "RwLock of a HashMap",
-                Locked { limit, map: locked },
-                &numbers,
-            ),
+            mutexes: fill("DashMap of mutexes", Mutexes::new(limit), &numbers),
+            locked: fill("RwLock of a HashMap", Locked::new(limit), &numbers),
             table: fill(TABLE, table(kind, keys), &numbers),
         }
     }

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use tollgate::clock::{NoClock, SystemClock};
 use tollgate::{ConfigError, Counted, Limiter, Quota, Sharded, TokenBucket};
+use tollgate_versus::peers::Governor;
 use tollgate_versus::{
     Ask, AskAt, DAY, Late, SHORT, SLOTS, START, full_log, slots, taken_slots, wide_slots,
 };
 
-use super::asked::{Asked, AskedAt};
+use super::asked::Asked;
 use super::contestants::bucket::bucket;
 use super::contestants::{Source, entries};
 use super::lent::Lending;
-use super::others::Governor;
 use super::timing::{Aligned, Contestant, Kind, PerThread, Runner};
+use super::told::AskedAt;
 
 pub(crate) type Named = (&'static str, Box<dyn Runner>);
 
@@ -35,7 +36,9 @@ pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError>
             all.push((entry.name, entry.runner));
         }
     }
-    all.push(("governor_system", shared(Governor::system(kind))));
+    let governor = Asked::checked(kind, Governor::system);
+    let governor = governor.expect("governor decides as it should");
+    all.push(("governor_system", shared(governor)));
     if kind == Kind::Allowed {
         let lending = Lending::new(SystemClock)?;
         all.push(("lease_1024_system", Box::new(PerThread(lending))));

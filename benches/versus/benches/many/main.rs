@@ -2,15 +2,14 @@
 //! mutexes and governor: allowed and denied, on one thread and on two at once.
 //! `scripts/bench-check` computes the ratios.
 
+#[path = "../../../contestants/asked.rs"]
 mod asked;
 #[path = "../../../contestants/mod.rs"]
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
 mod lent;
 mod limiters;
-#[path = "../versus/others.rs"]
-#[allow(dead_code, reason = "governor alone, with its own clock")]
-mod others;
+mod told;
 
 use std::thread;
 use std::time::Duration;

@@ -1,20 +1,23 @@
 //! tollgate beside governor, ratelimit and leaky-bucket: the same loop, each with a limit that
 //! means the same, on the clock it comes with. `scripts/bench-check` computes the ratios.
 
+#[path = "../../../contestants/asked.rs"]
+mod asked;
 #[path = "../../../contestants/bucket.rs"]
 mod bucket;
-mod others;
 #[path = "../../../contestants/timing.rs"]
 mod timing;
 
 use std::time::Duration;
 
+use asked::Asked;
 use bucket::{COARSE, Measured, ToldLimiter, keep_coarse};
 use criterion::{Criterion, SamplingMode};
-use others::{Governor, LeakyBucket, Ratelimit};
 use timing::{Aligned, Contestant, Kind, Runner, time};
 use tollgate::ConfigError;
 use tollgate::clock::SystemClock;
+use tollgate_versus::Ask;
+use tollgate_versus::peers::{Governor, LeakyBucket, Limit, Ratelimit};
 
 fn main() {
     let upkeep = keep_coarse().expect("a thread can be started");
@@ -48,15 +51,19 @@ type Named = (&'static str, Box<dyn Runner>);
 fn contestants(kind: Kind) -> Result<Vec<Named>, ConfigError> {
     Ok(vec![
         ("tollgate_system", boxed(Measured::new(kind, SystemClock)?)),
-        ("governor_system", boxed(Governor::system(kind))),
+        ("governor_system", peer(kind, Governor::system)),
         ("tollgate_coarse", boxed(Measured::new(kind, &COARSE)?)),
-        ("governor_coarse", boxed(Governor::coarse(kind))),
+        ("governor_coarse", peer(kind, Governor::coarse)),
         ("tollgate_tick", boxed(ToldLimiter::new(kind)?)),
-        ("ratelimit", boxed(Ratelimit::new(kind))),
-        ("leaky_bucket", boxed(LeakyBucket::new(kind))),
+        ("ratelimit", peer(kind, Ratelimit::new)),
+        ("leaky_bucket", peer(kind, LeakyBucket::new)),
     ])
 }
 
 fn boxed<C: Contestant + 'static>(contestant: C) -> Box<dyn Runner> {
     Box::new(Aligned(contestant))
+}
+
+fn peer<G: Ask + 'static>(kind: Kind, new: fn(Limit) -> G) -> Box<dyn Runner> {
+    boxed(Asked::checked(kind, new).expect("a peer that decides as it should"))
 }

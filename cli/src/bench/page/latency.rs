@@ -6,17 +6,20 @@ use std::fmt::Write;
 use super::figure::{Figure, Line, Panel};
 use super::html::table;
 use super::style::Look;
-use super::{Findings, PANELS, STARRED};
-use crate::bench::contestants::Source;
+use super::verdict::{Measure, Scene, Standing, verdict};
+use super::view::{Part, VIEWS};
+use super::{Findings, STARRED, described, list};
 use crate::bench::contestants::timing::Kind;
 use crate::bench::latency::{Latency, PERCENTILES};
 use crate::bench::machine::step_ns;
 use crate::bench::rows::short;
 
-/// A picture and a table for each number of threads and kind of decision.
+/// Sentences and a picture for each view, and a table, for each number of threads and kind of
+/// decision.
 pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Box<dyn Error>> {
     html.push_str("<h2>Latency of single decisions</h2>\n");
-    html.push_str(&overhead(findings.latencies));
+    let step = step_ns(&quanta::Clock::new());
+    html.push_str(&overhead(findings.latencies, step));
     let places = PERCENTILES.map(|(name, _)| name.to_owned());
     for &n in findings.threads {
         for kind in Kind::BOTH {
@@ -27,34 +30,51 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
             let crowded = findings.is_crowded(n);
             let note = if crowded { STARRED } else { "" };
             let star = if crowded { "*" } else { "" };
-            let figure = Figure {
-                id: format!("latency-{n}-{}", kind.name()),
-                title: format!(
-                    "Latency of {} decisions, {n} thread{plural}{star}",
-                    kind.name()
-                ),
-                about: about(&latencies),
-                places: &places,
-                across: "percentile",
-                up: "nanoseconds",
-                panels: panels(&latencies),
-            };
-            writeln!(
-                html,
-                "<h3>{}</h3>\n<figure>\n{}<figcaption>Nanoseconds that no more than so many of a hundred \
-                 decisions exceed, {}, the timing itself included. Lower is better.{note}</figcaption>\n</figure>",
-                figure.title,
-                figure.svg()?,
-                kind.name(),
-            )?;
-            html.push_str(&figures(&latencies, &figure.title));
+            let title = format!(
+                "Latency of {} decisions, {n} thread{plural}{star}",
+                kind.name()
+            );
+            for view in VIEWS {
+                let parts = view.panels(latencies.iter().map(|one| &one.contest.entry));
+                if parts.is_empty() {
+                    continue;
+                }
+                let figure = Figure {
+                    id: format!("{}latency-{n}-{}", view.id, kind.name()),
+                    title: format!("{title}{}", view.title),
+                    about: about(&latencies, &parts),
+                    places: &places,
+                    across: "percentile",
+                    up: "nanoseconds",
+                    panels: panels(&latencies, &parts),
+                };
+                writeln!(html, "<h3>{}</h3>", figure.title)?;
+                let scene = Scene {
+                    lead: "",
+                    measure: Measure::Latency {
+                        step: step.unwrap_or(0.0),
+                    },
+                    threads: n,
+                    crowded,
+                };
+                list(html, "verdict", &verdicts(&latencies, &parts, scene))?;
+                writeln!(
+                    html,
+                    "<figure>\n{}<figcaption>Nanoseconds that no more than so many of a hundred \
+                     decisions exceed, {}, the timing itself included. Lower is better.{note}\
+                     </figcaption>\n</figure>",
+                    figure.svg()?,
+                    kind.name(),
+                )?;
+            }
+            html.push_str(&figures(&latencies, &title));
         }
     }
     Ok(())
 }
 
 /// What looking at a decision costs by itself, on the fewest threads.
-fn overhead(latencies: &[Latency<'_>]) -> String {
+fn overhead(latencies: &[Latency<'_>], step: Option<f64>) -> String {
     let alone = latencies
         .iter()
         .find(|one| one.contest.entry.name == "timing");
@@ -62,7 +82,7 @@ fn overhead(latencies: &[Latency<'_>]) -> String {
         return String::new();
     };
     let [p50, .., last] = PERCENTILES.map(|(name, percentile)| (name, short(alone.ns(percentile))));
-    let whole = match step_ns(&quanta::Clock::new()) {
+    let whole = match step {
         None => String::new(),
         Some(step) => format!(
             " The counter moves in steps of {} ns here, so what takes less is seen as none or as one.",
@@ -76,31 +96,52 @@ fn overhead(latencies: &[Latency<'_>]) -> String {
     )
 }
 
-fn panels(latencies: &[&Latency<'_>]) -> Vec<Panel> {
-    let panel = |(source, title)| {
-        let is_in = |one: &&&Latency<'_>| {
-            let own = one.contest.entry.source;
-            own == source || own == Source::Raw
+/// The percentile that a sentence is about: the next ones are often others' doing.
+const JUDGED: f64 = 99.0;
+
+/// Less can't be told apart, in nanoseconds.
+const LEAST: f64 = 1.0;
+
+/// A sentence for each part.
+fn verdicts(latencies: &[&Latency<'_>], parts: &[&Part], scene: Scene<'_>) -> Vec<String> {
+    let judged = |part: &&Part| {
+        let shown = latencies.iter();
+        let shown = shown.filter(|one| part.shows(&one.contest.entry));
+        let standings = shown.map(|one| Standing {
+            entry: &one.contest.entry,
+            cost: one.ns(JUDGED).max(LEAST),
+        });
+        let scene = Scene {
+            lead: part.lead,
+            ..scene
         };
+        verdict(scene, &standings.collect::<Vec<_>>())
+    };
+    parts.iter().map(judged).collect()
+}
+
+fn panels(latencies: &[&Latency<'_>], parts: &[&Part]) -> Vec<Panel> {
+    let panel = |part: &&Part| {
+        let shown = latencies.iter();
+        let shown = shown.filter(|one| part.shows(&one.contest.entry));
         let line = |one: &&Latency<'_>| Line {
             look: Look::of(one.contest.entry.subject),
             figures: PERCENTILES.map(|(_, percentile)| one.ns(percentile)).into(),
         };
         Panel {
-            title,
-            lines: latencies.iter().filter(is_in).map(line).collect(),
+            title: part.title,
+            lines: shown.map(line).collect(),
         }
     };
-    PANELS.map(panel).into()
+    parts.iter().map(panel).collect()
 }
 
-fn about(latencies: &[&Latency<'_>]) -> String {
-    let mut text =
-        "Three panels, one for each source of time; a line for each contestant, by percentile. \
-                    The table below has all figures."
-            .to_owned();
+fn about(latencies: &[&Latency<'_>], parts: &[&Part]) -> String {
+    let mut text = described(parts, "by percentile");
+    let is_shown = |one: &&&Latency<'_>| parts.iter().any(|part| part.shows(&one.contest.entry));
+    let shown: Vec<_> = latencies.iter().filter(is_shown).collect();
     for (name, percentile) in PERCENTILES {
-        let figures = latencies.iter().map(|one| one.ns(percentile));
+        let figures = shown.iter().map(|one| one.ns(percentile));
         let (low, high) = figures.fold((f64::INFINITY, 0.0_f64), |(low, high), figure| {
             (low.min(figure), high.max(figure))
         });

@@ -3,6 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `throughput`, `latency` | what is shown |
+//! | `view` | which contestants are shown together |
+//! | `verdict` | who wins, by how much and why |
 //! | `figure` | one picture |
 //! | `html` | text and tables |
 //! | `style` | colours that are readable on light and on dark |
@@ -12,6 +14,8 @@ mod html;
 mod latency;
 mod style;
 mod throughput;
+mod verdict;
+mod view;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -19,24 +23,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::about::cannot;
 use super::contestants::Source;
 use super::latency::Latency;
 use super::machine;
 use super::rows::Row;
-use html::escaped;
+use super::topology::Cores;
+use html::{escaped, table};
+use view::{Part, is_peer};
 
 /// The name of the page in the folder that was asked for.
 const NAME: &str = "index.html";
 
 /// What a star says.
 const STARRED: &str = " * These threads do not have a core each.";
-
-/// The panels of each picture.
-const PANELS: [(Source, &str); 3] = [
-    (Source::System, "system clock"),
-    (Source::Coarse, "coarse clock"),
-    (Source::Tick, "given tick"),
-];
 
 /// A page that can be written. What it held is left until then.
 pub(crate) struct Page {
@@ -47,6 +47,9 @@ pub(crate) struct Page {
 /// What the page tells.
 pub(crate) struct Findings<'a> {
     pub(crate) threads: &'a [usize],
+    pub(crate) cores: Cores,
+    /// What there is to say of the machine besides, a line each.
+    pub(crate) machine: &'a [String],
     /// What the machine itself makes of several threads, a line each.
     pub(crate) contention: String,
     pub(crate) rows: &'a [Row<'a>],
@@ -102,7 +105,7 @@ impl Findings<'_> {
 
     fn html(&self) -> Result<String, Box<dyn Error>> {
         let mut html = String::new();
-        let [machine, versions] = machine::lines().map(|line| escaped(&line));
+        let [machine, versions] = machine::lines(self.cores).map(|line| escaped(&line));
         write!(
             html,
             "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n\
@@ -112,12 +115,46 @@ impl Findings<'_> {
              <body>\n<main>\n<h1>What a decision costs</h1>\n<p>{machine}<br/>{versions}</p>\n",
             style::sheet(),
         )?;
+        if !self.machine.is_empty() {
+            html += "<h2>The machine</h2>\n";
+            list(&mut html, "note", self.machine)?;
+        }
         self.write_contention(&mut html)?;
         throughput::write(&mut html, self)?;
-        latency::write(&mut html, self)?;
+        if !self.latencies.is_empty() {
+            latency::write(&mut html, self)?;
+        }
+        self.write_limits(&mut html);
         html += METHOD;
         html += "</main>\n</body>\n</html>\n";
         Ok(html)
+    }
+
+    /// What the others can't do; or how to see them.
+    fn write_limits(&self, html: &mut String) {
+        let first = self.rows.first().map(|row| row.threads);
+        let entries = self.rows.iter().filter(|row| Some(row.threads) == first);
+        let entries = entries.map(|row| &row.contest.entry);
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for entry in entries.clone() {
+            let Some(what) = cannot(entry.subject) else {
+                continue;
+            };
+            let is_listed = rows.iter().any(|row| row[0] == entry.subject);
+            if !is_listed {
+                let clock = match entry.source {
+                    Source::Own(clock) => clock,
+                    _ => "any",
+                };
+                rows.push([entry.subject, clock, what].map(str::to_owned).into());
+            }
+        }
+        html.push_str("<h2>What each of them can&apos;t do</h2>\n");
+        let head = ["", "clock", "what it can't do"].map(str::to_owned);
+        html.push_str(&table("What each of them can't do", &head, &rows));
+        if !entries.clone().any(is_peer) {
+            html.push_str(HINT);
+        }
     }
 
     /// What the machine itself makes of several threads.
@@ -127,15 +164,40 @@ impl Findings<'_> {
             html.push_str(
                 "<p>No limiter: a reading of the clock and one exchange, on one word for all ",
             );
-            html.push_str("threads, and on words of their own.</p>\n<ul class=\"note\">\n");
-            for line in self.contention.lines() {
-                writeln!(html, "<li>{}</li>", escaped(line))?;
-            }
-            html.push_str("</ul>\n");
+            html.push_str("threads, and on words of their own.</p>\n");
+            let lines: Vec<_> = self.contention.lines().collect();
+            list(html, "note", &lines)?;
         }
         Ok(())
     }
 }
+
+/// Lines of this class.
+fn list(html: &mut String, class: &str, lines: &[impl AsRef<str>]) -> Result<(), Box<dyn Error>> {
+    writeln!(html, "<ul class=\"{class}\">")?;
+    for line in lines {
+        writeln!(html, "<li>{}</li>", escaped(line.as_ref()))?;
+    }
+    html.push_str("</ul>\n");
+    Ok(())
+}
+
+/// What a picture shows, for those who can't see it.
+fn described(parts: &[&Part], places: &str) -> String {
+    let panels: Vec<_> = parts.iter().map(|part| part.title).collect();
+    let plural = if panels.len() == 1 { "" } else { "s" };
+    format!(
+        "{} panel{plural}: {}; a line for each contestant, {places}. The table below has all \
+         figures.",
+        panels.len(),
+        panels.join("; "),
+    )
+}
+
+const HINT: &str = "\
+<p>Other crates and what people write themselves are shown beside these by \
+<code>cargo run --release -p tollgate-cli --features peers -- bench --report DIR</code>.</p>
+";
 
 const METHOD: &str = "\
 <h2>What was measured</h2>
@@ -145,11 +207,14 @@ const METHOD: &str = "\
 the word (denied: one load).</dd>
 <dt>private words</dt>
 <dd>The same, on a word for each thread: what is left without contention.</dd>
-<dt>token bucket, sharded, lease, slots, log</dt>
+<dt>token bucket, sharded, lease, slots, log, keyed</dt>
 <dd>tollgate&apos;s: one word; a word for each core; 64 permits at a time drawn by each thread; a window of 60 \
-slots; a log of 1000 times.</dd>
+slots; a log of 1000 times; a table with a limit for each of many keys, over which every thread walks.</dd>
 <dt>std mutex, parking_lot</dt>
 <dd>The same token bucket behind a mutex, with the same clock.</dd>
+<dt>governor, ratelimit, leaky-bucket, counter window, governor keyed, locked map</dt>
+<dd>Where they are shown: other crates, a count that starts again in each window, and a DashMap of mutexes. \
+Each was first asked for twenty permits of a burst of ten, and allowed ten.</dd>
 <dt>throughput</dt>
 <dd>Decisions in a loop, on all threads at once, in short slices in which all contestants take turns; the \
 median of the slices. Scales are logarithmic.</dd>

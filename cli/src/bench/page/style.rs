@@ -56,7 +56,7 @@ const fn look(
 }
 
 /// One colour for each: the style sheet finds them by it.
-static LOOKS: [Look; 10] = [
+static LOOKS: [Look; 17] = [
     look(
         "floor",
         (0x57, 0x60, 0x6A),
@@ -114,6 +114,13 @@ static LOOKS: [Look; 10] = [
         "",
     ),
     look(
+        "keyed",
+        (0x9A, 0x67, 0x00),
+        (0xE3, 0xB3, 0x41),
+        Mark::Ring,
+        "",
+    ),
+    look(
         "std mutex",
         (0xBC, 0x4C, 0x00),
         (0xF0, 0x88, 0x3E),
@@ -124,6 +131,48 @@ static LOOKS: [Look; 10] = [
         "parking_lot",
         (0xA4, 0x0E, 0x26),
         (0xFF, 0x7B, 0x72),
+        Mark::Diamond,
+        "8 3 2 3",
+    ),
+    look(
+        "governor",
+        (0xCF, 0x22, 0x2E),
+        (0xFF, 0x9A, 0x94),
+        Mark::Circle,
+        "8 3 2 3",
+    ),
+    look(
+        "ratelimit",
+        (0x0B, 0x7C, 0x88),
+        (0x4D, 0xC9, 0xD8),
+        Mark::Up,
+        "8 3 2 3",
+    ),
+    look(
+        "leaky-bucket",
+        (0xBF, 0x3A, 0x8B),
+        (0xF7, 0x79, 0xBC),
+        Mark::Down,
+        "8 3 2 3",
+    ),
+    look(
+        "counter window",
+        (0x4D, 0x6A, 0x00),
+        (0xB5, 0xCC, 0x5A),
+        Mark::Diamond,
+        "8 3 2 3",
+    ),
+    look(
+        "governor keyed",
+        (0xCF, 0x23, 0x2E),
+        (0xFF, 0x9B, 0x94),
+        Mark::Down,
+        "8 3 2 3",
+    ),
+    look(
+        "locked map",
+        (0xBC, 0x4D, 0x00),
+        (0xF0, 0x89, 0x3E),
         Mark::Diamond,
         "8 3 2 3",
     ),
@@ -181,6 +230,7 @@ th,td{padding:.2rem .7rem;text-align:right;white-space:nowrap}
 th[scope=row],thead th:first-child{text-align:left;font-weight:normal}
 thead th{border-bottom:1px solid #59636E;vertical-align:bottom}
 tbody tr:nth-child(even){background:#F3F5F7}
+.verdict{padding-left:1.2rem}
 .note{padding:.6rem 1rem;border-left:.3rem solid #BC4C00;background:#F3F5F7}
 ";
 

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use super::figure::{Figure, Line, Panel};
 use super::html::table;
 use super::style::Look;
-use super::{Findings, PANELS, STARRED};
-use crate::bench::contestants::Source;
+use super::verdict::{Measure, Scene, Standing, verdict};
+use super::view::{Part, VIEWS};
+use super::{Findings, STARRED, described, list};
 use crate::bench::contestants::timing::Kind;
 use crate::bench::rows::{Row, short};
 
-/// A picture and a table for each kind of decision.
+/// Sentences and a picture for each view, and a table, for each kind of decision.
 pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Box<dyn Error>> {
     html.push_str("<h2>Throughput by threads</h2>\n");
     let starred = findings.threads.iter().map(|&n| findings.starred(n));
@@ -23,26 +24,64 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
     };
     for kind in Kind::BOTH {
         let rows: Vec<_> = of_kind(findings.rows, kind).collect();
-        let figure = Figure {
-            id: format!("throughput-{}", kind.name()),
-            title: format!("Throughput of {} decisions, by threads", kind.name()),
-            about: about(&rows, findings.threads),
-            places: &places,
-            across: "threads",
-            up: "million decisions a second",
-            panels: panels(&rows, findings.threads),
-        };
-        writeln!(
-            html,
-            "<h3>{}</h3>\n<figure>\n{}<figcaption>Million decisions a second of all threads together, \
-             {}. Higher is better.{note}</figcaption>\n</figure>",
-            figure.title,
-            figure.svg()?,
-            kind.name(),
-        )?;
+        for view in VIEWS {
+            let parts = view.panels(rows.iter().map(|row| &row.contest.entry));
+            if parts.is_empty() {
+                continue;
+            }
+            let figure = Figure {
+                id: format!("{}throughput-{}", view.id, kind.name()),
+                title: format!(
+                    "Throughput of {} decisions, by threads{}",
+                    kind.name(),
+                    view.title
+                ),
+                about: about(&rows, &parts, findings.threads),
+                places: &places,
+                across: "threads",
+                up: "million decisions a second",
+                panels: panels(&rows, &parts, findings.threads),
+            };
+            writeln!(html, "<h3>{}</h3>", figure.title)?;
+            list(html, "verdict", &verdicts(&rows, &parts, findings))?;
+            writeln!(
+                html,
+                "<figure>\n{}<figcaption>Million decisions a second of all threads together, \
+                 {}. Higher is better.{note}</figcaption>\n</figure>",
+                figure.svg()?,
+                kind.name(),
+            )?;
+        }
         html.push_str(&figures(&rows, findings, kind));
     }
     Ok(())
+}
+
+/// For each panel: with the fewest threads, and with the most that have a core each.
+fn verdicts(rows: &[&Row<'_>], parts: &[&Part], findings: &Findings<'_>) -> Vec<String> {
+    let threads = || findings.threads.iter().copied();
+    let with_cores = threads().filter(|&n| !findings.is_crowded(n)).max();
+    let fewest = threads().min();
+    let most = with_cores.filter(|&n| n > 1).or_else(|| threads().max());
+    let mut verdicts = Vec::new();
+    for part in parts {
+        for n in fewest.into_iter().chain(most.filter(|_| most != fewest)) {
+            let of_n = rows.iter().filter(|row| row.threads == n);
+            let shown = of_n.filter(|row| part.shows(&row.contest.entry));
+            let standings = shown.map(|row| Standing {
+                entry: &row.contest.entry,
+                cost: row.ns_per_op,
+            });
+            let scene = Scene {
+                lead: part.lead,
+                measure: Measure::Throughput,
+                threads: n,
+                crowded: findings.is_crowded(n),
+            };
+            verdicts.push(verdict(scene, &standings.collect::<Vec<_>>()));
+        }
+    }
+    verdicts
 }
 
 fn of_kind<'a>(rows: &'a [Row<'a>], kind: Kind) -> impl Iterator<Item = &'a Row<'a>> {
@@ -67,14 +106,12 @@ fn with_threads<'a>(rows: &[&'a Row<'a>], one: &Row<'_>, threads: &[usize]) -> V
     threads.iter().filter_map(find).collect()
 }
 
-/// Each source of time with its contestants. The floors have none, and stand in all.
-fn panels(rows: &[&Row<'_>], threads: &[usize]) -> Vec<Panel> {
-    let panel = |(source, title)| {
-        let is_in = |row: &&&Row<'_>| {
-            let own = row.contest.entry.source;
-            own == source || own == Source::Raw
-        };
-        let line = |one: &&Row<'_>| Line {
+/// A line for each contestant of each part.
+fn panels(rows: &[&Row<'_>], parts: &[&Part], threads: &[usize]) -> Vec<Panel> {
+    let panel = |part: &&Part| {
+        let shown = contestants(rows).into_iter();
+        let shown = shown.filter(|row| part.shows(&row.contest.entry));
+        let line = |one: &Row<'_>| Line {
             look: Look::of(one.contest.entry.subject),
             figures: with_threads(rows, one, threads)
                 .iter()
@@ -82,22 +119,21 @@ fn panels(rows: &[&Row<'_>], threads: &[usize]) -> Vec<Panel> {
                 .collect(),
         };
         Panel {
-            title,
-            lines: contestants(rows).iter().filter(is_in).map(line).collect(),
+            title: part.title,
+            lines: shown.map(line).collect(),
         }
     };
-    PANELS.map(panel).into()
+    parts.iter().map(panel).collect()
 }
 
-fn about(rows: &[&Row<'_>], threads: &[usize]) -> String {
+fn about(rows: &[&Row<'_>], parts: &[&Part], threads: &[usize]) -> String {
     let best = |n| {
         let of_n = rows.iter().filter(|row| row.threads == n);
-        of_n.max_by(|a, b| a.mops.total_cmp(&b.mops))
+        let is_shown = |row: &&&Row<'_>| parts.iter().any(|part| part.shows(&row.contest.entry));
+        of_n.filter(is_shown)
+            .max_by(|a, b| a.mops.total_cmp(&b.mops))
     };
-    let mut text =
-        "Three panels, one for each source of time; a line for each contestant, by the number \
-                    of threads. The table below has all figures."
-            .to_owned();
+    let mut text = described(parts, "by the number of threads");
     for &n in threads {
         if let Some(best) = best(n) {
             let (label, mops) = (best.contest.entry.label(), short(best.mops));

@@ -1,8 +1,9 @@
 //! The tables of the page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CONTESTANTS, KINDS, PAGE, PERCENTILES, THREADS, TIMING, parsed, tables, text};
+use crate::PEERS;
 
 /// As the tables call the contestants.
 fn labels() -> BTreeSet<&'static str> {
@@ -20,7 +21,7 @@ fn numbers(cells: &[String]) -> Vec<f64> {
 fn its_tables_have_every_contestant_on_every_number_of_threads() {
     let document = parsed(&PAGE.1);
     let tables = tables(&document);
-    assert_eq!(tables.len(), KINDS.len() + KINDS.len() * THREADS.len());
+    assert_eq!(tables.len(), KINDS.len() + KINDS.len() * THREADS.len() + 1);
     for kind in KINDS {
         let caption = format!("Million {kind} decisions a second, all threads together");
         let (heads, rows) = &tables[&caption];
@@ -65,4 +66,23 @@ fn its_tables_have_every_percentile_and_the_timing_itself() {
     let body = text(document.root_element());
     let overhead = "The timing alone, with nothing between two readings of the counter: ";
     assert!(body.contains(overhead), "{body}");
+}
+
+#[test]
+fn a_table_says_what_others_can_not_do() {
+    let document = parsed(&PAGE.1);
+    let tables = tables(&document);
+    let (heads, rows) = &tables["What each of them can't do"];
+    assert_eq!(heads[1..], ["clock", "what it can't do"]);
+    let mutexes = ["parking_lot", "std mutex"].map(|name| (name, "any"));
+    let peers = PEERS.iter().filter_map(|(_, label)| label.split_once(", "));
+    let wanted: BTreeMap<_, _> = mutexes.into_iter().chain(peers).collect();
+    assert!(rows.keys().eq(wanted.keys()), "{rows:?}");
+    for (name, cells) in rows {
+        assert_eq!(cells[0], wanted[&**name]);
+        assert!(cells[1].ends_with('.') && cells[1].len() > 40, "{cells:?}");
+    }
+    let body = text(document.root_element());
+    let is_told = body.contains("--features peers -- bench --report DIR");
+    assert_eq!(is_told, PEERS.is_empty(), "how to get the others");
 }

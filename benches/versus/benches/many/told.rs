@@ -1,33 +1,10 @@
-//! Any limiter, as a contestant.
+//! A limiter that is told the time, as a contestant.
 
 use tollgate::Tick;
 use tollgate::sync::{AtomicU64, Ordering};
-use tollgate_versus::{Ask, AskAt, START};
+use tollgate_versus::{AskAt, START};
 
 use super::contestants::timing::{Contestant, Kind};
-
-/// A limiter that reads its clock. What is to be denied is emptied first.
-pub(crate) struct Asked<G> {
-    limiter: G,
-    kind: Kind,
-}
-
-impl<G> Asked<G> {
-    pub(crate) const fn new(limiter: G, kind: Kind) -> Self {
-        Self { limiter, kind }
-    }
-}
-
-impl<G: Ask> Contestant for Asked<G> {
-    #[inline(always)]
-    fn decide(&self, _turn: u64) -> bool {
-        self.limiter.is_allowed()
-    }
-
-    fn prepare(&self) {
-        while self.kind == Kind::Denied && self.limiter.is_allowed() {}
-    }
-}
 
 /// A limiter that is told the time: turn after turn, `STEP` nanoseconds each. Allowed decisions
 /// begin later each time, so that a window has nothing in it yet; denied ones always at [`START`].

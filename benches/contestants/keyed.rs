@@ -1,0 +1,124 @@
+//! A limit for each of many keys in one table, for those that build tollgate with the feature
+//! `keyed`. Every thread walks over all keys, each from a place of its own.
+
+use tollgate::clock::{NoClock, SystemClock};
+use tollgate::sync::{AtomicU64, Ordering};
+use tollgate::{ConfigError, Keyed, Overflow, Quota, Tick, TokenBucket};
+
+use super::contestants::timing::{Handle, Handled, Kind, PerThread};
+use super::contestants::{Entry, Source};
+
+/// How many keys are in a table, a power of two. Most cores' own caches hold fewer: on one thread as
+/// on many, most keys come from the cache that cores share. Of a small table every key would move
+/// from core to core, which the table of a service with many keys seldom does.
+///
+/// Without optimisation there are fewer: no figure means anything then, and tests need not wait for
+/// the tables to be filled.
+pub(crate) const KEYS: u64 = if cfg!(debug_assertions) {
+    1 << 10
+} else {
+    1 << 16
+};
+
+/// The golden section of 2^64: the places at which threads begin are never near each other.
+const APART: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What decides about a key.
+pub(crate) trait ByKey: Sync {
+    /// Whether this key is granted a permit, at this tick if it has no clock of its own.
+    fn is_allowed(&self, key: u64, now: Tick) -> bool;
+}
+
+/// A limit for each key, and the places at which threads begin.
+pub(crate) struct Walked<L> {
+    limiter: L,
+    dealt: AtomicU64,
+}
+
+impl<L: ByKey> Walked<L> {
+    /// All keys are in, and those that are to be denied have taken what they had.
+    pub(crate) fn new(limiter: L) -> Self {
+        for key in 0..KEYS {
+            limiter.is_allowed(key, Tick::ZERO);
+        }
+        Self {
+            limiter,
+            dealt: AtomicU64::new(0),
+        }
+    }
+}
+
+impl<L: ByKey> Handled for Walked<L> {
+    type Handle<'a>
+        = Walk<'a, L>
+    where
+        L: 'a;
+
+    fn handle(&self, _threads: usize) -> Walk<'_, L> {
+        // ORDERING: Relaxed. The count publishes nothing.
+        let number = self.dealt.fetch_add(1, Ordering::Relaxed);
+        Walk {
+            limiter: &self.limiter,
+            first: number.wrapping_mul(APART) >> (u64::BITS - KEYS.ilog2()),
+        }
+    }
+}
+
+/// A thread's way over the keys.
+pub(crate) struct Walk<'a, L> {
+    limiter: &'a L,
+    first: u64,
+}
+
+impl<L: ByKey> Handle for Walk<'_, L> {
+    #[inline(always)]
+    fn decide(&mut self, turn: u64) -> bool {
+        let key = self.first.wrapping_add(turn) % KEYS;
+        self.limiter.is_allowed(key, Tick::from_nanos(turn))
+    }
+}
+
+/// A table that has room for all keys. Each key has more permits than it is ever asked for, or one
+/// a day, which is taken first.
+fn table<C>(kind: Kind, clock: C) -> Result<Keyed<TokenBucket, C>, ConfigError> {
+    let quota = match kind {
+        Kind::Allowed => Quota::per_second(1).burst(1 << 28),
+        Kind::Denied => Quota::per_day(1),
+    };
+    let table = Keyed::with_clock(TokenBucket::new(quota)?, 2 * KEYS as usize, clock)?;
+    Ok(match kind {
+        Kind::Allowed => table,
+        Kind::Denied => table.with_overflow(Overflow::Deny),
+    })
+}
+
+impl ByKey for Keyed<TokenBucket> {
+    #[inline(always)]
+    fn is_allowed(&self, key: u64, _now: Tick) -> bool {
+        self.try_acquire(&key).is_ok()
+    }
+}
+
+impl ByKey for Keyed<TokenBucket, NoClock> {
+    #[inline(always)]
+    fn is_allowed(&self, key: u64, now: Tick) -> bool {
+        self.try_acquire_at(&key, now).is_ok()
+    }
+}
+
+/// The table on the system's clock, and the table that is told the time.
+pub(crate) fn entries(kind: Kind) -> Result<[Entry; 2], ConfigError> {
+    let system = Walked::new(table(kind, SystemClock)?);
+    let told = Walked::new(table(kind, NoClock)?);
+    let entry = |name, source, runner| Entry {
+        name,
+        subject: "keyed",
+        source,
+        kind,
+        runner,
+    };
+    Ok([
+        entry("keyed_system", Source::System, Box::new(PerThread(system))),
+        entry("keyed_tick", Source::Tick, Box::new(PerThread(told))),
+    ])
+}
