@@ -44,9 +44,9 @@ pub trait Split: Forecast + GiveBack + Clone {
         false
     }
 
-    /// Whether of two words the smaller one has at least as many permits as the larger one, at
-    /// every tick. Then a shard's word can be compared with what another shard's was at an earlier
-    /// tick.
+    /// Whether words can be compared: of two the smaller one has at least as many permits at every
+    /// tick, and a take adds to each word that is in use the same for as many permits. Then a
+    /// shard's word can be compared with what another shard's was at an earlier tick.
     ///
     /// Provided: it is not known.
     fn is_ordered(&self) -> bool {

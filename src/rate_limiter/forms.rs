@@ -118,7 +118,8 @@ macro_rules! traits_by_views {
         {
             $crate::rate_limiter::forms::clock_of!($name C);
             $(
-                #[inline(always)]
+                #[cfg_attr(debug_assertions, inline)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 fn $verb_at(
                     &self,
                     $($argument: $type,)*

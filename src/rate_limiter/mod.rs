@@ -62,7 +62,10 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if it was not there.
-            #[inline(always)]
+            // Inlined where it is optimized; elsewhere each copy would be thousands of
+            // instructions long.
+            #[cfg_attr(debug_assertions, inline)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
                 self.try_acquire_n_at(1, now)
             }
@@ -72,7 +75,8 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if they were not all there.
-            #[inline(always)]
+            #[cfg_attr(debug_assertions, inline)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
             where
                 Self::Clock: Clock,
@@ -85,7 +89,8 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if it was not there.
-            #[inline(always)]
+            #[cfg_attr(debug_assertions, inline)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire(&self) -> Result<Granted, Denied>
             where
                 Self::Clock: Clock,

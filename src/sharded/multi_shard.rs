@@ -10,11 +10,11 @@
 //!
 //! A look at each request would be slow while a burst is used up. So a look also notes which shard
 //! is the fullest, and the word that has a 32nd of what a shard can hold less than that one (where
-//! words of this algorithm can be compared: [`Split::is_ordered`]). Requests take from the own
-//! shard and then from the fullest without another look, as long as these stay at that word or
-//! below: so they stay as level as that. What gives back makes a shard fuller than was noted, and
-//! ends this for that shard only: others may have less than it by what came back, until they look
-//! again.
+//! words of this algorithm can be compared: [`Split::is_ordered`]; and only if the fullest lacks a
+//! 32nd itself, since a full one loses what comes). Requests take from the own shard and then from
+//! the fullest without another look, as long as these come to a word between the two that were
+//! noted: so shards stay as level as that. A word that is below them got permits back, and others
+//! may have: then there is a look.
 
 use core::time::Duration;
 
@@ -105,10 +105,9 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Takes from the shard that was the fullest at the last look, if no look is needed for it.
     fn take_from_fullest(&self, own: &Shard<A>, n: u64) -> Option<Granted> {
-        let (distance, floor) = own.noted_fullest()?;
-        let (number, shard) = self.neighbour(distance)?;
-        let granted = shard.take_if(self.now, n, |word, _| word <= floor);
-        Some(granted.ok()?.with_source(number))
+        let (number, shard) = self.neighbour(own.noted_fullest()?)?;
+        let granted = own.take_level(shard, self.now, n)?;
+        Some(granted.with_source(number))
     }
 
     /// A decision that needs a look.

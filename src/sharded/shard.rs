@@ -81,14 +81,14 @@ pub(super) struct Shard<A> {
     permit: NonZeroU64,
     /// How much room is kept here by those who look at no other shard, as the algorithm tells it.
     keep: u64,
-    /// How much less than the fullest shard this one may have before the next look, in fractions
-    /// of a permit; 0 if words can't be compared, or where it is less than a permit.
+    /// How much less than the fullest shard this one may have before the next look, as a difference
+    /// of words; 0 if words can't be compared, or where it is less than a permit.
     slack: u64,
     /// The word that has this much less than the fullest shard had at the last look.
     floor: AtomicU64,
+    algorithm: A,
     /// How far away that shard is.
     fullest: AtomicU64,
-    algorithm: A,
     backs: AtomicU64,
 }
 
@@ -107,8 +107,11 @@ impl<A: Split> Shard<A> {
             Ok((_, fresh)) if shards > 1 => fresh.room() - fresh.room() / 8,
             _ => 0,
         };
-        let slack = match algorithm.available(0, Tick::ZERO) / SLACK {
-            slack if shards > 1 && slack >= permit.get() && algorithm.is_ordered() => slack,
+        let slack = match algorithm.available(0, tick) / SLACK {
+            slack if shards > 1 && slack >= permit.get() && algorithm.is_ordered() => {
+                let after = |n| algorithm.take_up_to(0, tick, n).0;
+                after(slack.saturating_add(1)).saturating_sub(after(1))
+            }
             _ => 0,
         };
         Self {
@@ -117,8 +120,8 @@ impl<A: Split> Shard<A> {
             keep,
             slack,
             floor: AtomicU64::new(0),
-            fullest: AtomicU64::new(0),
             algorithm,
+            fullest: AtomicU64::new(0),
             backs: AtomicU64::new(0),
         }
     }
@@ -160,36 +163,47 @@ impl<A: Split> Shard<A> {
     /// Whether it may come to this word without a look at the other shards.
     #[inline(always)]
     pub(super) fn may_become(&self, word: u64, granted: &Granted) -> bool {
-        granted.room() >= self.keep || self.slack > 0 && word <= self.floor()
+        granted.room() >= self.keep || self.slack > 0 && self.is_level(word)
     }
 
+    /// Whether a shard with this word has at most `slack` less than the fullest had at the last
+    /// look, and no more than that one. If it has more, permits came back since, and other shards
+    /// may have more as well.
     #[inline(always)]
-    fn floor(&self) -> u64 {
+    fn is_level(&self, word: u64) -> bool {
         // ORDERING: Relaxed. Only from which shard permits are taken depends on it, and not how
         // many. If several threads use this shard, it may go with a `fullest` of another look.
-        self.floor.load(Ordering::Relaxed)
+        let floor = self.floor.load(Ordering::Relaxed);
+        floor.wrapping_sub(word) < self.slack
     }
 
-    /// Remembers the word of the fullest shard after a look, and how far away that is.
+    /// Remembers a look: the word of the fullest shard, and how far away that is. Not if it is
+    /// about full, since then it may lose what comes meanwhile.
     pub(super) fn note_fullest(&self, word: u64, distance: usize, now: Tick) {
-        if self.slack > 0 {
-            let (floor, _) = self.algorithm.take_up_to(word, now, self.slack);
-            // ORDERING: Relaxed. See `floor`.
+        let full = self.full();
+        let is_open = self.algorithm.available(word, now) <= full - full / SLACK;
+        if self.slack > 0 && is_open {
+            let (floor, _) = self.algorithm.take_up_to(word, now, full / SLACK);
+            // ORDERING: Relaxed. See `is_level`.
             self.fullest.store(distance as u64, Ordering::Relaxed);
-            // ORDERING: Relaxed. See `floor`.
+            // ORDERING: Relaxed. See `is_level`.
             self.floor.store(floor, Ordering::Relaxed);
         }
     }
 
-    /// How far away the shard is that was the fullest at the last look, and the word that it may
-    /// come to without another one.
-    pub(super) fn noted_fullest(&self) -> Option<(usize, u64)> {
+    /// How far away the shard is that was the fullest at the last look.
+    pub(super) fn noted_fullest(&self) -> Option<usize> {
         if self.slack == 0 {
             return None;
         }
-        // ORDERING: Relaxed. See `floor`.
-        let distance = self.fullest.load(Ordering::Relaxed);
-        Some((distance as usize, self.floor()))
+        // ORDERING: Relaxed. See `is_level`.
+        Some(self.fullest.load(Ordering::Relaxed) as usize)
+    }
+
+    /// Takes `n` permits from another shard, if that stays level with what was the fullest at this
+    /// one's last look.
+    pub(super) fn take_level(&self, other: &Self, now: Tick, n: u64) -> Option<Granted> {
+        other.take_if(now, n, |word, _| self.is_level(word)).ok()
     }
 
     /// Takes `n` permits in one turn, if no look at the other shards is needed for it: `None` may
@@ -303,10 +317,6 @@ impl<A: Split> Shard<A> {
         let may_enter = |state| rolling_back(state) == 0 || inject_fault!(LowersMeanwhile);
         if !self.enter(GIVING_BACK + CHANGE, may_enter) {
             return 0;
-        }
-        if self.slack > 0 {
-            // ORDERING: Relaxed. See `floor`.
-            self.floor.store(0, Ordering::Relaxed);
         }
         let mut word = self.cell.load();
         let n = loop {

@@ -65,9 +65,10 @@ mod instructions {
         pub(crate) fn load_versioned(self, pair: &AtomicU128, _order: Ordering) -> u128 {
             let (low, high): (u64, u64);
             // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. The processor
-            // loads aligned 8 bytes in one step, and never goes back behind an earlier load. The
-            // low half was loaded between two loads of the same high half. The compiler moves no
-            // access of memory over it.
+            // loads aligned 8 bytes in one step, and never goes back behind an earlier load. All
+            // that writes the pair is exchanges of it in one locked step. The low half was loaded
+            // between two loads of the same high half. The compiler moves no access of memory over
+            // it.
             unsafe {
                 asm!(
                     "2:",

@@ -164,6 +164,77 @@ fn more_shards_than_the_constructor_chooses_serve_less() {
     });
 }
 
+/// Shards, and one word.
+fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
+    let algorithm = read(text);
+    let limiter = Sharded::with_shards(algorithm, shards, ManualClock::new()).expect("it splits");
+    (limiter, Limiter::unstarted(algorithm, NoClock))
+}
+
+/// One shard has seen how few permits there were when most of them come back.
+#[test]
+fn what_comes_back_stays_level() {
+    let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);
+    let at = |ms: u64| Tick::from_nanos(ms * 1_000_000);
+    let ask = |shard, ms| limiter.at(at(ms)).from_shard(shard).try_acquire();
+    let mut taken = Vec::new();
+    for turn in 0..784 {
+        taken.push(ask(1 + turn % 7, 0).expect("a permit"));
+    }
+    while let Ok(granted) = ask(0, 0) {
+        let _ = granted;
+    }
+    let back: u64 = taken
+        .into_iter()
+        .map(|one| limiter.at(at(0)).undo(one))
+        .sum();
+    assert_eq!(back, 784);
+    let _ = whole.at(at(0)).take_up_to(1024 - 784);
+    for _ in 0..95 {
+        let served = (ask(0, 230).is_ok(), whole.try_acquire_at(at(230)).is_ok());
+        assert_eq!(served, (true, true));
+    }
+    let left = [
+        limiter.at(at(330)).available(),
+        whole.at(at(330)).available(),
+    ];
+    assert!(left[0] * 100 >= left[1] * 99, "{left:?}");
+}
+
+/// A thread alone that asks at the rate for a while, then in a burst, and then rests until the
+/// limit is full again, over and over.
+#[test]
+fn bursts_after_rests_are_served() {
+    deadline("bursts", || {
+        // As much as if each request looked at all shards.
+        for (shards, burst, goal) in [
+            (8, 1024, 0.983),
+            (16, 1024, 0.986),
+            (16, 4096, 0.991),
+            (64, 4096, 0.991),
+        ] {
+            let (limiter, whole) = both(&format!("token-bucket 1000/s burst {burst}"), shards);
+            let interval = 1e6;
+            let full = burst as f64 * interval;
+            let (mut now, mut parts, mut one) = (0.0, 0_u32, 0_u32);
+            for _ in 0..8 {
+                for (part, of_rate) in [(0.04, 1.0), (0.06, 20.0)] {
+                    for _ in 0..(part * full / interval * of_rate) as u32 {
+                        now += interval / of_rate;
+                        let tick = Tick::from_nanos(now as u64);
+                        let view = limiter.at(tick).from_shard(1);
+                        parts += u32::from(view.try_acquire().is_ok());
+                        one += u32::from(whole.try_acquire_at(tick).is_ok());
+                    }
+                }
+                now += 1.1 * full;
+            }
+            let part = f64::from(parts) / f64::from(one);
+            assert!(part >= goal, "{part}: {shards} shards of {burst}");
+        }
+    });
+}
+
 /// One request after the other, each of which asks again exactly when it was told: the time that
 /// many of them take.
 fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {

@@ -71,8 +71,8 @@ pub(super) struct Parts {
     /// How many fractions a permit is.
     permit: u64,
     words: Vec<u64>,
-    /// The words down to which parts may come without a look at the others.
-    floors: Vec<u64>,
+    /// The last word to which parts may come without a look at the others, and how many before it.
+    level: Vec<(u64, u64)>,
     /// Which part was the fullest at the last look from each.
     fullest: Vec<usize>,
 }
@@ -87,7 +87,7 @@ impl Parts {
             part,
             permit,
             words: vec![part.initial_word(tick); of],
-            floors: vec![0; of],
+            level: vec![(0, 0); of],
             fullest: vec![0; of],
         }
     }
@@ -167,16 +167,6 @@ impl Parts {
         said
     }
 
-    /// Makes a step that gives back: no look from before it counts for this part.
-    fn lower<T>(&mut self, part: usize, step: impl FnOnce(&AnyAlgorithm, u64) -> (u64, T)) -> T {
-        let word = self.words[part];
-        let back = self.change(part, step);
-        if self.words[part] != word {
-            self.floors[part] = 0;
-        }
-        back
-    }
-
     fn one(&self, part: usize, granted: Granted) -> From {
         let said = Said::of(&granted).in_permits(self.permit);
         From::One(part, granted, said)
@@ -206,7 +196,7 @@ impl Parts {
             };
             match self.part.step(self.words[first], now, fractions) {
                 Ok((next, granted))
-                    if granted.remaining() >= keep || next <= self.floors[first] =>
+                    if granted.remaining() >= keep || self.is_level(first, next) =>
                 {
                     return Ok(self.take_from(first, n, now));
                 }
@@ -225,7 +215,7 @@ impl Parts {
         let _ = self.whole.step(0, now, n)?;
         let part = self.fullest[first];
         if let Ok((next, _)) = self.part.step(self.words[part], now, n * self.permit)
-            && next <= self.floors[first]
+            && self.is_level(first, next)
         {
             return Ok(self.take_from(part, n, now));
         }
@@ -250,15 +240,29 @@ impl Parts {
         }
     }
 
-    /// The part may then fall a 32nd below the fullest, if that is a permit or more.
+    /// The part may then fall a 32nd below the fullest, if that is a permit or more and the fullest
+    /// lacks as much.
     fn look_at_fullest(&mut self, first: usize, now: Tick) {
-        let slack = self.part.available(0, Tick::ZERO) / 32;
+        let full = self.part.available(0, Tick::ZERO);
+        let slack = full / 32;
         if slack < self.permit || self.words.len() == 1 || !self.part.is_ordered() {
             return;
         }
         let fullest = self.fullest(first, now);
-        let (floor, _) = self.part.take_up_to(self.words[fullest], now, slack);
-        (self.floors[first], self.fullest[first]) = (floor, fullest);
+        let word = self.words[fullest];
+        if self.part.available(word, now) > full - slack {
+            return;
+        }
+        let (floor, _) = self.part.take_up_to(word, now, slack);
+        let after = |n| self.part.take_up_to(0, Tick::ZERO, n).0;
+        let words = after(slack + 1) - after(1);
+        self.level[first] = (floor, words);
+        self.fullest[first] = fullest;
+    }
+
+    fn is_level(&self, first: usize, word: u64) -> bool {
+        let (floor, words) = self.level[first];
+        floor.wrapping_sub(word) < words
     }
 
     /// The part that has most; the nearest of several.
@@ -376,7 +380,7 @@ impl Parts {
     pub(super) fn undo(&mut self, from: &From, now: Tick) -> u64 {
         match from {
             From::One(part, granted, _) => {
-                let back = self.lower(*part, |part, word| part.undo(word, now, granted));
+                let back = self.change(*part, |part, word| part.undo(word, now, granted));
                 let (_, none) = self.part.take_up_to(self.words[*part], now, 0);
                 let latest = now.max(none.at());
                 let (_, all) = self.part.undo(granted.mark(), latest, granted);
@@ -412,7 +416,7 @@ impl Parts {
             let mut turns = open.len() as u64;
             open.retain(|part| {
                 let share = left.div_ceil(turns);
-                let back = self.lower(*part, |part, word| part.refund(word, now, share));
+                let back = self.change(*part, |part, word| part.refund(word, now, share));
                 (left, turns) = (left - back, turns - 1);
                 back == share
             });
@@ -421,6 +425,6 @@ impl Parts {
     }
 
     pub(super) fn reset(&mut self) {
-        (0..self.words.len()).for_each(|part| self.lower(part, |_, _| (0, ())));
+        self.words.fill(0);
     }
 }
