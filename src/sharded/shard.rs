@@ -81,12 +81,12 @@ pub(super) struct Shard<A> {
     permit: NonZeroU64,
     /// How much room is kept here by those who look at no other shard, as the algorithm tells it.
     keep: u64,
+    algorithm: A,
     /// How much less than the fullest shard this one may have before the next look, as a difference
     /// of words; 0 if words can't be compared, or where it is less than a permit.
     slack: u64,
     /// The word that has this much less than the fullest shard had at the last look.
     floor: AtomicU64,
-    algorithm: A,
     /// How far away that shard is.
     fullest: AtomicU64,
     backs: AtomicU64,
@@ -118,9 +118,9 @@ impl<A: Split> Shard<A> {
             cell: WordCell::new(algorithm.initial_word(tick)),
             permit,
             keep,
+            algorithm,
             slack,
             floor: AtomicU64::new(0),
-            algorithm,
             fullest: AtomicU64::new(0),
             backs: AtomicU64::new(0),
         }
