@@ -43,6 +43,15 @@ pub(super) struct Request {
     pub(super) now: Tick,
 }
 
+/// Why the first attempt has decided nothing.
+#[derive(Debug, Clone, Copy)]
+enum NotDone {
+    /// There is more to do than it does.
+    IsLong,
+    /// Another thread changed the slot before the exchange.
+    WasDisturbed,
+}
+
 /// What is said of a fresh word.
 enum Fresh<T> {
     /// This, and nothing has to be kept.
@@ -93,47 +102,53 @@ impl<A: Algorithm> Core<A> {
     /// the plan that is asked for, which has never been changed.
     #[inline(always)]
     pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> OpResult<A, O> {
-        if let Some(outcome) = self.first_attempt(request, &mut op) {
-            return outcome;
-        }
         // One by one, so that they are in registers.
-        self.retry(request.probe_seq.hash(), request.plan, request.now, op)
+        let (hash, plan, now) = (request.probe_seq.hash(), request.plan, request.now);
+        match self.first_attempt(request, &mut op) {
+            Ok(outcome) => outcome,
+            Err(why) => self.retry(hash, plan, now, op, why),
+        }
     }
 
     /// The first turn alone.
     #[inline(always)]
     pub(super) fn try_fast<O: Op<A>>(&self, request: Request, mut op: O) -> Option<O::Output> {
-        self.first_attempt(request, &mut op)?.ok()
+        self.first_attempt(request, &mut op).ok()?.ok()
     }
 
     #[inline(always)]
-    fn first_attempt<O: Op<A>>(&self, request: Request, op: &mut O) -> Option<OpResult<A, O>> {
-        let (place, step) = self.first_step(request, op)?;
+    fn first_attempt<O: Op<A>>(
+        &self,
+        request: Request,
+        op: &mut O,
+    ) -> Result<OpResult<A, O>, NotDone> {
+        let (place, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
         let (next, answer) = match step {
             Ok(done) => done,
-            Err(refusal) => return Some(Err(refusal)),
+            Err(refusal) => return Ok(Err(refusal)),
         };
-        if !op.is_unchanged(place.held.word, next) {
-            place.decide_in_place(next).ok()?;
+        if !op.is_unchanged(place.held.word, next) && place.decide_in_place(next).is_err() {
+            return Err(NotDone::WasDisturbed);
         }
-        Some(Ok(answer))
+        Ok(Ok(answer))
     }
 
-    /// The first attempt again, as long as another thread disturbs it: if it could do anything
-    /// now, it lost an exchange before.
+    /// The first attempt again, after it was disturbed, as long as it is.
     fn first_attempt_later<O: Op<A>>(
         &self,
         request: &Request,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
         let mut backoff = Backoff::new();
-        while self.first_step(*request, op).is_some() {
+        loop {
+            // Before it looks at the slot: a look takes the line from the thread that has it.
             backoff.wait();
-            if let Some(outcome) = self.first_attempt(*request, op) {
-                return Some(outcome);
+            match self.first_attempt(*request, op) {
+                Ok(outcome) => return Some(outcome),
+                Err(NotDone::WasDisturbed) => {}
+                Err(NotDone::IsLong) => return None,
             }
         }
-        None
     }
 
     /// What the first attempt would do, and where.
@@ -190,13 +205,25 @@ impl<A: Algorithm> Core<A> {
     /// All other turns.
     #[cold]
     #[inline(never)]
-    fn retry<O: Op<A>>(&self, hash: u64, plan: u8, now: Tick, mut op: O) -> OpResult<A, O> {
+    fn retry<O: Op<A>>(
+        &self,
+        hash: u64,
+        plan: u8,
+        now: Tick,
+        mut op: O,
+        why: NotDone,
+    ) -> OpResult<A, O> {
         let probe_seq = self.table.probe_seq(hash);
         let request = &Request {
             probe_seq,
             plan,
             now,
         };
+        if let NotDone::WasDisturbed = why
+            && let Some(outcome) = self.first_attempt_later(request, &mut op)
+        {
+            return outcome;
+        }
         if let Some(outcome) = self.changed_attempt(request, &mut op) {
             return outcome;
         }
@@ -210,17 +237,14 @@ impl<A: Algorithm> Core<A> {
             let was_full = core::mem::take(&mut is_full);
             let probe = self.table.look(&probe_seq);
             let done = match probe.find(probe_seq.tag()) {
-                Lookup::Live(at, held) => {
-                    let done = self.first_attempt_later(request, &mut op);
-                    match done.or_else(|| self.decide_on(request, at, held, &mut op)) {
-                        None => {
-                            // A thread that finds a key and can't change it was overtaken.
-                            backoff.wait();
-                            continue;
-                        }
-                        done => done,
+                Lookup::Live(at, held) => match self.decide_on(request, at, held, &mut op) {
+                    None => {
+                        // A thread that finds a key and can't change it was overtaken.
+                        backoff.wait();
+                        continue;
                     }
-                }
+                    done => done,
+                },
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
                 Lookup::Pending(at, held) => match self.answer_fresh(request, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),
