@@ -48,14 +48,14 @@ pub(super) fn apply<A: Settings, O: Op<A>>(ring: &Ring, now: Tick, mut op: O) ->
     let fast @ Some(_) = ring.fast_pair() else {
         return retry(ring, None, now, op);
     };
-    let pair = ring.load_by(fast);
+    let pair = ring.load_with(fast);
     let short = Fast(&mut op, current(pair, now));
     if let Some(Some(outcome)) = ring.read::<A, _>(pair, short) {
         let (next, output) = outcome?;
         if op.is_unchanged(pair.word, next) {
             return Ok(output);
         }
-        if ring.exchange_by(fast, pair, next).is_ok() {
+        if ring.exchange_with(fast, pair, next).is_ok() {
             return Ok(output);
         }
     }
@@ -71,18 +71,18 @@ pub(super) fn try_fast<A: Settings, O: Op<A>>(
     mut op: O,
 ) -> Option<O::Output> {
     let fast = Some(ring.fast_pair()?);
-    let pair = ring.load_by(fast);
+    let pair = ring.load_with(fast);
     let (next, output) = ring
         .read::<A, _>(pair, Fast(&mut op, current(pair, now)))??
         .ok()?;
     if !op.is_unchanged(pair.word, next) {
-        ring.exchange_by(fast, pair, next).ok()?;
+        ring.exchange_with(fast, pair, next).ok()?;
     }
     Some(output)
 }
 
-/// The attempts after the first one (which was made on `pair`), long operations, and all of a
-/// processor without the instruction. Out of line, as the cell's.
+/// The attempts after the first one (which was made on `pair`), long operations, and each operation
+/// on a processor without the instruction. Out of line, as the cell's.
 #[cold]
 #[inline(never)]
 fn retry<A: Settings, O: Op<A>>(

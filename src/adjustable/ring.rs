@@ -85,18 +85,18 @@ impl Ring {
         }
     }
 
-    /// What exchanges the pair in one instruction, where this processor has it.
+    /// The exchange of the pair in one instruction, if this processor has it.
     #[inline(always)]
     pub(super) fn fast_pair(&self) -> Option<FastPair> {
         self.pair.fast_pair
     }
 
     pub(super) fn load(&self) -> Pair {
-        self.load_by(self.fast_pair())
+        self.load_with(self.fast_pair())
     }
 
     #[inline(always)]
-    pub(super) fn load_by(&self, fast_pair: Option<FastPair>) -> Pair {
+    pub(super) fn load_with(&self, fast_pair: Option<FastPair>) -> Pair {
         let bits = &self.pair.bits;
         // ORDERING: Acquire. It pairs with the exchange that brought the version (decisions in
         // between go on with what that released): the slot's words are of that version or a later
@@ -123,7 +123,7 @@ impl Ring {
         match version % 2 {
             0 => even,
             _ => {
-                // Without it the compiler would make an index of the branch.
+                // It keeps the branch: without it the compiler makes an index of it.
                 compiler_fence(Ordering::SeqCst);
                 odd
             }
@@ -133,12 +133,12 @@ impl Ring {
     /// Puts the next word where the pair is, if it still is there, or else says what is there. That
     /// may be the same.
     pub(super) fn exchange(&self, pair: Pair, word: u64) -> Result<(), Pair> {
-        self.exchange_by(self.fast_pair(), pair, word)
+        self.exchange_with(self.fast_pair(), pair, word)
     }
 
-    /// The same by what the caller knows this processor to have.
+    /// As [`exchange`](Self::exchange), with [`fast_pair`](Self::fast_pair) already read.
     #[inline(always)]
-    pub(super) fn exchange_by(
+    pub(super) fn exchange_with(
         &self,
         fast_pair: Option<FastPair>,
         pair: Pair,

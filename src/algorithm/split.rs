@@ -44,11 +44,12 @@ pub trait Split: Forecast + GiveBack + Clone {
         false
     }
 
-    /// Whether words can be compared: of two the smaller one has at least as many permits at every
-    /// tick, and a take adds to each word that is in use the same for as many permits. Then a
-    /// shard's word can be compared with what another shard's was at an earlier tick.
+    /// Whether a smaller word never has fewer permits than a larger one, at any tick, and taking
+    /// `n` permits adds the same amount to any word in use. Then a shard's word can be compared
+    /// with what another shard's was at an earlier tick. If it is wrong, shards become uneven; the
+    /// bound still holds.
     ///
-    /// Provided: it is not known.
+    /// Provided: `false`.
     fn is_ordered(&self) -> bool {
         false
     }

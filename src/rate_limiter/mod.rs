@@ -62,8 +62,7 @@ macro_rules! declare_traits {
             /// # Errors
             ///
             /// [`Denied`] if it was not there.
-            // Inlined where it is optimized; elsewhere each copy would be thousands of
-            // instructions long.
+            // Only in optimized builds: elsewhere each copy has thousands of instructions.
             #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {

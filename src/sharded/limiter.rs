@@ -52,9 +52,9 @@ use crate::thread_index::ThreadIndex;
 ///
 /// - A shard that is full takes in nothing while another is not full. So shards are kept level: a
 ///   request that would leave its own shard less than seven eighths full looks at all shards, and
-///   takes from one or from several of those that have most. Where a shard can hold 32 permits or
-///   more and none is full, one look is enough until the shard has a 32nd less than the fullest
-///   had.
+///   takes from one or from several of those that have most. For buckets and aligned intervals one
+///   look serves several requests, if a shard holds at least 32 permits and the fullest is at most
+///   31/32 full: until the thread's shard has a 32nd less than the fullest had.
 /// - What does not make a whole fraction waits for the rest: of a sliding window less than a 32nd
 ///   of a permit in all shards together, or less than a permit if its limit takes more than an
 ///   eighth of what its word can count; elsewhere nothing to speak of.

@@ -8,13 +8,13 @@
 //! all. It takes from one shard alone if that leaves this shard about as full as the others, and
 //! else from all that are above the level that remains.
 //!
-//! A look at each request would be slow while a burst is used up. So a look also notes which shard
-//! is the fullest, and the word that has a 32nd of what a shard can hold less than that one (where
-//! words of this algorithm can be compared: [`Split::is_ordered`]; and only if the fullest lacks a
-//! 32nd itself, since a full one loses what comes). Requests take from the own shard and then from
-//! the fullest without another look, as long as these come to a word between the two that were
-//! noted: so shards stay as level as that. A word that is below them got permits back, and others
-//! may have: then there is a look.
+//! A look at each request would be slow while a burst is used up. So a look stores a limit for the
+//! shard of its thread: the fullest shard's word plus a 32nd of what a shard can hold. (A larger
+//! word has fewer permits. Words must be comparable: [`Split::is_ordered`].) Requests take from the
+//! own shard, and then from the fullest, without another look until the word passes the limit.
+//! Nothing is stored while the fullest shard is nearly full, since a full shard loses what comes.
+//! And a word that is smaller than the fullest shard's was got permits back since; other shards may
+//! have too, so the request looks.
 
 use core::time::Duration;
 
@@ -88,8 +88,8 @@ impl<A: Split> ShardedView<'_, A> {
         let _ = self.whole.step(0, self.now, n)?;
         let noted = self.hint.note(self.now);
         let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
-        let may_become = |word, granted: &Granted| shard.may_become(word, granted);
-        let own = match shard.take_if(self.now, n, may_become) {
+        let needs_no_look = |word, granted: &Granted| shard.needs_no_look(word, granted);
+        let own = match shard.take_if(self.now, n, needs_no_look) {
             Ok(granted) => return Ok(granted.with_source(number)),
             Err(word) => word,
         };
@@ -105,8 +105,8 @@ impl<A: Split> ShardedView<'_, A> {
 
     /// Takes from the shard that was the fullest at the last look, if no look is needed for it.
     fn take_from_fullest(&self, own: &Shard<A>, n: u64) -> Option<Granted> {
-        let (number, shard) = self.neighbour(own.noted_fullest()?)?;
-        let granted = own.take_level(shard, self.now, n)?;
+        let (number, shard) = self.neighbour(own.fullest_distance()?)?;
+        let granted = own.take_from(shard, self.now, n)?;
         Some(granted.with_source(number))
     }
 
@@ -181,7 +181,7 @@ impl<A: Split> ShardedView<'_, A> {
             if n == 0 {
                 return Err(denied(Some(&look)));
             }
-            then.note_fullest(&look);
+            then.store_look(&look);
             match then.take_of(n, &look) {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
@@ -224,13 +224,13 @@ impl<A: Split> ShardedView<'_, A> {
         look
     }
 
-    /// Lets the own shard and the fullest one fall a little below that without another look.
+    /// Stores what requests of the own shard's threads need to know of this look.
     #[inline(always)]
-    fn note_fullest<const N: usize>(&self, look: &Survey<N>) {
+    fn store_look<const N: usize>(&self, look: &Survey<N>) {
         let (own, fullest) = (self.neighbour(0), self.neighbour(look.fullest));
         if let (Some((_, own)), Some((number, _))) = (own, fullest) {
             let word = look.words.get(number as usize).copied();
-            own.note_fullest(word.unwrap_or_default(), look.fullest, self.now);
+            own.store_look(word.unwrap_or_default(), look.fullest, self.now);
         }
     }
 

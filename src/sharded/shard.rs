@@ -79,14 +79,15 @@ pub(super) struct Shard<A> {
     cell: WordCell,
     /// How many fractions a permit is: what the algorithm counts.
     permit: NonZeroU64,
-    /// How much room is kept here by those who look at no other shard, as the algorithm tells it.
+    /// A request that leaves at least this much room, as the algorithm tells it, needs no look.
     keep: u64,
     algorithm: A,
     /// How much less than the fullest shard this one may have before the next look, as a difference
     /// of words; 0 if words can't be compared, or where it is less than a permit.
     slack: u64,
-    /// The word that has this much less than the fullest shard had at the last look.
-    floor: AtomicU64,
+    /// The largest word for which no look is needed: the fullest shard's at the last look, and
+    /// `slack` more.
+    limit: AtomicU64,
     /// How far away that shard is.
     fullest: AtomicU64,
     backs: AtomicU64,
@@ -120,7 +121,7 @@ impl<A: Split> Shard<A> {
             keep,
             algorithm,
             slack,
-            floor: AtomicU64::new(0),
+            limit: AtomicU64::new(0),
             fullest: AtomicU64::new(0),
             backs: AtomicU64::new(0),
         }
@@ -160,50 +161,50 @@ impl<A: Split> Shard<A> {
         answer
     }
 
-    /// Whether it may come to this word without a look at the other shards.
+    /// Whether a grant that leads to this word needs no look at the other shards.
     #[inline(always)]
-    pub(super) fn may_become(&self, word: u64, granted: &Granted) -> bool {
-        granted.room() >= self.keep || self.slack > 0 && self.is_level(word)
+    pub(super) fn needs_no_look(&self, word: u64, granted: &Granted) -> bool {
+        granted.room() >= self.keep || self.slack > 0 && self.is_within_limit(word)
     }
 
-    /// Whether a shard with this word has at most `slack` less than the fullest had at the last
-    /// look, and no more than that one. If it has more, permits came back since, and other shards
-    /// may have more as well.
+    /// Whether the word is between the fullest shard's at the last look and the limit. A smaller
+    /// word got permits back since, and other shards may have too.
     #[inline(always)]
-    fn is_level(&self, word: u64) -> bool {
+    fn is_within_limit(&self, word: u64) -> bool {
         // ORDERING: Relaxed. Only from which shard permits are taken depends on it, and not how
         // many. If several threads use this shard, it may go with a `fullest` of another look.
-        let floor = self.floor.load(Ordering::Relaxed);
-        floor.wrapping_sub(word) < self.slack
+        let limit = self.limit.load(Ordering::Relaxed);
+        limit.wrapping_sub(word) < self.slack
     }
 
-    /// Remembers a look: the word of the fullest shard, and how far away that is. Not if it is
-    /// about full, since then it may lose what comes meanwhile.
-    pub(super) fn note_fullest(&self, word: u64, distance: usize, now: Tick) {
+    /// Stores what a look found: the word of the fullest shard, and how far away that is. Not if it
+    /// is nearly full, since a full shard loses what comes.
+    pub(super) fn store_look(&self, word: u64, distance: usize, now: Tick) {
         let full = self.full();
         let is_open = self.algorithm.available(word, now) <= full - full / SLACK;
         if self.slack > 0 && is_open {
-            let (floor, _) = self.algorithm.take_up_to(word, now, full / SLACK);
-            // ORDERING: Relaxed. See `is_level`.
+            let (limit, _) = self.algorithm.take_up_to(word, now, full / SLACK);
+            // ORDERING: Relaxed. See `is_within_limit`.
             self.fullest.store(distance as u64, Ordering::Relaxed);
-            // ORDERING: Relaxed. See `is_level`.
-            self.floor.store(floor, Ordering::Relaxed);
+            // ORDERING: Relaxed. See `is_within_limit`.
+            self.limit.store(limit, Ordering::Relaxed);
         }
     }
 
     /// How far away the shard is that was the fullest at the last look.
-    pub(super) fn noted_fullest(&self) -> Option<usize> {
+    pub(super) fn fullest_distance(&self) -> Option<usize> {
         if self.slack == 0 {
             return None;
         }
-        // ORDERING: Relaxed. See `is_level`.
+        // ORDERING: Relaxed. See `is_within_limit`.
         Some(self.fullest.load(Ordering::Relaxed) as usize)
     }
 
-    /// Takes `n` permits from another shard, if that stays level with what was the fullest at this
-    /// one's last look.
-    pub(super) fn take_level(&self, other: &Self, now: Tick, n: u64) -> Option<Granted> {
-        other.take_if(now, n, |word, _| self.is_level(word)).ok()
+    /// Takes `n` permits from another shard, if that stays within this one's limit.
+    pub(super) fn take_from(&self, other: &Self, now: Tick, n: u64) -> Option<Granted> {
+        other
+            .take_if(now, n, |word, _| self.is_within_limit(word))
+            .ok()
     }
 
     /// Takes `n` permits in one turn, if no look at the other shards is needed for it: `None` may
@@ -212,26 +213,26 @@ impl<A: Split> Shard<A> {
     pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
         let fractions = n.checked_mul(self.permit())?;
         let op = Acquire { n: fractions };
-        let may_become = |next, granted: &Granted| self.may_become(next, granted);
-        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, may_become)?;
+        let needs_no_look = |next, granted: &Granted| self.needs_no_look(next, granted);
+        let granted = cell::try_fast(&self.algorithm, &self.cell, now, op, needs_no_look)?;
         Some(granted.of_permits(n, self.permit()))
     }
 
-    /// Takes `n` permits, if it may come to the word and grant that.
+    /// Takes `n` permits, if `accepts` agrees to the new word and the grant.
     ///
     /// # Errors
     ///
-    /// The word that stays.
+    /// The word, unchanged.
     pub(super) fn take_if(
         &self,
         now: Tick,
         n: u64,
-        may_become: impl Fn(u64, &Granted) -> bool,
+        accepts: impl Fn(u64, &Granted) -> bool,
     ) -> Result<Granted, u64> {
         let fractions = n.saturating_mul(self.permit());
         let granted = self.change(now, |word| {
             match self.algorithm.step(word, now, fractions) {
-                Ok((next, granted)) if may_become(next, &granted) => (next, Ok(granted)),
+                Ok((next, granted)) if accepts(next, &granted) => (next, Ok(granted)),
                 _ => (word, Err(word)),
             }
         });

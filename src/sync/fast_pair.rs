@@ -58,8 +58,8 @@ mod instructions {
             unsafe { core::mem::transmute(found) }
         }
 
-        /// Both halves as they were at one moment, if the high one never becomes again what it was
-        /// before: as a version never does. Faster than [`load`](Self::load), which brings both
+        /// Both halves as they were at one moment. The high half must never return to an earlier
+        /// value, as a version never does. Faster than [`load`](Self::load), which brings both
         /// through a vector register.
         #[inline(always)]
         pub(crate) fn load_versioned(self, pair: &AtomicU128, _order: Ordering) -> u128 {

@@ -58,7 +58,7 @@ pub(crate) type AtomicU128 = source::AtomicU128;
 #[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use source::fence;
 
-/// Keeps the compiler, and nobody else, from moving accesses over it.
+/// Stops the compiler, and not the processor, from moving accesses across it.
 #[cfg(feature = "wide")]
 pub(crate) use core::sync::atomic::compiler_fence;
 

@@ -29,7 +29,8 @@ const LOCK: Reasons = [
     "a thread that leaves the lock can take it again before the others wake, and keeps the word in \
      its cache",
 ];
-const OWN_KEYS: &str = "threads are seldom at the same key, and each key has a state of its own";
+const OWN_KEYS: &str =
+    "two threads rarely use the same key at once, and each key has a state of its own";
 const BLOCKS: &str = "A thread that is preempted while it holds the lock blocks all others.";
 
 /// In the order of the measurements.
@@ -76,7 +77,7 @@ static ALL: [About; 14] = [
     )
     .that_cannot(
         "It can't give a permit back, and each refill drops what is below a millionth of a permit: \
-         one a second, asked every 1.999 microseconds, becomes one in two seconds.",
+         one a second, asked every 1.999 microseconds, grants one in two seconds.",
     ),
     about("leaky-bucket", LOCK, LOCK).that_cannot(
         "Its verb that does not wait takes a mutex and can't say how long to wait, and its permits \

@@ -24,24 +24,26 @@ const MAX_SECONDS: f64 = 3600.0;
 ///   floor   ns, divided by the floor's: a raw reading of the clock and one exchange of a word
 ///           (denied: one load), with as many threads. Lower is better. Below 1 is what need not
 ///           read that clock
-///   mutex   how many times the decisions that the same bucket behind a std::sync::Mutex makes in
-///           the same time, with the same clock and as many threads. Higher is better
-///   times   M/s divided by that of one thread: how it scales. As many as there are threads is all
-///           that there can be
+///   mutex   throughput divided by that of one bucket behind a std::sync::Mutex, with the same clock
+///           (the system's for other crates) and as many threads. Higher is better
+///   times   M/s divided by that of one thread: how it scales. The ideal is the number of threads
 ///
 /// What comes first, the floor on one word and on private words, is what the machine itself makes
 /// of several threads. Numbers of threads that do not have a core each are marked: their ratios say
-/// little. Each thread is pinned to a processor of its own, whole cores of one package first.
+/// little. Threads are pinned, to whole cores of one package first; they share a processor only if
+/// there are more threads than processors.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// How many threads share one limiter: 1,2 measures with one and with two [default: 1, 2, 4
-    /// and so on, up to the processors and at most 8; with --scaling up to all processors]
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = threads)]
+    /// How many threads share one limiter: 1,2,8 measures with one, with two and with eight
+    /// [default: 1, 2, 4 and so on, up to the processors and at most 8; with --scaling also all
+    /// whole cores and all processors]
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
 
-    /// Show how decisions scale from one thread to all processors: fewer contestants, a table of
-    /// many keys among them, more numbers of threads, and which processors the threads run on
+    /// Show how decisions scale from one thread to all processors, and on which processors the
+    /// threads run; fewer contestants (one word, shards, leases, keys, a mutex), so that it ends in
+    /// time
     #[arg(long)]
     pub(crate) scaling: bool,
 
@@ -56,8 +58,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a page with pictures there, DIR/index.html: throughput by threads, and the latency of
-    /// single decisions, p50 to p99.99, for which half of the time is used (not with --scaling)
+    /// Write a page with pictures to DIR/index.html (made or replaced): throughput by threads, and
+    /// the latency of single decisions, p50 to p99.99, for which half of the time is used (not with
+    /// --scaling). Build with --features peers to have other crates on it
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
 }

@@ -56,7 +56,8 @@ impl Placement {
 
     /// One line if threads were not pinned.
     pub(crate) fn note(&self) -> Option<&'static str> {
-        const NOTE: &str = "threads could not be pinned to processors: measured without";
+        const NOTE: &str =
+            "threads could not be pinned to processors: the figures are of unpinned ones";
         (!self.is_pinned()).then_some(NOTE)
     }
 }
@@ -96,6 +97,6 @@ mod tests {
         let placement = placement(1);
         assert!(placement.placed(1).is_none());
         let note = placement.note().expect("a note");
-        assert!(note.contains("measured without"), "{note}");
+        assert!(note.contains("could not be pinned"), "{note}");
     }
 }

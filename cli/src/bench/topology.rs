@@ -1,4 +1,4 @@
-//! What the processors of this machine are to each other, as far as the system tells it. Linux
+//! How this machine's processors share packages, NUMA nodes, cores and caches, as far as the system tells it. Linux
 //! does, below `/sys`; what a system does not tell is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};

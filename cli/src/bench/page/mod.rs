@@ -30,7 +30,7 @@ use super::machine;
 use super::rows::Row;
 use super::topology::Cores;
 use html::{escaped, table};
-use view::{Part, is_peer};
+use view::Part;
 
 /// The name of the page in the folder that was asked for.
 const NAME: &str = "index.html";
@@ -48,7 +48,7 @@ pub(crate) struct Page {
 pub(crate) struct Findings<'a> {
     pub(crate) threads: &'a [usize],
     pub(crate) cores: Cores,
-    /// What there is to say of the machine besides, a line each.
+    /// Further lines about the machine.
     pub(crate) machine: &'a [String],
     /// What the machine itself makes of several threads, a line each.
     pub(crate) contention: String,
@@ -136,7 +136,7 @@ impl Findings<'_> {
         let entries = self.rows.iter().filter(|row| Some(row.threads) == first);
         let entries = entries.map(|row| &row.contest.entry);
         let mut rows: Vec<Vec<String>> = Vec::new();
-        for entry in entries.clone() {
+        for entry in entries {
             let Some(what) = cannot(entry.subject) else {
                 continue;
             };
@@ -149,10 +149,10 @@ impl Findings<'_> {
                 rows.push([entry.subject, clock, what].map(str::to_owned).into());
             }
         }
-        html.push_str("<h2>What each of them can&apos;t do</h2>\n");
+        html.push_str("<h2>What the other limiters can&apos;t do</h2>\n");
         let head = ["", "clock", "what it can't do"].map(str::to_owned);
-        html.push_str(&table("What each of them can't do", &head, &rows));
-        if !entries.clone().any(is_peer) {
+        html.push_str(&table("What the other limiters can't do", &head, &rows));
+        if !cfg!(feature = "peers") {
             html.push_str(HINT);
         }
     }

@@ -123,7 +123,10 @@ fn compared(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) ->
                     format!("{times} times as many decisions as {subject}")
                 }
                 (Measure::Throughput, false) => format!("{times} times as many as {subject}"),
-                (Measure::Latency { .. }, _) => format!("{subject} {times} times as long"),
+                (Measure::Latency { .. }, true) => {
+                    format!("the p99 of {subject} is {times} times as high")
+                }
+                (Measure::Latency { .. }, false) => format!("that of {subject} {times} times"),
             });
         }
     }
@@ -131,7 +134,7 @@ fn compared(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) ->
     match (scene.measure, tied.len()) {
         (Measure::Throughput, 1) => format!("it makes {parts}"),
         (Measure::Throughput, _) => format!("the best of them makes {parts}"),
-        (Measure::Latency { .. }, _) => format!("99 of 100 decisions take {parts}"),
+        (Measure::Latency { .. }, _) => parts,
     }
 }
 
@@ -201,8 +204,8 @@ mod tests {
         assert_eq!(
             text,
             "Here, on 1 thread: governor wins, because a decision is one load and one exchange, \
-             without a lock: 99 of 100 decisions take sharded 2.00 times as long and std mutex 30.0 \
-             times as long."
+             without a lock: the p99 of sharded is 2.00 times as high and that of std mutex 30.0 \
+             times."
         );
     }
 
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(
             said(Measure::Latency { step: 9.8 }, 2, &all),
             "Here, on 2 threads: a tie: sharded and token bucket are within 10 % of each other, \
-             or a step of the counter; 99 of 100 decisions take std mutex 2.00 times as long."
+             or a step of the counter; the p99 of std mutex is 2.00 times as high."
         );
         let text = said(Measure::Latency { step: 1.0 }, 2, &all);
         assert!(text.contains("sharded wins"), "{text}");

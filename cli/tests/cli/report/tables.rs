@@ -72,7 +72,7 @@ fn its_tables_have_every_percentile_and_the_timing_itself() {
 fn a_table_says_what_others_can_not_do() {
     let document = parsed(&PAGE.1);
     let tables = tables(&document);
-    let (heads, rows) = &tables["What each of them can't do"];
+    let (heads, rows) = &tables["What the other limiters can't do"];
     assert_eq!(heads[1..], ["clock", "what it can't do"]);
     let mutexes = ["parking_lot", "std mutex"].map(|name| (name, "any"));
     let peers = PEERS.iter().filter_map(|(_, label)| label.split_once(", "));
