@@ -219,9 +219,11 @@ impl<A: Algorithm> Core<A> {
             plan,
             now,
         };
-        if let NotDone::WasDisturbed = why
-            && let Some(outcome) = self.first_attempt_later(request, &mut op)
-        {
+        let done = match why {
+            NotDone::WasDisturbed => self.first_attempt_later(request, &mut op),
+            NotDone::IsLong => None,
+        };
+        if let Some(outcome) = done {
             return outcome;
         }
         if let Some(outcome) = self.changed_attempt(request, &mut op) {

@@ -365,11 +365,15 @@ fn at_different_ticks(run: &mut Run) {
     }
 }
 
-/// Three threads ask for four permits, and there are three. A thread that took half a permit and
-/// finds the rest taken can't put its half back into a part that another thread has changed.
+/// Three threads, of which one asks for all.
 fn three_threads(run: &mut Run) {
     let scenario = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
     scenario.actor(&[take(1, 0)]).explore_rules(run);
+}
+
+/// Three threads ask for four permits, and there are three. A thread that took half a permit and
+/// finds the rest taken can't put its half back into a part that another thread has changed.
+fn three_threads_for_four(run: &mut Run) {
     let scenario = play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
         let whole = 2 + back..=3 + back;
@@ -496,6 +500,10 @@ fn the_bound_of_the_whole() {
 #[test]
 fn three_at_once() {
     model("shards::three_at_once", Some(2), three_threads);
+    let name = "shards::three_at_once_for_four";
+    if deep(name) {
+        model(name, Some(2), three_threads_for_four);
+    }
 }
 
 #[test]
