@@ -239,36 +239,35 @@ fn each_verb_against_each_other(run: &mut Run) {
 }
 
 /// A reset, and a charge into debt, against what takes from several and what gives back.
-fn resets_and_charges(run: &mut Run) {
+/// So many permits were taken before.
+fn resets_and_charges(run: &mut Run, before: u64) {
     let others = [take(1, 0), take(3, 0), take(2, 1), undo(), refund(1)];
     for other in others {
-        for before in [1, 2] {
-            // A reset allows one burst more.
-            let resets = play_until(bucket, NOW).rule(|played| {
-                let (taken, back) = balance(played);
-                assert!(
-                    taken <= 6 + back,
-                    "{taken} were taken, and {back} came back"
-                );
-            });
-            let resets = resets.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
-            resets.actor(&[reset(), take(1, 1)]).explore_openly(run);
+        // A reset allows one burst more.
+        let resets = play_until(bucket, NOW).rule(|played| {
+            let (taken, back) = balance(played);
+            assert!(
+                taken <= 6 + back,
+                "{taken} were taken, and {back} came back"
+            );
+        });
+        let resets = resets.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
+        resets.actor(&[reset(), take(1, 1)]).explore_openly(run);
 
-            let charges = play_until(bucket, NOW).rule(|played| {
-                let (taken, back) = balance(played);
-                let charged = played.all().map(|answer| match answer {
-                    Answer::Charged(charged) => charged.n() - charged.debt(),
-                    _ => 0,
-                });
-                let taken = taken + charged.sum::<u64>();
-                assert!(
-                    taken <= 3 + back,
-                    "{taken} were taken, and {back} came back"
-                );
+        let charges = play_until(bucket, NOW).rule(|played| {
+            let (taken, back) = balance(played);
+            let charged = played.all().map(|answer| match answer {
+                Answer::Charged(charged) => charged.n() - charged.debt(),
+                _ => 0,
             });
-            let charges = charges.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
-            charges.actor(&[charge(2)]).explore_openly(run);
-        }
+            let taken = taken + charged.sum::<u64>();
+            assert!(
+                taken <= 3 + back,
+                "{taken} were taken, and {back} came back"
+            );
+        });
+        let charges = charges.actor_after(&[take(before, 0)], std::slice::from_ref(&other));
+        charges.actor(&[charge(2)]).explore_openly(run);
     }
 }
 
@@ -472,7 +471,13 @@ fn each_against_each() {
 
 #[test]
 fn resets_and_debts() {
-    model("shards::resets_and_debts", Some(2), resets_and_charges);
+    model("shards::resets_and_debts", Some(2), |run| {
+        resets_and_charges(run, 2);
+    });
+    let name = "shards::resets_and_debts_of_one";
+    if deep(name) {
+        model(name, Some(2), |run| resets_and_charges(run, 1));
+    }
 }
 
 #[test]
