@@ -483,7 +483,11 @@ fn resets_and_debts() {
 #[test]
 fn never_one_too_many() {
     let name = "shards::never_one_too_many";
-    model(name, Some(3), the_same_word_again);
+    model(name, Some(2), the_same_word_again);
+    let longer = "shards::never_one_too_many, of three preemptions";
+    if deep(longer) {
+        model(longer, Some(3), the_same_word_again);
+    }
     let why = "were granted at one tick";
     for fault in [Fault::IgnoresGiveBacks, Fault::LowersMeanwhile] {
         with_fault(name, fault, why, Some(3), the_same_word_again);
