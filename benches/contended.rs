@@ -108,7 +108,7 @@ struct Tail {
     p9999: f64,
 }
 
-/// Runs this on so many threads at once, each until it is told to stop.
+/// Runs this on `threads` threads at once, each until it is told to stop.
 fn race<T: Send>(
     threads: usize,
     run: impl Fn(&dyn Fn() -> bool) -> T + Sync,

@@ -8,8 +8,8 @@ use tollgate::{ConfigError, Keyed, Overflow, Quota, Tick, TokenBucket};
 use super::contestants::timing::{Handle, Handled, Kind, PerThread};
 use super::contestants::{Entry, Source};
 
-/// How many keys are in a table, a power of two. Most cores' own caches hold fewer: on one thread as
-/// on many, most keys come from the cache that cores share. In a small table every key's line
+/// How many keys are in a table, a power of two. Most cores' own caches hold fewer: on one thread
+/// as on many, most keys come from the cache that cores share. In a small table every key's line
 /// would move from core to core, which is rare in the table of a service with many keys.
 ///
 /// Without optimisation there are fewer: no figure means anything then, and tests need not wait for

@@ -123,7 +123,8 @@ impl Ring {
         match version % 2 {
             0 => even,
             _ => {
-                // It keeps the branch: without it the compiler makes an index of it.
+                // ORDERING: SeqCst, for the compiler alone: it orders no accesses. It keeps the
+                // branch, of which the compiler would make an index.
                 compiler_fence(Ordering::SeqCst);
                 odd
             }

@@ -9,12 +9,12 @@ use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
 use super::slot::{SlotKind, SlotState};
 use super::stats::{Event, Events};
-use super::table::{FoundSlot, SlotIndex, Table};
+use super::table::{SlotIndex, Table};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op, OpResult, Step};
+use crate::store::op::{Current, Op, OpResult};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 
 /// How often a key is tried to be put into the table, against others that take the same places,
@@ -45,7 +45,7 @@ pub(super) struct Request {
 
 /// Why the first attempt has decided nothing.
 #[derive(Debug, Clone, Copy)]
-enum NotDone {
+pub(super) enum NotDone {
     /// There is more to do than it does.
     IsLong,
     /// Another thread changed the slot before the exchange.
@@ -114,92 +114,6 @@ impl<A: Algorithm> Core<A> {
     #[inline(always)]
     pub(super) fn try_fast<O: Op<A>>(&self, request: Request, mut op: O) -> Option<O::Output> {
         self.first_attempt(request, &mut op).ok()?.ok()
-    }
-
-    #[inline(always)]
-    fn first_attempt<O: Op<A>>(
-        &self,
-        request: Request,
-        op: &mut O,
-    ) -> Result<OpResult<A, O>, NotDone> {
-        let (place, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
-        let (next, answer) = match step {
-            Ok(done) => done,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        if !op.is_unchanged(place.held.word, next) && place.decide_in_place(next).is_err() {
-            return Err(NotDone::WasDisturbed);
-        }
-        Ok(Ok(answer))
-    }
-
-    /// The first attempt again, after it was disturbed, as long as it is.
-    fn first_attempt_later<O: Op<A>>(
-        &self,
-        request: &Request,
-        op: &mut O,
-    ) -> Option<OpResult<A, O>> {
-        let mut backoff = Backoff::new();
-        loop {
-            // Before it looks at the slot: a look takes the line from the thread that has it.
-            backoff.wait();
-            match self.first_attempt(*request, op) {
-                Ok(outcome) => return Some(outcome),
-                Err(NotDone::WasDisturbed) => {}
-                Err(NotDone::IsLong) => return None,
-            }
-        }
-    }
-
-    /// What the first attempt would do, and where.
-    #[inline(always)]
-    fn first_step<O: Op<A>>(
-        &self,
-        request: Request,
-        op: &mut O,
-    ) -> Option<(FoundSlot<'_>, Step<A, O>)> {
-        if O::BANS {
-            return None;
-        }
-        let algorithm = self.plans.get(request.plan)?;
-        let probe_seq = request.probe_seq;
-        let label = SlotState::live(probe_seq.tag(), false, request.plan, 0, 0).label();
-        let place = self
-            .table
-            .find(self.table.fast_pair()?, &probe_seq, label)?;
-        let held = place.held;
-        // Looked at afterwards, so that it was so when the slot was looked at.
-        if self.plans.version() != 0 {
-            return None;
-        }
-        let word = Current::new(held.word, request.now).with_source(source_of(request.plan, 0));
-        Some((place, op.run_fast(algorithm, word)?))
-    }
-
-    /// The same where the plan has been changed, and the key's word is of the version in force.
-    fn changed_attempt<O: Op<A>>(&self, request: &Request, op: &mut O) -> Option<OpResult<A, O>> {
-        let version = self.plans.version();
-        if version == 0 || O::BANS {
-            return None;
-        }
-        let probe_seq = &request.probe_seq;
-        let label = SlotState::live(probe_seq.tag(), false, request.plan, version, 0).label();
-        let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
-        if self.plans.version() != version {
-            return None;
-        }
-        let word = place.held.word;
-        let view = Current::new(word, request.now).with_source(source_of(request.plan, version));
-        let said = |algorithm: &A| op.run(algorithm, view);
-        match self.plans.with(request.plan, version, said)? {
-            Ok((next, answer)) => {
-                if !op.is_unchanged(word, next) {
-                    place.decide_in_place(next).ok()?;
-                }
-                Some(Ok(answer))
-            }
-            Err(refusal) => Some(Err(refusal)),
-        }
     }
 
     /// All other turns.
@@ -470,7 +384,7 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
 /// By which a grant knows what granted it: its plan and version, which comes again after 2^28
 /// changes.
 #[inline(always)]
-const fn source_of(plan: u8, version: u64) -> u32 {
+pub(super) const fn source_of(plan: u8, version: u64) -> u32 {
     (plan as u32) << 28 | version as u32 & ((1 << 28) - 1)
 }
 

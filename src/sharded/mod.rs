@@ -14,8 +14,8 @@
 //!
 //! A decision takes from the thread's own shard if that stays seven eighths full, or nearly as full
 //! as the fullest was at the last look; else it looks at all shards and takes from one or from
-//! several, so that they stay level (`multi_shard.rs`). If none has a permit, a word beside the shards says until when, so that others are denied without
-//! such a look (`hint.rs`).
+//! several, so that they stay level (`multi_shard.rs`). If none has a permit, a word beside the
+//! shards says until when, so that others are denied without such a look (`hint.rs`).
 
 mod hint;
 pub(crate) mod limiter;

@@ -64,11 +64,11 @@ mod instructions {
         #[inline(always)]
         pub(crate) fn load_versioned(self, pair: &AtomicU128, _order: Ordering) -> u128 {
             let (low, high): (u64, u64);
-            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. The processor
-            // loads aligned 8 bytes in one step, and never goes back behind an earlier load. All
-            // that writes the pair is exchanges of it in one locked step. The low half was loaded
-            // between two loads of the same high half. The compiler moves no access of memory over
-            // it.
+            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. The
+            // processor loads aligned 8 bytes in one step, and never goes back behind an earlier
+            // load. The pair is written only by locked exchanges of all 16 bytes. The low half was
+            // loaded between two loads of the same high half. The compiler moves no access of
+            // memory over it.
             unsafe {
                 asm!(
                     "2:",
@@ -199,6 +199,7 @@ mod tests {
             assert_eq!(exchange(other, second), Err(first));
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load(&pair, Ordering::Acquire), first);
+            // ORDERING: Acquire, as its users load. There is no other thread.
             assert_eq!(fast_pair.load_versioned(&pair, Ordering::Acquire), first);
         }
         // Where it may fail without a reason: once more.

@@ -124,7 +124,7 @@ impl About {
     }
 }
 
-/// Why its decisions may cost little on so many threads.
+/// Why a contestant's decisions may cost little, on one thread or on several.
 pub(crate) fn reason(subject: &str, kind: Kind, threads: usize) -> Option<&'static str> {
     let about = About::of(subject)?;
     let [alone, together] = match kind {

@@ -24,8 +24,8 @@ const MAX_SECONDS: f64 = 3600.0;
 ///   floor   ns, divided by the floor's: a raw reading of the clock and one exchange of a word
 ///           (denied: one load), with as many threads. Lower is better. Below 1 is what need not
 ///           read that clock
-///   mutex   throughput divided by that of one bucket behind a std::sync::Mutex, with the same clock
-///           (the system's for other crates) and as many threads. Higher is better
+///   mutex   throughput divided by that of one bucket behind a std::sync::Mutex, with the same
+///           clock (the system's for other crates) and as many threads. Higher is better
 ///   times   M/s divided by that of one thread: how it scales. The ideal is the number of threads
 ///
 /// What comes first, the floor on one word and on private words, is what the machine itself makes

@@ -13,7 +13,7 @@ pub(crate) struct Placement {
     failed: AtomicU64,
 }
 
-/// Where so many threads ran.
+/// The processors that a number of threads ran on.
 #[derive(Debug, Serialize)]
 pub(crate) struct Placed {
     threads: usize,
@@ -44,7 +44,7 @@ impl Placement {
         self.failed.load(Ordering::Relaxed) == 0
     }
 
-    /// Where so many threads ran; nothing if they were not pinned.
+    /// The processors that `threads` threads ran on; `None` if they were not pinned.
     pub(crate) fn placed(&self, threads: usize) -> Option<Placed> {
         let mut processors: Vec<_> = self.order.iter().take(threads).copied().collect();
         processors.sort_unstable();

@@ -1,5 +1,5 @@
-//! How this machine's processors share packages, NUMA nodes, cores and caches, as far as the system tells it. Linux
-//! does, below `/sys`; what a system does not tell is unknown.
+//! How this machine's processors share packages, NUMA nodes, cores and caches, as far as the system
+//! reports it. Linux does, below `/sys`; what a system does not report is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, thread};

@@ -319,8 +319,8 @@ fn loose() -> AnyAlgorithm {
     TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// Three permits are left in each part, and a look has noted it. Requests take from the own part and
-/// from the noted one without another look, while others take and give back.
+/// Three permits are left in each part, and a look has stored a limit. Requests take from the own
+/// part and from the fullest one without another look, while others take and give back.
 fn after_a_look(run: &mut Run) {
     let casts: [[&[Action]; 2]; 4] = [
         [&[take(1, 0), take(1, 0)], &[take(1, 1)]],

@@ -82,7 +82,7 @@ impl Ratelimit {
     /// If the limit has a burst or a period of zero.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
-        // It counts permits in a period, and periods below a second as so many permits in one.
+        // It takes a number of permits a period. A shorter period becomes more permits a second.
         let second = Duration::from_secs(1);
         let in_a_second = second.as_nanos() / limit.period.as_nanos();
         let limiter = ratelimit::Ratelimiter::builder(in_a_second.max(1) as u64)

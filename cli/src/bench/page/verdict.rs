@@ -21,7 +21,7 @@ pub(crate) struct Standing<'a> {
 pub(crate) enum Measure {
     /// More decisions in the same time.
     Throughput,
-    /// A lower p99, seen by a counter that moves in steps of so many nanoseconds.
+    /// A lower p99. `step` is the counter's resolution, in nanoseconds.
     Latency { step: f64 },
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) crowded: bool,
 }
 
-/// Who wins, of those that limit something.
+/// The sentence that names the winner. The floors take no part.
 pub(crate) fn verdict(scene: Scene<'_>, standings: &[Standing<'_>]) -> String {
     let Scene {
         lead,

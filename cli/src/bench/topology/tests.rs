@@ -2,7 +2,7 @@
 
 use super::{Topology, numbers, ranges};
 
-/// A machine of so many packages, cores in each and processors of each core. In `by_core`
+/// A machine with equal packages, whose cores have equally many processors. In `by_core`
 /// numbering the processors of a core are neighbours; otherwise all first processors come before
 /// all second ones. Each package is a NUMA node and has one last-level cache.
 struct Machine {

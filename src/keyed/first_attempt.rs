@@ -1,0 +1,101 @@
+//! The first attempt of a decision on a key, which nearly every decision takes: the key is in a
+//! primary bucket, of the plan that is asked for, and its word is of the version in force.
+
+use super::core::{Core, NotDone, Request, source_of};
+use super::slot::SlotState;
+use super::table::FoundSlot;
+use crate::algorithm::Algorithm;
+use crate::store::op::{Current, Op, OpResult, Step};
+use crate::sync::Backoff;
+
+impl<A: Algorithm> Core<A> {
+    #[inline(always)]
+    pub(super) fn first_attempt<O: Op<A>>(
+        &self,
+        request: Request,
+        op: &mut O,
+    ) -> Result<OpResult<A, O>, NotDone> {
+        let (place, step) = self.first_step(request, op).ok_or(NotDone::IsLong)?;
+        let (next, answer) = match step {
+            Ok(done) => done,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if !op.is_unchanged(place.held.word, next) && place.decide_in_place(next).is_err() {
+            return Err(NotDone::WasDisturbed);
+        }
+        Ok(Ok(answer))
+    }
+
+    /// The first attempt again, after it was disturbed, as long as it is.
+    pub(super) fn first_attempt_later<O: Op<A>>(
+        &self,
+        request: &Request,
+        op: &mut O,
+    ) -> Option<OpResult<A, O>> {
+        let mut backoff = Backoff::new();
+        loop {
+            // Before it looks at the slot: a look takes the line from the thread that has it.
+            backoff.wait();
+            match self.first_attempt(*request, op) {
+                Ok(outcome) => return Some(outcome),
+                Err(NotDone::WasDisturbed) => {}
+                Err(NotDone::IsLong) => return None,
+            }
+        }
+    }
+
+    /// What the first attempt would do, and where.
+    #[inline(always)]
+    fn first_step<O: Op<A>>(
+        &self,
+        request: Request,
+        op: &mut O,
+    ) -> Option<(FoundSlot<'_>, Step<A, O>)> {
+        if O::BANS {
+            return None;
+        }
+        let algorithm = self.plans.get(request.plan)?;
+        let probe_seq = request.probe_seq;
+        let label = SlotState::live(probe_seq.tag(), false, request.plan, 0, 0).label();
+        let place = self
+            .table
+            .find(self.table.fast_pair()?, &probe_seq, label)?;
+        let held = place.held;
+        // Looked at afterwards, so that it was so when the slot was looked at.
+        if self.plans.version() != 0 {
+            return None;
+        }
+        let word = Current::new(held.word, request.now).with_source(source_of(request.plan, 0));
+        Some((place, op.run_fast(algorithm, word)?))
+    }
+
+    /// The same where the plan has been changed, and the key's word is of the version in force.
+    pub(super) fn changed_attempt<O: Op<A>>(
+        &self,
+        request: &Request,
+        op: &mut O,
+    ) -> Option<OpResult<A, O>> {
+        let version = self.plans.version();
+        if version == 0 || O::BANS {
+            return None;
+        }
+        let probe_seq = &request.probe_seq;
+        let label = SlotState::live(probe_seq.tag(), false, request.plan, version, 0).label();
+        let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
+        if self.plans.version() != version {
+            return None;
+        }
+        let word = place.held.word;
+        let view = Current::new(word, request.now).with_source(source_of(request.plan, version));
+        let said = |algorithm: &A| op.run(algorithm, view);
+        match self.plans.with(request.plan, version, said)? {
+            Ok((next, answer)) => {
+                if !op.is_unchanged(word, next) {
+                    place.decide_in_place(next).ok()?;
+                }
+                Some(Ok(answer))
+            }
+            Err(refusal) => Some(Err(refusal)),
+        }
+    }
+}
