@@ -98,8 +98,8 @@ impl<A> Core<A> {
 }
 
 impl<A: Algorithm> Core<A> {
-    /// Runs an operation on a key's word. The first attempt is for a key in a primary bucket, of
-    /// the plan that is asked for, which has never been changed.
+    /// Runs an operation on a key's word. The first attempt is for a protected key in a primary
+    /// bucket, of the plan that is asked for, which has never been changed.
     #[inline(always)]
     pub(super) fn apply<O: Op<A>>(&self, request: Request, mut op: O) -> OpResult<A, O> {
         // One by one, so that they are in registers.
@@ -228,8 +228,14 @@ impl<A: Algorithm> Core<A> {
                     false => SlotKind::Live,
                 };
                 let next = SlotState::live(held.tag(), at.second, of, version, next);
-                let next = next.with_state(state);
+                let blindly = inject_fault!(ProtectsBlindly);
+                let is_protected = held.is_protected() || O::TAKES && !blindly;
+                let next = next.with_state(state).protected_if(is_protected);
                 self.table.decide(at, held, next).ok()?;
+                if blindly {
+                    let seen = self.table.load(at);
+                    let _ = self.table.decide(at, seen, seen.protected_if(true));
+                }
                 Some(Ok(answer))
             }
             Err(said) => {

@@ -1,5 +1,6 @@
 //! The first attempt of a decision on a key, which nearly every decision takes: the key is in a
-//! primary bucket, of the plan that is asked for, and its word is of the version in force.
+//! primary bucket, protected, of the plan that is asked for, and its word is of the version in
+//! force.
 
 use super::core::{Core, NotDone, Request, source_of};
 use super::slot::SlotState;
@@ -20,7 +21,9 @@ impl<A: Algorithm> Core<A> {
             Ok(done) => done,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if !op.is_unchanged(place.held.word, next) && place.decide_in_place(next).is_err() {
+        if !op.is_unchanged(place.held.word, next)
+            && place.decide_in_place(place.held.with_word(next)).is_err()
+        {
             return Err(NotDone::WasDisturbed);
         }
         Ok(Ok(answer))
@@ -56,7 +59,8 @@ impl<A: Algorithm> Core<A> {
         }
         let algorithm = self.plans.get(request.plan)?;
         let probe_seq = request.probe_seq;
-        let label = SlotState::live(probe_seq.tag(), false, request.plan, 0, 0).label();
+        let expected = SlotState::live(probe_seq.tag(), false, request.plan, 0, 0);
+        let label = expected.protected_if(true).label();
         let place = self
             .table
             .find(self.table.fast_pair()?, &probe_seq, label)?;
@@ -80,18 +84,20 @@ impl<A: Algorithm> Core<A> {
             return None;
         }
         let probe_seq = &request.probe_seq;
-        let label = SlotState::live(probe_seq.tag(), false, request.plan, version, 0).label();
+        let expected = SlotState::live(probe_seq.tag(), false, request.plan, version, 0);
+        let label = expected.protected_if(true).label();
         let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
         if self.plans.version() != version {
             return None;
         }
-        let word = place.held.word;
-        let view = Current::new(word, request.now).with_source(source_of(request.plan, version));
+        let held = place.held;
+        let view = Current::new(held.word, request.now);
+        let view = view.with_source(source_of(request.plan, version));
         let said = |algorithm: &A| op.run(algorithm, view);
         match self.plans.with(request.plan, version, said)? {
             Ok((next, answer)) => {
-                if !op.is_unchanged(word, next) {
-                    place.decide_in_place(next).ok()?;
+                if !op.is_unchanged(held.word, next) {
+                    place.decide_in_place(held.with_word(next)).ok()?;
                 }
                 Some(Ok(answer))
             }

@@ -65,15 +65,18 @@ impl<A: Algorithm> Core<A> {
         brought.count() > 0
     }
 
-    /// The place of the key that is nearest to idle, if it may be evicted: of one that was banned,
-    /// if all were.
+    /// The place of the key that is the first to leave, if keys may be evicted.
     fn make_room(&self, probe: &Probe, version: u64, now: Tick) -> Option<Claimable> {
         if self.overflow != Overflow::Evict {
             return None;
         }
         let live = probe.slots().filter(|(_, held)| held.is_live());
-        let nearest = self.plans.first_to_leave(live, version, now)?;
-        Some(Claimable::of(nearest, Some(Event::Evicted)))
+        let first = self.plans.first_to_leave(live, version, now)?;
+        let event = match first.1.is_protected() {
+            true => Event::EvictedProtected,
+            false => Event::Evicted,
+        };
+        Some(Claimable::of(first, Some(event)))
     }
 
     /// Claims a place for a key. `None` if it has changed.

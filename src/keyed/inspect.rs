@@ -2,6 +2,7 @@
 
 use core::hash::Hash;
 
+use super::slot::SlotState;
 use super::{KeyHasher, Keyed};
 
 impl<A, C, S: KeyHasher> Keyed<A, C, S> {
@@ -13,11 +14,20 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 
     /// How many slots are this key's.
     pub fn slots_of<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
+        self.live(key).count()
+    }
+
+    /// Whether this key is protected; `None` if it has no slot.
+    pub fn is_protected<Q: Hash + ?Sized>(&self, key: &Q) -> Option<bool> {
+        self.live(key).next().map(|held| held.is_protected())
+    }
+
+    fn live<Q: Hash + ?Sized>(&self, key: &Q) -> impl Iterator<Item = SlotState> + '_ {
         let probe_seq = self.core.table.probe_seq(self.hasher.hash_key(key));
-        let its = probe_seq.all_buckets().flat_map(|(bucket, second)| {
-            let slots = self.core.table.slots_of(bucket);
-            slots.filter(move |(_, held)| held.is_live() && held.is_of(probe_seq.tag(), second))
+        let its = probe_seq.all_buckets().flat_map(move |(bucket, second)| {
+            let slots = self.core.table.slots_of(bucket).map(|(_, held)| held);
+            slots.filter(move |held| held.is_live() && held.is_of(probe_seq.tag(), second))
         });
-        its.count()
+        its.collect::<std::vec::Vec<_>>().into_iter()
     }
 }

@@ -15,6 +15,7 @@ mod insert;
 ))]
 mod inspect;
 mod key;
+mod leaving;
 pub(crate) mod limiter;
 mod plan;
 mod plans;

@@ -168,42 +168,14 @@ impl<A: Algorithm> Plans<A> {
         })
     }
 
-    /// The slot whose key is the first that leaves for another one: keys that are idle soonest go
-    /// first, of them those that have most (of a window all are idle at its end), and keys that
-    /// were banned after all others. Of several the first one.
-    pub(super) fn first_to_leave<T: Copy>(
-        &self,
-        live: impl Iterator<Item = (T, SlotState)>,
-        version: u64,
-        now: Tick,
-    ) -> Option<(T, SlotState)> {
-        let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
-        let available = |algorithm: &A, word| algorithm.available(word, now);
-        let left = |held| self.ask(held, version, available).unwrap_or(0);
-        let mut first = None;
-        // What that one could still take, once it is known.
-        let mut first_left = None;
-        live.for_each(|slot| {
-            let held = slot.1;
-            let idle_at = self.ask(held, version, idle_at).unwrap_or(Tick::MAX);
-            let turn = (held.state() == SlotKind::Banned, idle_at);
-            match first {
-                Some((first_turn, _)) if turn > first_turn => {}
-                Some((first_turn, (_, first_held))) if turn == first_turn => {
-                    let has = left(held);
-                    if has > *first_left.get_or_insert_with(|| left(first_held)) {
-                        (first, first_left) = (Some((turn, slot)), Some(has));
-                    }
-                }
-                _ => (first, first_left) = (Some((turn, slot)), None),
-            }
-        });
-        first.map(|(_, slot)| slot)
-    }
-
     /// Asks the word of a live slot, and its plan; `None` if that is changed just now.
     #[inline(always)]
-    fn ask<T>(&self, held: SlotState, version: u64, ask: impl FnOnce(&A, u64) -> T) -> Option<T> {
+    pub(super) fn ask<T>(
+        &self,
+        held: SlotState,
+        version: u64,
+        ask: impl FnOnce(&A, u64) -> T,
+    ) -> Option<T> {
         match version == 0 && held.version() == 0 {
             true => Some(ask(self.get(held.plan())?, held.word)),
             false => self.ask_changed(held, version, ask),

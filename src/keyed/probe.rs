@@ -35,26 +35,35 @@ impl Table {
     /// Looks at the slots where a key may be. At the neighbours only if there is no slot in the
     /// primary buckets that was never used: the thread that put the key into a neighbour found none
     /// there, and they don't come back.
+    #[inline]
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
-        let (primary, neighbours) = probe_seq.buckets();
-        let look = |[first, second]: [usize; 2]| {
-            [
-                self.look_at(first, probe_seq.preferred(false), false),
-                self.look_at(second, probe_seq.preferred(true), true),
-            ]
-        };
-        let primary = look(primary);
-        let never_used = |held: &SlotState| {
-            *held == SlotState::NEVER_USED || (inject_fault!(SkipsByFree) && held.is_free())
-        };
+        let primary = self.look_at_pair(probe_seq, [probe_seq.first(), probe_seq.second()]);
         let [first, second] = &primary;
-        let has_room = first.held.iter().any(never_used) || second.held.iter().any(never_used);
+        let neighbours = match first.has_never_used() || second.has_never_used() {
+            true => None,
+            false => self.look_at_neighbours(probe_seq),
+        };
         Probe {
             primary,
-            neighbours: neighbours.filter(|_| !has_room).map(look),
+            neighbours,
         }
     }
 
+    #[inline(never)]
+    fn look_at_neighbours(&self, probe_seq: &ProbeSeq) -> Option<[ProbedBucket; 2]> {
+        let (_, neighbours) = probe_seq.buckets();
+        Some(self.look_at_pair(probe_seq, neighbours?))
+    }
+
+    #[inline(always)]
+    fn look_at_pair(&self, probe_seq: &ProbeSeq, [first, second]: [usize; 2]) -> [ProbedBucket; 2] {
+        [
+            self.look_at(first, probe_seq.preferred(false), false),
+            self.look_at(second, probe_seq.preferred(true), true),
+        ]
+    }
+
+    #[inline(always)]
     fn look_at(&self, bucket: usize, preferred: usize, second: bool) -> ProbedBucket {
         ProbedBucket {
             bucket,
@@ -77,15 +86,17 @@ impl Probe {
     }
 
     /// Where the key is, or is to be.
+    #[inline]
     pub(super) fn find(&self, tag: u64) -> Lookup {
         let mut pending = None;
         for bucket in self.buckets() {
-            for (at, held) in bucket.slots() {
+            for (place, held) in bucket.held.iter().enumerate() {
                 if held.is_of(tag, bucket.second) {
+                    let at = bucket.at(place);
                     if held.is_live() {
-                        return Lookup::Live(at, held);
+                        return Lookup::Live(at, *held);
                     }
-                    pending = pending.or(Some((at, held)));
+                    pending = pending.or(Some((at, *held)));
                 }
             }
         }
@@ -146,6 +157,15 @@ impl ProbedBucket {
             place,
             second: self.second,
         }
+    }
+
+    /// Whether a slot has never been used.
+    #[inline(always)]
+    fn has_never_used(&self) -> bool {
+        let never_used = |held: &SlotState| {
+            *held == SlotState::NEVER_USED || (inject_fault!(SkipsByFree) && held.is_free())
+        };
+        self.held.iter().any(never_used)
     }
 
     /// How many slots are taken.

@@ -1,26 +1,30 @@
 //! What a slot of the table holds.
 //!
 //! ```text
-//!  127            64 63        12 11      6 5    3   2      1    0
-//! ┌─────────────────┬────────────┬─────────┬──────┬────────┬──────┐
-//! │ word, or nonce  │ tag        │ version │ plan │ second │ state│
-//! └─────────────────┴────────────┴─────────┴──────┴────────┴──────┘
+//!  127            64 63        12 11      7     6       5    3   2      1    0
+//! ┌─────────────────┬────────────┬─────────┬───────────┬──────┬────────┬──────┐
+//! │ word, or nonce  │ tag        │ version │ protected │ plan │ second │ state│
+//! └─────────────────┴────────────┴─────────┴───────────┴──────┴────────┴──────┘
 //! ```
+//!
+//! A key is *protected* from its second grant on: keys that came once, as those of a flood do,
+//! leave before it.
 
 use crate::sync::{IS_MODEL, inject_fault};
 
 /// The most plans that a table can have.
 pub(super) const PLANS: u64 = 8;
 /// How many versions of a plan a slot can tell apart. Few in a model, so that they come again.
-pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 64 };
+pub(super) const VERSIONS: u64 = if IS_MODEL { 4 } else { 32 };
 
 const STATE: u64 = 0b11;
 const SECOND: u64 = 0b100;
 const PLAN_SHIFT: u32 = 3;
-const VERSION_SHIFT: u32 = 6;
+const PROTECTED: u64 = 1 << 6;
+const VERSION_SHIFT: u32 = 7;
 pub(super) const TAG_SHIFT: u32 = 12;
 const TAG: u64 = !0 << TAG_SHIFT;
-const _: () = assert!(PLANS == 8 && (VERSIONS == 64 || IS_MODEL && VERSIONS < 64));
+const _: () = assert!(PLANS == 8 && (VERSIONS == 32 || IS_MODEL && VERSIONS < 32));
 
 /// What is in a slot's first two bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +69,7 @@ impl SlotState {
         (self.word as u128) << 64 | self.label as u128
     }
 
-    /// A live key's.
+    /// A live key's, not protected.
     #[inline(always)]
     pub(super) const fn live(tag: u64, second: bool, plan: u8, version: u64, word: u64) -> Self {
         let label = tag
@@ -101,6 +105,20 @@ impl SlotState {
             label: self.label & !STATE | state as u64,
             ..self
         }
+    }
+
+    /// The same, protected if this says so or it is already.
+    #[inline(always)]
+    pub(super) const fn protected_if(self, is_protected: bool) -> Self {
+        Self {
+            label: self.label | (is_protected as u64 * PROTECTED),
+            ..self
+        }
+    }
+
+    /// Whether its key was granted something again after it came.
+    pub(super) const fn is_protected(self) -> bool {
+        self.label & PROTECTED != 0
     }
 
     pub(super) const fn with_version(self, version: u64) -> Self {

@@ -7,8 +7,10 @@ pub(super) enum Event {
     Inserted,
     /// A key that was idle left for another one.
     Expired,
-    /// A key that was not idle left for another one.
+    /// A key that was neither idle nor protected left for another one.
     Evicted,
+    /// A protected key that was not idle left for another one.
+    EvictedProtected,
     /// A key was removed.
     Removed,
     /// There was no room for a key.
@@ -17,10 +19,10 @@ pub(super) enum Event {
 
 /// Counts of a table, and the numbers of claims.
 #[derive(Debug)]
-pub(super) struct Events(StripedCounters<6>);
+pub(super) struct Events(StripedCounters<7>);
 
 impl Events {
-    const NUMBERS: usize = 5;
+    const NUMBERS: usize = 6;
 
     pub(super) fn new() -> Self {
         Self(StripedCounters::new())
@@ -47,9 +49,15 @@ impl Events {
     pub(super) fn tracked(&self) -> u64 {
         // Those that leave first: a key that is inserted meanwhile must not seem to have left
         // before.
-        let left = [Event::Expired, Event::Evicted, Event::Removed].map(|event| self.of(event));
-        let left = left.into_iter().fold(0, u64::wrapping_add);
+        let left = self.of(Event::Expired).wrapping_add(self.evicted());
+        let left = left.wrapping_add(self.of(Event::Removed));
         self.of(Event::Inserted).saturating_sub(left)
+    }
+
+    /// How many keys were evicted, protected ones among them.
+    pub(super) fn evicted(&self) -> u64 {
+        let protected = self.of(Event::EvictedProtected);
+        self.of(Event::Evicted).wrapping_add(protected)
     }
 }
 
@@ -70,6 +78,10 @@ pub struct KeyedStats {
     pub expired: u64,
     /// How many left although they were not idle: each may have one burst more.
     pub evicted: u64,
+    /// How many of these were protected: they had been granted something again after they came.
+    /// They leave only where all keys that could leave are protected, or banned. (A banned key
+    /// counts as it would without its ban.)
+    pub evicted_protected: u64,
     /// How many were removed by [`remove`](super::Keyed::remove), or were there when a snapshot
     /// was [restored](super::Keyed::restore).
     pub removed: u64,

@@ -269,7 +269,8 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
             idle,
             inserted: of(Event::Inserted),
             expired: of(Event::Expired),
-            evicted: of(Event::Evicted),
+            evicted: core.events.evicted(),
+            evicted_protected: of(Event::EvictedProtected),
             removed: of(Event::Removed),
             no_room: of(Event::NoRoom),
         }

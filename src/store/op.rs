@@ -115,6 +115,10 @@ pub trait Op<A>: Sized {
     /// Whether a change that it makes is a grant, which ends a ban.
     const GRANTS: bool = false;
 
+    /// Whether it takes permits. A key that is in a table, and has some taken again, is protected
+    /// from then on.
+    const TAKES: bool = false;
+
     /// Whether it bans a key. It then runs by the plan that the key already has.
     const BANS: bool = false;
 

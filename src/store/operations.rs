@@ -18,6 +18,7 @@ impl<A: Algorithm> Op<A> for Acquire {
     type Output = Granted;
     type Refusal = Denied;
     const GRANTS: bool = true;
+    const TAKES: bool = true;
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
@@ -72,6 +73,7 @@ impl ReserveUntil {
 impl<A: Reserve> Op<A> for ReserveUntil {
     type Output = Granted;
     type Refusal = Denied;
+    const TAKES: bool = true;
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
@@ -120,6 +122,7 @@ impl<A: Algorithm> Op<A> for TakeUpTo {
     type Output = Granted;
     type Refusal = Infallible;
     const GRANTS: bool = true;
+    const TAKES: bool = true;
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
@@ -145,6 +148,7 @@ impl<A: Algorithm> Op<A> for TakeSome {
     type Output = Granted;
     type Refusal = Denied;
     const GRANTS: bool = true;
+    const TAKES: bool = true;
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
@@ -171,6 +175,7 @@ pub(crate) struct Charge {
 impl<A: Debt> Op<A> for Charge {
     type Output = Charged;
     type Refusal = Infallible;
+    const TAKES: bool = true;
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {

@@ -3,8 +3,8 @@
 //! more, but for one burst each time that it is evicted or forgotten; a thread that stops does not
 //! hold up the others. And faults in that are found.
 
-use tollgate::Overflow;
 use tollgate::sync::model::Fault;
+use tollgate::{Overflow, Tick};
 use tollgate_loom_tests::tables::{
     self, A, Action, B, C, Scenario, Table, Y, available, ban, bucket, charge, forget, refund,
     reset, take, take_up_to, undo,
@@ -132,6 +132,47 @@ fn leave_and_come_again(run: &mut Run) {
         scenario
             .actor_after(&[one(A)], &[both(A), undo(A, NOW)])
             .explore(run);
+    }
+}
+
+/// A table of two slots, and burst enough for protected keys that have something left.
+fn roomy() -> Table {
+    tables::table(bucket(BURST + 2), 2)
+}
+
+/// All slots are busy, and one more key comes, while the key that it may evict, which is protected
+/// as the other one is, is decided on.
+fn evict_protected(run: &mut Run) {
+    let (keys, burst) = (&[A, B, Y], BURST + 2);
+    let full = tables::counted_scenario(roomy, keys, NOW, burst);
+    let full = full.actor_after(&[one(A), one(A)], &[both(B)]);
+    let full = full.actor_after(&[one(Y), both(Y)], &[one(A)]);
+    full.explore_openly(run);
+}
+
+/// Two keys are granted one permit each time. One that is granted a second one is protected, and no
+/// other one is, whether it is evicted meanwhile or not; and as long as another one can leave it
+/// stays.
+fn protect(run: &mut Run) {
+    let protected = || {
+        Scenario::at(roomy).after(|limiter, _| {
+            tables::check(limiter, &[A, B, Y]);
+            let stats = limiter.stats();
+            assert_eq!(stats.evicted_protected, 0, "a protected key is gone");
+            for key in [A, B] {
+                let there = limiter.key(&key).at(Tick::from_nanos(NOW)).available();
+                let came_again = BURST + 2 - there > 1;
+                let is_protected = limiter.is_protected(&key).unwrap_or(false);
+                assert_eq!(is_protected, came_again, "{there} permits are there");
+            }
+            Vec::new()
+        })
+    };
+    for others in [&[one(B)][..], &[one(A)], &[one(B), one(B)]] {
+        // It would stay, if the others were not protected.
+        let spends = take(Y, BURST + 1, NOW);
+        let both = protected().actor_after(&[one(A)], others);
+        both.actor_after(&[spends], &[one(A)]).explore_openly(run);
     }
 }
 
@@ -277,8 +318,18 @@ fn a_key_leaves_while_it_is_decided_on() {
 fn a_key_is_evicted_while_it_is_decided_on() {
     let name = "keyed::a_key_is_evicted_while_it_is_decided_on";
     model(name, Some(3), evict);
-    with_fault(name, Fault::ForgetsTheOwner, "permits", Some(3), evict);
+    model(name, Some(3), evict_protected);
+    let forgets = Fault::ForgetsTheOwner;
+    with_fault(name, forgets, "permits", Some(3), evict_protected);
     model(name, Some(3), evict_for_one);
+}
+
+#[test]
+fn a_key_is_protected_by_its_second_grant_and_no_other() {
+    let name = "keyed::a_key_is_protected_by_its_second_grant_and_no_other";
+    model(name, Some(3), protect);
+    let blindly = Fault::ProtectsBlindly;
+    with_fault(name, blindly, "permits are there", Some(3), protect);
 }
 
 #[test]

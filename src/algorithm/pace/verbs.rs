@@ -108,11 +108,14 @@ impl<M: Meter + PartialEq> Pace<M> {
         word <= self.made(now)
     }
 
-    /// When a whole burst is there.
+    /// When the clock has made as many units as the word says.
     #[inline]
     pub(crate) fn idle_at(&self, word: u64, now: Tick) -> Tick {
-        let all = self.available(0, now);
-        self.due(word, now, all).unwrap_or(Tick::MAX)
+        let idle_at = self.meter.tick_of(word);
+        match idle_at > self.meter.horizon() {
+            true => Tick::MAX,
+            false => Tick::from_nanos(idle_at).max(now),
+        }
     }
 
     #[inline]

@@ -17,6 +17,8 @@ pub(super) struct Fill<'p, A> {
     pub(super) keys: u64,
     /// How many were, or came, and have given way.
     pub(super) no_room: u64,
+    /// How many of these were protected.
+    pub(super) no_room_protected: u64,
 }
 
 impl<'p, A: Algorithm> Fill<'p, A> {
@@ -27,12 +29,12 @@ impl<'p, A: Algorithm> Fill<'p, A> {
             now,
             keys: 0,
             no_room: 0,
+            no_room_protected: 0,
         }
     }
 
     /// Puts a key into the table, or gives it this content, if it is there already. Where there is
-    /// no room, the one that is nearest to idle gives way, and one that was banned only to another
-    /// one.
+    /// no room, the key whose turn it is to leave gives way.
     pub(super) fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
         let seen = self.table.look(probe_seq);
         if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {
@@ -49,8 +51,12 @@ impl<'p, A: Algorithm> Fill<'p, A> {
             let new = (None, of(false));
             let there = seen.slots().map(|(at, held)| (Some(at), held));
             let all = core::iter::once(new).chain(there);
-            if let Some((Some(at), held)) = self.plans.first_to_leave(all, version, self.now) {
-                self.write(at, held, of(at.second));
+            if let Some((at, held)) = self.plans.first_to_leave(all, version, self.now) {
+                let protected = u64::from(held.is_protected());
+                self.no_room_protected = self.no_room_protected.saturating_add(protected);
+                if let Some(at) = at {
+                    self.write(at, held, of(at.second));
+                }
             }
         }
     }

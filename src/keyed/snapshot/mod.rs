@@ -10,6 +10,7 @@
 //! ├──────────────────────────────────────────────────────────────┤
 //! │ 1 │ plans │ of each: numbers │ those of its parameters       │  any number of
 //! │ 2 │ keys  │ of each: hash (60) plan (3) banned (1) │ word    │  these
+//! │ 3 │ keys  │ a bit for each: protected │ the same of each     │
 //! ├──────────────────────────────────────────────────────────────┤
 //! │ 0 │ horizon │ keys in all │ checksum of all that is above    │
 //! └──────────────────────────────────────────────────────────────┘
@@ -21,6 +22,8 @@
 //!   where a quota is changed while the snapshot is being written.
 //! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a
 //!   table.
+//! - Which keys are **protected** is said by as many numbers as are needed for a bit of each key,
+//!   the lowest bit first; in a block of kind 2 none is. (Version 1 of the format has no others.)
 //! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any key
 //!   that left as idle before then had become idle.
 //!
@@ -43,7 +46,7 @@ use crate::algorithm::{MAX_SETTINGS, Settings};
 
 /// The last three bytes are changed by what takes it for text.
 const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The longest name of an algorithm.
 const MAX_NAME: usize = 64;
@@ -52,11 +55,14 @@ const MAX_NAME: usize = 64;
 const CHUNK: usize = 4096;
 /// How many bytes a key takes.
 const KEY_BYTES: usize = 16;
+/// How many numbers say which of them are protected.
+const CHUNK_BITS: usize = CHUNK / u64::BITS as usize;
 
 /// What a block holds.
 const END: u64 = 0;
 const PLANS: u64 = 1;
 const KEYS: u64 = 2;
+const PROTECTED_KEYS: u64 = 3;
 
 const BANNED: u64 = 1;
 const PLAN_SHIFT: u32 = 1;
@@ -68,6 +74,7 @@ struct Record {
     hash: u64,
     plan: u8,
     is_banned: bool,
+    is_protected: bool,
     word: u64,
 }
 
@@ -78,13 +85,43 @@ impl Record {
         [label, self.word]
     }
 
-    const fn of_numbers([label, word]: [u64; 2]) -> Self {
+    const fn of_numbers([label, word]: [u64; 2], is_protected: bool) -> Self {
         Self {
             hash: label >> HASH_SHIFT,
             plan: (label >> PLAN_SHIFT & (super::slot::PLANS - 1)) as u8,
             is_banned: label & BANNED != 0,
+            is_protected,
             word,
         }
+    }
+}
+
+/// Which keys of a chunk are protected.
+#[derive(Debug, Clone, Copy)]
+struct ProtectedBits([u64; CHUNK_BITS]);
+
+impl ProtectedBits {
+    const NONE: Self = Self([0; CHUNK_BITS]);
+
+    fn add(&mut self, key: usize) {
+        if let Some(bits) = self.0.get_mut(key / 64) {
+            *bits |= 1 << (key % 64);
+        }
+    }
+
+    fn has(&self, key: usize) -> bool {
+        self.0
+            .get(key / 64)
+            .is_some_and(|bits| bits >> (key % 64) & 1 != 0)
+    }
+
+    fn is_none(&self) -> bool {
+        self.0 == [0; CHUNK_BITS]
+    }
+
+    /// The numbers for so many keys.
+    fn numbers(&self, keys: usize) -> &[u64] {
+        self.0.get(..keys.div_ceil(64)).unwrap_or(&self.0)
     }
 }
 

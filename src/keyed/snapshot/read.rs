@@ -5,8 +5,8 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, PLANS, VERSION};
-use super::{Parameters, Record, RestoreError, name_of, probe};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, PLANS, PROTECTED_KEYS, VERSION};
+use super::{Parameters, ProtectedBits, Record, RestoreError, name_of, probe};
 use crate::algorithm::{MAX_SETTINGS, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
@@ -65,6 +65,7 @@ pub(super) struct Reading<'r> {
     plans: u64,
     keys: u64,
     chunk: Vec<u8>,
+    protected: ProtectedBits,
 }
 
 impl<'r> Reading<'r> {
@@ -75,6 +76,7 @@ impl<'r> Reading<'r> {
             plans: 0,
             keys: 0,
             chunk: Vec::new(),
+            protected: ProtectedBits::NONE,
         }
     }
 
@@ -131,12 +133,12 @@ impl<'r> Reading<'r> {
         // The first one is of plans.
         let range = match self.plans {
             0 => (PLANS, PLANS),
-            _ => (END, KEYS),
+            _ => (END, PROTECTED_KEYS),
         };
         match self.input.number_within("kind of the block", range)? {
             PLANS => Ok(Block::Plans(self.plans()?)),
-            KEYS => {
-                self.read_keys()?;
+            kind @ (KEYS | PROTECTED_KEYS) => {
+                self.read_keys(kind == PROTECTED_KEYS)?;
                 Ok(Block::Keys)
             }
             _ => self.end(),
@@ -168,10 +170,18 @@ impl<'r> Reading<'r> {
         Ok(plans)
     }
 
-    fn read_keys(&mut self) -> Result<(), RestoreError> {
+    fn read_keys(&mut self, has_protected: bool) -> Result<(), RestoreError> {
         let most = CHUNK as u64;
         let count = self.input.number_within("number of keys", (1, most))?;
         self.keys = self.keys.saturating_add(count);
+        self.protected = ProtectedBits::NONE;
+        let numbers = count.div_ceil(64) * u64::from(has_protected);
+        for (index, bits) in (1..=numbers).zip(&mut self.protected.0) {
+            // No key is protected that is not there.
+            let unused = (64 * index).saturating_sub(count);
+            let field = "protected keys";
+            *bits = self.input.number_within(field, (0, u64::MAX >> unused))?;
+        }
         self.chunk.resize(count as usize * KEY_BYTES, 0);
         self.input.bytes(&mut self.chunk)
     }
@@ -179,10 +189,12 @@ impl<'r> Reading<'r> {
     /// The keys of the block that was read last.
     pub(super) fn keys(&self) -> impl Iterator<Item = Result<Record, RestoreError>> + '_ {
         let most = self.plans.saturating_sub(1);
-        self.chunk.chunks_exact(KEY_BYTES).map(move |key| {
+        let keys = self.chunk.chunks_exact(KEY_BYTES).enumerate();
+        keys.map(move |(index, key)| {
             let (label, word) = key.split_at(KEY_BYTES / 2);
             let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
-            let record = Record::of_numbers([number(label), number(word)]);
+            let numbers = [number(label), number(word)];
+            let record = Record::of_numbers(numbers, self.protected.has(index));
             RestoreError::unless_within("plan of a key", record.plan.into(), (0, most))?;
             // The word of all ones is not used.
             RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;

@@ -132,9 +132,11 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
         Some(to.saturating_add(last.flatten()?.saturating_since(from)))
     }
 
-    fn content(&self, tag: u64, second: bool, word: u64, is_banned: bool) -> SlotState {
+    /// What the slot of this key holds, with this word.
+    fn content(&self, tag: u64, second: bool, record: Record, word: u64) -> SlotState {
         let content = SlotState::live(tag, second, self.index, self.version, word);
-        match is_banned {
+        let content = content.protected_if(record.is_protected);
+        match record.is_banned {
             true => content.with_state(SlotKind::Banned),
             false => content,
         }
@@ -145,6 +147,8 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
 struct Loaded<S> {
     table: Table,
     restored: Restored,
+    /// How many of those for which there was no room were protected.
+    no_room_protected: u64,
     hasher: Option<S>,
     /// The earliest tick at which a key may come into the table.
     horizon: Tick,
@@ -164,7 +168,10 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         self.events.count_many(Event::Removed, removed);
         self.events
             .count_many(Event::Inserted, keys.saturating_add(no_room));
-        self.events.count_many(Event::Evicted, no_room);
+        let protected = read.no_room_protected.min(no_room);
+        self.events
+            .count_many(Event::Evicted, no_room.saturating_sub(protected));
+        self.events.count_many(Event::EvictedProtected, protected);
         self.table = read.table;
         // ORDERING: Relaxed. Nobody else uses the table, and whoever does afterwards sees what was
         // done before.
@@ -222,6 +229,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         Ok(Loaded {
             table: fill.table,
             restored,
+            no_room_protected: fill.no_room_protected,
             hasher: head.hasher,
             // Who is not in it was idle at `from`, or at the horizon.
             horizon: now.saturating_add(horizon.saturating_since(from)),
@@ -236,24 +244,18 @@ fn put<A: ChangeQuota + Rebase + Settings>(
     record: Record,
     moved: Moved,
 ) -> bool {
-    let Record {
-        hash,
-        plan,
-        is_banned,
-        word,
-    } = record;
     // There is such a plan: that was looked at.
-    let Some(plan) = plans.get(usize::from(plan)) else {
+    let Some(plan) = plans.get(usize::from(record.plan)) else {
         return false;
     };
-    let probe_seq = fill.table.probe_seq(hash);
-    let Some(word) = plan.word(word, is_banned, moved) else {
+    let probe_seq = fill.table.probe_seq(record.hash);
+    let Some(word) = plan.word(record.word, record.is_banned, moved) else {
         // It may have been written before, as it was when it left.
         fill.leave_out(&probe_seq);
         return false;
     };
     fill.put(&probe_seq, |second| {
-        plan.content(probe_seq.tag(), second, word, is_banned)
+        plan.content(probe_seq.tag(), second, record, word)
     });
     true
 }

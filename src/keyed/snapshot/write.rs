@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::vec::Vec;
 
 use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, PLANS, Parameters, Record, VERSION};
-use super::{name_of, probe};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, PLANS, PROTECTED_KEYS, VERSION};
+use super::{Parameters, ProtectedBits, Record, name_of, probe};
 use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
@@ -48,6 +48,7 @@ struct Snapshot<'s, A> {
     plans: [Option<Known>; MOST_PLANS as usize],
     /// Keys of these plans that are still to be written.
     chunk: Vec<u8>,
+    protected: ProtectedBits,
     written: u64,
 }
 
@@ -65,6 +66,7 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
         now,
         plans: [None; MOST_PLANS as usize],
         chunk: Vec::with_capacity(CHUNK * KEY_BYTES),
+        protected: ProtectedBits::NONE,
         written: 0,
     };
     snapshot.head(hasher, time_of_day)?;
@@ -171,8 +173,12 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
             hash: probe_seq.hash(),
             plan: held.plan(),
             is_banned: held.state() == SlotKind::Banned,
+            is_protected: held.is_protected(),
             word: held.word,
         };
+        if record.is_protected {
+            self.protected.add(self.chunk.len() / KEY_BYTES);
+        }
         for number in record.to_numbers() {
             self.chunk.extend_from_slice(&number.to_le_bytes());
         }
@@ -184,14 +190,21 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
 
     /// Writes the keys that are still to be written.
     fn write_keys(&mut self) -> io::Result<()> {
-        let count = (self.chunk.len() / KEY_BYTES) as u64;
+        let count = self.chunk.len() / KEY_BYTES;
         if count == 0 {
             return Ok(());
         }
-        self.output.numbers(&[KEYS, count])?;
+        match self.protected.is_none() {
+            true => self.output.numbers(&[KEYS, count as u64])?,
+            false => {
+                self.output.numbers(&[PROTECTED_KEYS, count as u64])?;
+                self.output.numbers(self.protected.numbers(count))?;
+                self.protected = ProtectedBits::NONE;
+            }
+        }
         self.output.bytes(&self.chunk)?;
         self.chunk.clear();
-        self.written = self.written.saturating_add(count);
+        self.written = self.written.saturating_add(count as u64);
         Ok(())
     }
 

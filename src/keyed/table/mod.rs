@@ -96,9 +96,17 @@ impl Table {
     /// All slots of a bucket, one after the other.
     #[inline(always)]
     pub(super) fn load_bucket(&self, bucket: usize) -> [SlotState; SLOTS] {
-        match self.bucket(bucket) {
-            Some(bucket) => bucket.slots.each_ref().map(|slot| self.load_slot(slot)),
-            None => [SlotState::RELEASED; SLOTS],
+        let Some(bucket) = self.bucket(bucket) else {
+            return [SlotState::RELEASED; SLOTS];
+        };
+        let slots = bucket.slots.each_ref();
+        match self.fast_pair {
+            // ORDERING: Acquire. As `load_slot`, which asks for each slot how it is loaded.
+            // Model: keyed_turnover::who_is_late_gets_no_second_burst
+            Some(fast_pair) => {
+                slots.map(|slot| SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire)))
+            }
+            None => slots.map(|slot| self.load_slot(slot)),
         }
     }
 
@@ -198,7 +206,11 @@ impl Table {
         // this slot, also on failure, as `load`. Each transition says what it publishes.
         // Model: keyed_quota::weaker_orderings_are_found
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-        let exchanged = slot.compare_exchange(held.bits(), next.bits(), success, failure);
+        let (old, new) = (held.bits(), next.bits());
+        let exchanged = match self.fast_pair {
+            Some(fast_pair) => fast_pair.compare_exchange(slot, old, new, success, failure),
+            None => slot.compare_exchange(old, new, success, failure),
+        };
         exchanged.map(|_| ()).map_err(SlotState::of_bits)
     }
 }
@@ -212,22 +224,22 @@ pub(super) struct FoundSlot<'t> {
 }
 
 impl FoundSlot<'_> {
-    /// Replaces the key's word, if the slot is still as it was found; else returns what the slot
-    /// holds now.
+    /// Replaces the key's word, and protects the key if it is to be, if the slot is still as it was
+    /// found; else returns what the slot holds now.
     #[inline(always)]
-    pub(super) fn decide_in_place(self, next: u64) -> Result<(), SlotState> {
+    pub(super) fn decide_in_place(self, next: SlotState) -> Result<(), SlotState> {
         // ORDERING: Relaxed. It publishes nothing, and leaves what was published by what was here
         // before as it is, for a thread that loads what is written here. On failure Acquire, as
         // `load`. Model: keyed::two_decide_on_a_key
         let (success, failure) = (Ordering::Relaxed, Ordering::Acquire);
-        let (old, new) = (self.held.bits(), self.held.with_word(next).bits());
+        let (old, new) = (self.held.bits(), next.bits());
         let exchanged = self
             .fast_pair
             .compare_exchange(self.slot, old, new, success, failure);
         match exchanged.map_err(SlotState::of_bits) {
             Ok(_) => Ok(()),
             Err(seen) if inject_fault!(ForgetsTheOwner) && seen.word == self.held.word => {
-                Self { held: seen, ..self }.decide_in_place(next)
+                Self { held: seen, ..self }.decide_in_place(seen.with_word(next.word))
             }
             Err(seen) => Err(seen),
         }

@@ -2,6 +2,8 @@
 //! the policy evicts, denies or admits; it does so only when it must, to the key it says, and
 //! counts it.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tollgate::algorithm::Algorithm;
@@ -21,6 +23,12 @@ struct Churn {
     now: Tick,
     /// How many keys were evicted, and for how many there was no room.
     lost: [u64; 2],
+    /// Whether a key that came is protected. Where it was idle, another one may have had its slot:
+    /// then it is not known.
+    protected: HashMap<u64, Option<bool>>,
+    /// How many of the evicted keys were protected, and how many may have been.
+    lost_protected: u64,
+    may_have_lost_protected: u64,
 }
 
 impl Churn {
@@ -41,18 +49,22 @@ impl Churn {
     /// Asks a key for something, and compares.
     fn ask(&mut self, key: u64, verb: Verb) {
         let now = self.now;
-        let busy = match self.model.is_busy(key, now) {
+        let was_busy = self.model.is_busy(key, now);
+        let busy = match was_busy {
             true => Vec::new(),
             false => self.model.busy(now),
         };
+        let before = self.word(key);
         let is_full = busy.len() == SLOTS;
         let mut right = self.model.ask(key, 0, now, &verb);
         let asked = format!("{verb:?}");
+        self.note_a_grant(key, &verb, (was_busy, before));
         let needs_room = is_full && self.model.is_busy(key, now);
         let overflow = self.table.overflow();
         if needs_room && overflow != Overflow::Evict {
             // Nothing is recorded.
             self.model.keys.remove(&key);
+            self.protected.remove(&key);
             self.lost[1] += 1;
             right = match (overflow, &verb) {
                 (Overflow::Deny, Verb::Acquire(n)) => Said::Outcome(Err(Denied::no_room(*n))),
@@ -69,8 +81,39 @@ impl Churn {
         }
     }
 
-    /// Exactly one, and none is idle sooner. Where a bucket holds a part of a permit more than its
-    /// burst, that is about so: the part is not looked at.
+    fn word(&self, key: u64) -> Option<u64> {
+        self.model.keys.get(&key).map(|(_, word, _)| *word)
+    }
+
+    /// A key is protected from its second grant on, for as long as it is in the table.
+    fn note_a_grant(&mut self, key: u64, verb: &Verb, (was_busy, before): (bool, Option<u64>)) {
+        if matches!(verb, Verb::Available) || self.word(key) == before {
+            return;
+        }
+        let protected = self.protected.entry(key);
+        let protected = protected.and_modify(|protected| *protected = was_busy.then_some(true));
+        protected.or_insert(Some(false));
+    }
+
+    /// When it is a key's turn to leave, if it is protected: what is lower leaves first.
+    fn turn(&self, key: u64, is_protected: bool) -> Turn {
+        let (of, now) = (&self.model.plans[0], self.now);
+        let until_idle = |word| of.idle_at(word, now).saturating_since(now).as_nanos();
+        let all = until_idle(of.take_up_to(0, now, u64::MAX).0);
+        let idle = until_idle(self.word(key).expect("it is busy"));
+        // A step is the largest power of two of which there are eight.
+        let step = (0..).map(|bits| 1 << bits);
+        let step = step.take_while(|step| *step <= 1 || 8 * step <= all).last();
+        match idle > all + (all >> 10) {
+            true => (is_protected, idle, Reverse(0), Reverse(0)),
+            false => {
+                let again = all.saturating_sub(idle) / step.expect("one at least");
+                (is_protected, 0, Reverse(again), Reverse(idle))
+            }
+        }
+    }
+
+    /// Exactly one, and it is no other key's turn before. Of keys that are alike, none has more.
     fn find_the_evicted(&mut self, busy: &[u64]) {
         let (now, of) = (self.now, &self.model.plans[0]);
         let gone = |key: &&u64| self.table.key(*key).at(now).is_idle();
@@ -78,20 +121,26 @@ impl Churn {
         let [evicted] = evicted[..] else {
             panic!("{evicted:?} by {of}");
         };
-        let part = match of.to_string().contains("tolerance") {
-            true => Duration::from_millis(5),
-            false => Duration::ZERO,
-        };
-        if self.lost[0].is_multiple_of(8) {
-            let idle_at = |key| self.model.idle_at(key, now);
-            let first = busy.iter().map(|key| idle_at(*key)).min();
-            let first = first.expect("sixteen").saturating_add(part);
-            assert!(idle_at(evicted) <= first, "{evicted} {first:?} {of}");
+        let protected = |key| self.protected.get(&key).expect("it came");
+        let earliest = self.turn(evicted, protected(evicted).unwrap_or(false));
+        let left = |key| of.available(self.word(key).expect("it is busy"), now);
+        for key in busy.iter().copied() {
+            let latest = self.turn(key, protected(key).unwrap_or(true));
+            assert!(earliest <= latest, "{evicted} {earliest:?} {latest:?} {of}");
+            assert!(earliest < latest || left(evicted) >= left(key), "{of}");
         }
+        let may_be = protected(evicted).unwrap_or(true);
+        self.lost_protected += u64::from(*protected(evicted) == Some(true));
+        self.may_have_lost_protected += u64::from(may_be);
         self.lost[0] += 1;
         self.model.keys.remove(&evicted);
+        self.protected.remove(&evicted);
     }
 }
+
+/// Whether it is protected; what it owes, if it owes something; and what is there again, in steps
+/// and exactly.
+type Turn = (bool, u128, Reverse<u128>, Reverse<u128>);
 
 /// Until each slot has been another's many times.
 fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
@@ -102,6 +151,9 @@ fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
         random: Random(seed),
         now: tick(NOW),
         lost: [0; 2],
+        protected: HashMap::new(),
+        lost_protected: 0,
+        may_have_lost_protected: 0,
     };
     for operation in 0_usize.. {
         // Time goes on quickly, slowly, hardly.
@@ -115,6 +167,8 @@ fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
         if operation % 100 == 0 {
             let stats = churn.table.stats();
             assert_eq!([stats.evicted, stats.no_room], churn.lost, "{stats:?}");
+            let protected = churn.lost_protected..=churn.may_have_lost_protected;
+            assert!(protected.contains(&stats.evicted_protected), "{stats:?}");
             let turned_over = stats.expired + stats.evicted;
             let all = stats.tracked + turned_over + stats.removed;
             assert_eq!(stats.inserted, all, "{stats:?}");
@@ -128,7 +182,7 @@ fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
 }
 
 #[test]
-fn the_key_nearest_to_idle_is_evicted_and_no_other() {
+fn the_key_whose_turn_it_is_is_evicted_and_no_other() {
     for (seed, algorithm) in (0..).zip(all()) {
         churn(algorithm, Overflow::Evict, seed);
     }

@@ -217,17 +217,4 @@ impl Model {
             .retain(|_, (plan, word, _)| !plans[*plan].is_idle(*word, now));
         self.keys.keys().copied().collect()
     }
-
-    /// The first tick at which a busy key will be idle.
-    pub(crate) fn idle_at(&self, key: u64, now: Tick) -> Tick {
-        let (mut busy, mut idle) = (now.as_nanos(), u64::MAX);
-        while idle - busy > 1 {
-            let middle = busy + (idle - busy) / 2;
-            match self.is_busy(key, Tick::from_nanos(middle)) {
-                true => busy = middle,
-                false => idle = middle,
-            }
-        }
-        Tick::from_nanos(idle)
-    }
 }

@@ -62,13 +62,13 @@ fn what_is_absurd_has_a_name() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
-        RestoreError::Version { found, known: 1 } => format!("version {found}"),
+        RestoreError::Version { found, known: 2 } => format!("version {found}"),
         RestoreError::OtherAlgorithm { found, expected } => format!("{found}, {expected}"),
         other => format!("{other:?}"),
     };
     for (place, number, right) in [
         (0, 0, "NotASnapshot"),
-        (1, 2, "version 2"),
+        (1, 3, "version 3"),
         (1, 0, "version 0"),
         (4, 2, "whether there is a seed"),
         // Another seed has not the same hash of the known key.
@@ -100,6 +100,12 @@ fn what_is_absurd_has_a_name() {
         (&[2, 1, 0, u64::MAX], "word of a key"),
         (&[0, 0, 1], "number of keys in all"),
         (&[2, 1, 0, 5, 0, 0, 0], "number of keys in all"),
+        (&[3, 0], "number of keys"),
+        (&[3, 1, 0b10], "protected keys"),
+        (&[3, 65, u64::MAX, 0b10], "protected keys"),
+        (&[3, 64, u64::MAX], "Truncated"),
+        (&[3, 1, 1, 0b10, 5], "plan of a key"),
+        (&[4, 1, 1, 0, 5], "kind of the block"),
     ] {
         cases.push(([plan.as_slice(), more].concat(), right));
     }
