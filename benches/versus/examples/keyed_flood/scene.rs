@@ -9,7 +9,7 @@ use tollgate_versus::keys::key;
 
 /// Those who have spent all.
 pub(crate) const SPENT: u64 = 100;
-const BURST: u64 = 100;
+pub(crate) const BURST: u64 = 100;
 /// From one permit to the next: 100 a minute.
 const INTERVAL: Duration = Duration::from_millis(600);
 /// A table has 1.49 slots for each key of its capacity.
@@ -17,7 +17,17 @@ pub(crate) const CAPACITY: u64 = 1_000_000 * 100 / 149;
 /// How many others ask before the spent ones ask again.
 pub(crate) const BETWEEN: u64 = 1000;
 
-const START: Tick = Tick::from_nanos(1_000_000_000);
+pub(crate) const START: Tick = Tick::from_nanos(1_000_000_000);
+
+/// The limit of each key.
+pub(crate) fn bucket() -> TokenBucket {
+    TokenBucket::new(Quota::per_minute(100).burst(BURST)).expect("a quota that fits")
+}
+
+/// How many permits have been refilled for a key that spent its burst at [`START`].
+pub(crate) fn refilled(now: Tick) -> u64 {
+    (now.saturating_since(START).as_nanos() / INTERVAL.as_nanos()) as u64
+}
 
 pub(crate) struct Scene {
     pub(crate) table: Keyed<TokenBucket>,
@@ -35,8 +45,7 @@ impl Scene {
     /// A table as full as it was made for, with time that goes on by `step` whenever somebody asks
     /// who is not one of the spent ones.
     pub(crate) fn full(overflow: Overflow, step: Duration) -> Self {
-        let bucket = TokenBucket::new(Quota::per_minute(100).burst(BURST));
-        let table = Keyed::new(bucket.expect("a quota that fits"), CAPACITY as usize);
+        let table = Keyed::new(bucket(), CAPACITY as usize);
         let table = table.expect("a capacity that can be had");
         let mut scene = Self {
             table: table.with_overflow(overflow),
@@ -121,12 +130,11 @@ impl Scene {
     /// due.
     pub(crate) fn drained(&mut self) -> (u64, u64, u64) {
         self.spend();
-        let made = self.time.now().saturating_since(START).as_nanos() / INTERVAL.as_nanos();
         let (least, most) = (self.granted.iter().min(), self.granted.iter().max());
         (
             least.copied().unwrap_or(0),
             most.copied().unwrap_or(u64::MAX),
-            BURST + made as u64,
+            BURST + refilled(self.time.now()),
         )
     }
 }

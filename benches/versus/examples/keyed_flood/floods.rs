@@ -1,0 +1,136 @@
+//! The kinds of flood, and what becomes of the keys that had spent all before it.
+
+use std::time::Duration;
+
+use tollgate::Tick;
+use tollgate_versus::keys::key;
+
+use crate::scene::{BURST, START, refilled};
+use crate::stores::{Counts, Store, Table};
+
+/// The grants that each key of a flood asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flood {
+    OnePermit,
+    WholeBurst,
+    /// The whole burst too: each key is used twice.
+    TwoHalves,
+}
+
+impl Flood {
+    pub(crate) const ALL: [Self; 3] = [Self::OnePermit, Self::WholeBurst, Self::TwoHalves];
+
+    const fn grants(self) -> &'static [u64] {
+        match self {
+            Self::OnePermit => &[1],
+            Self::WholeBurst => &[BURST],
+            Self::TwoHalves => &[BURST / 2, BURST / 2],
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::OnePermit => "one permit",
+            Self::WholeBurst => "its burst at once",
+            Self::TwoHalves => "its burst in two grants",
+        }
+    }
+}
+
+/// How a victim spent its burst. A key that is used once can't be told from one of the flood's.
+const SPENT_BY: [&[u64]; 2] = [&[BURST / 4; 4], &[BURST]];
+
+/// Two numbers: of the victims that spent all in several grants, and of those that did in one.
+pub(crate) type ByGrants<T> = [T; 2];
+
+/// A table in which victims have spent all, and which is otherwise as full as it was made for of
+/// keys that have just taken one permit each.
+pub(crate) struct Flooded {
+    table: Box<dyn Table>,
+    /// How many victims there are of each sort.
+    victims: u64,
+    /// The number of the next new key.
+    next: u64,
+    now: Tick,
+    step: Duration,
+}
+
+impl Flooded {
+    /// The time goes on by `step` with each new key.
+    pub(crate) fn new(store: Store, table: Box<dyn Table>, victims: u64, step: Duration) -> Self {
+        let flooded = Self {
+            table,
+            victims,
+            next: store.capacity(),
+            now: START,
+            step,
+        };
+        for number in 0..2 * victims {
+            let [several, one] = SPENT_BY;
+            let grants = if number < victims { several } else { one };
+            assert!(flooded.asks(number, grants), "a victim spends its burst");
+        }
+        for number in 2 * victims..store.capacity() {
+            flooded.asks(number, &[1]);
+        }
+        assert_eq!(flooded.reset(), [0, 0], "all victims are in the table");
+        flooded
+    }
+
+    /// A key asks for these grants, until one is denied.
+    fn asks(&self, number: u64, grants: &[u64]) -> bool {
+        let mut grants = grants.iter();
+        grants.all(|n| self.table.takes(key(number), *n, self.now))
+    }
+
+    /// A key comes that was never seen before.
+    fn new_key(&mut self, flood: Flood) {
+        self.now = self.now.saturating_add(self.step);
+        self.asks(self.next, flood.grants());
+        self.next += 1;
+    }
+
+    /// What so many new keys do: the victims that were reset, and what was counted meanwhile.
+    pub(crate) fn flood(&mut self, flood: Flood, keys: u64) -> (ByGrants<u64>, Counts) {
+        let before = self.table.counts();
+        for _ in 0..keys {
+            self.new_key(flood);
+        }
+        let after = self.table.counts();
+        let counts = Counts {
+            evicted: after.evicted - before.evicted,
+            no_room: after.no_room - before.no_room,
+        };
+        (self.reset(), counts)
+    }
+
+    /// After how many new keys the first victim of each sort was reset, if it was.
+    pub(crate) fn until_reset(&mut self, flood: Flood, keys: u64) -> ByGrants<Option<u64>> {
+        let mut reset_after = [None; 2];
+        for came in 1..=keys {
+            self.new_key(flood);
+            for (after, reset) in reset_after.iter_mut().zip(self.reset()) {
+                if reset > 0 && after.is_none() {
+                    *after = Some(came);
+                }
+            }
+            if reset_after.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        reset_after
+    }
+
+    /// How many victims have more permits than their quota gives.
+    fn reset(&self) -> ByGrants<u64> {
+        let due = refilled(self.now);
+        assert!(due < BURST, "a bucket that is full again tells nothing");
+        let is_reset = |number| {
+            let has = self.table.has(key(number), self.now);
+            assert!(has >= due, "a victim has {has} permits, and {due} are due");
+            has > due
+        };
+        let of = |from| (from..from + self.victims).filter(|number| is_reset(*number));
+        [of(0).count() as u64, of(self.victims).count() as u64]
+    }
+}

@@ -1,0 +1,178 @@
+//! What each `Overflow` does under each kind of flood, as tables in Markdown.
+//!
+//! A hundred victims spent their burst of 100 in several grants, and a hundred others in one grant;
+//! the rest of the table is full of keys that took one permit each. Then the flood comes. A victim
+//! is reset if it has more permits afterwards than its quota gives. Nothing but a look, which
+//! writes nothing, is asked of the victims.
+
+use std::time::Duration;
+
+use tollgate::Overflow;
+
+use crate::floods::{ByGrants, Flood, Flooded};
+use crate::scene::SPENT;
+use crate::stores::Store;
+
+const OVERFLOWS: [Overflow; 3] = [Overflow::Evict, Overflow::Deny, Overflow::Admit];
+
+/// New keys a second, by the table's time. A victim's bucket fills in a minute: five million keys
+/// of the slow flood take 50 seconds, and after a minute nothing could be seen.
+const FAST: u32 = 10_000_000;
+const SLOW: u32 = 100_000;
+const MOST_SLOW: u64 = 5_000_000;
+
+/// A table, and how many new keys come in a second.
+#[derive(Clone, Copy)]
+struct Case {
+    store: Store,
+    per_second: u32,
+    keys: u64,
+    seed: u64,
+}
+
+/// Prints the tables, and returns how many targets are missed.
+pub(crate) fn print(keys: u64, seed: u64) -> usize {
+    let fast = [1000, 10_000, 100_000, 1_000_000].map(|capacity| (Store::Keyed(capacity), FAST));
+    let maps = [1000, 10_000].map(|capacity| (Store::KeyedMap(capacity), FAST));
+    let slow = [(Store::Keyed(10_000), SLOW)];
+    let cases = [&fast[..], &slow, &maps].concat();
+    let cases = cases.into_iter().map(|(store, per_second)| Case {
+        store,
+        per_second,
+        keys: match per_second {
+            SLOW => keys.min(MOST_SLOW),
+            _ => keys,
+        },
+        seed,
+    });
+    let cases: Vec<Case> = cases.collect();
+    let mut targets = Targets::default();
+
+    println!("{} new keys in each case:\n", grouped(keys));
+    println!(
+        "| table | a new key takes | `Evict`: reset | evicted | denied | `Deny`: reset | denied | `Admit`: reset | not recorded |"
+    );
+    println!("|{}", "---|".repeat(9));
+    for case in &cases {
+        for flood in Flood::ALL {
+            println!("{}", case.victims(flood, &mut targets));
+        }
+    }
+    println!("\nThe same for a client's own key:\n");
+    println!("| table | `Evict` | `Deny` | `Admit` |");
+    println!("|{}", "---|".repeat(4));
+    for case in &cases {
+        println!("{}", case.own_key(&mut targets));
+    }
+    println!();
+    targets.print();
+    targets.missed.len()
+}
+
+impl Case {
+    fn flooded(self, overflow: Overflow, victims: u64) -> Flooded {
+        let table = self.store.with_overflow(overflow, self.seed);
+        let step = Duration::from_secs(1) / self.per_second;
+        Flooded::new(self.store, table, victims, step)
+    }
+
+    fn name(self) -> String {
+        let slow = if self.per_second == SLOW {
+            ", slow flood"
+        } else {
+            ""
+        };
+        format!(
+            "{} {}{slow}",
+            self.store.name(),
+            grouped(self.store.capacity())
+        )
+    }
+
+    /// The row of one kind of flood against two hundred victims.
+    fn victims(self, flood: Flood, targets: &mut Targets) -> String {
+        let mut row = format!("| {} | {} |", self.name(), flood.name());
+        for overflow in OVERFLOWS {
+            let (reset, counts) = self.flooded(overflow, SPENT).flood(flood, self.keys);
+            let [several, one] = reset;
+            row.push_str(&format!(" {several}, {one} |"));
+            if overflow == Overflow::Evict {
+                row.push_str(&format!(" {} |", grouped(counts.evicted)));
+                targets.judge(self, flood, reset);
+            }
+            row.push_str(&format!(" {} |", grouped(counts.no_room)));
+        }
+        row
+    }
+
+    /// The row of new keys of whole bursts that one client sends until its own key, which has spent
+    /// all, is fresh.
+    fn own_key(self, targets: &mut Targets) -> String {
+        let mut row = format!("| {} |", self.name());
+        for overflow in OVERFLOWS {
+            let mut flooded = self.flooded(overflow, 1);
+            let after = flooded.until_reset(Flood::WholeBurst, self.keys);
+            let [several, one] = after.map(|keys| keys.map_or("never".into(), grouped));
+            row.push_str(&format!(" {several}, {one} |"));
+            if let (Overflow::Evict, [Some(keys), _]) = (overflow, after) {
+                let (table, keys) = (self.name(), grouped(keys));
+                let line = format!("{table}: a client's own key is fresh after {keys} keys");
+                targets.missed.push(line);
+            }
+        }
+        row
+    }
+}
+
+/// What `Evict` is held to.
+#[derive(Default)]
+struct Targets {
+    missed: Vec<String>,
+}
+
+impl Targets {
+    fn judge(&mut self, case: Case, flood: Flood, reset: ByGrants<u64>) {
+        // At the end of a slow flood the victims are nearly full again. Those that are in one class
+        // with the flood's keys have spent less than these, and leave first, as they should.
+        let is_fast = case.per_second == FAST;
+        let most: ByGrants<Option<u64>> = match flood {
+            Flood::OnePermit => [Some(0), Some(0)],
+            Flood::WholeBurst => [Some(0), is_fast.then_some(1)],
+            Flood::TwoHalves => [is_fast.then_some(5), None],
+        };
+        let victims = ["several grants", "one grant"];
+        for ((reset, most), victims) in reset.into_iter().zip(most).zip(victims) {
+            if let Some(most) = most.filter(|most| reset > *most) {
+                let (table, takes) = (case.name(), flood.name());
+                self.missed.push(format!(
+                    "{table}, {takes}: {reset} victims of {victims} are reset, {most} at most"
+                ));
+            }
+        }
+    }
+
+    fn print(&self) {
+        for line in &self.missed {
+            println!("MISSED by `Evict`: {line}");
+        }
+    }
+}
+
+/// A number with a space between thousands, from 10 000 on.
+fn grouped(n: u64) -> String {
+    match n {
+        0..10_000 => n.to_string(),
+        _ => {
+            let digits = n.to_string();
+            let first = digits.len() % 3;
+            let mut grouped = String::new();
+            for (at, digit) in digits.char_indices() {
+                if at > 0 && at % 3 == first {
+                    grouped.push(' ');
+                }
+                grouped.push(digit);
+            }
+            grouped
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `Keyed` and `KeyedMap` by the same verbs.
+
+use foldhash::quality::FixedState;
+use tollgate::clock::SystemClock;
+use tollgate::{Keyed, KeyedMap, Overflow, Tick, TokenBucket};
+
+use crate::scene::bucket;
+
+/// A limit for each key.
+pub(crate) trait Table {
+    /// Takes `n` permits of a key's, and says whether they were granted.
+    fn takes(&self, key: u64, n: u64, now: Tick) -> bool;
+
+    /// How many permits a key has. This is a look, which writes nothing.
+    fn has(&self, key: u64, now: Tick) -> u64;
+
+    fn counts(&self) -> Counts;
+}
+
+/// What became of keys for which there was no room.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    /// Keys that were evicted.
+    pub(crate) evicted: u64,
+    /// Requests that found no room.
+    pub(crate) no_room: u64,
+}
+
+macro_rules! tables {
+    ($($table:ty),*) => {$(
+        impl Table for $table {
+            fn takes(&self, key: u64, n: u64, now: Tick) -> bool {
+                self.try_acquire_n_at(&key, n, now).is_ok()
+            }
+
+            fn has(&self, key: u64, now: Tick) -> u64 {
+                self.key(&key).at(now).available()
+            }
+
+            fn counts(&self) -> Counts {
+                let stats = self.stats();
+                Counts {
+                    evicted: stats.evicted,
+                    no_room: stats.no_room,
+                }
+            }
+        }
+    )*};
+}
+
+tables!(
+    Keyed<TokenBucket, SystemClock, FixedState>,
+    KeyedMap<u64, TokenBucket, SystemClock, FixedState>
+);
+
+/// Which of the two stores, and the capacity that it is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    Keyed(u64),
+    KeyedMap(u64),
+}
+
+impl Store {
+    pub(crate) const fn capacity(self) -> u64 {
+        let (Self::Keyed(capacity) | Self::KeyedMap(capacity)) = self;
+        capacity
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Keyed(_) => "`Keyed`",
+            Self::KeyedMap(_) => "`KeyedMap`",
+        }
+    }
+
+    /// An empty table. The seed says how keys are hashed.
+    pub(crate) fn with_overflow(self, overflow: Overflow, seed: u64) -> Box<dyn Table> {
+        let (capacity, hasher) = (self.capacity() as usize, FixedState::with_seed(seed));
+        match self {
+            Self::Keyed(_) => {
+                let table = Keyed::new(bucket(), capacity).expect("a capacity that can be had");
+                Box::new(table.with_hasher(hasher).with_overflow(overflow))
+            }
+            Self::KeyedMap(_) => {
+                let map = KeyedMap::new(bucket(), capacity).expect("a capacity that can be had");
+                Box::new(map.with_hasher(hasher).with_overflow(overflow))
+            }
+        }
+    }
+}
