@@ -131,6 +131,7 @@ where
         if self.entries.insert(stored, entry, guard) {
             room.keep();
             self.entries.push_ticket(ticket);
+            self.entries.newest().add(ticket);
         }
     }
 

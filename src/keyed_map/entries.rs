@@ -7,16 +7,19 @@
 //! is not found any more is not taken to say anything (see [`entry`](super::entry)).
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
+use core::ptr;
 
 use crossbeam_queue::SegQueue;
 use papaya::{Equivalent, HashMap, LocalGuard};
 
 use super::entry::MapEntry;
+use super::newest::Newest;
 use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 
 pub(super) struct Entries<K, A> {
     map: HashMap<Stored<K>, MapEntry<A>, BuildHasherDefault<AsItIs>>,
     tickets: SegQueue<KeyTicket>,
+    newest: Newest,
 }
 
 /// While it lives, what was found can be read.
@@ -53,6 +56,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         Self {
             map: HashMap::default(),
             tickets: SegQueue::new(),
+            newest: Newest::default(),
         }
     }
 
@@ -82,8 +86,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
 
     /// Takes out exactly this one. Whether it was this caller who did.
     pub(super) fn remove(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) -> bool {
-        let number = found.entry().number;
-        let is_it = |_: &Stored<K>, entry: &MapEntry<A>| entry.number == number;
+        let is_it = |_: &Stored<K>, entry: &MapEntry<A>| ptr::eq(entry, found.entry());
         let removed = self.map.remove_if(&Query(&found.ticket()), is_it, guard);
         matches!(removed, Ok(Some(_)))
     }
@@ -104,6 +107,11 @@ impl<K: Hash + Eq, A> Entries<K, A> {
 
     pub(super) fn pop_ticket(&self) -> Option<KeyTicket> {
         self.tickets.pop()
+    }
+
+    /// Where the newest keys are hinted at.
+    pub(super) fn newest(&self) -> &Newest {
+        &self.newest
     }
 
     /// How many tickets there are, without those that threads have in their hands.

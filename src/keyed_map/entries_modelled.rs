@@ -3,7 +3,8 @@
 //! each entry of a key has another place, one after the other: in the same one, an exchange would
 //! hand on what the one before it has published.
 //!
-//! The queue of tickets is not seen by loom: whatever its order, the protocol must hold.
+//! The queue of tickets and the hints at the newest keys are not seen by loom: whatever they say, the
+//! protocol must hold.
 
 use core::hash::Hash;
 use core::marker::PhantomData;
@@ -15,7 +16,7 @@ use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 use crate::sync::{AtomicU64, Ordering};
 
 /// A model's keys have places of their own, by their hash.
-const KEYS: usize = 2;
+const KEYS: usize = 3;
 
 /// So many for a key: enough for the models.
 const PLACES: usize = 5;
@@ -31,6 +32,7 @@ pub(super) struct Entries<K, A> {
     places: [[AtomicU64; PLACES]; KEYS],
     inserted: Mutex<Vec<Both<K, A>>>,
     tickets: Mutex<VecDeque<KeyTicket>>,
+    newest: Newest,
 }
 
 /// Nothing that a model inserts is freed before its end.
@@ -73,6 +75,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
             places: core::array::from_fn(|_| core::array::from_fn(|_| AtomicU64::new(0))),
             inserted: Mutex::default(),
             tickets: Mutex::default(),
+            newest: Newest::default(),
         }
     }
 
@@ -145,7 +148,7 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         };
         let is_it = self
             .of_number(there)
-            .is_some_and(|both| both.1.number == found.entry().number);
+            .is_some_and(|both| Arc::ptr_eq(&both, &found.both));
         // It tells nothing.
         let tells = Ordering::Relaxed;
         is_it && place.compare_exchange(there, GONE, tells, tells).is_ok()
@@ -176,7 +179,33 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         lock(&self.tickets).pop_front()
     }
 
+    pub(super) fn newest(&self) -> &Newest {
+        &self.newest
+    }
+
     pub(super) fn tickets(&self) -> usize {
         lock(&self.tickets).len()
+    }
+}
+
+/// Hints at the last two keys. As the queue, they are not seen by loom.
+#[derive(Default)]
+pub(super) struct Newest(Mutex<VecDeque<u64>>);
+
+impl Newest {
+    pub(super) fn add(&self, ticket: KeyTicket) {
+        let mut newest = lock(&self.0);
+        newest.push_back(ticket.hash);
+        if newest.len() > 2 {
+            newest.pop_front();
+        }
+    }
+
+    pub(super) fn remove(&self, hash: u64) {
+        lock(&self.0).retain(|of| *of != hash);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+        lock(&self.0).clone().into_iter()
     }
 }

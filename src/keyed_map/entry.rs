@@ -48,6 +48,10 @@ const PENDING: u64 = u64::MAX;
 /// The same when it has been come across once.
 const STILL_PENDING: u64 = PENDING - 1;
 
+/// The bit of an entry's number that says that its key is protected: it was granted something a
+/// second time after it came, and is evicted after keys that were not.
+const PROTECTED: u64 = 1 << 63;
+
 /// What is kept of a key.
 pub(super) struct MapEntry<A> {
     /// As the first word is when it is 0, and the other way round: so an entry is born with its
@@ -55,8 +59,8 @@ pub(super) struct MapEntry<A> {
     cell: WordCell,
     /// The tick since which it counts.
     since: AtomicU64,
-    /// Which entry of the map it is.
-    pub(super) number: u64,
+    /// No other entry has it. It has the bit when the key is [`PROTECTED`].
+    number: AtomicU64,
     /// The key's own algorithm, if it has not the one of all.
     pub(super) own: Option<Box<A>>,
 }
@@ -98,13 +102,14 @@ impl<A> MapEntry<A> {
         Self {
             cell: WordCell::new(0),
             since: AtomicU64::new(PENDING),
-            number,
+            number: AtomicU64::new(number),
             own: None,
         }
     }
 
-    /// Of a key that goes on with this word, which has counted since that tick.
+    /// Of the key of another entry. It goes on with this word, which has counted since that tick.
     pub(super) fn carried_over(
+        &self,
         number: u64,
         own: Option<Box<A>>,
         of_all: &A,
@@ -118,7 +123,7 @@ impl<A> MapEntry<A> {
         Self {
             cell: WordCell::new(swapped(word, first)),
             since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
-            number,
+            number: AtomicU64::new(number | if self.is_protected() { PROTECTED } else { 0 }),
             own,
         }
     }
@@ -128,10 +133,30 @@ impl<A> MapEntry<A> {
         self.own.as_deref().unwrap_or(of_all)
     }
 
-    /// By which its grants are known.
+    /// The number, by whose lower half its grants are known, and the bit.
     #[inline(always)]
-    const fn source(&self) -> u32 {
-        self.number as u32
+    fn load_number(&self) -> u64 {
+        // ORDERING: Relaxed. The number never changes, and the bit is set once. Only `is_protected`
+        // draws a conclusion from the bit, and has a fence.
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// Whether the key was granted something a second time before its word became what the caller
+    /// has read.
+    pub(super) fn is_protected(&self) -> bool {
+        // ORDERING: Acquire, with the fence of `protect`.
+        // Model: keyed_map::a_second_grant_protects_a_key
+        fence(Ordering::Acquire); // after the word was read
+        self.load_number() >= PROTECTED
+    }
+
+    /// Protects the key, which is about to be granted something a second time.
+    fn protect(&self) {
+        // ORDERING: Relaxed, and then the fence, Release: it publishes the bit with the word that
+        // the caller exchanges next. It pairs with the fence of `is_protected`.
+        // Model: keyed_map::a_second_grant_protects_a_key
+        self.number.fetch_or(PROTECTED, Ordering::Relaxed);
+        fence(Ordering::Release); // before the second grant
     }
 
     /// The tick since which it counts, which the first to ask says.
@@ -213,22 +238,31 @@ impl<A> MapEntry<A> {
             return None;
         }
         let word = swapped(stored, first);
-        let outcome =
-            match op.run_fast(algorithm, Current::new(word, at).with_source(self.source())) {
-                Some(outcome) => outcome,
-                None => return self.retry(algorithm, stored, first, at, op),
-            };
+        let number = self.load_number();
+        let current = Current::new(word, at).with_source(number as u32);
+        let outcome = match op.run_fast(algorithm, current) {
+            Some(outcome) => outcome,
+            None => return self.retry(algorithm, stored, first, at, op),
+        };
         match outcome {
             Err(refusal) => Some((Err(refusal), at)),
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
-            Ok((next, answer)) => match self.cell.compare_exchange(stored, swapped(next, first)) {
-                Ok(()) => Some((Ok(answer), at)),
-                Err(_) => self.retry(algorithm, stored, first, at, op),
-            },
+            // A key that is not protected yet may have to be: out of line.
+            Ok((next, answer))
+                if number >= PROTECTED && self.exchange(stored, swapped(next, first)) =>
+            {
+                Some((Ok(answer), at))
+            }
+            Ok(_) => self.retry(algorithm, stored, first, at, op),
         }
     }
 
-    /// The turns after the first one, and long ones.
+    #[inline(always)]
+    fn exchange(&self, stored: u64, next: u64) -> bool {
+        self.cell.compare_exchange(stored, next).is_ok()
+    }
+
+    /// The turns after the first one, long ones, and those on keys that are not protected.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -243,16 +277,27 @@ impl<A> MapEntry<A> {
         let mut stored = backoff.wait_if_changed(stored, || self.cell.load());
         while stored != RETIRED {
             let word = swapped(stored, first);
-            let (next, answer) =
-                match op.run(algorithm, Current::new(word, at).with_source(self.source())) {
-                    Ok(done) => done,
-                    Err(refusal) => return Some((Err(refusal), at)),
-                };
+            let number = self.load_number();
+            let current = Current::new(word, at).with_source(number as u32);
+            let (next, answer) = match op.run(algorithm, current) {
+                Ok(done) => done,
+                Err(refusal) => return Some((Err(refusal), at)),
+            };
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            let next = swapped(next, first);
-            if self.cell.compare_exchange(stored, next).is_ok() {
+            // Before the exchange: a thread that finds the word of a second grant does not take the
+            // key for one that was granted something once.
+            let protects = O::TAKES && stored != 0 && number < PROTECTED;
+            let afterwards = inject_fault!(ProtectsAfterwards);
+            if protects && !afterwards {
+                self.protect();
+            }
+            let is_done = self.exchange(stored, swapped(next, first));
+            if protects && afterwards {
+                self.protect();
+            }
+            if is_done {
                 return Some((Ok(answer), at));
             }
             stored = backoff.wait_if_changed(stored, || self.cell.load());

@@ -1,7 +1,7 @@
 //! A limit for each key, in a map that keeps the keys: the views and iterators of
 //! [`KeyedMap`].
 //!
-//! `entry.rs` says how keys leave, `entries.rs` where they are.
+//! `entry.rs` says how keys leave, `rank.rs` which of them, `entries.rs` where they are.
 
 mod all;
 mod decide;
@@ -11,9 +11,13 @@ mod entries;
 #[path = "entries_modelled.rs"]
 mod entries;
 mod entry;
+mod evict;
 mod horizon;
 pub(crate) mod limiter;
 mod moving;
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod newest;
+mod rank;
 mod room;
 pub(crate) mod stats;
 mod stored;

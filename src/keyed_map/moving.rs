@@ -191,7 +191,7 @@ where
         let at = now.max(live.since);
         let next = own.as_deref().unwrap_or(&self.algorithm);
         let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
-        let next = MapEntry::carried_over(number, own, &self.algorithm, word, at);
+        let next = entry.carried_over(number, own, &self.algorithm, word, at);
         self.entries.replace(stored, next, guard);
         reinstating.was = None;
         Ok(())

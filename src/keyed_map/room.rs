@@ -6,7 +6,8 @@ use core::mem;
 use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, Live, MapEntry};
-use super::horizon::{first_idle, idle_since};
+use super::horizon::idle_since;
+use super::rank::Candidate;
 use super::stored::KeyTicket;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
@@ -21,10 +22,10 @@ mod far {
     pub(super) const STEPS: usize = 4;
 
     /// So many at most, where there is no room.
-    pub(super) const REACH: usize = 16;
+    pub(in crate::keyed_map) const REACH: usize = 16;
 
     /// So often a key is looked for that can be evicted, while other threads are quicker.
-    pub(super) const ATTEMPTS: usize = 16;
+    pub(in crate::keyed_map) const ATTEMPTS: usize = 16;
 
     /// So often a verb makes room by having others leave; then it takes what room there is. A key
     /// that has just been brought in is as good as fresh, so two threads that bring one each could
@@ -34,11 +35,12 @@ mod far {
 #[cfg(all(tollgate_loom, feature = "loom"))]
 mod far {
     pub(super) const STEPS: usize = 1;
-    pub(super) const REACH: usize = 2;
-    pub(super) const ATTEMPTS: usize = 2;
+    pub(in crate::keyed_map) const REACH: usize = 2;
+    pub(in crate::keyed_map) const ATTEMPTS: usize = 2;
     pub(super) const ROUNDS: u32 = 1;
 }
-use far::{ATTEMPTS, REACH, ROUNDS, STEPS};
+pub(super) use far::{ATTEMPTS, REACH};
+use far::{ROUNDS, STEPS};
 
 /// As many tickets of keys that have gone may be there as there are keys, and this many more: a
 /// small map need not clear up all the time.
@@ -120,7 +122,7 @@ impl Drop for ClearingUp<'_> {
 
 /// What was seen of the keys that were looked at.
 pub(super) struct SeenEntry<'g, K, A> {
-    nearest: Option<Nearest<'g, K, A>>,
+    pub(super) candidate: Option<Candidate<'g, K, A>>,
     /// Whether one was come across on which nobody has decided.
     pending: bool,
     /// How many have left. (Others may have taken them out, and have their room.)
@@ -130,17 +132,11 @@ pub(super) struct SeenEntry<'g, K, A> {
 impl<K, A> SeenEntry<'_, K, A> {
     pub(super) const fn nothing() -> Self {
         Self {
-            nearest: None,
+            candidate: None,
             pending: false,
             left: 0,
         }
     }
-}
-
-/// A key that may be evicted, and when it would be idle.
-struct Nearest<'g, K, A> {
-    found: FoundEntry<'g, K, A>,
-    idle: Tick,
 }
 
 /// A ticket that is looked at, and goes back to the others.
@@ -194,36 +190,8 @@ where
         }
     }
 
-    fn reserve(&self) -> Option<Room<'_>> {
+    pub(super) fn reserve(&self) -> Option<Room<'_>> {
         Room::reserve(&self.tracked, self.capacity)
-    }
-
-    /// The room of the key that is nearest to idle of those looked at.
-    #[cold]
-    fn evict<'g>(
-        &self,
-        now: Tick,
-        guard: &'g Guard<'_>,
-        mut seen: SeenEntry<'g, K, A>,
-    ) -> Option<Room<'_>> {
-        for _ in 0..ATTEMPTS {
-            if let Some(Nearest { found, .. }) = seen.nearest.take() {
-                if let Forgotten::Now(left) = self.forget(&found, guard) {
-                    self.counts.evicted();
-                    if left.is_some() {
-                        return left;
-                    }
-                }
-            }
-            // Others were quicker, or have all tickets in their hands.
-            for _ in 0..REACH {
-                let left = self.step(now, guard, &mut seen);
-                if let Some(room) = left.or_else(|| self.reserve()) {
-                    return Some(room);
-                }
-            }
-        }
-        None
     }
 
     /// Looks at the key whose turn it is. If it is idle it leaves, and this is its room.
@@ -260,7 +228,7 @@ where
             }
             return left;
         }
-        self.consider(found, &live, now, &mut seen.nearest);
+        self.consider(found, &live, now, &mut seen.candidate);
         None
     }
 
@@ -319,27 +287,6 @@ where
             self.counts.expired();
         }
         retired
-    }
-
-    /// Remembers the key if it is nearer to idle than the one that was.
-    fn consider<'g>(
-        &self,
-        found: FoundEntry<'g, K, A>,
-        live: &Live,
-        now: Tick,
-        nearest: &mut Option<Nearest<'g, K, A>>,
-    ) {
-        if self.overflow != Overflow::Evict {
-            return;
-        }
-        let algorithm = &self.algorithm;
-        let latest = nearest.as_ref().map_or(Tick::MAX, |nearest| nearest.idle);
-        let idle = match algorithm.is_idle(live.word, latest) {
-            true => first_idle(algorithm, live.word, now, latest),
-            false if nearest.is_some() => return,
-            false => Tick::MAX,
-        };
-        *nearest = Some(Nearest { found, idle });
     }
 }
 

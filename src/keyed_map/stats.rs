@@ -13,6 +13,9 @@ pub struct MapStats {
     pub expired: u64,
     /// Keys that left although they were not idle: each may have had a burst more.
     pub evicted: u64,
+    /// How many of the evicted ones were protected: they had been granted something at least twice.
+    /// These leave only if no key is found that was granted something once.
+    pub evicted_protected: u64,
     /// Keys removed by [`remove`](super::KeyedMap::remove), and keys removed by
     /// [`retain`](super::KeyedMap::retain) that were not idle.
     pub removed: u64,
@@ -26,6 +29,7 @@ pub struct MapStats {
 pub(super) struct MapCounters {
     expired: AtomicU64,
     evicted: AtomicU64,
+    evicted_protected: AtomicU64,
     removed: AtomicU64,
     no_room: AtomicU64,
 }
@@ -40,8 +44,11 @@ impl MapCounters {
         count(&self.expired);
     }
 
-    pub(super) fn evicted(&self) {
+    pub(super) fn evicted(&self, is_protected: bool) {
         count(&self.evicted);
+        if is_protected {
+            count(&self.evicted_protected);
+        }
     }
 
     pub(super) fn removed(&self) {
@@ -59,6 +66,7 @@ impl MapCounters {
             tracked,
             expired: read(&self.expired),
             evicted: read(&self.evicted),
+            evicted_protected: read(&self.evicted_protected),
             removed: read(&self.removed),
             no_room: read(&self.no_room),
         }

@@ -24,6 +24,9 @@ pub(super) struct HashedKey<'q, Q: ?Sized> {
     pub(super) key: &'q Q,
 }
 
+/// Any key that has this hash.
+pub(super) struct AnyOfHash(pub(super) u64);
+
 /// What may be one of the keys that are kept.
 pub(super) trait MatchesKey<K>: Hashed {
     fn is(&self, stored: &Stored<K>) -> bool;
@@ -46,6 +49,12 @@ impl Hashed for KeyTicket {
     }
 }
 
+impl Hashed for AnyOfHash {
+    fn hashed(&self) -> u64 {
+        self.0
+    }
+}
+
 impl<K: Borrow<Q>, Q: Eq + ?Sized> MatchesKey<K> for HashedKey<'_, Q> {
     fn is(&self, stored: &Stored<K>) -> bool {
         stored.ticket.hash == self.hash && stored.key.borrow() == self.key
@@ -55,6 +64,12 @@ impl<K: Borrow<Q>, Q: Eq + ?Sized> MatchesKey<K> for HashedKey<'_, Q> {
 impl<K> MatchesKey<K> for KeyTicket {
     fn is(&self, stored: &Stored<K>) -> bool {
         stored.ticket.id == self.id
+    }
+}
+
+impl<K> MatchesKey<K> for AnyOfHash {
+    fn is(&self, stored: &Stored<K>) -> bool {
+        stored.ticket.hash == self.0
     }
 }
 

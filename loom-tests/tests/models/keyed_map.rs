@@ -1,7 +1,8 @@
 //! The map of keys: from a word that was retired nothing is granted, so whoever decides late counts
 //! with those who came after; a key that left as idle has no second burst, whoever comes with an
 //! old tick; never more keys than there is room for; a changed algorithm goes on with what there
-//! was; and who stops while a key leaves stops nobody. And faults in that are found.
+//! was; who stops while a key leaves stops nobody; and a key that was granted something twice leaves
+//! as a protected one, after those that are not. And faults in that are found.
 //!
 //! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`), which promises no more than
 //! is relied on.
@@ -103,12 +104,17 @@ fn len() -> Action {
     Action::new("len", |limiter, _| Answer::Count(limiter.len() as u64))
 }
 
-/// Two permits at once for each key.
-fn scenario(capacity: usize, overflow: Overflow) -> Scenario {
+/// So many permits at once for each key.
+fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
     Scenario::at(move || {
-        let map = KeyedMap::with_clock(bucket(2), capacity, NoClock).expect("a capacity");
+        let map = KeyedMap::with_clock(bucket(burst), capacity, NoClock).expect("a capacity");
         map.with_hasher(AsTheyAre(0)).with_overflow(overflow)
     })
+}
+
+/// Two permits at once for each key.
+fn scenario(capacity: usize, overflow: Overflow) -> Scenario {
+    scenario_of(2, capacity, overflow)
 }
 
 /// Of one key, which only leaves as idle: its bound.
@@ -259,6 +265,51 @@ fn one_stops(run: &mut Run) {
     removes.actor(&[take(1, 2, 0)]).explore_stopping(run, 0);
 }
 
+const UNPROTECTED: &str = "evicted as if it were not protected";
+
+/// Three permits at once for each key. Afterwards: how many were evicted, and of these protected.
+fn evicting(capacity: usize) -> Scenario {
+    let after = |limiter: &std::sync::Arc<Tested>, _: &mut [()]| {
+        let stats = limiter.stats();
+        vec![
+            Answer::Count(stats.evicted),
+            Answer::Count(stats.evicted_protected),
+        ]
+    };
+    scenario_of(3, capacity, Overflow::Evict).after(after)
+}
+
+/// Whether the first one's grant was the second one of a key, and not the first one of a key that
+/// has come back.
+fn is_second(played: &ScenarioOutcome) -> bool {
+    let mut answers = played.answers.iter().flatten();
+    matches!(answers.next(), Some(Answer::Granted(granted)) if granted.remaining() == 1)
+}
+
+/// A key is granted a permit for the second time, and is evicted: if after that, as a protected one.
+fn a_second_grant(run: &mut Run) {
+    let is_counted = |played: &ScenarioOutcome| {
+        let [evicted, protected] = [0, 1].map(|at| played.after.get(at).map_or(0, count));
+        let right = u64::from(is_second(played) && evicted > 0);
+        assert!(protected >= right, "{UNPROTECTED}");
+    };
+    let second = evicting(1).rule(is_counted);
+    let second = second.actor_after(&[take(1, 1, 0)], &[take(1, 1, 0)]);
+    second.actor(&[take(2, 1, 0)]).explore_rules(run);
+}
+
+/// The newer one of two keys is to be evicted, and is granted a permit for the second time: then
+/// the other one is.
+fn the_other_leaves(run: &mut Run) {
+    let none_is_protected = |played: &ScenarioOutcome| {
+        let protected = played.after.get(1).map_or(0, count);
+        assert!(!is_second(played) || protected == 0, "{UNPROTECTED}");
+    };
+    let second = evicting(2).rule(none_is_protected);
+    let second = second.actor_after(&[take(1, 1, 0), take(2, 1, 0)], &[take(2, 1, 0)]);
+    second.actor(&[take(3, 1, 0)]).explore_rules(run);
+}
+
 #[test]
 fn a_late_decision_counts_with_those_after_it() {
     let name = "keyed_map::a_late_decision_counts_with_those_after_it";
@@ -335,6 +386,27 @@ fn an_algorithm_is_changed() {
 }
 
 #[test]
+fn a_second_grant_protects_a_key() {
+    let name = "keyed_map::a_second_grant_protects_a_key";
+    model(name, Some(2), a_second_grant);
+    model(&format!("{name}, of two"), Some(3), the_other_leaves);
+    with_fault(
+        "keyed_map",
+        Fault::ProtectsAfterwards,
+        UNPROTECTED,
+        Some(3),
+        a_second_grant,
+    );
+    with_fault(
+        "keyed_map",
+        Fault::EvictsAsItWas,
+        UNPROTECTED,
+        Some(3),
+        the_other_leaves,
+    );
+}
+
+#[test]
 fn who_stops_stops_nobody() {
     model("keyed_map::who_stops_stops_nobody", Some(1), one_stops);
 }
@@ -353,6 +425,15 @@ fn weaker_orderings_are_found() {
             TOO_MUCH,
             Some(2),
             an_old_tick,
+        );
+    }
+    for operation in ["// after the word was read", "// before the second grant"] {
+        relaxed(
+            "keyed_map",
+            entry(operation),
+            UNPROTECTED,
+            Some(3),
+            a_second_grant,
         );
     }
     let turn = |operation| Site {

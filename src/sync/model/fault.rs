@@ -122,6 +122,10 @@ pub enum Fault {
     CarriesUnretired,
     /// Keyed map: whoever wants room has it, if there was some.
     LooksForRoomFirst,
+    /// Keyed map: a key is protected after its second grant.
+    ProtectsAfterwards,
+    /// Keyed map: a key is evicted although it has been protected since it was chosen.
+    EvictsAsItWas,
 }
 
 macro_rules! inject_fault {

@@ -15,6 +15,7 @@
 mod algorithms;
 mod keyed;
 mod many;
+mod map;
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -278,7 +279,8 @@ static ROWS: [Row; 19] = [
 
 fn all() -> impl Iterator<Item = &'static Row> {
     let rows = ROWS.iter().chain(algorithms::EACH).chain(algorithms::READ);
-    rows.chain(many::MANY).chain(keyed::KEYED)
+    let rows = rows.chain(many::MANY).chain(keyed::KEYED);
+    rows.chain(map::MAP)
 }
 
 /// Tells callgrind that a row is over, by being called.
