@@ -16,6 +16,15 @@ pub(super) struct Claimable {
     pub(super) since: Tick,
 }
 
+/// Who made a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClaimedBy {
+    /// The thread that asks, just now.
+    Caller,
+    /// Another thread, or this one before.
+    Another,
+}
+
 impl Claimable {
     pub(super) fn of((at, held): (SlotIndex, SlotState), leaves: Option<Event>) -> Self {
         Self {

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::claimable::Claimable;
+use super::claimable::{Claimable, ClaimedBy};
 use super::plans::Plans;
 use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
@@ -52,12 +52,24 @@ pub(super) enum NotDone {
     WasDisturbed,
 }
 
-/// What is said of a fresh word.
-enum Fresh<T> {
-    /// This, and nothing has to be kept.
-    Answer(T),
-    /// It has to be kept.
-    Keep,
+/// What a key is that is in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Protected,
+    Unprotected,
+}
+
+/// What an operation does to the word of a key that is not in the table.
+pub(super) enum Fresh<A, O: Op<A>> {
+    /// Nothing has to be kept.
+    Answer(OpResult<A, O>),
+    /// This word is the key's, in this version, and this is the answer; without one the operation
+    /// is refused, and is refused again when the word is there.
+    Keep {
+        word: u64,
+        version: u64,
+        answer: Option<O::Output>,
+    },
 }
 
 impl<A> Core<A> {
@@ -84,6 +96,12 @@ impl<A> Core<A> {
             }
         }
         self
+    }
+
+    /// Asks for the neighbours of a key's primary buckets.
+    fn fetch_neighbours(&self, probe_seq: &ProbeSeq) {
+        self.table.fetch(probe_seq.first() ^ 1);
+        self.table.fetch(probe_seq.second() ^ 1);
     }
 
     /// Where a key with this hash may be; its primary buckets are asked for, since it is soon
@@ -133,6 +151,7 @@ impl<A: Algorithm> Core<A> {
             plan,
             now,
         };
+        self.fetch_neighbours(&probe_seq);
         let done = match why {
             NotDone::WasDisturbed => self.first_attempt_later(request, &mut op),
             NotDone::IsLong => None,
@@ -140,11 +159,18 @@ impl<A: Algorithm> Core<A> {
         if let Some(outcome) = done {
             return outcome;
         }
-        if let Some(outcome) = self.changed_attempt(request, &mut op) {
-            return outcome;
+        if self.plans.version() != 0 {
+            if let Some(outcome) = self.attempt_on(request, Known::Protected, &mut op) {
+                return outcome;
+            }
         }
         if self.plans.get(request.plan).is_none() {
             return self.unrecorded(request, op, Denied::no_such_plan);
+        }
+        if !inject_fault!(BelievesTheFirstLook) {
+            if let Some(outcome) = self.second_attempt(request, &mut op) {
+                return outcome;
+            }
         }
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         let mut backoff = Backoff::new();
@@ -162,11 +188,14 @@ impl<A: Algorithm> Core<A> {
                     done => done,
                 },
                 Lookup::Pending(..) if inject_fault!(WaitsForClaims) => None,
-                Lookup::Pending(at, held) => match self.answer_fresh(request, &mut op) {
+                Lookup::Pending(at, held) => match self.run_fresh(request, now, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),
-                    _ => self.establish(request, at, held, &mut op),
+                    fresh => {
+                        let claim = (held, ClaimedBy::Another);
+                        self.establish(request, at, claim, &mut op, fresh)
+                    }
                 },
-                Lookup::Nothing => match self.answer_fresh(request, &mut op) {
+                Lookup::Nothing => match self.run_fresh(request, now, &mut op) {
                     Some(Fresh::Answer(outcome)) => Some(outcome),
                     // Once: the next one who looks there need not do it.
                     _ if !is_brought && self.migrate_all(&probe) => {
@@ -176,8 +205,8 @@ impl<A: Algorithm> Core<A> {
                     // At first a claim has to go, and no key, since who made it may have stopped
                     // for ever. If not, it looks for another place now; so later on it is not
                     // ended, or many might go on so.
-                    _ => match self.choose(&probe, now, rounds == 0) {
-                        Some(place) => self.insert(request, place, &mut op),
+                    fresh => match self.choose(&probe, now, rounds == 0) {
+                        Some(place) => self.insert(request, place, &mut op, fresh),
                         None if was_full || inject_fault!(BelievesTheFirstLook) => break,
                         None => {
                             is_full = true;
@@ -228,14 +257,9 @@ impl<A: Algorithm> Core<A> {
                     false => SlotKind::Live,
                 };
                 let next = SlotState::live(held.tag(), at.second, of, version, next);
-                let blindly = inject_fault!(ProtectsBlindly);
-                let is_protected = held.is_protected() || O::TAKES && !blindly;
+                let is_protected = held.is_protected() || O::TAKES;
                 let next = next.with_state(state).protected_if(is_protected);
                 self.table.decide(at, held, next).ok()?;
-                if blindly {
-                    let seen = self.table.load(at);
-                    let _ = self.table.decide(at, seen, seen.protected_if(true));
-                }
                 Some(Ok(answer))
             }
             Err(said) => {
@@ -250,40 +274,61 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// What is said of a key that is not in the table. `None` if the plan is changed just now.
-    fn answer_fresh<O: Op<A>>(
+    /// Runs an operation on the word of a key that is not in the table. `None` if the plan is
+    /// changed just now.
+    pub(super) fn run_fresh<O: Op<A>>(
         &self,
         request: &Request,
+        now: Tick,
         op: &mut O,
-    ) -> Option<Fresh<OpResult<A, O>>> {
+    ) -> Option<Fresh<A, O>> {
         let version = self.plans.version();
+        self.run_fresh_by(version, request, now, op)
+    }
+
+    /// The same, by a version.
+    fn run_fresh_by<O: Op<A>>(
+        &self,
+        version: u64,
+        request: &Request,
+        now: Tick,
+        op: &mut O,
+    ) -> Option<Fresh<A, O>> {
         self.plans.with(request.plan, version, |algorithm| {
-            let word = first_word(algorithm, request.now);
-            let view =
-                Current::new(word, request.now).with_source(source_of(request.plan, version));
-            match op.run(algorithm, view) {
+            let first = first_word(algorithm, now);
+            let view = Current::new(first, now).with_source(source_of(request.plan, version));
+            let (word, answer) = match op.run(algorithm, view) {
                 // It stays as it is, but for a word whose time begins with whoever would take
-                // something.
+                // something. A fresh word knows no tick, so it must not be kept: who is late would
+                // find it, and not the horizon.
                 Ok((next, answer))
-                    if !O::BANS && op.is_unchanged(word, next) && (word == 0 || !O::GRANTS) =>
+                    if !O::BANS && op.is_unchanged(first, next) && (first == 0 || !O::GRANTS) =>
                 {
-                    Fresh::Answer(Ok(answer))
+                    return Fresh::Answer(Ok(answer));
                 }
-                Err(refusal) if word == 0 => Fresh::Answer(Err(refusal)),
-                _ => Fresh::Keep,
+                Err(refusal) if first == 0 => return Fresh::Answer(Err(refusal)),
+                Ok((next, answer)) => (next, Some(answer)),
+                // Said again of the word that is kept.
+                Err(_) => (first, None),
+            };
+            Fresh::Keep {
+                word,
+                version,
+                answer,
             }
         })
     }
 
     /// Puts a key into a place.
-    fn insert<O: Op<A>>(
+    pub(super) fn insert<O: Op<A>>(
         &self,
         request: &Request,
         place: Claimable,
         op: &mut O,
+        fresh: Option<Fresh<A, O>>,
     ) -> Option<OpResult<A, O>> {
         let claimed = self.claim(&request.probe_seq, place)?;
-        let done = self.establish(request, place.at, claimed, op);
+        let done = self.establish(request, place.at, (claimed, ClaimedBy::Caller), op, fresh);
         if done.is_none() {
             self.release_claim(place.at, claimed);
         }
@@ -291,48 +336,40 @@ impl<A: Algorithm> Core<A> {
     }
 
     /// Makes a claim the key's slot, with the operation done. `None` if it can't be, or if the key
-    /// is in the table now and the operation is still to be done.
+    /// is in the table now and the operation is still to be done. `fresh` is what the operation did
+    /// to the key's word before, at the request's tick.
     fn establish<O: Op<A>>(
         &self,
         request: &Request,
         at: SlotIndex,
-        claimed: SlotState,
+        (claimed, by): (SlotState, ClaimedBy),
         op: &mut O,
+        fresh: Option<Fresh<A, O>>,
     ) -> Option<OpResult<A, O>> {
         let early = inject_fault!(ReadsTheVersionFirst).then(|| self.plans.version());
         let now = self
-            .confirm_unique(&request.probe_seq, at)?
+            .confirm_unique(&request.probe_seq, at, by)?
             .max(request.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of
         // the table after that version has been brought ends the claim.
-        let version = early.unwrap_or_else(|| self.plans.version());
-        let made = self.plans.with(request.plan, version, |algorithm| {
-            let word = first_word(algorithm, now);
-            let view = Current::new(word, now).with_source(source_of(request.plan, version));
-            match op.run(algorithm, view) {
-                Ok((0, answer)) if word == 0 && !O::BANS => Err(Ok(answer)),
-                Ok((next, answer)) => Ok((next, Some(answer))),
-                Err(refusal) if word == 0 => Err(Err(refusal)),
-                // Said again of the word that is kept.
-                Err(_) => Ok((word, None)),
-            }
-        })?;
-        let (next, answer) = match made {
-            Ok(kept) => kept,
-            // A fresh word knows no tick, so it must not be kept: who is late would find it, and
-            // not the horizon.
-            Err(said) => {
+        let in_force = early.unwrap_or_else(|| self.plans.version());
+        let fresh = match fresh {
+            Some(Fresh::Keep { version, .. }) if version == in_force && now == request.now => fresh,
+            _ => self.run_fresh_by(in_force, request, now, op),
+        };
+        let (word, version, answer) = match fresh? {
+            Fresh::Keep {
+                word,
+                version,
+                answer,
+            } => (word, version, answer),
+            Fresh::Answer(outcome) => {
                 self.release_claim(at, claimed);
-                return Some(said);
+                return Some(outcome);
             }
         };
-        let next = SlotState::live(
-            request.probe_seq.tag(),
-            at.second,
-            request.plan,
-            version,
-            next,
-        );
+        let tag = request.probe_seq.tag();
+        let next = SlotState::live(tag, at.second, request.plan, version, word);
         let next = match O::BANS {
             true => next.with_state(SlotKind::Banned),
             false => next,

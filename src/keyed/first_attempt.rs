@@ -2,12 +2,12 @@
 //! primary bucket, protected, of the plan that is asked for, and its word is of the version in
 //! force.
 
-use super::core::{Core, NotDone, Request, source_of};
+use super::core::{Core, Known, NotDone, Request, source_of};
 use super::slot::SlotState;
 use super::table::FoundSlot;
 use crate::algorithm::Algorithm;
 use crate::store::op::{Current, Op, OpResult, Step};
-use crate::sync::Backoff;
+use crate::sync::{Backoff, inject_fault};
 
 impl<A: Algorithm> Core<A> {
     #[inline(always)]
@@ -73,19 +73,20 @@ impl<A: Algorithm> Core<A> {
         Some((place, op.run_fast(algorithm, word)?))
     }
 
-    /// The same where the plan has been changed, and the key's word is of the version in force.
-    pub(super) fn changed_attempt<O: Op<A>>(
+    /// The same out of line, by the version in force, of keys that are known so.
+    pub(super) fn attempt_on<O: Op<A>>(
         &self,
         request: &Request,
+        known: Known,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
-        let version = self.plans.version();
-        if version == 0 || O::BANS {
+        if O::BANS {
             return None;
         }
+        let version = self.plans.version();
         let probe_seq = &request.probe_seq;
         let expected = SlotState::live(probe_seq.tag(), false, request.plan, version, 0);
-        let label = expected.protected_if(true).label();
+        let label = expected.protected_if(known == Known::Protected).label();
         let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
         if self.plans.version() != version {
             return None;
@@ -97,7 +98,13 @@ impl<A: Algorithm> Core<A> {
         match self.plans.with(request.plan, version, said)? {
             Ok((next, answer)) => {
                 if !op.is_unchanged(held.word, next) {
-                    place.decide_in_place(held.with_word(next)).ok()?;
+                    let blindly = inject_fault!(ProtectsBlindly);
+                    let next = held.with_word(next);
+                    let protected = next.protected_if(O::TAKES && !blindly);
+                    place.decide_in_place(protected).ok()?;
+                    if blindly {
+                        let _ = place.protect_whoever_is_there();
+                    }
                 }
                 Some(Ok(answer))
             }

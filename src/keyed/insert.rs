@@ -8,8 +8,9 @@
 //! that made the claim. Between a claim and the look round is a fence: of two threads that claim at
 //! the same time at least one sees the other.
 
-use super::claimable::Claimable;
+use super::claimable::{Claimable, ClaimedBy};
 use super::core::Core;
+use super::leaving::FirstToLeave;
 use super::probe::Probe;
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
@@ -32,20 +33,65 @@ impl<A: Algorithm> Core<A> {
         let now = now.max(Tick::from_nanos(self.horizon.load(Ordering::Relaxed)));
         // Later than what was seen, of which so none is of a later one.
         let version = self.plans.version();
-        let is_idle =
-            |held| self.plans.is_idle(held, version, now) || inject_fault!(TakesWhoIsBusy);
-        let idle = probe.idle(is_idle).map(|(at, held)| Claimable {
-            // By the version that says that it is idle: by another one it may be that much later.
-            since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
-            ..Claimable::of((at, held), Some(Event::Expired))
-        });
+        let plans = &self.plans;
+        let leaves = match plans.only(version) {
+            Some(plan) => self.choose_leaving(
+                probe,
+                (version, now),
+                |held| plan.is_idle(held.word, now),
+                |held| plan.idle_at(held.word, now),
+            ),
+            None => self.choose_leaving(
+                probe,
+                (version, now),
+                |held| plans.is_idle(held, version, now),
+                |held| plans.idle_at(held, version, now),
+            ),
+        };
         let claimed = || {
             let claim = probe.slots().find(|(_, held)| held.is_pending())?;
             Some(Claimable::of(claim, None))
         };
-        idle.or_else(|| claimed().filter(|_| claims_first))
-            .or_else(|| self.make_room(probe, version, now))
-            .or_else(claimed)
+        match leaves {
+            Some(idle) if matches!(idle.leaves, Some(Event::Expired)) => Some(idle),
+            evicted => claimed()
+                .filter(|_| claims_first)
+                .or(evicted)
+                .or_else(claimed),
+        }
+    }
+
+    /// The place of an idle key, else that of the key that is the first to leave, if keys may be
+    /// evicted.
+    #[inline(always)]
+    fn choose_leaving(
+        &self,
+        probe: &Probe,
+        (version, now): (u64, Tick),
+        is_idle: impl Fn(SlotState) -> bool,
+        idle_at: impl Fn(SlotState) -> Tick,
+    ) -> Option<Claimable> {
+        let is_idle = |held| is_idle(held) || inject_fault!(TakesWhoIsBusy);
+        if let Some((at, held)) = probe.idle(is_idle) {
+            return Some(Claimable {
+                // By the version that says that it is idle: by another one it may be that much
+                // later.
+                since: self.plans.idle_since(held, version).unwrap_or(now).min(now),
+                ..Claimable::of((at, held), Some(Event::Expired))
+            });
+        }
+        if self.overflow != Overflow::Evict {
+            return None;
+        }
+        let mut first = FirstToLeave::new(&self.plans, version, now);
+        let live = probe.slots().filter(|(_, held)| held.is_live());
+        live.for_each(|(at, held)| first.consider(at, held, idle_at(held)));
+        let first = first.found()?;
+        let event = match first.1.is_protected() {
+            true => Event::EvictedProtected,
+            false => Event::Evicted,
+        };
+        Some(Claimable::of(first, Some(event)))
     }
 
     /// Where there is no free slot, and each has to be asked: brings them up to the version in
@@ -63,20 +109,6 @@ impl<A: Algorithm> Core<A> {
             _ => false,
         });
         brought.count() > 0
-    }
-
-    /// The place of the key that is the first to leave, if keys may be evicted.
-    fn make_room(&self, probe: &Probe, version: u64, now: Tick) -> Option<Claimable> {
-        if self.overflow != Overflow::Evict {
-            return None;
-        }
-        let live = probe.slots().filter(|(_, held)| held.is_live());
-        let first = self.plans.first_to_leave(live, version, now)?;
-        let event = match first.1.is_protected() {
-            true => Event::EvictedProtected,
-            false => Event::Evicted,
-        };
-        Some(Claimable::of(first, Some(event)))
     }
 
     /// Claims a place for a key. `None` if it has changed.
@@ -120,25 +152,29 @@ impl<A: Algorithm> Core<A> {
 
     /// Whether a claim may be established: the key is nowhere else, and other claims for it have
     /// been ended. If so, the earliest tick at which the key may come into the table.
-    pub(super) fn confirm_unique(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> Option<Tick> {
+    pub(super) fn confirm_unique(
+        &self,
+        probe_seq: &ProbeSeq,
+        claim: SlotIndex,
+        by: ClaimedBy,
+    ) -> Option<Tick> {
         // ORDERING: SeqCst. Of two threads that have claimed slots for the same key, or found them
         // claimed, one sees what the other has seen. It also comes before the neighbours that are
-        // skipped. Model: keyed::two_insert_the_same_key
-        fence(Ordering::SeqCst);
-        let mut is_after = false;
-        for (at, held) in self.table.look(probe_seq).slots() {
-            if at == claim {
-                is_after = true;
-            } else if held.is_of(probe_seq.tag(), at.second) && !inject_fault!(LooksOnce) {
-                let ends = held.is_pending() && is_after;
-                if !ends {
-                    return None;
-                }
-                let is_left = inject_fault!(LeavesOtherClaims);
-                if !is_left && self.table.release(at, held).is_err() {
-                    return None;
-                }
+        // skipped. After an exchange of its own a thread has a fence already on x86-64.
+        // Model: keyed::two_insert_the_same_key
+        match (by, self.table.fast_pair()) {
+            (ClaimedBy::Caller, Some(fast_pair)) => {
+                fast_pair.fence_after_exchange(Ordering::SeqCst)
             }
+            _ => fence(Ordering::SeqCst),
+        }
+        let labels = self.table.look_at_labels(probe_seq);
+        let is_alone = labels.is_some_and(|labels| {
+            let neighbours = || self.table.look_at_labels_of_neighbours(probe_seq);
+            labels.are_of_no_other(probe_seq.tag(), claim, neighbours)
+        });
+        if !is_alone && !self.end_other_claims(probe_seq, claim) {
+            return None;
         }
         // ORDERING: Relaxed. A thread that saw that the key had left saw what was published before
         // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
@@ -146,6 +182,31 @@ impl<A: Algorithm> Core<A> {
         Some(Tick::from_nanos(
             inject_fault!(IgnoresTheHorizon => 0, else horizon),
         ))
+    }
+
+    /// Whether the key is nowhere else, and other claims for it have been ended.
+    #[cold]
+    #[inline(never)]
+    fn end_other_claims(&self, probe_seq: &ProbeSeq, claim: SlotIndex) -> bool {
+        let mut is_after = false;
+        let other = self
+            .table
+            .look(probe_seq)
+            .each_of(probe_seq.tag(), |at, held| {
+                if at == claim {
+                    is_after = true;
+                    return None;
+                }
+                if inject_fault!(LooksOnce) {
+                    return None;
+                }
+                // A claim that comes after this one is ended. (If this one has been ended itself it is
+                // not among them, and nothing comes after it.)
+                let ends = held.is_pending() && is_after;
+                let is_left = inject_fault!(LeavesOtherClaims);
+                (!ends || !is_left && self.table.release(at, held).is_err()).then_some(())
+            });
+        other.is_none()
     }
 }
 

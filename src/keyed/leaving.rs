@@ -10,99 +10,157 @@
 //! what a key has spent is told by the time that it takes to have all of it again; and of two keys
 //! that have spent as much the one that is idle later is the newer.
 
-use core::cmp::Reverse;
-
 use super::plans::Plans;
 use super::slot::{SlotKind, SlotState};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
-/// When it is a key's turn to leave: the lowest one leaves first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
-    is_banned: bool,
-    is_protected: bool,
-    spent: Spent,
+/// When it is a key's turn to leave: the lowest one leaves first. In the high half is what is told
+/// first, from its highest bit on: banned, protected, owes, and how many steps are spent; in the
+/// low half what is told of keys that are alike in that.
+type Turn = u128;
+
+const BANNED: u64 = 1 << 10;
+const PROTECTED: u64 = 1 << 9;
+const OWES: u64 = 1 << 8;
+/// More than there can be.
+const STEPS: u64 = 1 << 7;
+
+/// Nanoseconds until a key is idle for which all permits were just taken, and how many bits those
+/// of a step have, of which there are from 8 to 15.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    all: u64,
+    step_bits: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Spent {
-    /// All that it could, or a part: how many steps are there again, the most first; and how many
-    /// nanoseconds it takes until all is, the most first.
-    UpToAll(Reverse<u64>, Reverse<u64>),
-    /// More than all: how many nanoseconds it takes until all is there again.
-    MoreThanAll(u64),
-}
+impl Scale {
+    fn of(all: u64) -> Self {
+        let step_bits = all.checked_ilog2().unwrap_or(0).saturating_sub(3);
+        Self { all, step_bits }
+    }
 
-impl Spent {
-    /// Of a key that will be idle after this time, where it takes `all` after all is spent.
-    fn of(until_idle: u64, all: u64) -> Self {
-        // From 8 to 15 steps are in all.
-        let bits = all.checked_ilog2().unwrap_or(0).saturating_sub(3);
-        // A key that spent all just now by a clock that is a little ahead owes nothing.
-        let ahead = all >> 10;
-        match until_idle.saturating_sub(all) > ahead {
-            true => Self::MoreThanAll(until_idle),
+    /// The turn of a key that will be idle after so many nanoseconds.
+    #[inline(always)]
+    fn turn(self, held: SlotState, until_idle: u64) -> Turn {
+        let banned = u64::from(held.state() == SlotKind::Banned) * BANNED;
+        let protected = u64::from(held.is_protected()) * PROTECTED;
+        let class = banned | protected;
+        // A key for which all was taken just now by a clock that is a little ahead owes nothing.
+        let ahead = self.all >> 10;
+        let (class, last) = match until_idle.saturating_sub(self.all) > ahead {
+            // The one that owes least first.
+            true => (class | OWES, until_idle),
+            // The newest first.
             false => {
-                let again = all.saturating_sub(until_idle) >> bits;
-                Self::UpToAll(Reverse(again), Reverse(until_idle))
+                let steps_left = self.all.saturating_sub(until_idle) >> self.step_bits;
+                (class | (STEPS - steps_left), !until_idle)
             }
+        };
+        u128::from(class) << 64 | u128::from(last)
+    }
+}
+
+/// Finds, of several keys, the first that leaves.
+pub(super) struct FirstToLeave<'p, A, T> {
+    by: By<'p, A>,
+    /// That of the plan of the key before.
+    plan: u8,
+    scale: Option<Scale>,
+    turn: Turn,
+    first: Option<(T, SlotState)>,
+    /// What the first one can take, once it is known.
+    left: Option<u64>,
+}
+
+impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
+    /// By a version that no key is later than.
+    #[inline(always)]
+    pub(super) const fn new(plans: &'p Plans<A>, version: u64, now: Tick) -> Self {
+        Self {
+            by: By {
+                plans,
+                version,
+                now,
+            },
+            plan: 0,
+            scale: None,
+            turn: Turn::MAX,
+            first: None,
+            left: None,
         }
     }
-}
 
-impl<A: Algorithm> Plans<A> {
-    /// The slot whose key is the first that leaves for another one. Of keys of which that can't be
-    /// told it is the one that can take most (of a window all are idle at its end), or the first.
-    pub(super) fn first_to_leave<T: Copy>(
-        &self,
-        live: impl Iterator<Item = (T, SlotState)>,
-        version: u64,
-        now: Tick,
-    ) -> Option<(T, SlotState)> {
-        let until_idle = |algorithm: &A, word| {
-            let idle_at = algorithm.idle_at(word, now).as_nanos();
-            idle_at.saturating_sub(now.as_nanos())
+    /// Considers the key of a live slot, and when it will be idle. Of keys that are alike in all
+    /// else it is the one that can take most (of a window all are idle at its end), or the first.
+    #[inline(always)]
+    pub(super) fn consider(&mut self, slot: T, held: SlotState, idle_at: Tick) {
+        let scale = match self.scale {
+            Some(scale) if self.plan == held.plan() => scale,
+            _ => self.by.scale(held),
         };
-        let spent = |algorithm: &A, _| {
-            let (word, _) = algorithm.take_up_to(0, now, u64::MAX);
-            until_idle(algorithm, word)
-        };
-        let available = |algorithm: &A, word| algorithm.available(word, now);
-        let left = |held| self.ask(held, version, available).unwrap_or(0);
-        // Of the plan of the slot before.
-        let mut all = None;
-        let mut first = None;
-        // What that one could still take, once it is known.
-        let mut first_left = None;
-        live.for_each(|slot| {
-            let held = slot.1;
-            let plan = held.plan();
-            let all = match all {
-                Some((of, all)) if of == plan => all,
-                _ => {
-                    let known = self.ask(held, version, spent).unwrap_or(0);
-                    all = Some((plan, known));
-                    known
+        (self.plan, self.scale) = (held.plan(), Some(scale));
+        let now = self.by.now.as_nanos();
+        let turn = scale.turn(held, idle_at.as_nanos().saturating_sub(now));
+        if turn > self.turn {
+            return;
+        }
+        match self.first {
+            Some((_, first)) if turn == self.turn => {
+                let had = self.left.unwrap_or_else(|| self.by.left(first));
+                let has = self.by.left(held);
+                self.left = Some(has.max(had));
+                if has <= had {
+                    return;
                 }
-            };
-            let until_idle = self.ask(held, version, until_idle).unwrap_or(u64::MAX);
-            let turn = Turn {
-                is_banned: held.state() == SlotKind::Banned,
-                is_protected: held.is_protected(),
-                spent: Spent::of(until_idle, all),
-            };
-            match first {
-                Some((first_turn, _)) if turn > first_turn => {}
-                Some((first_turn, (_, first_held))) if turn == first_turn => {
-                    let has = left(held);
-                    if has > *first_left.get_or_insert_with(|| left(first_held)) {
-                        (first, first_left) = (Some((turn, slot)), Some(has));
-                    }
-                }
-                _ => (first, first_left) = (Some((turn, slot)), None),
             }
-        });
-        first.map(|(_, slot)| slot)
+            _ => self.left = None,
+        }
+        (self.turn, self.first) = (turn, Some((slot, held)));
+    }
+
+    /// The key that leaves first.
+    #[inline(always)]
+    pub(super) fn found(self) -> Option<(T, SlotState)> {
+        self.first
     }
 }
+
+/// By which plans it is judged, and when.
+struct By<'p, A> {
+    plans: &'p Plans<A>,
+    version: u64,
+    now: Tick,
+}
+
+impl<A: Algorithm> By<'_, A> {
+    /// That of a key's plan.
+    #[cold]
+    #[inline(never)]
+    fn scale(self, held: SlotState) -> Scale {
+        let now = self.now;
+        let all = |algorithm: &A, _| {
+            let (word, _) = algorithm.take_up_to(0, now, u64::MAX);
+            algorithm.idle_at(word, now).as_nanos()
+        };
+        let all = self.plans.ask(held, self.version, all).unwrap_or(0);
+        Scale::of(all.saturating_sub(now.as_nanos()))
+    }
+
+    /// How many permits a key can take.
+    #[cold]
+    #[inline(never)]
+    fn left(self, held: SlotState) -> u64 {
+        let available = |algorithm: &A, word| algorithm.available(word, self.now);
+        let left = self.plans.ask(held, self.version, available);
+        left.unwrap_or(0)
+    }
+}
+
+impl<A> Clone for By<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for By<'_, A> {}

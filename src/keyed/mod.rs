@@ -23,6 +23,7 @@ mod probe;
 mod probe_seq;
 mod quota;
 mod remove;
+mod second_attempt;
 mod slot;
 mod snapshot;
 pub(crate) mod stats;

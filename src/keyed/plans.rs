@@ -58,6 +58,12 @@ impl<A> Plans<A> {
         }
     }
 
+    /// The plan of all keys, if there is only one, and it has not been changed by this version.
+    #[inline(always)]
+    pub(super) fn only(&self, version: u64) -> Option<&A> {
+        (version == 0 && self.others.is_empty()).then_some(&self.first)
+    }
+
     /// What all were at first.
     pub(super) fn all(&self) -> impl Iterator<Item = &A> {
         core::iter::once(&self.first).chain(&self.others)
@@ -156,6 +162,12 @@ impl<A: Algorithm> Plans<A> {
             algorithm.is_idle(word, now)
         })
         .unwrap_or(false)
+    }
+
+    /// About when it will be so.
+    pub(super) fn idle_at(&self, held: SlotState, version: u64, now: Tick) -> Tick {
+        let idle_at = |algorithm: &A, word| algorithm.idle_at(word, now);
+        self.ask(held, version, idle_at).unwrap_or(Tick::MAX)
     }
 
     /// A tick since which that is so: as long ago as can be, so that a late caller is counted no

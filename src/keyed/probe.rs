@@ -28,14 +28,14 @@ pub(super) enum Lookup {
     Nothing,
 }
 
-/// A bucket with fewer slots taken is as good as any.
-const FEW: usize = SLOTS / 2;
+/// A bucket with more free slots is as good as any.
+const FEW: u32 = (SLOTS - SLOTS / 2) as u32;
 
 impl Table {
     /// Looks at the slots where a key may be. At the neighbours only if there is no slot in the
     /// primary buckets that was never used: the thread that put the key into a neighbour found none
     /// there, and they don't come back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look(&self, probe_seq: &ProbeSeq) -> Probe {
         let primary = self.look_at_pair(probe_seq, [probe_seq.first(), probe_seq.second()]);
         let [first, second] = &primary;
@@ -63,6 +63,33 @@ impl Table {
         ]
     }
 
+    /// Looks at the labels of the primary buckets. `None` where that takes as long as to look at
+    /// all of them.
+    #[inline(always)]
+    pub(super) fn look_at_labels(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
+        self.labels_of(probe_seq, [probe_seq.first(), probe_seq.second()])
+    }
+
+    /// The same of their neighbours.
+    #[inline(always)]
+    pub(super) fn look_at_labels_of_neighbours(&self, probe_seq: &ProbeSeq) -> Option<PairLabels> {
+        let (_, neighbours) = probe_seq.buckets();
+        self.labels_of(probe_seq, neighbours?)
+    }
+
+    #[inline(always)]
+    fn labels_of(&self, probe_seq: &ProbeSeq, buckets: [usize; 2]) -> Option<PairLabels> {
+        let (fast_pair, [first, second]) = (self.fast_pair()?, buckets);
+        Some(PairLabels {
+            buckets,
+            preferred: [probe_seq.preferred(false), probe_seq.preferred(true)],
+            labels: [
+                self.load_labels(fast_pair, first)?,
+                self.load_labels(fast_pair, second)?,
+            ],
+        })
+    }
+
     #[inline(always)]
     fn look_at(&self, bucket: usize, preferred: usize, second: bool) -> ProbedBucket {
         ProbedBucket {
@@ -72,6 +99,122 @@ impl Table {
             held: self.load_bucket(bucket),
         }
     }
+}
+
+/// The labels of a key's primary buckets, or of their neighbours.
+#[derive(Debug)]
+pub(super) struct PairLabels {
+    buckets: [usize; 2],
+    preferred: [usize; 2],
+    labels: [[u64; SLOTS]; 2],
+}
+
+impl PairLabels {
+    /// Whether the key with this tag may have a slot, or a claim. Where that can't be, it has none.
+    #[inline(always)]
+    pub(super) fn may_have_slot_of(&self, tag: u64) -> bool {
+        self.may_be_of(tag) != [0, 0]
+    }
+
+    /// A free slot, as [`Probe::free`], if one of them has never been used: then the key is not
+    /// beyond the primary buckets.
+    #[inline(always)]
+    pub(super) fn free_of_never_used(&self) -> Option<(SlotIndex, SlotState)> {
+        if !self.has_never_used() {
+            return None;
+        }
+        let [free, others] = self.places(|held, _| held.is_free());
+        let second = !is_emptier(free, others);
+        let (pair, places) = match second {
+            false => (0, free),
+            true => (1, others),
+        };
+        let place = first_of(places, *self.preferred.get(pair)?)?;
+        let at = SlotIndex {
+            bucket: *self.buckets.get(pair)?,
+            place,
+            second,
+        };
+        let label = *self.labels.get(pair)?.get(place)?;
+        Some((at, SlotState::of_label(label)))
+    }
+
+    /// Whether this claim is all that there is of the key with this tag, and can be seen to be:
+    /// these are the labels of the primary buckets.
+    #[inline(always)]
+    pub(super) fn are_of_no_other(
+        &self,
+        tag: u64,
+        claim: SlotIndex,
+        neighbours: impl FnOnce() -> Option<Self>,
+    ) -> bool {
+        self.may_be_of(tag) == self.places_of_claim(claim)
+            && (self.has_never_used()
+                || neighbours().is_some_and(|neighbours| {
+                    neighbours.may_be_of(tag) == neighbours.places_of_claim(claim)
+                }))
+    }
+
+    /// Which slots may be of the key with this tag: no others are.
+    #[inline(always)]
+    fn may_be_of(&self, tag: u64) -> [u32; 2] {
+        self.places(|held, second| held.may_be_of(tag, second))
+    }
+
+    /// Where the claim is, if it is in one of these buckets.
+    #[inline(always)]
+    fn places_of_claim(&self, claim: SlotIndex) -> [u32; 2] {
+        let [first, second] = self.buckets;
+        let of = |bucket, second| {
+            u32::from(claim.bucket == bucket && claim.second == second) << claim.place
+        };
+        [of(first, false), of(second, true)]
+    }
+
+    #[inline(always)]
+    fn has_never_used(&self) -> bool {
+        let [first, second] = self.places(|held, _| is_never_used(held));
+        first | second != 0
+    }
+
+    /// Of which slots something holds that is told by the label: of each bucket a bit for each.
+    #[inline(always)]
+    fn places(&self, holds: impl Fn(SlotState, bool) -> bool) -> [u32; 2] {
+        let [first, second] = &self.labels;
+        let of = |labels: &[u64; SLOTS], second| {
+            places_of(labels, |label| holds(SlotState::of_label(*label), second))
+        };
+        [of(first, false), of(second, true)]
+    }
+}
+
+/// Which slots of a bucket are such: a bit for each.
+#[inline(always)]
+fn places_of<T>(slots: &[T; SLOTS], is: impl Fn(&T) -> bool) -> u32 {
+    let (mut places, mut bit) = (0, 1);
+    for slot in slots {
+        places |= bit * u32::from(is(slot));
+        bit <<= 1;
+    }
+    places
+}
+
+/// The first of these slots, beginning where the key is looked for first.
+#[inline(always)]
+fn first_of(places: u32, preferred: usize) -> Option<usize> {
+    let mut in_turn = (0..SLOTS).map(|turn| (turn ^ preferred) % SLOTS);
+    in_turn.find(|place| places >> place & 1 != 0)
+}
+
+/// Whether a key goes into the first of its buckets, by which slots are free.
+#[inline(always)]
+const fn is_emptier(free: u32, others: u32) -> bool {
+    free.count_ones() > FEW || free.count_ones() >= others.count_ones()
+}
+
+#[inline(always)]
+fn is_never_used(held: SlotState) -> bool {
+    held.label() == SlotState::NEVER_USED.label() || inject_fault!(SkipsByFree) && held.is_free()
 }
 
 impl Probe {
@@ -85,22 +228,41 @@ impl Probe {
         self.primary.iter().chain(neighbours)
     }
 
+    /// Shows the slots of a key with this tag, in its own order, until `see` returns something.
+    #[inline(always)]
+    pub(super) fn each_of<T>(
+        &self,
+        tag: u64,
+        mut see: impl FnMut(SlotIndex, SlotState) -> Option<T>,
+    ) -> Option<T> {
+        let [first, second] = &self.primary;
+        if let Some(seen) = first
+            .each_of(tag, &mut see)
+            .or_else(|| second.each_of(tag, &mut see))
+        {
+            return Some(seen);
+        }
+        let [first, second] = self.neighbours.as_ref()?;
+        first
+            .each_of(tag, &mut see)
+            .or_else(|| second.each_of(tag, &mut see))
+    }
+
     /// Where the key is, or is to be.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, tag: u64) -> Lookup {
         let mut pending = None;
-        for bucket in self.buckets() {
-            for (place, held) in bucket.held.iter().enumerate() {
-                if held.is_of(tag, bucket.second) {
-                    let at = bucket.at(place);
-                    if held.is_live() {
-                        return Lookup::Live(at, *held);
-                    }
-                    pending = pending.or(Some((at, *held)));
-                }
+        let live = self.each_of(tag, |at, held| {
+            if held.is_live() {
+                return Some(Lookup::Live(at, held));
             }
-        }
-        pending.map_or(Lookup::Nothing, |(at, held)| Lookup::Pending(at, held))
+            pending = pending.or(Some((at, held)));
+            None
+        });
+        live.unwrap_or(match pending {
+            Some((at, held)) => Lookup::Pending(at, held),
+            None => Lookup::Nothing,
+        })
     }
 
     /// What one pair of buckets has, else the other: the primary buckets come first.
@@ -112,12 +274,14 @@ impl Probe {
     /// taken, or in the first where hardly any is.
     pub(super) fn free(&self) -> Option<(SlotIndex, SlotState)> {
         self.in_turn(|[first, second]| {
-            let (taken, others) = (first.taken(), second.taken());
-            let (bucket, other) = match taken < FEW || taken <= others {
-                true => (first, second),
-                false => (second, first),
-            };
-            bucket.free().or_else(|| other.free())
+            let (free, others) = (first.free_places(), second.free_places());
+            if free | others == 0 {
+                return None;
+            }
+            match is_emptier(free, others) {
+                true => first.first_of(free),
+                false => second.first_of(others),
+            }
         })
     }
 
@@ -128,27 +292,37 @@ impl Probe {
         is_idle: impl Fn(SlotState) -> bool,
     ) -> Option<(SlotIndex, SlotState)> {
         self.in_turn(|[first, second]| {
-            let (first, second) = (first.idle(&is_idle), second.idle(&is_idle));
-            match first.0 >= second.0 {
-                true => first.1,
-                false => second.1,
+            let (idle, others) = (first.idle_places(&is_idle), second.idle_places(&is_idle));
+            match idle.count_ones() >= others.count_ones() {
+                true => first.first_of(idle),
+                false => second.first_of(others),
             }
         })
     }
 }
 
 impl ProbedBucket {
+    #[inline(always)]
+    fn each_of<T>(
+        &self,
+        tag: u64,
+        see: &mut impl FnMut(SlotIndex, SlotState) -> Option<T>,
+    ) -> Option<T> {
+        let mut place = 0;
+        while let Some(held) = self.held.get(place) {
+            if held.is_of(tag, self.second) {
+                if let Some(seen) = see(self.at(place), *held) {
+                    return Some(seen);
+                }
+            }
+            place += 1;
+        }
+        None
+    }
+
     fn slots(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         let slots = self.held.iter().enumerate();
         slots.map(|(place, held)| (self.at(place), *held))
-    }
-
-    /// The same, beginning where the key is looked for first.
-    fn as_preferred(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
-        (0..SLOTS).filter_map(|turn| {
-            let place = (turn ^ self.preferred) % SLOTS;
-            Some((self.at(place), *self.held.get(place)?))
-        })
     }
 
     const fn at(&self, place: usize) -> SlotIndex {
@@ -162,27 +336,25 @@ impl ProbedBucket {
     /// Whether a slot has never been used.
     #[inline(always)]
     fn has_never_used(&self) -> bool {
-        let never_used = |held: &SlotState| {
-            *held == SlotState::NEVER_USED || (inject_fault!(SkipsByFree) && held.is_free())
-        };
-        self.held.iter().any(never_used)
+        places_of(&self.held, |held| is_never_used(*held)) != 0
     }
 
-    /// How many slots are taken.
-    fn taken(&self) -> usize {
-        self.held.iter().filter(|held| !held.is_free()).count()
+    /// Which slots are free.
+    #[inline(always)]
+    fn free_places(&self) -> u32 {
+        places_of(&self.held, |held| held.is_free())
     }
 
-    /// One that is not.
-    fn free(&self) -> Option<(SlotIndex, SlotState)> {
-        self.as_preferred().find(|(_, held)| held.is_free())
+    /// The first of these.
+    #[inline(always)]
+    fn first_of(&self, places: u32) -> Option<(SlotIndex, SlotState)> {
+        let place = first_of(places, self.preferred)?;
+        Some((self.at(place), *self.held.get(place)?))
     }
 
-    /// How many slots have a key that `is_idle`, and one of them.
-    fn idle(&self, is_idle: impl Fn(SlotState) -> bool) -> (usize, Option<(SlotIndex, SlotState)>) {
-        let idle = |(_, held): &(SlotIndex, SlotState)| held.is_live() && is_idle(*held);
-        let mut idle = self.as_preferred().filter(idle);
-        let first = idle.next();
-        (usize::from(first.is_some()) + idle.count(), first)
+    /// Which slots have a key that `is_idle`.
+    #[inline(always)]
+    fn idle_places(&self, is_idle: impl Fn(SlotState) -> bool) -> u32 {
+        places_of(&self.held, |held| held.is_live() && is_idle(*held))
     }
 }

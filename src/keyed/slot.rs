@@ -48,7 +48,7 @@ pub(super) struct SlotState {
 }
 
 impl SlotState {
-    /// What no slot has had yet: it never comes back.
+    /// What no slot has had yet: it never comes back. No other content has its label.
     pub(super) const NEVER_USED: Self = Self { label: 0, word: 0 };
     /// A slot that was claimed and given up, or whose key was removed.
     pub(super) const RELEASED: Self = Self {
@@ -62,6 +62,12 @@ impl SlotState {
             label: bits as u64,
             word: (bits >> 64) as u64,
         }
+    }
+
+    /// A content with this label, and no word: as a free slot has it.
+    #[inline(always)]
+    pub(super) const fn of_label(label: u64) -> Self {
+        Self { label, word: 0 }
     }
 
     #[inline(always)]
@@ -166,9 +172,16 @@ impl SlotState {
 
     /// Whether it is, or is to be, that of a key with this tag, of which this is the second pair of
     /// buckets or the first. (In the other one it would be another key's, which has the same tag.)
+    #[inline(always)]
     pub(super) fn is_of(self, tag: u64, second: bool) -> bool {
+        self.may_be_of(tag, second) && !self.is_free()
+    }
+
+    /// The same, and free slots if the tag is 0.
+    #[inline(always)]
+    pub(super) fn may_be_of(self, tag: u64, second: bool) -> bool {
         let its_pair = inject_fault!(IgnoresThePair => self.is_second(), else second);
-        self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2 && !self.is_free()
+        self.label & (TAG | SECOND) == tag | (its_pair as u64) << 2
     }
 
     pub(super) const fn tag(self) -> u64 {

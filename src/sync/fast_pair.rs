@@ -58,6 +58,33 @@ mod instructions {
             unsafe { core::mem::transmute(found) }
         }
 
+        /// The low half alone.
+        #[cfg(feature = "keyed")]
+        #[inline(always)]
+        pub(crate) fn load_low(self, pair: &AtomicU128, _order: Ordering) -> u64 {
+            let low: u64;
+            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. The
+            // processor loads aligned 8 bytes in one step, and never goes back behind an earlier
+            // load. The compiler moves no access of memory over it.
+            unsafe {
+                asm!(
+                    "mov {low}, qword ptr [{pair}]",
+                    pair = in(reg) pair.as_ptr(),
+                    low = out(reg) low,
+                    options(nostack, preserves_flags),
+                );
+            }
+            low
+        }
+
+        /// A fence after an exchange of this thread, which is one already: no access of memory
+        /// goes past a locked instruction.
+        #[cfg(feature = "keyed")]
+        #[inline(always)]
+        pub(crate) fn fence_after_exchange(self, order: Ordering) {
+            core::sync::atomic::compiler_fence(order);
+        }
+
         /// Both halves as they were at one moment. The high half must never return to an earlier
         /// value, as a version never does. Faster than [`load`](Self::load), which brings both
         /// through a vector register.
@@ -146,6 +173,20 @@ impl FastPair {
         pair.load(order)
     }
 
+    #[cfg(feature = "keyed")]
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn load_low(self, pair: &AtomicU128, order: Ordering) -> u64 {
+        pair.load(order) as u64
+    }
+
+    #[cfg(feature = "keyed")]
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn fence_after_exchange(self, order: Ordering) {
+        super::fence(order);
+    }
+
     #[inline(always)]
     #[track_caller]
     pub(crate) fn load_versioned(self, pair: &AtomicU128, order: Ordering) -> u128 {
@@ -199,6 +240,8 @@ mod tests {
             assert_eq!(exchange(other, second), Err(first));
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load(&pair, Ordering::Acquire), first);
+            #[cfg(feature = "keyed")]
+            assert_eq!(fast_pair.load_low(&pair, Ordering::Acquire), first as u64);
             // ORDERING: Acquire, as its users load. There is no other thread.
             assert_eq!(fast_pair.load_versioned(&pair, Ordering::Acquire), first);
         }

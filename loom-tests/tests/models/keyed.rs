@@ -354,6 +354,6 @@ fn fence() -> Site {
     Site {
         file: "keyed/insert.rs",
         text: include_str!("../../../src/keyed/insert.rs"),
-        operation: "fence(Ordering::SeqCst)",
+        operation: "fence_after_exchange(Ordering::SeqCst)",
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
+use crate::keyed::leaving::FirstToLeave;
 use crate::keyed::plans::Plans;
 use crate::keyed::probe::{Lookup, Probe};
 use crate::keyed::probe_seq::ProbeSeq;
@@ -48,10 +49,13 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let version = self.plans.version();
-            let new = (None, of(false));
-            let there = seen.slots().map(|(at, held)| (Some(at), held));
-            let all = core::iter::once(new).chain(there);
-            if let Some((at, held)) = self.plans.first_to_leave(all, version, self.now) {
+            let mut first = FirstToLeave::new(self.plans, version, self.now);
+            let new = of(false);
+            let idle_at = |held| self.plans.idle_at(held, version, self.now);
+            first.consider(None, new, idle_at(new));
+            seen.slots()
+                .for_each(|(at, held)| first.consider(Some(at), held, idle_at(held)));
+            if let Some((at, held)) = first.found() {
                 let protected = u64::from(held.is_protected());
                 self.no_room_protected = self.no_room_protected.saturating_add(protected);
                 if let Some(at) = at {

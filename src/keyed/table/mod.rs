@@ -110,6 +110,15 @@ impl Table {
         }
     }
 
+    /// The labels of a bucket's slots, one after the other.
+    #[inline(always)]
+    pub(super) fn load_labels(&self, fast_pair: FastPair, bucket: usize) -> Option<[u64; SLOTS]> {
+        let slots = self.bucket(bucket)?.slots.each_ref();
+        // ORDERING: Acquire. As `load_slot`.
+        // Model: keyed_turnover::who_is_late_gets_no_second_burst
+        Some(slots.map(|slot| fast_pair.load_low(slot, Ordering::Acquire)))
+    }
+
     #[inline(always)]
     fn load_slot(&self, slot: &AtomicU128) -> SlotState {
         // ORDERING: Acquire. It pairs with `exchange`: what was published with this content, such
@@ -243,5 +252,12 @@ impl FoundSlot<'_> {
             }
             Err(seen) => Err(seen),
         }
+    }
+
+    /// What only a fault does.
+    pub(super) fn protect_whoever_is_there(self) -> Result<(), SlotState> {
+        let seen = self.fast_pair.load(self.slot, Ordering::Acquire);
+        let held = SlotState::of_bits(seen);
+        Self { held, ..self }.decide_in_place(held.protected_if(true))
     }
 }

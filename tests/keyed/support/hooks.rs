@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 
-use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
+use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Rebase, Settings};
 use tollgate::{ConfigError, Denied, Granted, Quota, Tick, TokenBucket};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +101,12 @@ impl ChangeQuota for Hooked {
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         called(Call::CarryOver);
         self.0.carry_over(word, now, &next.0)
+    }
+}
+
+impl Rebase for Hooked {
+    fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
+        self.0.rebase(word, from, to)
     }
 }
 
