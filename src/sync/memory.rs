@@ -63,6 +63,8 @@ mod zeroed {
             let layout = Layout::array::<AtomicU128>(slots).ok()?;
             // SAFETY: there are three slots at least, so the layout's size is not zero.
             let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+            #[cfg(all(feature = "huge-pages", target_os = "linux", not(miri)))]
+            super::huge_pages::advise(memory, layout.size());
             let beyond = memory.addr().get() % align_of::<Bucket>();
             let before = (align_of::<Bucket>() - beyond) % align_of::<Bucket>();
             // SAFETY: the address is a multiple of a slot's size, and a bucket's alignment is
@@ -94,6 +96,86 @@ mod zeroed {
         fn drop(&mut self) {
             // SAFETY: it was allocated with this layout, and what is in it needs not be dropped.
             unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+        }
+    }
+}
+
+/// Asks the system for large pages: the memory of a large table then takes far fewer entries in the
+/// processor's list of pages.
+#[cfg(all(
+    feature = "huge-pages",
+    target_os = "linux",
+    not(any(
+        miri,
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))
+))]
+#[allow(unsafe_code, reason = "only the system can be asked")]
+mod huge_pages {
+    use core::ptr::NonNull;
+
+    /// A multiple of every size that Linux has for its ordinary pages.
+    const PAGE: usize = 1 << 16;
+    /// What a huge page has on most processors. Smaller memory is left as it is.
+    const LEAST: usize = 1 << 21;
+
+    /// How far the whole pages in a piece of memory are from its beginning, and their length, if
+    /// they are worth it.
+    fn whole_pages(address: usize, length: usize) -> Option<(usize, usize)> {
+        let before = address.checked_next_multiple_of(PAGE)? - address;
+        let length = length.checked_sub(before)? / PAGE * PAGE;
+        (length >= LEAST).then_some((before, length))
+    }
+
+    /// Advises the system to use huge pages here. It may do so or not: what is in the memory, and
+    /// whose it is, is the same.
+    pub(super) fn advise(memory: NonNull<u8>, length: usize) {
+        let Some((before, length)) = whole_pages(memory.addr().get(), length) else {
+            return;
+        };
+        let start = memory.as_ptr().wrapping_add(before);
+        // SAFETY: the range lies in memory that the caller has allocated. This advice changes
+        // neither what is in it nor whether it can be read and written.
+        unsafe { libc::madvise(start.cast(), length, libc::MADV_HUGEPAGE) };
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::{LEAST, PAGE, whole_pages};
+
+        #[test]
+        fn only_whole_pages_in_the_memory_are_advised() {
+            assert_eq!(whole_pages(16, LEAST), None);
+            assert_eq!(whole_pages(PAGE, LEAST), Some((0, LEAST)));
+            assert_eq!(whole_pages(PAGE + 16, LEAST + PAGE - 17), None);
+            assert_eq!(
+                whole_pages(PAGE + 16, LEAST + PAGE - 16),
+                Some((PAGE - 16, LEAST))
+            );
+            assert_eq!(whole_pages(usize::MAX, 1), None);
+            for address in (0..3 * PAGE).step_by(4080) {
+                for length in (0..LEAST + 3 * PAGE).step_by(65_520) {
+                    if let Some((before, advised)) = whole_pages(address, length) {
+                        assert_eq!(((address + before) % PAGE, advised % PAGE), (0, 0));
+                        assert!(before + advised <= length);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn large_memory_is_zeroed_and_can_be_written() {
+            use crate::sync::{Buckets, Ordering};
+
+            let buckets = Buckets::zeroed(2 * LEAST / 64 + 1).expect("4 MiB");
+            for slot in buckets.iter().flat_map(|bucket| &bucket.slots) {
+                // ORDERING: Relaxed. There is no other thread.
+                assert_eq!(slot.load(Ordering::Relaxed), 0);
+                slot.store(u128::MAX, Ordering::Relaxed);
+            }
+            let mut slots = buckets.iter().flat_map(|bucket| &bucket.slots);
+            assert!(slots.all(|slot| slot.load(Ordering::Relaxed) == u128::MAX));
         }
     }
 }

@@ -22,6 +22,22 @@ fn twenty_four_bytes_a_key_whatever_the_key_is() {
     }
 }
 
+/// With the feature `huge-pages` only the larger one asks for them.
+#[test]
+fn a_key_is_decided_on_alike_in_memory_of_any_size() {
+    let tables = [2000, 1_000_000].map(|capacity| seeded(capacity, [3, 4]));
+    for turn in 0..4_u64 {
+        for key in 0..1000_u64 {
+            let [small, large] = tables
+                .each_ref()
+                .map(|table| table.try_acquire(&key).is_ok());
+            assert_eq!((small, large), (turn < 3, turn < 3), "turn {turn} of {key}");
+        }
+    }
+    let [small, large] = tables.map(|table| table.stats());
+    assert_eq!(small, large);
+}
+
 /// How many of these keys find no room.
 fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     let all = keys.len();

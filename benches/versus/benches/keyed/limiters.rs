@@ -13,11 +13,12 @@ use super::timing::Kind;
 /// How long a permit takes to come back: so long that no key is idle while it is measured.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// What a key has: more than is asked of the most frequent one, or one permit, taken before.
+/// What a key has: more than is asked of the most frequent one, or two permits, taken before. A
+/// table protects a key with its second grant, which a known key has had.
 pub(crate) const fn limit(kind: Kind) -> Limit {
     let (burst, period) = match kind {
         Kind::Allowed => (1 << 26, PERIOD),
-        Kind::Denied => (1, DAY),
+        Kind::Denied => (2, DAY),
     };
     Limit { burst, period }
 }

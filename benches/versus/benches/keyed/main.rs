@@ -9,6 +9,7 @@
 //! for a quiet machine.
 
 mod course;
+mod floor;
 mod limiters;
 mod options;
 mod report;
@@ -25,9 +26,10 @@ use tollgate_versus::keys::{Spread, key};
 use tollgate_versus::peers::{GovernorByKey, Locked, Mutexes, governor_by_key};
 
 use course::Course;
+use floor::{Memory, MemoryMany};
 use limiters::{Floor, Many, Row, Table, limit, table};
 use options::{Options, USAGE};
-use report::{FLOOR, GOVERNOR, Group, MANY, Measured, TABLE, judge, middle};
+use report::{FLOOR, GOVERNOR, Group, MANY, MEMORY, MEMORY_MANY, Measured, TABLE, judge, middle};
 use timing::{Crew, Kind};
 
 /// tollgate's.
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
 /// All limiters with all keys.
 struct Limiters {
     floor: Floor,
+    memory: Memory,
     governor: GovernorByKey<RandomState>,
     rehashed: GovernorByKey<Hasher>,
     mutexes: Mutexes,
@@ -82,8 +85,10 @@ impl Limiters {
     fn filled(kind: Kind, keys: u64) -> Self {
         let numbers: Vec<u64> = (0..keys).map(key).collect();
         let limit = limit(kind);
+        let table = fill(TABLE, table(kind, keys), &numbers);
         Self {
             floor: Floor(kind),
+            memory: Memory::new(kind, table.slots()),
             governor: fill(GOVERNOR, governor_by_key(limit), &numbers),
             rehashed: fill(
                 "governor, tollgate's hasher",
@@ -92,19 +97,20 @@ impl Limiters {
             ),
             mutexes: fill("DashMap of mutexes", Mutexes::new(limit), &numbers),
             locked: fill("RwLock of a HashMap", Locked::new(limit), &numbers),
-            table: fill(TABLE, table(kind, keys), &numbers),
+            table,
         }
     }
 }
 
-/// Each key is asked for once, and allowed.
+/// Each key is asked for twice, and allowed: what is timed afterwards are keys that a limiter knows.
 fn fill<L: Row>(name: &str, limiter: L, keys: &[u64]) -> L {
     let start = Instant::now();
     let allowed = limiter.decide(keys);
     let ns = start.elapsed().as_nanos() as f64 / keys.len() as f64;
     println!(
-        "    {name:28} {ns:8.1} ns a new key, {allowed} of {} allowed",
-        keys.len()
+        "    {name:28} {ns:8.1} ns a new key, {allowed} of {} allowed, {} of them again",
+        keys.len(),
+        limiter.decide(keys),
     );
     limiter
 }
@@ -118,8 +124,11 @@ fn of_kind(options: &Options, keys: u64, kind: Kind) -> Result<Vec<Measured>, St
         Many::<32>(&limiters.table),
         Many::<64>(&limiters.table),
     );
-    let rows: [(&str, &dyn Row); 9] = [
+    let memory_many = MemoryMany::<16>(&limiters.memory);
+    let rows: [(&str, &dyn Row); 11] = [
         (FLOOR, &limiters.floor),
+        (MEMORY, &limiters.memory),
+        (MEMORY_MANY, &memory_many),
         (GOVERNOR, &limiters.governor),
         ("governor, tollgate's hasher", &limiters.rehashed),
         ("DashMap of mutexes", &limiters.mutexes),

@@ -82,6 +82,8 @@ impl Measured {
 }
 
 pub(crate) const FLOOR: &str = "clock and key alone";
+pub(crate) const MEMORY: &str = "memory floor";
+pub(crate) const MEMORY_MANY: &str = "memory floor, 16 at once";
 pub(crate) const GOVERNOR: &str = "governor";
 pub(crate) const TABLE: &str = "tollgate";
 pub(crate) const MANY: [&str; 3] = [
@@ -121,6 +123,12 @@ pub(crate) fn judge(all: &[Measured]) -> usize {
         };
         let most = most.filter(|_| judged);
         line(group, "to governor", measured.ratio(TABLE, GOVERNOR), most);
+        // Only where each key is at a random place of the memory.
+        let near = large && judged && group.threads == 1 && group.spread == Spread::Uniform;
+        let ratio = measured.ratio(TABLE, MEMORY);
+        line(group, "to the memory floor", ratio, near.then_some(1.3));
+        let ratio = measured.ratio(MANY[0], MEMORY_MANY);
+        line(group, "16 at once to its floor", ratio, near.then_some(1.4));
         for (many, n) in MANY.into_iter().zip([16, 32, 64]) {
             let what = format!("{n} at once to each");
             let most = (large && judged && group.threads == 1).then_some(0.55);
