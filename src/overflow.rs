@@ -19,8 +19,14 @@
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overflow {
-    /// It replaces the key nearest to idle among those in reach. That key is fresh when it comes
-    /// back, and may have one burst more.
+    /// It replaces one of the keys in reach. That key is fresh when it comes back, and may have one
+    /// burst more.
+    ///
+    /// A key that was granted something once is replaced before one that was granted something
+    /// again after it came, which is *protected*; of these one that has spent less of its burst,
+    /// and of those that have spent about as much the newest. A flood of new keys so replaces its
+    /// own keys, and not those that had spent their burst before and were used twice. The
+    /// statistics count protected keys apart (`evicted_protected`).
     #[default]
     Evict,
     /// Each request for it is denied ([`Denied::NoRoom`](crate::Denied::NoRoom)). A verb that can't

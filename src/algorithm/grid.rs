@@ -274,11 +274,6 @@ impl Meter for WindowMeter {
         u64::try_from(start.saturating_sub(self.grid.lead.into())).unwrap_or(u64::MAX)
     }
 
-    #[inline]
-    fn about_tick_of(&self, units: u64) -> u64 {
-        self.tick_of(units)
-    }
-
     #[inline(always)]
     fn horizon(&self) -> u64 {
         self.grid.last

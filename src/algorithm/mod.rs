@@ -153,12 +153,17 @@ pub(crate) fn idle_from<A: Algorithm + ?Sized>(algorithm: &A, word: u64, from: T
     if algorithm.is_idle(word, from) {
         return from;
     }
-    // The last tick of which it is known that it is not idle then, and how far on to look.
-    let (mut busy, mut stride) = (from.as_nanos(), 1_u64 << 63);
+    // The last tick of which it is known that it is not idle then, and how far on to look: farther
+    // and farther, and then back.
+    let (mut busy, mut stride) = (from.as_nanos(), 1_u64);
+    let is_busy = |later| !algorithm.is_idle(word, Tick::from_nanos(later));
+    while let Some(later) = busy.checked_add(stride).filter(|later| is_busy(*later)) {
+        busy = later;
+        stride = stride.saturating_mul(2);
+    }
     while stride > 0 {
-        match busy.checked_add(stride) {
-            Some(later) if !algorithm.is_idle(word, Tick::from_nanos(later)) => busy = later,
-            _ => {}
+        if let Some(later) = busy.checked_add(stride).filter(|later| is_busy(*later)) {
+            busy = later;
         }
         stride >>= 1;
     }

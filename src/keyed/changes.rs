@@ -1,7 +1,7 @@
 //! What the plans have become: their parameters in the last versions, with when each was brought,
 //! and how.
 //!
-//! A slot's label says in six bits of which version its word is. A thread that finds a word of an
+//! A slot's label says in five bits of which version its word is. A thread that finds a word of an
 //! older version carries it over, change by change, each at the tick at which it was made, before
 //! deciding on it. So a change visits no key. But before a version's bits come again no slot may be
 //! of the old one: so each change goes through a part of the table, in turn, and brings what is

@@ -1,43 +1,49 @@
 //! Which key leaves for another one, where no slot is free and no key idle.
 //!
 //! Keys that were granted something once leave before protected ones, which came again, and banned
-//! keys leave last. Of keys that are alike in that, those leave first that have spent less, by
-//! steps of at most an eighth of all that they can have; and of those that have spent about as
-//! much, the newest: who fills a table with new keys, each of which spends all, gives up its own. A
-//! key that owes something leaves after those that don't, the one that owes least first.
+//! keys leave last. Of keys that are alike in that, those leave first that have spent less, in
+//! eighths of all that they can have; and of those that have spent about as much, the newest: who
+//! fills a table with new keys, each of which spends all, gives up its own. A key that owes
+//! something leaves after those that don't, the one that owes least first.
 //!
 //! A word says when its key will be idle, and nothing else that all algorithms have in common. So
 //! what a key has spent is told by the time that it takes to have all of it again; and of two keys
-//! that have spent as much the one that is idle later is the newer.
+//! that have spent as much the newer is the one for which less of that time is over.
 
 use super::plans::Plans;
 use super::slot::{SlotKind, SlotState};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
-/// When it is a key's turn to leave: the lowest one leaves first. In the high half is what is told
-/// first, from its highest bit on: banned, protected, owes, and how many steps are spent; in the
-/// low half what is told of keys that are alike in that.
+/// When it is a key's turn to leave: the lowest one leaves first. Its highest bits are the class:
+/// banned, protected, owes, and how many eighths are spent. The others are what is told of keys of
+/// one class.
 type Turn = u128;
 
-const BANNED: u64 = 1 << 10;
-const PROTECTED: u64 = 1 << 9;
-const OWES: u64 = 1 << 8;
-/// More than there can be.
-const STEPS: u64 = 1 << 7;
+const CLASS_SHIFT: u32 = 112;
+const BANNED: u64 = 1 << 6;
+const PROTECTED: u64 = 1 << 5;
+const OWES: u64 = 1 << 4;
+/// More than any time in nanoseconds, of which there are 64 bits.
+const LONGEST: u128 = 1 << 64;
 
-/// Nanoseconds until a key is idle for which all permits were just taken, and how many bits those
-/// of a step have, of which there are from 8 to 15.
+/// Nanoseconds until a key is idle for which all permits were just taken.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     all: u64,
-    step_bits: u32,
+    eighth: u64,
+    /// A key that will be idle so much later owes nothing: all was taken just now, by a clock that
+    /// is a little ahead.
+    ahead: u64,
 }
 
 impl Scale {
     fn of(all: u64) -> Self {
-        let step_bits = all.checked_ilog2().unwrap_or(0).saturating_sub(3);
-        Self { all, step_bits }
+        Self {
+            all,
+            eighth: (all / 8).max(1),
+            ahead: all >> 10,
+        }
     }
 
     /// The turn of a key that will be idle after so many nanoseconds.
@@ -46,18 +52,26 @@ impl Scale {
         let banned = u64::from(held.state() == SlotKind::Banned) * BANNED;
         let protected = u64::from(held.is_protected()) * PROTECTED;
         let class = banned | protected;
-        // A key for which all was taken just now by a clock that is a little ahead owes nothing.
-        let ahead = self.all >> 10;
-        let (class, last) = match until_idle.saturating_sub(self.all) > ahead {
+        let (class, last) = match until_idle.saturating_sub(self.all) > self.ahead {
             // The one that owes least first.
-            true => (class | OWES, until_idle),
-            // The newest first.
+            true => (class | OWES, u128::from(until_idle)),
+            // The one that was there for the shortest time first.
             false => {
-                let steps_left = self.all.saturating_sub(until_idle) >> self.step_bits;
-                (class | (STEPS - steps_left), !until_idle)
+                let again = self.all.saturating_sub(until_idle);
+                let since = u128::from(self.all) + LONGEST - u128::from(until_idle);
+                (class | (7 - self.eighths(again)), since)
             }
         };
-        u128::from(class) << 64 | u128::from(last)
+        (u128::from(class) << CLASS_SHIFT) | last
+    }
+
+    /// How many eighths that is, up to seven.
+    #[inline(always)]
+    const fn eighths(self, again: u64) -> u64 {
+        // A division would take as long as all the rest.
+        let half = (again >= 4 * self.eighth) as u64 * 4;
+        let quarter = half + (again >= (half + 2) * self.eighth) as u64 * 2;
+        quarter + (again >= (quarter + 1) * self.eighth) as u64
     }
 }
 
@@ -107,6 +121,9 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         }
         match self.first {
             Some((_, first)) if turn == self.turn => {
+                if first.word == held.word && first.plan() == held.plan() {
+                    return;
+                }
                 let had = self.left.unwrap_or_else(|| self.by.left(first));
                 let has = self.by.left(held);
                 self.left = Some(has.max(had));

@@ -17,9 +17,6 @@ pub(crate) trait Meter {
     /// The first tick at which the clock has made `units`, as if there were no horizon.
     fn tick_of(&self, units: u64) -> u64;
 
-    /// The same, or a few nanoseconds earlier.
-    fn about_tick_of(&self, units: u64) -> u64;
-
     /// The last tick at which units are made.
     fn horizon(&self) -> u64;
 
@@ -54,15 +51,10 @@ impl Meter for Steady {
     }
 
     #[inline]
-    fn about_tick_of(&self, units: u64) -> u64 {
-        ((u128::from(units) * u128::from(self.inverse)) >> 64) as u64
-    }
-
-    #[inline]
     fn tick_of(&self, units: u64) -> u64 {
         // What is cut off here is less than two: the product loses less than one because the
         // inverse is rounded down, and less than one by the shift.
-        let mut tick = self.about_tick_of(units);
+        let mut tick = ((u128::from(units) * u128::from(self.inverse)) >> 64) as u64;
         tick += u64::from(self.is_short(tick, units));
         tick += u64::from(self.is_short(tick, units));
         tick

@@ -108,10 +108,10 @@ impl<M: Meter + PartialEq> Pace<M> {
         word <= self.made(now)
     }
 
-    /// About when the clock has made as many units as the word says.
+    /// When the clock has made as many units as the word says.
     #[inline]
     pub(crate) fn idle_at(&self, word: u64, now: Tick) -> Tick {
-        let idle_at = self.meter.about_tick_of(word);
+        let idle_at = self.meter.tick_of(word);
         match idle_at > self.meter.horizon() {
             true => Tick::MAX,
             false => Tick::from_nanos(idle_at).max(now),

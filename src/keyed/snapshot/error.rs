@@ -13,8 +13,8 @@ pub struct Restored {
     /// How many could not be told from fresh ones any more, after the time between, and were left
     /// out.
     pub idle: u64,
-    /// How many gave way because the table has no room for all: those nearest to idle. Each may
-    /// have one burst more.
+    /// How many gave way because the table has no room for all: those that are the first to leave.
+    /// Each may have one burst more.
     pub no_room: u64,
     /// The time since the snapshot that was counted.
     pub elapsed: Duration,

@@ -90,7 +90,7 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     /// changed, and nothing is read that comes after it.
     ///
     /// - The table may have **another capacity**. If there is no room for all keys, those that are
-    ///   nearest to idle give way.
+    ///   first to leave give way.
     /// - A plan may have **another quota**, or another algorithm of those in an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
     ///   ([`ChangeQuota::carry_over`]). The keys of a plan that this table does not have go on in

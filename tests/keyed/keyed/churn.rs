@@ -101,13 +101,11 @@ impl Churn {
         let until_idle = |word| of.idle_at(word, now).saturating_since(now).as_nanos();
         let all = until_idle(of.take_up_to(0, now, u64::MAX).0);
         let idle = until_idle(self.word(key).expect("it is busy"));
-        // A step is the largest power of two of which there are eight.
-        let step = (0..).map(|bits| 1 << bits);
-        let step = step.take_while(|step| *step <= 1 || 8 * step <= all).last();
+        let eighth = (all / 8).max(1);
         match idle > all + (all >> 10) {
             true => (is_protected, idle, Reverse(0), Reverse(0)),
             false => {
-                let again = all.saturating_sub(idle) / step.expect("one at least");
+                let again = all.saturating_sub(idle) / eighth;
                 (is_protected, 0, Reverse(again), Reverse(idle))
             }
         }
@@ -138,8 +136,8 @@ impl Churn {
     }
 }
 
-/// Whether it is protected; what it owes, if it owes something; and what is there again, in steps
-/// and exactly.
+/// Whether it is protected; what it owes, if it owes something; and what is there again, in
+/// eighths and exactly.
 type Turn = (bool, u128, Reverse<u128>, Reverse<u128>);
 
 /// Until each slot has been another's many times.

@@ -20,7 +20,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// With the checksum that it should have.
-fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&bytes);
     bytes.extend(sum.to_le_bytes());
     bytes

@@ -1,0 +1,441 @@
+//! The order in which keys are evicted, for each kind of algorithm: unprotected keys before
+//! protected ones, and these before banned ones; of keys that are alike in that, those that have
+//! spent less, in steps, and of those that have spent about as much the newest; keys in debt after
+//! those without.
+
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::{Algorithm, Debt};
+use tollgate::keyed::Key;
+use tollgate::store::View;
+use tollgate::{Denied, Granted, Keyed, ManualClock, Quota, Tick};
+
+use crate::support::hooks::Hooked;
+use crate::support::{
+    Chosen, NOW, Random, SECOND, algorithm, bucket, crowded, in_sixteen_slots, often, tick,
+    with_plans,
+};
+
+type Table<A> = Keyed<A, ManualClock, Chosen>;
+/// At a tick.
+type OfKey<'t, A> = View<Key<'t, A, ManualClock>>;
+
+const MILLISECOND: u64 = SECOND / 1000;
+
+/// A key that is used: by which plan, how many nanoseconds before now, and how.
+struct Used<K> {
+    name: &'static str,
+    plan: usize,
+    ago: u64,
+    by: K,
+}
+
+const fn used<K>(name: &'static str, ago: u64, by: K) -> Used<K> {
+    let plan = 0;
+    Used {
+        name,
+        plan,
+        ago,
+        by,
+    }
+}
+
+/// The names of these keys, in the order in which they leave for others, in an order of coming that
+/// depends on the seed.
+fn leave<A: Algorithm, K>(
+    limiter: &Table<A>,
+    all: &[Used<K>],
+    seed: u64,
+    use_it: impl Fn(OfKey<'_, A>, &K),
+) -> Vec<&'static str> {
+    assert_eq!(all.len(), 16);
+    let (mut random, mut left) = (Random(seed), (0..16).collect::<Vec<_>>());
+    let keys = in_sixteen_slots(160);
+    while !left.is_empty() {
+        let next = left.swap_remove(random.below(left.len() as u64) as usize);
+        let used = &all[next];
+        let key = limiter.plan(used.plan).key(&keys[next]);
+        use_it(key.at(tick(NOW - used.ago)), &used.by);
+    }
+    let mut gone = Vec::new();
+    for new in &keys[16..32] {
+        // It stays: it is protected, and banned longer than others.
+        for _ in 0..2 {
+            let _ = limiter.key(new).take_up_to(1);
+        }
+        assert!(limiter.ban(new, Tick::MAX).is_ok());
+        let all = all.iter().zip(keys);
+        let fresh = all.filter(|(of, key)| limiter.plan(of.plan).key(*key).is_idle());
+        let fresh = fresh.map(|(of, _)| of.name);
+        let fresh: Vec<_> = fresh.filter(|name| !gone.contains(name)).collect();
+        gone.extend(&fresh);
+        assert_eq!(fresh.len(), 1, "{gone:?}");
+    }
+    let stats = limiter.stats();
+    let counted = (stats.evicted, stats.expired, stats.tracked);
+    assert_eq!(counted, (16, 0, 16), "{stats:?}");
+    gone
+}
+
+fn names<K>(all: &[Used<K>]) -> Vec<&'static str> {
+    all.iter().map(|used| used.name).collect()
+}
+
+/// What is taken, for how many seconds the key is banned then, and how long before now.
+type Parts = (&'static [u64], u64);
+
+fn charge<A: Debt>(key: OfKey<'_, A>, (parts, ban): &Parts) {
+    for part in *parts {
+        assert_eq!(key.charge(*part).n(), *part);
+    }
+    if *ban > 0 {
+        assert!(key.ban(tick(NOW + ban * SECOND)).is_ok());
+    }
+}
+
+/// All of a hundred permits are there again after a minute, and an eighth after 7.5 seconds.
+const IN_A_BUCKET: [Used<Parts>; 16] = [
+    used("1", 0, (&[1], 0)),
+    used("20", 0, (&[20], 0)),
+    used("50", 0, (&[50], 0)),
+    used("50, earlier", 30 * MILLISECOND, (&[50], 0)),
+    used("all, 8 s ago", 8 * SECOND, (&[100], 0)),
+    used("all", 0, (&[100], 0)),
+    used("all, 1 s ago", SECOND, (&[100], 0)),
+    used("all, 4 s ago", 4 * SECOND, (&[100], 0)),
+    used("owes 1", 0, (&[101], 0)),
+    used("owes 2", 0, (&[102], 0)),
+    used("2 in two", 0, (&[1, 1], 0)),
+    used("all in two", 0, (&[50, 50], 0)),
+    used("all in three, 1 s ago", SECOND, (&[50, 49, 1], 0)),
+    used("owes 1 in two", 0, (&[100, 1], 0)),
+    used("banned", 0, (&[1], 2)),
+    used("banned, protected", 0, (&[1, 1], 1)),
+];
+
+#[test]
+fn buckets_leave_in_order() {
+    for text in [
+        "token-bucket 100/min",
+        "gcra 100/min",
+        "leaky-meter 100/min",
+        "leaky-queue 100/min burst 100 free 10",
+    ] {
+        for seed in 0..often(4) {
+            let limiter = crowded(algorithm(text));
+            let order = leave(&limiter, &IN_A_BUCKET, seed, charge);
+            assert_eq!(order, names(&IN_A_BUCKET), "{text}, {seed}");
+            assert_eq!(limiter.stats().evicted_protected, 5);
+        }
+    }
+}
+
+/// All keys of a window are idle at its end: those that can take most leave first. A ban goes on to
+/// the end of the window in which it ends.
+const IN_A_WINDOW: [Used<Parts>; 16] = [
+    used("1", 0, (&[1], 0)),
+    used("2", 0, (&[2], 0)),
+    used("10", 0, (&[10], 0)),
+    used("11", 0, (&[11], 0)),
+    used("50", 0, (&[50], 0)),
+    used("99", 0, (&[99], 0)),
+    used("all", 0, (&[100], 0)),
+    used("2 in two", 0, (&[1, 1], 0)),
+    used("3 in three", 0, (&[1, 1, 1], 0)),
+    used("40 in two", 0, (&[20, 20], 0)),
+    used("99 in two", 0, (&[98, 1], 0)),
+    used("all in two", 0, (&[50, 50], 0)),
+    used("banned", 0, (&[1], 70)),
+    used("banned longer", 0, (&[1], 200)),
+    used("banned, protected", 0, (&[1, 1], 70)),
+    used("banned longer, protected", 0, (&[1, 1], 200)),
+];
+
+#[test]
+fn keys_of_a_window_that_can_take_most_leave_first() {
+    for text in [
+        "fixed-window 100/min",
+        "fixed-window 100/min first-hit",
+        "sliding-window 100/min",
+        "intervals 100/min",
+        "intervals 100/min greedy",
+    ] {
+        for seed in 0..often(4) {
+            let limiter = crowded(algorithm(text));
+            let order = leave(&limiter, &IN_A_WINDOW, seed, charge);
+            assert_eq!(order, names(&IN_A_WINDOW), "{text}, {seed}");
+            assert_eq!(limiter.stats().evicted_protected, 7);
+        }
+    }
+}
+
+/// Where each key has its own window, the time until its end is all that is known: keys whose
+/// windows were opened earlier leave first, in steps, and of a step the newest.
+#[test]
+fn of_windows_that_are_opened_by_the_first_hit_those_that_end_first_leave_first() {
+    let all = [
+        used("40 s ago", 40 * SECOND, (&[100_u64] as &[u64], 0)),
+        used("19 s ago, 1", 19 * SECOND, (&[1], 0)),
+        used("20 s ago", 20 * SECOND, (&[100], 0)),
+        used("now, 1", 0, (&[1], 0)),
+        used("now, 2", 0, (&[2], 0)),
+        used("now, all", 0, (&[100], 0)),
+        used("1 s ago", SECOND, (&[1], 0)),
+        used("2 s ago", 2 * SECOND, (&[1], 0)),
+        used("40 s ago, in two", 40 * SECOND, (&[50, 50], 0)),
+        used("now, 2 in two", 0, (&[1, 1], 0)),
+        used("now, 3 in two", 0, (&[1, 2], 0)),
+        used("1 s ago, in two", SECOND, (&[1, 1], 0)),
+        used("2 s ago, in two", 2 * SECOND, (&[1, 1], 0)),
+        used("3 s ago, in two", 3 * SECOND, (&[1, 1], 0)),
+        used("4 s ago, in two", 4 * SECOND, (&[1, 1], 0)),
+        used("banned", 0, (&[1], 70)),
+    ];
+    for seed in 0..often(4) {
+        let limiter = crowded(algorithm("fixed-window 100/min first-hit"));
+        let order = leave(&limiter, &all, seed, charge);
+        assert_eq!(order, names(&all), "{seed}");
+    }
+}
+
+/// Each key is judged by its own plan: by what part of its burst it has spent.
+#[test]
+fn keys_of_several_plans_leave_by_the_share_that_they_have_spent() {
+    let of = |plan, used: Used<Parts>| Used { plan, ..used };
+    let all = [
+        of(1, used("20 of 1000", 0, (&[20_u64], 0))),
+        of(2, used("10 of 20", 0, (&[10], 0))),
+        of(1, used("700 of 1000", 0, (&[700], 0))),
+        of(0, used("85 of 100", 0, (&[85], 0))),
+        of(2, used("all of 20", 0, (&[20], 0))),
+        of(
+            2,
+            used("all of 20, 100 ms ago", 100 * MILLISECOND, (&[20], 0)),
+        ),
+        of(2, used("owes 1 of 20", 0, (&[21], 0))),
+        of(0, used("owes 1 of 100", 0, (&[101], 0))),
+        of(1, used("owes 1 of 1000", 0, (&[1001], 0))),
+        of(1, used("2 of 1000 in two", 0, (&[1, 1], 0))),
+        of(2, used("10 of 20 in two", 0, (&[9, 1], 0))),
+        of(0, used("85 of 100 in two", 0, (&[84, 1], 0))),
+        of(1, used("all of 1000 in two", 0, (&[1, 999], 0))),
+        of(2, used("owes 1 of 20 in two", 0, (&[20, 1], 0))),
+        of(0, used("owes 1 of 100 in two", 0, (&[100, 1], 0))),
+        of(1, used("owes 1 of 1000 in two", 0, (&[1000, 1], 0))),
+    ];
+    let plans = [bucket("100/min"), bucket("1000/d"), bucket("10/s burst 20")];
+    for changes in [0, 3] {
+        for seed in 0..often(4) {
+            let limiter = with_plans(&plans).with_hasher(Chosen::default());
+            for change in 0..changes {
+                // The last one is what it was at first.
+                let quota = Quota::per_minute(102 - change).burst(100);
+                assert!(limiter.set_quota(quota, Keep::AsIs).is_ok());
+            }
+            let order = leave(&limiter, &all, seed, charge);
+            assert_eq!(order, names(&all), "{seed}, {changes}");
+        }
+    }
+}
+
+fn acquire<A: Algorithm>(key: OfKey<'_, A>, parts: &&[u64]) {
+    for part in *parts {
+        assert!(key.try_acquire_n(*part).is_ok());
+    }
+}
+
+/// Where only whether a word is idle is known, when it will be is found out.
+#[test]
+fn keys_of_an_algorithm_that_says_only_whether_they_are_idle_leave_in_the_same_order() {
+    const ALL: [Used<&[u64]>; 16] = [
+        used("1", 0, &[1]),
+        used("20", 0, &[20]),
+        used("30", 0, &[30]),
+        used("50", 0, &[50]),
+        used("50, earlier", 30 * MILLISECOND, &[50]),
+        used("85", 0, &[85]),
+        used("all", 0, &[100]),
+        used("all, 1 ms ago", MILLISECOND, &[100]),
+        used("all, 1 s ago", SECOND, &[100]),
+        used("all, 4 s ago", 4 * SECOND, &[100]),
+        used("2 in two", 0, &[1, 1]),
+        used("20 in two", 0, &[1, 19]),
+        used("85 in two", 0, &[1, 84]),
+        used("all in two", 0, &[50, 50]),
+        used("all in two, 1 ms ago", MILLISECOND, &[50, 50]),
+        used("all in two, 4 s ago", 4 * SECOND, &[50, 50]),
+    ];
+    for seed in 0..often(4) {
+        let limiter = crowded(Hooked(bucket("100/min")));
+        assert_eq!(leave(&limiter, &ALL, seed, acquire), names(&ALL), "{seed}");
+    }
+}
+
+/// So many permits for ever: a key that took one is never idle again.
+#[derive(Debug, Clone, Copy)]
+struct Total(u64);
+
+impl Algorithm for Total {
+    fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+        match n <= self.available(word, now) {
+            true => Ok((word + n, Granted::new(n, now))),
+            false => Err(Denied::never(n, self.0)),
+        }
+    }
+
+    fn available(&self, word: u64, _now: Tick) -> u64 {
+        self.0.saturating_sub(word)
+    }
+
+    fn is_idle(&self, word: u64, _now: Tick) -> bool {
+        word == 0
+    }
+}
+
+#[test]
+fn keys_that_are_never_idle_leave_by_what_they_can_take() {
+    const ALL: [Used<&[u64]>; 16] = [
+        used("1", 0, &[1]),
+        used("2", SECOND, &[2]),
+        used("10", 0, &[10]),
+        used("49", 0, &[49]),
+        used("50", 0, &[50]),
+        used("97", 0, &[97]),
+        used("98", 9 * SECOND, &[98]),
+        used("99", 0, &[99]),
+        used("all", 0, &[100]),
+        used("2 in two", 0, &[1, 1]),
+        used("3 in two", 0, &[2, 1]),
+        used("10 in two", 0, &[1, 9]),
+        used("90 in two", 0, &[1, 89]),
+        used("98 in two", 9 * SECOND, &[1, 97]),
+        used("99 in two", 0, &[1, 98]),
+        used("all in two", 0, &[50, 50]),
+    ];
+    for seed in 0..often(4) {
+        let limiter = crowded(Total(100));
+        assert_eq!(leave(&limiter, &ALL, seed, acquire), names(&ALL), "{seed}");
+    }
+}
+
+/// A key that has spent all by a clock that is ahead by a thousandth of the time until all is there
+/// again owes nothing: it is a newer one. By a clock that is further ahead it is in debt for a while.
+#[test]
+fn a_key_that_was_spent_by_a_clock_a_little_ahead_is_the_newest() {
+    for (ahead, is_newest) in [
+        (1, true),
+        (58 * MILLISECOND, true),
+        (59 * MILLISECOND, false),
+    ] {
+        let limiter = crowded(bucket("100/min"));
+        let keys = in_sixteen_slots(24);
+        let (there, new) = keys.split_at(16);
+        for (index, key) in (0..).zip(there) {
+            let at = NOW + index % 2 * ahead;
+            acquire(limiter.key(key).at(tick(at)), &[100].as_slice());
+        }
+        for key in new {
+            assert!(limiter.ban(key, Tick::MAX).is_ok());
+        }
+        for (index, key) in there.iter().enumerate() {
+            let is_gone = limiter.key(key).is_idle();
+            assert_eq!(is_gone, (index % 2 == 1) == is_newest, "{index}, {ahead}");
+        }
+    }
+}
+
+/// By a clock that is behind, all have spent more than they could: protected keys leave last all
+/// the same, also where the tick is the first or the last one.
+#[test]
+fn protected_keys_leave_last_whatever_the_tick_of_the_new_key_is() {
+    for at in [
+        tick(0),
+        tick(NOW - 3_600 * SECOND),
+        tick(NOW - SECOND),
+        tick(NOW + 30 * SECOND),
+    ] {
+        let limiter = crowded(bucket("100/min"));
+        let keys = in_sixteen_slots(160);
+        for (index, key) in keys[..16].iter().enumerate() {
+            let parts: &[u64] = if index % 2 == 0 { &[50, 50] } else { &[100] };
+            acquire(limiter.key(key).at(tick(NOW)), &parts);
+        }
+        for key in &keys[16..] {
+            assert!(limiter.try_acquire_n_at(key, 100, at).is_ok());
+        }
+        let stats = limiter.stats_at(at);
+        let evicted = (stats.evicted, stats.evicted_protected, stats.expired);
+        assert_eq!(evicted, (144, 0, 0), "{stats:?}");
+        for key in keys[..16].iter().step_by(2) {
+            assert_eq!(limiter.key(key).available(), 0);
+        }
+    }
+}
+
+/// Of two plans whose buckets fill in an hour and in a minute.
+#[test]
+fn of_equally_spent_keys_of_two_plans_the_newest_leave_first() {
+    let of = |plan, used: Used<Parts>| Used { plan, ..used };
+    let all = [
+        of(0, used("100/h, now", 0, (&[100], 0))),
+        of(
+            1,
+            used("100/min, 100 ms ago", 100 * MILLISECOND, (&[100], 0)),
+        ),
+        of(0, used("100/h, 1 s ago", SECOND, (&[100], 0))),
+        of(1, used("100/min, 2 s ago", 2 * SECOND, (&[100], 0))),
+        of(0, used("100/h, 3 s ago", 3 * SECOND, (&[100], 0))),
+        of(1, used("100/min, 4 s ago", 4 * SECOND, (&[100], 0))),
+        of(0, used("100/h, 60 s ago", 60 * SECOND, (&[100], 0))),
+        of(0, used("100/h, 120 s ago", 120 * SECOND, (&[100], 0))),
+        of(0, used("100/h in two, now", 0, (&[50, 50], 0))),
+        of(
+            1,
+            used(
+                "100/min in two, 100 ms ago",
+                100 * MILLISECOND,
+                (&[50, 50], 0),
+            ),
+        ),
+        of(0, used("100/h in two, 1 s ago", SECOND, (&[50, 50], 0))),
+        of(
+            1,
+            used("100/min in two, 2 s ago", 2 * SECOND, (&[50, 50], 0)),
+        ),
+        of(0, used("100/h in two, 3 s ago", 3 * SECOND, (&[50, 50], 0))),
+        of(
+            1,
+            used("100/min in two, 4 s ago", 4 * SECOND, (&[50, 50], 0)),
+        ),
+        of(
+            0,
+            used("100/h in two, 60 s ago", 60 * SECOND, (&[50, 50], 0)),
+        ),
+        of(
+            0,
+            used("100/h in two, 120 s ago", 120 * SECOND, (&[50, 50], 0)),
+        ),
+    ];
+    for seed in 0..often(4) {
+        let plans = [bucket("100/h"), bucket("100/min")];
+        let limiter = with_plans(&plans).with_hasher(Chosen::default());
+        assert_eq!(leave(&limiter, &all, seed, charge), names(&all), "{seed}");
+    }
+}
+
+/// An eighth is an eighth of each plan's burst. (Of 1000 a day and of 100 a minute the times that
+/// all takes are 9.8 and 14.0 of the largest powers of two of which there are eight.)
+#[test]
+fn a_key_that_has_spent_a_hundredth_leaves_before_one_of_another_plan_that_has_spent_a_quarter() {
+    let limiter = with_plans(&[bucket("100/min"), bucket("1000/d")]);
+    let limiter = limiter.with_hasher(Chosen::default());
+    let keys = in_sixteen_slots(17);
+    for (index, key) in keys[..16].iter().enumerate() {
+        let (plan, n) = if index % 2 == 0 { (0, 25) } else { (1, 10) };
+        assert_eq!(limiter.plan(plan).key(key).charge(n).n(), n);
+    }
+    assert!(limiter.try_acquire_n(&keys[16], 100).is_ok());
+    let left = |index: usize| !limiter.plan(index % 2).key(&keys[index]).is_idle();
+    let busy: Vec<_> = (0..16).filter(|index| left(*index)).collect();
+    let gone = (0..16).find(|index| !busy.contains(index));
+    assert_eq!(gone.map(|index| index % 2), Some(1), "of 1000 a day");
+}

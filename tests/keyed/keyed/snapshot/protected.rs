@@ -1,0 +1,169 @@
+//! Which keys are protected is in a snapshot; where there is no room for all, the others give way
+//! first. A snapshot of the format before, which does not say it, is read all the same.
+
+use std::time::Duration;
+
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::keyed::Restored;
+use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+
+use super::forged::{sealed, with_number};
+use super::{read, written};
+use crate::keyed::spent_keys_stay::{are_protected, half_protected};
+use crate::support::{
+    Chosen, NOW, SECOND, bucket, crowded, in_sixteen_slots, of_capacity, tick, with_plans,
+};
+
+/// Also with another quota, in another plan, and at a later time.
+#[test]
+fn protected_keys_are_restored_as_such() {
+    let limiter = crowded(bucket("100/min"));
+    half_protected(&limiter);
+    let bytes = written(&limiter);
+    for quota in ["100/min", "90/min", "1000/d"] {
+        let mut next = crowded(bucket(quota));
+        assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
+        are_protected(&next, 8);
+        let mut next = crowded(bucket(quota));
+        let elapsed = Duration::from_secs(3);
+        assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
+        // And written again.
+        let mut last = crowded(bucket(quota));
+        assert!(read(&mut last, &written(&next)).is_ok());
+        are_protected(&last, 8);
+    }
+    // Also banned ones.
+    for key in in_sixteen_slots(16) {
+        assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok());
+    }
+    for quota in ["100/min", "90/min"] {
+        let mut next = crowded(bucket(quota));
+        assert!(read(&mut next, &written(&limiter)).is_ok());
+        are_protected(&next, 8);
+    }
+    // A plan that there is not goes on as the first one.
+    let plans = [bucket("100/min"), bucket("100/min")];
+    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    half_protected(&limiter);
+    for key in in_sixteen_slots(16) {
+        assert_eq!(limiter.plan(1).key(key).refund(1), 1);
+    }
+    let mut next = crowded(bucket("100/min"));
+    assert!(read(&mut next, &written(&limiter)).is_ok());
+    are_protected(&next, 8);
+}
+
+/// A change of the quota comes between keys of the old version, and of the new one.
+#[test]
+fn protected_keys_are_restored_as_such_after_a_change() {
+    let limiter = crowded(bucket("100/min"));
+    half_protected(&limiter);
+    let quota = Quota::per_minute(90).burst(100);
+    assert!(limiter.set_quota(quota, Keep::AsIs).is_ok());
+    let next = bucket("100/min").with_quota(quota).expect("a quota");
+    let mut next = crowded(next);
+    assert!(read(&mut next, &written(&limiter)).is_ok());
+    are_protected(&next, 8);
+}
+
+type Table = Keyed<TokenBucket, ManualClock>;
+
+const KEYS: u64 = 5_000;
+
+/// A table with five thousand keys, of which one in so many takes two permits in two grants, and the
+/// others spend all at once; and what of it comes into a table of 2048 slots.
+fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
+    let limiter = of_capacity(10_000, bucket("100/min"));
+    for key in 0..KEYS {
+        let parts: &[u64] = if key % one_in == 0 { &[1, 1] } else { &[100] };
+        for part in parts {
+            assert!(limiter.try_acquire_n(&key, *part).is_ok());
+        }
+    }
+    assert_eq!((limiter.len() as u64, limiter.stats().evicted), (KEYS, 0));
+    let mut next = of_capacity(1, bucket("100/min"));
+    let restored = read(&mut next, &written(&limiter)).expect("whole");
+    let stats = next.stats();
+    assert_eq!(restored.keys + restored.no_room, KEYS);
+    assert_eq!(
+        [stats.tracked, stats.evicted],
+        [restored.keys, restored.no_room]
+    );
+    assert_eq!((stats.inserted, stats.no_room), (KEYS, 0));
+    (next, restored)
+}
+
+/// How many of the protected keys have what they had, and not more.
+fn kept(limiter: &Table, one_in: u64) -> u64 {
+    let keys = (0..KEYS).step_by(one_in as usize);
+    let left = keys.map(|key| limiter.key(&key).available());
+    left.filter(|left| *left == 98).count() as u64
+}
+
+#[test]
+fn where_there_is_no_room_protected_keys_give_way_last() {
+    // All that are protected have room. (One of them, in one of the two blocks; a tenth.)
+    for one_in in [KEYS, 10] {
+        let (limiter, _) = into_a_smaller_one(one_in);
+        assert_eq!(kept(&limiter, one_in), KEYS / one_in);
+        assert_eq!(limiter.stats().evicted_protected, 0);
+    }
+    // Half of them, or all: some give way too.
+    for one_in in [2, 1] {
+        let (limiter, restored) = into_a_smaller_one(one_in);
+        let (protected, kept) = (KEYS / one_in, kept(&limiter, one_in));
+        assert_eq!(limiter.stats().evicted_protected, protected - kept);
+        // Others stay where no protected one may be.
+        let least = restored.keys * if one_in == 1 { 100 } else { 95 } / 100;
+        assert!(kept >= least, "{kept} of {restored:?}");
+    }
+}
+
+/// A block of keys of which some are protected comes before one of keys of which none is.
+#[test]
+fn each_block_says_which_of_its_own_keys_are_protected() {
+    let limiter = crowded(bucket("100/min"));
+    half_protected(&limiter);
+    let bytes = written(&limiter);
+    // It ends with the kind of the block, how many keys there are, their bits, two numbers of each
+    // key, and then the end in four numbers.
+    let (head, block) = bytes.split_at(bytes.len() - 8 * (3 + 32 + 4));
+    let (kind, block) = block.split_at(8 * 3);
+    assert_eq!(kind[..16], [3_u64, 16].map(u64::to_le_bytes).concat());
+    let (keys, end) = block.split_at(16 * 16);
+    let (protected, others) = keys.split_at(8 * 16);
+    let first = [3_u64, 8, 0xFF].map(u64::to_le_bytes).concat();
+    let second = [2_u64, 8].map(u64::to_le_bytes).concat();
+    let end = &end[..3 * 8];
+    let forged = sealed([head, &first, protected, &second, others, end].concat());
+    let mut next = crowded(bucket("100/min"));
+    assert_eq!(read(&mut next, &forged).expect("whole").keys, 16);
+    are_protected(&next, 8);
+}
+
+#[test]
+fn a_snapshot_of_version_1_is_read() {
+    let limiter = of_capacity(1000, bucket("100/min"));
+    for key in 0..1000_u64 {
+        assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
+    }
+    assert!(limiter.ban_for("mallory", Duration::from_secs(5)).is_ok());
+    // No key is protected: but for its number it is what that version was.
+    let old = with_number(&written(&limiter), 8, 1);
+    let mut next = of_capacity(1000, bucket("100/min"));
+    assert_eq!(read(&mut next, &old).expect("whole").keys, 1001);
+    for key in 0..1000_u64 {
+        let views = [&limiter, &next].map(|table| table.key(&key).available());
+        assert_eq!(views, [99 - key % 100; 2]);
+    }
+    assert!(next.try_acquire("mallory").is_err());
+    let limiter = crowded(bucket("100/min"));
+    for key in in_sixteen_slots(16) {
+        assert!(limiter.try_acquire(key).is_ok());
+    }
+    let mut next = crowded(bucket("100/min"));
+    let old = with_number(&written(&limiter), 8, 1);
+    assert_eq!(read(&mut next, &old).expect("whole").keys, 16);
+    are_protected(&next, 0);
+}

@@ -1,0 +1,473 @@
+//! A flood of new keys resets no spent key that was used twice, and hardly one that was used once:
+//! its own keys leave first. And what protects a key, and for how long. (Time stands nearly still:
+//! nothing is idle.)
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::Algorithm;
+use tollgate::clock::Clock;
+use tollgate::keyed::Key;
+use tollgate::stats::KeyedStats;
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Quota, Tick, TokenBucket};
+
+use crate::support::{
+    Chosen, NOW, SECOND, algorithm, bucket, crowded, deadline, every, in_sixteen_slots,
+    of_capacity, often, on_threads, period, tick, with_plans,
+};
+
+const BURST: u64 = 100;
+const TWICE: &[u64] = &[50, 50];
+const ONCE: &[u64] = &[BURST];
+const ONE_PERMIT: &[u64] = &[1];
+
+/// A hundred keys that were used twice, a hundred that were used once, and a client's own key.
+const USED_TWICE: [u64; 2] = [0, 100];
+const USED_ONCE: [u64; 2] = [100, 200];
+const OWN: u64 = 200;
+const OTHERS: u64 = 201;
+const FIRST_OF_FLOOD: u64 = 1 << 32;
+
+/// A key takes these parts of its burst.
+fn take(limiter: &Keyed<TokenBucket, ManualClock>, key: u64, parts: &[u64]) {
+    for part in parts {
+        assert!(limiter.try_acquire_n(&key, *part).is_ok());
+    }
+}
+
+/// How many of these keys, which had nothing left, have something.
+fn reset(limiter: &Keyed<TokenBucket, ManualClock>, [first, end]: [u64; 2]) -> u64 {
+    let keys = first..end;
+    keys.filter(|key| limiter.key(key).available() > 0).count() as u64
+}
+
+/// A table that is filled up to its capacity, and then flooded.
+struct Flooded {
+    limiter: Keyed<TokenBucket, ManualClock>,
+    came: u64,
+}
+
+impl Flooded {
+    /// With new keys, of which each takes these parts.
+    fn with(capacity: u64, keys: u64, parts: &[u64]) -> Self {
+        let limiter = of_capacity(capacity as usize, bucket("100/min"));
+        let [of_each, of_once] = [USED_TWICE, USED_ONCE];
+        (of_each[0]..of_each[1]).for_each(|key| take(&limiter, key, TWICE));
+        (of_once[0]..of_once[1]).for_each(|key| take(&limiter, key, ONCE));
+        take(&limiter, OWN, &[1, 39, 60]);
+        (OTHERS..capacity).for_each(|key| take(&limiter, key, ONE_PERMIT));
+        for key in 0..keys {
+            limiter.clock().advance(Duration::from_nanos(100));
+            take(&limiter, FIRST_OF_FLOOD + key, parts);
+            // It is asked for now and then.
+            let own = (key % 100 == 0).then(|| limiter.try_acquire(&OWN));
+            assert!(own.is_none_or(|own| own.is_err()), "after {key} new keys");
+        }
+        let came = capacity + keys;
+        Self { limiter, came }
+    }
+
+    /// The counts, which add up.
+    fn stats(&self) -> KeyedStats {
+        let stats = self.limiter.stats();
+        let left = stats.expired + stats.evicted + stats.removed;
+        assert_eq!(stats.inserted, stats.tracked + left, "{stats:?}");
+        assert_eq!(stats.inserted, self.came, "{stats:?}");
+        let others = (stats.idle, stats.expired, stats.removed, stats.no_room);
+        assert_eq!(others, (0, 0, 0, 0), "{stats:?}");
+        assert_eq!(stats.tracked, self.limiter.len() as u64);
+        assert!(stats.evicted_protected <= stats.evicted, "{stats:?}");
+        stats
+    }
+}
+
+/// Full tables, and how many new keys come: until each slot has been another's.
+const TABLES: [(u64, u64); 2] = [(1_000, often(5_000)), (10_000, often(20_000))];
+
+#[test]
+fn a_flood_resets_no_key_that_was_used_twice_and_hardly_one_that_was_used_once() {
+    for (capacity, keys) in TABLES {
+        for (parts, most) in [(ONCE, 1), (ONE_PERMIT, 0)] {
+            let flooded = Flooded::with(capacity, keys, parts);
+            let limiter = &flooded.limiter;
+            assert_eq!(reset(limiter, USED_TWICE), 0, "{limiter:?}");
+            assert!(reset(limiter, USED_ONCE) <= most, "{limiter:?}");
+            assert_eq!(reset(limiter, [OWN, OWN + 1]), 0, "{limiter:?}");
+            let stats = flooded.stats();
+            assert_eq!(stats.evicted_protected, 0, "{stats:?}");
+            assert!(stats.evicted > keys / 2, "{stats:?}");
+        }
+    }
+}
+
+/// They are protected too, and newer.
+#[test]
+fn a_flood_of_keys_that_are_used_twice_resets_at_most_five_of_a_hundred() {
+    for (capacity, keys) in TABLES {
+        let flooded = Flooded::with(capacity, keys, TWICE);
+        let limiter = &flooded.limiter;
+        assert!(reset(limiter, USED_TWICE) <= 5, "{limiter:?}");
+        let stats = flooded.stats();
+        assert!(stats.evicted_protected > keys / 4, "{stats:?}");
+    }
+}
+
+/// Each new key finds a slot among its own whose key is not protected, whatever other threads take.
+#[test]
+fn a_flood_from_several_threads_resets_no_key_that_was_used_twice() {
+    deadline("threads that flood a full table", || {
+        let Flooded { limiter, came } = Flooded::with(1_000, 0, ONCE);
+        let granted = on_threads(4, |id| {
+            let new = (0..often(2_000)).map(|key| (1 + id) * FIRST_OF_FLOOD + key);
+            let granted = new.filter(|key| {
+                // Of all that are spent each is asked for, too.
+                assert!(limiter.try_acquire(&(key % USED_TWICE[1])).is_err());
+                let outcome = limiter.try_acquire_n(key, BURST);
+                assert!(matches!(outcome, Ok(_) | Err(Denied::NoRoom { .. })));
+                outcome.is_ok()
+            });
+            granted.count() as u64
+        });
+        let stats = limiter.stats();
+        assert_eq!(stats.inserted, came + granted.iter().sum::<u64>());
+        assert_eq!(stats.inserted, stats.tracked + stats.evicted, "{stats:?}");
+        let lost = (reset(&limiter, USED_TWICE), stats.evicted_protected);
+        assert_eq!(lost, (0, 0), "{stats:?}");
+    });
+}
+
+/// Where all slots that a new key may have are those of protected keys, one of them has to go for
+/// the flood to come in.
+#[test]
+fn of_sixteen_protected_keys_a_flood_resets_one() {
+    for parts in [ONCE, ONE_PERMIT] {
+        let limiter = crowded(bucket("100/min"));
+        let keys = in_sixteen_slots(160);
+        let (there, new) = keys.split_at(16);
+        for key in there.iter().chain(new) {
+            limiter.clock().advance(Duration::from_nanos(100));
+            let parts = if there.contains(key) { TWICE } else { parts };
+            for part in parts {
+                assert!(limiter.try_acquire_n(key, *part).is_ok());
+            }
+        }
+        let reset = there.iter().filter(|key| limiter.key(*key).is_idle());
+        assert_eq!(reset.copied().collect::<Vec<_>>(), [there[15]]);
+        let stats = limiter.stats();
+        let evicted = (stats.evicted, stats.evicted_protected);
+        assert_eq!((evicted, stats.tracked), ((144, 1), 16), "{stats:?}");
+    }
+}
+
+pub(super) type Full<A> = Keyed<A, ManualClock, Chosen>;
+type OfAny<'t> = Key<'t, AnyAlgorithm, ManualClock>;
+
+/// New keys that stay take the slots of all sixteen that are there, which are not idle. So many of
+/// these are protected, and leave last.
+pub(super) fn are_protected<A: Algorithm + Debug>(limiter: &Full<A>, protected: u64) {
+    let before = limiter.stats();
+    assert_eq!((before.tracked, before.idle), (16, 0), "{before:?}");
+    let new = in_sixteen_slots(160).iter().rev();
+    for (key, evicted) in new.zip(1..=16) {
+        // Protected too, and banned longer than others.
+        for _ in 0..2 {
+            let _ = limiter.key(key).take_up_to(1);
+        }
+        assert!(limiter.ban(key, Tick::MAX).is_ok());
+        let stats = limiter.stats();
+        let right = (evicted + protected).saturating_sub(16);
+        let gone = stats.evicted - before.evicted;
+        let gone = (gone, stats.evicted_protected - before.evicted_protected);
+        assert_eq!(gone, (evicted, right), "{limiter:?}");
+    }
+}
+
+/// Half of the keys take little in two grants, the others more in one.
+pub(super) fn half_protected<A: Algorithm>(limiter: &Full<A>) {
+    for (index, key) in in_sixteen_slots(16).iter().enumerate() {
+        let parts: &[u64] = if index % 2 == 0 { &[10, 10] } else { &[50] };
+        for part in parts {
+            assert!(limiter.try_acquire_n(key, *part).is_ok());
+        }
+    }
+}
+
+type Use = fn(OfAny<'_>);
+
+const TAKES: [(&str, Use); 7] = [
+    ("try_acquire", |key| assert!(key.try_acquire().is_ok())),
+    ("try_acquire_n", |key| {
+        assert!(key.try_acquire_n(2).is_ok());
+    }),
+    ("take_up_to", |key| assert_eq!(key.take_up_to(2).n(), 2)),
+    ("charge", |key| assert_eq!(key.charge(2).n(), 2)),
+    ("charge into debt", |key| {
+        assert_eq!(key.charge(BURST).n(), BURST);
+    }),
+    ("undone", |key| {
+        let granted = key.try_acquire_n(2);
+        assert_eq!(key.undo(granted.expect("it is there")), 2);
+        assert!(key.try_acquire().is_ok());
+    }),
+    ("refunded", |key| {
+        assert!(key.try_acquire_n(2).is_ok());
+        assert_eq!(key.refund(1), 1);
+    }),
+];
+
+#[test]
+fn what_is_taken_twice_protects() {
+    for (name, take) in TAKES {
+        for times in [1, 2, 3] {
+            let limiter = crowded(algorithm("token-bucket 100/min"));
+            for _ in 0..times {
+                in_sixteen_slots(16)
+                    .iter()
+                    .for_each(|key| take(limiter.key(key)));
+            }
+            // Where a grant is undone, the key has been granted something again by then.
+            let protects = times > 1 || name == "undone";
+            println!("{name}, {times}");
+            are_protected(&limiter, 16 * u64::from(protects));
+        }
+    }
+}
+
+#[test]
+fn many_keys_at_once_and_reservations_protect() {
+    let keys = in_sixteen_slots(16);
+    for times in [1, 2] {
+        let limiter = crowded(bucket("100/min"));
+        let mut outcomes = [const { Err(Denied::busy(1)) }; 16];
+        for _ in 0..times {
+            let decided = limiter.try_acquire_many(keys, &mut outcomes);
+            assert!(decided.is_ok() && outcomes.iter().all(Result::is_ok));
+        }
+        are_protected(&limiter, 16 * (times - 1));
+        let limiter = crowded(bucket("100/min"));
+        for _ in 0..times {
+            for key in keys {
+                // The second one waits.
+                assert!(limiter.key(key).reserve(BURST).is_ok());
+            }
+        }
+        are_protected(&limiter, 16 * (times - 1));
+        let limiter = crowded(bucket("100/min"));
+        for key in keys {
+            let reserved = limiter.key(key).reserve(5).expect("it is there");
+            assert_eq!(reserved.settle(4 + times).charged, times - 1);
+        }
+        are_protected(&limiter, 16 * (times - 1));
+    }
+}
+
+const LEAVES_AS_IT_IS: [(&str, Use); 6] = [
+    ("denials", |key| {
+        assert!(key.try_acquire().is_err());
+        assert!(key.try_acquire_n(u64::MAX).is_err());
+    }),
+    ("nothing is taken", |key| {
+        assert_eq!(key.take_up_to(5).n(), 0);
+    }),
+    ("nothing is asked for", |key| {
+        assert_eq!(key.try_acquire_n(0).map(|granted| granted.n()), Ok(0));
+        assert_eq!(key.take_up_to(0).n(), 0);
+        assert_eq!(key.charge(0).n(), 0);
+        assert_eq!(key.refund(0), 0);
+    }),
+    ("looks", |key| {
+        let _ = (key.available(), key.time_until(1), key.level());
+        assert!(!key.is_idle());
+    }),
+    ("a ban", |key| {
+        assert!(key.ban(tick(NOW + 3_600 * SECOND)).is_ok());
+        assert!(key.try_acquire().is_err());
+        assert_eq!(key.refund(5), 0);
+    }),
+    ("a reset, and a ban", |key| {
+        key.reset();
+        assert!(key.ban(tick(NOW + 3_600 * SECOND)).is_ok());
+    }),
+];
+
+/// Whatever the algorithm: also where a word changes though nothing is taken.
+#[test]
+fn what_takes_nothing_protects_nothing() {
+    for algorithm in every() {
+        for (name, use_it) in LEAVES_AS_IT_IS {
+            for later in [0, period(&algorithm) / 200] {
+                let limiter = crowded(algorithm);
+                let keys = in_sixteen_slots(16);
+                for key in keys {
+                    let _ = limiter.key(key).take_up_to(u64::MAX);
+                }
+                limiter.clock().advance(Duration::from_nanos(later));
+                for key in keys {
+                    use_it(limiter.key(key));
+                }
+                println!("{name}, {algorithm}, {later}");
+                are_protected(&limiter, 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_was_idle_is_protected_when_it_comes_again_and_a_removed_one_is_not() {
+    for (is_removed, protected) in [(false, 16), (true, 0)] {
+        let limiter = crowded(bucket("100/min"));
+        for key in in_sixteen_slots(16) {
+            assert!(limiter.try_acquire(key).is_ok());
+        }
+        limiter.clock().advance(Duration::from_secs(3_600));
+        assert_eq!(limiter.stats().idle, 16);
+        for key in in_sixteen_slots(16) {
+            assert!(!is_removed || limiter.remove(key));
+            assert!(limiter.try_acquire(key).is_ok());
+        }
+        are_protected(&limiter, protected);
+    }
+    // Nor is one whose slot was another's meanwhile.
+    let limiter = crowded(bucket("100/min"));
+    for keys in [0..16, 16..32, 0..16] {
+        limiter.clock().advance(Duration::from_secs(3_600));
+        for key in &in_sixteen_slots(32)[keys] {
+            assert!(limiter.try_acquire(key).is_ok());
+        }
+    }
+    are_protected(&limiter, 0);
+}
+
+/// It is in the table when its first grant comes.
+#[test]
+fn a_key_that_came_by_a_ban_or_a_denial_is_protected_by_its_first_grant() {
+    let banned = crowded(bucket("100/min"));
+    let empty = crowded(bucket("100/min initial 0"));
+    for protected in [0, 16] {
+        for key in in_sixteen_slots(16) {
+            if protected == 0 {
+                assert!(banned.ban(key, tick(NOW + SECOND)).is_ok());
+                assert!(empty.try_acquire(key).is_err());
+            } else {
+                assert!(banned.try_acquire(key).is_ok());
+                assert!(empty.try_acquire(key).is_ok());
+            }
+        }
+        // What is in the table stays as it is for the next turn.
+        let copy = |of: &Full<TokenBucket>, quota| {
+            let mut bytes = Vec::new();
+            assert!(of.snapshot(&mut bytes).is_ok());
+            let mut copy = crowded(bucket(quota));
+            let restored = copy.restore_after(&mut bytes.as_slice(), Duration::ZERO);
+            assert_eq!(restored.map(|restored| restored.keys).ok(), Some(16));
+            copy
+        };
+        are_protected(&copy(&banned, "100/min"), protected);
+        are_protected(&copy(&empty, "100/min initial 0"), protected);
+        banned.clock().advance(Duration::from_secs(10));
+        empty.clock().advance(Duration::from_secs(10));
+    }
+}
+
+/// Those that are in use in a bucket beside their own are found there too.
+#[test]
+fn a_key_is_protected_in_each_of_its_slots() {
+    for twice in in_sixteen_slots(16) {
+        let limiter = crowded(bucket("100/min"));
+        let keys = in_sixteen_slots(16).iter().chain([twice]);
+        keys.for_each(|key| assert!(limiter.try_acquire(key).is_ok()));
+        are_protected(&limiter, 1);
+    }
+}
+
+/// Versions come again after 32 changes.
+#[test]
+fn a_change_of_the_quota_leaves_protected_keys_protected() {
+    for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
+        for changes in [1, 2, 31, 32, 33, 100] {
+            for comes_again in [false, true] {
+                let limiter = crowded(bucket("100/min"));
+                half_protected(&limiter);
+                for change in 0..changes {
+                    let quota = Quota::per_minute(101 + change % 2).burst(BURST);
+                    assert!(limiter.set_quota(quota, keep).is_ok());
+                }
+                for key in in_sixteen_slots(16) {
+                    match comes_again {
+                        true => assert!(limiter.try_acquire(key).is_ok()),
+                        // Nothing is idle, also where all is fresh.
+                        false => assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok()),
+                    }
+                }
+                are_protected(&limiter, if comes_again { 16 } else { 8 });
+            }
+        }
+    }
+}
+
+#[test]
+fn another_plan_leaves_protected_keys_protected() {
+    let plans = [
+        bucket("100/min"),
+        bucket("1000/d"),
+        bucket("10/s burst 200"),
+    ];
+    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    half_protected(&limiter);
+    for plan in [1, 2, 0] {
+        for key in in_sixteen_slots(16) {
+            // It goes on in this plan, and is granted nothing.
+            assert_eq!(limiter.plan(plan).key(key).refund(1), 1);
+        }
+    }
+    are_protected(&limiter, 8);
+    // A second grant by another plan is one.
+    let limiter = with_plans(&plans).with_hasher(Chosen::default());
+    for plan in [0, 2] {
+        for key in in_sixteen_slots(16) {
+            assert!(limiter.plan(plan).try_acquire(key).is_ok());
+        }
+    }
+    are_protected(&limiter, 16);
+}
+
+/// However it ends.
+#[test]
+fn a_ban_and_its_end_leave_protected_keys_protected() {
+    let ban = |limiter: &Full<TokenBucket>| {
+        let until = limiter.clock().now().saturating_add(Duration::from_secs(1));
+        let bans = in_sixteen_slots(16).iter();
+        assert!(
+            bans.map(|key| limiter.ban(key, until))
+                .all(|ban| ban.is_ok())
+        );
+    };
+    for end in 0..4 {
+        let limiter = crowded(bucket("100/min"));
+        half_protected(&limiter);
+        ban(&limiter);
+        let quota = Quota::per_minute(90).burst(BURST);
+        match end {
+            0 => {}
+            1 => {
+                limiter.clock().advance(Duration::from_secs(30));
+            }
+            2 => assert!(limiter.set_quota(quota, Keep::AsIs).is_ok()),
+            _ => {
+                assert!(limiter.set_quota(quota, Keep::Fresh).is_ok());
+                // All that is there is brought up to date.
+                for key in in_sixteen_slots(16) {
+                    assert_eq!(limiter.key(key).available(), BURST);
+                    assert!(limiter.try_acquire_n(key, BURST + 1).is_err());
+                }
+                ban(&limiter);
+            }
+        }
+        for key in in_sixteen_slots(16) {
+            // So it is not banned any more where the ban is over.
+            assert_eq!(limiter.key(key).refund(1), u64::from(end == 1));
+        }
+        are_protected(&limiter, 8);
+    }
+}
