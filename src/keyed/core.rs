@@ -52,13 +52,6 @@ pub(super) enum NotDone {
     WasDisturbed,
 }
 
-/// What a key is that is in the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    Protected,
-    Unprotected,
-}
-
 /// What an operation does to the word of a key that is not in the table.
 pub(super) enum Fresh<A, O: Op<A>> {
     /// Nothing has to be kept.
@@ -159,10 +152,8 @@ impl<A: Algorithm> Core<A> {
         if let Some(outcome) = done {
             return outcome;
         }
-        if self.plans.version() != 0 {
-            if let Some(outcome) = self.attempt_on(request, Known::Protected, &mut op) {
-                return outcome;
-            }
+        if let Some(outcome) = self.changed_attempt(request, &mut op) {
+            return outcome;
         }
         if self.plans.get(request.plan).is_none() {
             return self.unrecorded(request, op, Denied::no_such_plan);

@@ -2,7 +2,7 @@
 //! primary bucket, protected, of the plan that is asked for, and its word is of the version in
 //! force.
 
-use super::core::{Core, Known, NotDone, Request, source_of};
+use super::core::{Core, NotDone, Request, source_of};
 use super::slot::SlotState;
 use super::table::FoundSlot;
 use crate::algorithm::Algorithm;
@@ -73,21 +73,32 @@ impl<A: Algorithm> Core<A> {
         Some((place, op.run_fast(algorithm, word)?))
     }
 
-    /// The same out of line, by the version in force, of keys that are known so.
-    pub(super) fn attempt_on<O: Op<A>>(
+    /// The same where the plan has been changed, and the key's word is of the version in force.
+    pub(super) fn changed_attempt<O: Op<A>>(
         &self,
         request: &Request,
-        known: Known,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
-        if O::BANS {
+        let version = self.plans.version();
+        if version == 0 || O::BANS {
             return None;
         }
-        let version = self.plans.version();
         let probe_seq = &request.probe_seq;
         let expected = SlotState::live(probe_seq.tag(), false, request.plan, version, 0);
-        let label = expected.protected_if(known == Known::Protected).label();
+        let label = expected.protected_if(true).label();
         let place = self.table.find(self.table.fast_pair()?, probe_seq, label)?;
+        self.attempt_at(request, version, place, op)
+    }
+
+    /// Decides on a key that was found in this version, and protects it, if it is granted
+    /// something.
+    pub(super) fn attempt_at<O: Op<A>>(
+        &self,
+        request: &Request,
+        version: u64,
+        place: FoundSlot<'_>,
+        op: &mut O,
+    ) -> Option<OpResult<A, O>> {
         if self.plans.version() != version {
             return None;
         }

@@ -110,10 +110,24 @@ pub(super) struct PairLabels {
 }
 
 impl PairLabels {
-    /// Whether the key with this tag may have a slot, or a claim. Where that can't be, it has none.
+    /// The first slot, or claim, that may be of the key with this tag. If there is none, the key is
+    /// not in these buckets.
     #[inline(always)]
-    pub(super) fn may_have_slot_of(&self, tag: u64) -> bool {
-        self.may_be_of(tag) != [0, 0]
+    pub(super) fn first_that_may_be_of(&self, tag: u64) -> Option<SlotIndex> {
+        let [first, second] = self.may_be_of(tag);
+        if first | second == 0 {
+            return None;
+        }
+        let [first_bucket, second_bucket] = self.buckets;
+        let (bucket, places) = match first {
+            0 => (second_bucket, second),
+            _ => (first_bucket, first),
+        };
+        Some(SlotIndex {
+            bucket,
+            place: places.trailing_zeros() as usize,
+            second: first == 0,
+        })
     }
 
     /// A free slot, as [`Probe::free`], if one of them has never been used: then the key is not

@@ -3,7 +3,8 @@
 //! primary buckets have never been used, as while it is filled. It looks at labels alone.
 
 use super::claimable::Claimable;
-use super::core::{Core, Fresh, Known, Request};
+use super::core::{Core, Fresh, Request};
+use super::slot::SlotState;
 use crate::algorithm::Algorithm;
 use crate::store::op::{Op, OpResult};
 
@@ -14,9 +15,15 @@ impl<A: Algorithm> Core<A> {
         request: &Request,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
+        let (version, tag) = (self.plans.version(), request.probe_seq.tag());
         let labels = self.table.look_at_labels(&request.probe_seq)?;
-        if labels.may_have_slot_of(request.probe_seq.tag()) {
-            return self.attempt_on(request, Known::Unprotected, op);
+        if let Some(at) = labels.first_that_may_be_of(tag) {
+            let place = self.table.found(self.table.fast_pair()?, at)?;
+            let expected = SlotState::live(tag, at.second, request.plan, version, 0);
+            let is_expected = place.held.label() == expected.label() && !O::BANS;
+            return is_expected
+                .then(|| self.attempt_at(request, version, place, op))
+                .flatten();
         }
         let free = labels.free_of_never_used()?;
         match self.run_fresh(request, request.now, op)? {

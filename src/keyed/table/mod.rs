@@ -184,6 +184,19 @@ impl Table {
         None
     }
 
+    /// This slot, and what it holds.
+    #[inline(always)]
+    pub(super) fn found(&self, fast_pair: FastPair, at: SlotIndex) -> Option<FoundSlot<'_>> {
+        let slot = self.slot(at)?;
+        // ORDERING: Acquire. As `load`. Model: keyed::two_decide_on_a_key
+        let held = SlotState::of_bits(fast_pair.load(slot, Ordering::Acquire));
+        Some(FoundSlot {
+            slot,
+            held,
+            fast_pair,
+        })
+    }
+
     /// Every slot, as it is when its turn comes.
     pub(super) fn all(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {
         (0..self.len()).flat_map(move |bucket| self.slots_of(bucket))

@@ -63,6 +63,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// More than is asked of a key.
 const PLENTY: u32 = 1 << 20;
 
+/// The burst where one permit is enough.
+const ONE: u32 = 1;
+
 const fn burst(allowed: bool) -> u32 {
     if allowed { PLENTY } else { 2 }
 }
@@ -126,8 +129,9 @@ fn at_tick(allowed: bool, count: u64) -> u64 {
 }
 
 /// A table for so many keys, for which so many have asked at the beginning.
-fn holding(keys: u64, capacity: u64, overflow: Overflow) -> (Table, Vec<u64>) {
-    let table = Keyed::new(bucket(dry()), capacity as usize).expect("a capacity");
+fn holding(keys: u64, capacity: u64, overflow: Overflow, burst: u32) -> (Table, Vec<u64>) {
+    let quota = dry().burst(burst.into());
+    let table = Keyed::new(bucket(quota), capacity as usize).expect("a capacity");
     let table = black_box(table.with_overflow(overflow));
     let came_in = |key: &u64| table.try_acquire_at(key, Tick::ZERO).is_ok();
     let keys = (0..keys).map(key).filter(came_in).collect();
@@ -183,14 +187,28 @@ pub(crate) static KEYED: &[Row] = &[
     ("keyed-many-denied", |count| {
         several(false, count, counted_keyed_many)
     }),
+    // Keys that were granted something once: the second grant, and a denial of those that spent all
+    // by it.
+    ("keyed-at-second", |count| {
+        let (table, keys) = holding(KEYS / 2, KEYS, Overflow::Deny, 2);
+        each(&keys, true, count, |key| {
+            counted_keyed_at(&table, key, Tick::ZERO)
+        })
+    }),
+    ("keyed-at-denied-once", |count| {
+        let (table, keys) = holding(KEYS / 2, KEYS, Overflow::Deny, ONE);
+        each(&keys, false, count, |key| {
+            counted_keyed_at(&table, key, Tick::ZERO)
+        })
+    }),
     // Each key is new, in a table that is half full.
     ("keyed-new", |count| {
-        let (table, _) = holding(KEYS / 2, KEYS, Overflow::Deny);
+        let (table, _) = holding(KEYS / 2, KEYS, Overflow::Deny, ONE);
         new(&table, Tick::ZERO, true, count)
     }),
     // As full as it was made for.
     ("keyed-new-full", |count| {
-        let (table, keys) = holding(KEYS, KEYS, Overflow::Evict);
+        let (table, keys) = holding(KEYS, KEYS, Overflow::Evict, ONE);
         // As many leave as come. Some keys may have been evicted while it was filled.
         let left = keys.iter().filter(|key| table.remove(key));
         assert_eq!(left.take(count as usize).count() as u64, count);
@@ -198,16 +216,16 @@ pub(crate) static KEYED: &[Row] = &[
     }),
     // All slots are in use, by keys that are idle.
     ("keyed-new-takes-over", |count| {
-        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict);
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict, ONE);
         new(&table, Tick::from_nanos(u64::MAX / 2), true, count)
     }),
     // By keys of which none is.
     ("keyed-new-evicts", |count| {
-        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict);
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict, ONE);
         new(&table, Tick::ZERO, true, count)
     }),
     ("keyed-new-denied", |count| {
-        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Deny);
+        let (table, _) = holding(8 * KEYS, KEYS, Overflow::Deny, ONE);
         new(&table, Tick::ZERO, false, count)
     }),
     ("governor-keyed-allowed", |count| {
