@@ -3,7 +3,7 @@
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
 use super::table::{SlotIndex, Table};
-use crate::sync::{SLOTS, inject_fault};
+use crate::sync::{FastPair, SLOTS, inject_fault};
 
 /// A key's primary buckets and their neighbours, in its own order.
 #[derive(Debug)]
@@ -79,7 +79,8 @@ impl Table {
 
     #[inline(always)]
     fn labels_of(&self, probe_seq: &ProbeSeq, buckets: [usize; 2]) -> Option<PairLabels> {
-        let (fast_pair, [first, second]) = (self.fast_pair()?, buckets);
+        let fast_pair = self.fast_pair().filter(|_| FastPair::LOADS_HALVES)?;
+        let [first, second] = buckets;
         Some(PairLabels {
             buckets,
             preferred: [probe_seq.preferred(false), probe_seq.preferred(true)],

@@ -58,6 +58,10 @@ mod instructions {
             unsafe { core::mem::transmute(found) }
         }
 
+        /// Half a pair is loaded in less time than both.
+        #[cfg(feature = "keyed")]
+        pub(crate) const LOADS_HALVES: bool = true;
+
         /// The low half alone.
         #[cfg(feature = "keyed")]
         #[inline(always)]
@@ -172,6 +176,10 @@ impl FastPair {
     pub(crate) fn load(self, pair: &AtomicU128, order: Ordering) -> u128 {
         pair.load(order)
     }
+
+    /// Only models do so, to see what is done where it is quicker.
+    #[cfg(feature = "keyed")]
+    pub(crate) const LOADS_HALVES: bool = super::IS_MODEL;
 
     #[cfg(feature = "keyed")]
     #[inline(always)]

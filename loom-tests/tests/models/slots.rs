@@ -9,7 +9,8 @@ use tollgate::clock::NoClock;
 use tollgate::sync::model::Fault;
 use tollgate::{Granted, Quota, SlottedWindow, Tick};
 use tollgate_loom_tests::{
-    Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
+    Action as Any, Answer, Run, Scenario as AnyScenario, Site, deep, model, relaxed, stored,
+    with_fault,
 };
 
 type Tested = SlottedWindow<NoClock>;
@@ -297,7 +298,11 @@ fn each_against_each() {
 
 #[test]
 fn from_slot_to_slot() {
-    model("slots::from_slot_to_slot", Some(2), slot_to_slot);
+    model("slots::from_slot_to_slot", Some(1), slot_to_slot);
+    let longer = "slots::from_slot_to_slot, of two preemptions";
+    if deep(longer) {
+        model(longer, Some(2), slot_to_slot);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ const ONCE: &[u64] = &[BURST];
 const ONE_PERMIT: &[u64] = &[1];
 
 /// The keys of a flood.
-const FLOOD: u64 = often(5_000);
+const FLOOD: u64 = often(2_000);
 const FIRST_OF_FLOOD: u64 = 1 << 32;
 
 fn map(capacity: u64) -> Map {
@@ -81,9 +81,11 @@ fn a_flood_resets_no_key_that_was_used_twice() {
 #[test]
 fn a_flood_resets_no_key_that_was_used_twice_among_others() {
     for (capacity, free) in maps() {
-        let first = [0, (capacity - free) / 2, capacity - free - 100];
+        let first = [(capacity - free) / 2, 0, capacity - free - 100];
+        // A large map takes long to fill.
+        let places = if capacity > 1_000 { 1 } else { first.len() };
         for (parts, others) in [(ONE_PERMIT, ONCE), (ONCE, ONCE), (ONCE, ONE_PERMIT)] {
-            for first in first {
+            for first in first.into_iter().take(places) {
                 let map = map(capacity);
                 let victims = first..first + 100;
                 for key in 0..capacity - free {
@@ -120,14 +122,12 @@ fn a_flood_that_fills_the_map_resets_no_spent_key() {
 #[test]
 fn of_a_hundred_keys_that_were_spent_at_once_99_stay() {
     for (capacity, free) in maps() {
-        for first in [0, (capacity - free) / 2, capacity - free - 100] {
-            for parts in [ONE_PERMIT, ONCE] {
-                let map = map(capacity);
-                take(&map, 0..capacity - free, ONCE);
-                flood(&map, parts);
-                assert!(reset(&map, first..first + 100) <= 1);
-                assert!(reset(&map, 0..capacity - free) <= 1);
-            }
+        for parts in [ONE_PERMIT, ONCE] {
+            let map = map(capacity);
+            take(&map, 0..capacity - free, ONCE);
+            flood(&map, parts);
+            // Of all of them, and so of each hundred.
+            assert!(reset(&map, 0..capacity - free) <= 1);
         }
     }
 }
