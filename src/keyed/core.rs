@@ -293,7 +293,9 @@ impl<A: Algorithm> Core<A> {
                 // something. A fresh word knows no tick, so it must not be kept: who is late would
                 // find it, and not the horizon.
                 Ok((next, answer))
-                    if !O::BANS && op.is_unchanged(first, next) && (first == 0 || !O::GRANTS) =>
+                    if !O::BANS
+                        && ((first, next) == (0, 0)
+                            || op.is_unchanged(first, next) && (first == 0 || !O::GRANTS)) =>
                 {
                     return Fresh::Answer(Ok(answer));
                 }

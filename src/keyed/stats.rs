@@ -49,15 +49,15 @@ impl Events {
     pub(super) fn tracked(&self) -> u64 {
         // Those that leave first: a key that is inserted meanwhile must not seem to have left
         // before.
-        let left = self.of(Event::Expired).wrapping_add(self.evicted());
-        let left = left.wrapping_add(self.of(Event::Removed));
+        let left = [
+            Event::Expired,
+            Event::Evicted,
+            Event::EvictedProtected,
+            Event::Removed,
+        ];
+        let left = left.map(|event| self.of(event));
+        let left = left.into_iter().fold(0, u64::wrapping_add);
         self.of(Event::Inserted).saturating_sub(left)
-    }
-
-    /// How many keys were evicted, protected ones among them.
-    pub(super) fn evicted(&self) -> u64 {
-        let protected = self.of(Event::EvictedProtected);
-        self.of(Event::Evicted).wrapping_add(protected)
     }
 }
 

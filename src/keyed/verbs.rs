@@ -264,13 +264,14 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
             idle += u64::from(core.plans.is_idle(held, core.plans.version(), now));
         }
         let of = |event| core.events.of(event);
+        let protected = of(Event::EvictedProtected);
         KeyedStats {
             tracked,
             idle,
             inserted: of(Event::Inserted),
             expired: of(Event::Expired),
-            evicted: core.events.evicted(),
-            evicted_protected: of(Event::EvictedProtected),
+            evicted: protected.wrapping_add(of(Event::Evicted)),
+            evicted_protected: protected,
             removed: of(Event::Removed),
             no_room: of(Event::NoRoom),
         }

@@ -142,7 +142,8 @@ impl<A> MapEntry<A> {
     }
 
     /// Whether the key was granted something a second time before its word became what the caller
-    /// has read.
+    /// has read. (Where one thread set the bit and another one, which saw it, made the second
+    /// grant, it may be missed: the key then leaves as one that is not protected.)
     pub(super) fn is_protected(&self) -> bool {
         // ORDERING: Acquire, with the fence of `protect`.
         // Model: keyed_map::a_second_grant_protects_a_key

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tollgate::adjustable::Keep;
-use tollgate::{AnyAlgorithm, Denied, Overflow};
+use tollgate::algorithm::Algorithm;
+use tollgate::{AnyAlgorithm, Denied, Granted, Overflow, Tick};
 
 use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
 
@@ -128,6 +129,35 @@ fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
     assert_eq!((granted.n(), granted.at() >= second(110)), (100, true));
     // What the bucket has made since, and not one permit more.
     assert!(all(second(100)) + all(came) <= 10 * (1 + others / 1000));
+}
+
+/// A word that is as a fresh one's says nothing of when it was: so a grant that leaves it so brings
+/// no key into the table.
+#[test]
+fn a_grant_that_leaves_a_word_fresh_brings_no_key_in() {
+    /// Grants everything and notes nothing, as in hours without a limit.
+    #[derive(Debug, Clone)]
+    struct Unlimited;
+
+    impl Algorithm for Unlimited {
+        fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
+            Ok((word, Granted::new(n, now)))
+        }
+
+        fn available(&self, _word: u64, _now: Tick) -> u64 {
+            u64::MAX
+        }
+
+        fn is_idle(&self, word: u64, _now: Tick) -> bool {
+            word == 0
+        }
+    }
+
+    let limiter = table(Unlimited);
+    for key in 0..100_u64 {
+        assert!(limiter.try_acquire(&key).is_ok());
+    }
+    assert_eq!((limiter.len(), limiter.stats().inserted), (0, 0));
 }
 
 /// ShenYu: a script that fails fails open, and everything is admitted. Here what can't be recorded
