@@ -43,7 +43,7 @@
 //!
 //! | limiter | for |
 //! |---|---|
-//! | `Keyed` (feature `keyed`; `huge-pages` for large ones) | a million keys in one table of fixed size, which does not keep the keys |
+//! | `Keyed` (feature `keyed`, `huge-pages`) | a million keys in one table of fixed size |
 //! | `KeyedMap` (feature `map`) | keys that can be listed and removed, and have limits of their own |
 //!
 //! Waiting ([`wait`]):

@@ -16,7 +16,7 @@ pub(super) struct Claimable {
     pub(super) since: Tick,
 }
 
-/// Who made a claim.
+/// Which thread made a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimedBy {
     /// The thread that asks, just now.

@@ -289,9 +289,9 @@ impl<A: Algorithm> Core<A> {
             let first = first_word(algorithm, now);
             let view = Current::new(first, now).with_source(source_of(request.plan, version));
             let (word, answer) = match op.run(algorithm, view) {
-                // It stays as it is, but for a word whose time begins with whoever would take
-                // something. A fresh word knows no tick, so it must not be kept: who is late would
-                // find it, and not the horizon.
+                // An unchanged word is not kept, except one whose time begins with the first
+                // request for permits. A word of 0 has no tick, so it must not be kept: a late
+                // caller would find it, and not the horizon.
                 Ok((next, answer))
                     if !O::BANS
                         && ((first, next) == (0, 0)

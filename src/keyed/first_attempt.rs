@@ -114,7 +114,7 @@ impl<A: Algorithm> Core<A> {
                     let protected = next.protected_if(O::TAKES && !blindly);
                     place.decide_in_place(protected).ok()?;
                     if blindly {
-                        let _ = place.protect_whoever_is_there();
+                        let _ = place.protect_present();
                     }
                 }
                 Some(Ok(answer))

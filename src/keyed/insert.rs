@@ -200,8 +200,8 @@ impl<A: Algorithm> Core<A> {
                 if inject_fault!(LooksOnce) {
                     return None;
                 }
-                // A claim that comes after this one is ended. (If this one has been ended itself it is
-                // not among them, and nothing comes after it.)
+                // A claim that comes after this one is ended. (If this one has been ended itself,
+                // it is not seen, and no other claim comes after it.)
                 let ends = held.is_pending() && is_after;
                 let is_left = inject_fault!(LeavesOtherClaims);
                 (!ends || !is_left && self.table.release(at, held).is_err()).then_some(())

@@ -46,7 +46,7 @@ impl Scale {
         }
     }
 
-    /// The turn of a key that will be idle after so many nanoseconds.
+    /// The turn of a key that will be idle after this number of nanoseconds.
     #[inline(always)]
     fn turn(self, held: SlotState, until_idle: u64) -> Turn {
         let banned = u64::from(held.state() == SlotKind::Banned) * BANNED;

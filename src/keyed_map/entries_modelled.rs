@@ -3,8 +3,8 @@
 //! each entry of a key has another place, one after the other: in the same one, an exchange would
 //! hand on what the one before it has published.
 //!
-//! The queue of tickets and the hints at the newest keys are not seen by loom: whatever they say, the
-//! protocol must hold.
+//! Loom does not see the queue of tickets and the hints at the newest keys: the protocol must hold
+//! whatever they say.
 
 use core::hash::Hash;
 use core::marker::PhantomData;

@@ -54,11 +54,11 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// There are never more than `capacity` keys. Where there is no room for a new one, sixteen are
 /// looked at; if none of these is idle, the [`Overflow`] decides.
 ///
-/// If a key is to be evicted, it is one of these sixteen or of the newest ones. A key that was
-/// granted something a second time after it came is *protected*: those that were not leave before
-/// it. Then the one that has spent the least of its burst leaves first, in eighths, and keys in debt
-/// last; and of keys that have spent as much the newest. So a flood of new keys evicts its own keys,
-/// and does not reset spent ones.
+/// The map evicts one of these sixteen, or one of the newest keys. A key that was granted something
+/// a second time after it came is *protected*, and leaves after keys that are not. Of keys that are
+/// alike in that, the one that has spent the least of its burst leaves first, in eighths, and keys
+/// in debt leave last. Of keys that have spent as much, the newest leaves first. So a flood of new
+/// keys evicts its own keys, and does not reset spent ones.
 ///
 /// # Memory
 ///

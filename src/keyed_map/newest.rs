@@ -21,8 +21,9 @@ pub(super) struct Newest([AtomicU64; NEWEST]);
 // ORDERING: Relaxed, all of them. A hint publishes nothing: the map says whether there is such a
 // key, and its word whether it leaves.
 impl Newest {
-    /// Hints at this key, in a free place, or else in that of the key that came so many before it.
+    /// Adds a hint at this key: in a free place, or else in that of an older key.
     pub(super) fn add(&self, ticket: KeyTicket) {
+        // ORDERING: Relaxed, as all of them.
         let (hash, relaxed) = (ticket.hash, Ordering::Relaxed);
         let took = |hint: &AtomicU64| {
             hint.load(relaxed) == 0 && (hint.compare_exchange(0, hash, relaxed, relaxed)).is_ok()
@@ -36,6 +37,7 @@ impl Newest {
 
     /// Removes the hint at a key of this hash, which has gone.
     pub(super) fn remove(&self, hash: u64) {
+        // ORDERING: Relaxed, as all of them.
         let relaxed = Ordering::Relaxed;
         if let Some(hint) = self.0.iter().find(|hint| hint.load(relaxed) == hash) {
             let _ = hint.compare_exchange(hash, 0, relaxed, relaxed);
@@ -44,6 +46,7 @@ impl Newest {
 
     /// The hashes of the keys.
     pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
+        // ORDERING: Relaxed, as all of them.
         let hashes = self.0.iter().map(|hint| hint.load(Ordering::Relaxed));
         hashes.filter(|hash| *hash != 0)
     }

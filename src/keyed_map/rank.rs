@@ -7,8 +7,8 @@
 //! 2. of these, those that have spent least of their burst, in eighths; those in debt come last;
 //! 3. of these, the newest.
 //!
-//! It looks at the few keys whose turn it is, which may be of any age, and at the newest ones
-//! (`newest.rs`). So a flood of new keys evicts its own keys, whatever each of them takes: the other
+//! It looks at the keys at the front of the queue, which may be of any age, and at the newest ones
+//! (`newest.rs`). So a flood of new keys evicts its own keys, whatever each of them takes: other
 //! keys that have spent as much are older.
 
 use core::cmp::Reverse;

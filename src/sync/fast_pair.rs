@@ -246,8 +246,10 @@ mod tests {
         };
         for other in [first ^ 1, first ^ 1 << 64, second] {
             assert_eq!(exchange(other, second), Err(first));
+            // ORDERING: Acquire, as its users load. There is no other thread.
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load(&pair, Ordering::Acquire), first);
+            // ORDERING: Acquire, as above.
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load_low(&pair, Ordering::Acquire), first as u64);
             // ORDERING: Acquire, as its users load. There is no other thread.

@@ -1,8 +1,8 @@
 //! The map of keys: from a word that was retired nothing is granted, so whoever decides late counts
 //! with those who came after; a key that left as idle has no second burst, whoever comes with an
 //! old tick; never more keys than there is room for; a changed algorithm goes on with what there
-//! was; who stops while a key leaves stops nobody; and a key that was granted something twice leaves
-//! as a protected one, after those that are not. And faults in that are found.
+//! was; a thread that stops while a key leaves stops no other; a key that was granted something
+//! twice is protected, and leaves after keys that are not. Faults in that are found.
 //!
 //! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`), which promises no more than
 //! is relied on.
@@ -104,7 +104,7 @@ fn len() -> Action {
     Action::new("len", |limiter, _| Answer::Count(limiter.len() as u64))
 }
 
-/// So many permits at once for each key.
+/// A map in which each key has a burst of this size.
 fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
     Scenario::at(move || {
         let map = KeyedMap::with_clock(bucket(burst), capacity, NoClock).expect("a capacity");
@@ -286,7 +286,8 @@ fn is_second(played: &ScenarioOutcome) -> bool {
     matches!(answers.next(), Some(Answer::Granted(granted)) if granted.remaining() == 1)
 }
 
-/// A key is granted a permit for the second time, and is evicted: if after that, as a protected one.
+/// A key is granted a permit for the second time while it is evicted. If it is evicted later than
+/// that, it is counted as protected.
 fn a_second_grant(run: &mut Run) {
     let is_counted = |played: &ScenarioOutcome| {
         let [evicted, protected] = [0, 1].map(|at| played.after.get(at).map_or(0, count));

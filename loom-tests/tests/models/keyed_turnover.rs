@@ -223,7 +223,7 @@ fn neighbours_that_are_skipped_hide_nobody() {
     let name = "keyed_turnover::neighbours_that_are_skipped_hide_nobody";
     model(name, Some(3), neighbours);
     let why = "slots | no order";
-    // Or a thread takes the free slot, and gives it up since the key is there, time and again.
+    // Or a thread claims the free slot and releases it again, in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
     with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbours);
     relaxed(name, fence(), why, Some(3), neighbours);

@@ -35,7 +35,7 @@ impl<'p, A: Algorithm> Fill<'p, A> {
     }
 
     /// Puts a key into the table, or gives it this content, if it is there already. Where there is
-    /// no room, the key whose turn it is to leave gives way.
+    /// no room, the key that is first to leave gives way.
     pub(super) fn put(&mut self, probe_seq: &ProbeSeq, of: impl Fn(bool) -> SlotState) {
         let seen = self.table.look(probe_seq);
         if let Lookup::Live(at, held) = seen.find(probe_seq.tag()) {

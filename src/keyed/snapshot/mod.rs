@@ -119,7 +119,7 @@ impl ProtectedBits {
         self.0 == [0; CHUNK_BITS]
     }
 
-    /// The numbers for so many keys.
+    /// The numbers for this number of keys.
     fn numbers(&self, keys: usize) -> &[u64] {
         self.0.get(..keys.div_ceil(64)).unwrap_or(&self.0)
     }

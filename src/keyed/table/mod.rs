@@ -267,8 +267,10 @@ impl FoundSlot<'_> {
         }
     }
 
-    /// What only a fault does.
-    pub(super) fn protect_whoever_is_there(self) -> Result<(), SlotState> {
+    /// What only a fault does: protects the key that has the slot by now.
+    pub(super) fn protect_present(self) -> Result<(), SlotState> {
+        // ORDERING: Acquire. As `load`.
+        // Model: keyed::a_key_is_protected_by_its_second_grant_and_no_other (`ProtectsBlindly`)
         let seen = self.fast_pair.load(self.slot, Ordering::Acquire);
         let held = SlotState::of_bits(seen);
         Self { held, ..self }.decide_in_place(held.protected_if(true))

@@ -89,7 +89,7 @@ pub enum Fault {
     SweepsNothing,
     /// Table: a decision compares the word alone, and not whose it is.
     ForgetsTheOwner,
-    /// Table: a key is protected after the decision that protects it, whoever is there by then.
+    /// Table: the bit is set after the decision, on the key that has the slot by then.
     ProtectsBlindly,
     /// Table: a key whose tag is the same is taken for the same one in either of its pairs of
     /// lines.

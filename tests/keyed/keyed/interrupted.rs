@@ -18,7 +18,7 @@ fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, Chosen>
     let mut limiter = table(Hooked(bucket("1/h"))).with_overflow(overflow);
     let mut bytes = Vec::new();
     limiter.snapshot(&mut bytes).expect("there is memory");
-    // Who is not in a snapshot was idle when it was written.
+    // Keys that are not in a snapshot were idle when it was written, so this raises the horizon.
     let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::ZERO);
     assert_eq!(restored.expect("whole").keys, 0);
     limiter.with_hasher(Chosen::default())

@@ -270,7 +270,7 @@ fn keys_of_an_algorithm_that_says_only_whether_they_are_idle_leave_in_the_same_o
     }
 }
 
-/// So many permits for ever: a key that took one is never idle again.
+/// A number of permits for ever: a key that took one is never idle again.
 #[derive(Debug, Clone, Copy)]
 struct Total(u64);
 
@@ -317,8 +317,8 @@ fn keys_that_are_never_idle_leave_by_what_they_can_take() {
     }
 }
 
-/// A key that has spent all by a clock that is ahead by a thousandth of the time until all is there
-/// again owes nothing: it is a newer one. By a clock that is further ahead it is in debt for a while.
+/// A key that was spent by a clock that is ahead by less than a thousandth of the time in which its
+/// burst refills counts as the newest. If the clock is further ahead, the key counts as in debt.
 #[test]
 fn a_key_that_was_spent_by_a_clock_a_little_ahead_is_the_newest() {
     for (ahead, is_newest) in [

@@ -163,8 +163,8 @@ fn of_sixteen_protected_keys_a_flood_resets_one() {
 pub(super) type Full<A> = Keyed<A, ManualClock, Chosen>;
 type OfAny<'t> = Key<'t, AnyAlgorithm, ManualClock>;
 
-/// New keys that stay take the slots of all sixteen that are there, which are not idle. So many of
-/// these are protected, and leave last.
+/// Checks how many of sixteen keys, none of them idle, are protected: new keys that stay take their
+/// slots, and the protected ones leave last.
 pub(super) fn are_protected<A: Algorithm + Debug>(limiter: &Full<A>, protected: u64) {
     let before = limiter.stats();
     assert_eq!((before.tracked, before.idle), (16, 0), "{before:?}");

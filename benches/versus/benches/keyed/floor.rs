@@ -102,7 +102,7 @@ impl AskKey for Memory {
     }
 }
 
-/// The same array. The slots of so many keys are asked for before the first of them is exchanged.
+/// The same array. The slots of `N` keys are prefetched before the first of them is exchanged.
 pub(crate) struct MemoryMany<'a, const N: usize>(pub(crate) &'a Memory);
 
 impl<const N: usize> Row for MemoryMany<'_, N> {

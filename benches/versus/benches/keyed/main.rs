@@ -102,7 +102,7 @@ impl Limiters {
     }
 }
 
-/// Each key is asked for twice, and allowed: what is timed afterwards are keys that a limiter knows.
+/// Asks for each key twice. Both are allowed, so the limiter knows each key that is timed later.
 fn fill<L: Row>(name: &str, limiter: L, keys: &[u64]) -> L {
     let start = Instant::now();
     let allowed = limiter.decide(keys);

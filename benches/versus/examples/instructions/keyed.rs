@@ -70,8 +70,8 @@ const fn burst(allowed: bool) -> u32 {
     if allowed { PLENTY } else { 2 }
 }
 
-/// A table for so many keys, and those of them that it has: each has been granted a permit twice,
-/// so that it is protected, as known keys are.
+/// A table for [`KEYS`] keys, and the keys that are in it. Each was granted a permit twice, so it
+/// is protected, as known keys are.
 fn full<K>(allowed: bool, key: fn(u64) -> K, ask: impl Fn(&Table, &K) -> bool) -> (Table, Vec<K>) {
     let quota = Quota::per(1, MINUTE).burst(burst(allowed).into());
     let table = Keyed::new(bucket(quota), KEYS as usize).expect("a capacity");

@@ -26,7 +26,7 @@ use counted::*;
 
 const KEYS: u64 = 10_000;
 
-/// A map that is full of keys, each of which has taken so many permits, one after the other.
+/// A map that is full. Each key in it took this number of permits, one after the other.
 fn full(each: u64, burst: u64) -> Map {
     let quota = Quota::per_minute(1).burst(burst);
     let map = KeyedMap::with_clock(bucket(quota), KEYS as usize, NoClock).expect("a capacity");

@@ -18,7 +18,7 @@ use tollgate_versus::memory::resident;
 use crate::ALLOCATOR;
 use crate::scene::{BETWEEN, CAPACITY, SPENT, Scene};
 
-/// Decisions on known keys take less than so many times as long.
+/// The most that a flood may slow down decisions on known keys, as a factor.
 const SLOWER: f64 = 2.0;
 /// What a program's own pages may come to that it touches for the first time.
 const PAGES: u64 = 64 * 4096;
@@ -112,7 +112,7 @@ const BESIDE: u64 = 20;
 struct Costs(Vec<(f64, f64)>);
 
 impl Costs {
-    /// Memory for so many rounds.
+    /// With memory for this number of rounds.
     fn over(rounds: u64) -> Self {
         Self(Vec::with_capacity(rounds as usize))
     }

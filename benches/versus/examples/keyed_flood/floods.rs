@@ -90,7 +90,7 @@ impl Flooded {
         self.next += 1;
     }
 
-    /// What so many new keys do: the victims that were reset, and what was counted meanwhile.
+    /// Floods a table with new keys. Returns how many victims were reset, and what was counted.
     pub(crate) fn flood(&mut self, flood: Flood, keys: u64) -> (ByGrants<u64>, Counts) {
         let before = self.table.counts();
         for _ in 0..keys {

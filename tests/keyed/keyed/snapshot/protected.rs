@@ -71,8 +71,8 @@ type Table = Keyed<TokenBucket, ManualClock>;
 
 const KEYS: u64 = 5_000;
 
-/// A table with five thousand keys, of which one in so many takes two permits in two grants, and the
-/// others spend all at once; and what of it comes into a table of 2048 slots.
+/// Fills a table with five thousand keys and restores its snapshot into one of 2048 slots. Every
+/// `one_in`th key takes two permits in two grants, and the others spend all at once.
 fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
     let limiter = of_capacity(10_000, bucket("100/min"));
     for key in 0..KEYS {
