@@ -34,6 +34,11 @@ macro_rules! runs_on {
             }
 
             #[inline]
+            fn larger_is_idle_later(&self) -> bool {
+                $core!(self, core => core.larger_is_idle_later())
+            }
+
+            #[inline]
             fn initial_word(&self, now: Tick) -> u64 {
                 $core!(self, core => core.initial_word(now))
             }

@@ -137,6 +137,16 @@ pub trait Algorithm {
         idle_from(self, word, now)
     }
 
+    /// Whether a larger word is always idle later than a smaller one, or at the same nanosecond
+    /// where they differ by less than a nanosecond makes. A table of keys without room then finds
+    /// the key that leaves without asking [`idle_at`](Self::idle_at) of each.
+    ///
+    /// Provided: `false`.
+    #[inline]
+    fn larger_is_idle_later(&self) -> bool {
+        false
+    }
+
     /// Takes as many of `n` as there are, which may be none: the next word and the grant.
     #[inline]
     fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {

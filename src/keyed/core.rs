@@ -166,7 +166,8 @@ impl<A: Algorithm> Core<A> {
         let (mut rounds, mut is_full, mut is_brought) = (0, false, false);
         let mut backoff = Backoff::new();
         while rounds < ROUNDS {
-            // There was no room: it is looked for again, since it may be one of those that took it.
+            // There was no room: the key is looked for again, since another thread may have put it
+            // into the table meanwhile, and so taken the room.
             let was_full = core::mem::take(&mut is_full);
             let probe = self.table.look(&probe_seq);
             let done = match probe.find(probe_seq.tag()) {
@@ -199,6 +200,8 @@ impl<A: Algorithm> Core<A> {
                     fresh => match self.choose(&probe, now, rounds == 0) {
                         Some(place) => self.insert(request, place, &mut op, fresh),
                         None if was_full || inject_fault!(BelievesTheFirstLook) => break,
+                        // The same, by labels alone.
+                        None if self.table.has_none_of(&probe_seq) => break,
                         None => {
                             is_full = true;
                             None

@@ -10,7 +10,7 @@
 
 use super::claimable::{Claimable, ClaimedBy};
 use super::core::Core;
-use super::leaving::FirstToLeave;
+use super::leaving::{By, FirstToLeave};
 use super::probe::Probe;
 use super::probe_seq::ProbeSeq;
 use super::slot::SlotState;
@@ -25,8 +25,11 @@ impl<A: Algorithm> Core<A> {
     /// A place for a key: a free one, else one whose key is idle; in a primary bucket, if there is
     /// one; else as the overflow says, or that of another claim, `claims_first` or last.
     pub(super) fn choose(&self, probe: &Probe, now: Tick, claims_first: bool) -> Option<Claimable> {
-        if let Some(free) = probe.free() {
-            return Some(Claimable::of(free, None));
+        let is_full = probe.is_full_of_keys();
+        if !is_full {
+            if let Some(free) = probe.free() {
+                return Some(Claimable::of(free, None));
+            }
         }
         // A key that comes in is counted no earlier than the horizon: so keys are idle that are
         // idle then. ORDERING: Relaxed. An old one finds fewer idle.
@@ -35,12 +38,19 @@ impl<A: Algorithm> Core<A> {
         let version = self.plans.version();
         let plans = &self.plans;
         let leaves = match plans.only(version) {
-            Some(plan) => self.choose_leaving(
-                probe,
-                (version, now),
-                |held| plan.is_idle(held.word, now),
-                |held| plan.idle_at(held.word, now),
-            ),
+            Some(plan) => {
+                if is_full && plan.larger_is_idle_later() {
+                    if let Some(chosen) = self.choose_in_order(probe, plan, (version, now)) {
+                        return chosen;
+                    }
+                }
+                self.choose_leaving(
+                    probe,
+                    (version, now),
+                    |held| plan.is_idle(held.word, now),
+                    |held| plan.idle_at(held.word, now),
+                )
+            }
             None => self.choose_leaving(
                 probe,
                 (version, now),
@@ -49,7 +59,7 @@ impl<A: Algorithm> Core<A> {
             ),
         };
         let claimed = || {
-            let claim = probe.slots().find(|(_, held)| held.is_pending())?;
+            let claim = probe.first(SlotState::is_pending)?;
             Some(Claimable::of(claim, None))
         };
         match leaves {
@@ -59,6 +69,28 @@ impl<A: Algorithm> Core<A> {
                 .or(evicted)
                 .or_else(claimed),
         }
+    }
+
+    /// The same as [`choose_leaving`](Self::choose_leaving), where there is a key in each slot, and
+    /// a larger word is idle later. `None` if it can't be told by that alone.
+    #[inline(always)]
+    fn choose_in_order(
+        &self,
+        probe: &Probe,
+        plan: &A,
+        (version, now): (u64, Tick),
+    ) -> Option<Option<Claimable>> {
+        let mut least = u64::MAX;
+        probe.each(|_, held| least = least.min(held.word));
+        if plan.is_idle(least, now) || inject_fault!(TakesWhoIsBusy) {
+            return None;
+        }
+        if self.overflow != Overflow::Evict {
+            return Some(None);
+        }
+        let by = self.judged_by(version, now);
+        let first = by.first_in_order(probe, |word| plan.idle_at(word, now))?;
+        Some(probe.nth(first).map(evicted))
     }
 
     /// The place of an idle key, else that of the key that is the first to leave, if keys may be
@@ -83,15 +115,22 @@ impl<A: Algorithm> Core<A> {
         if self.overflow != Overflow::Evict {
             return None;
         }
-        let mut first = FirstToLeave::new(&self.plans, version, now);
-        let live = probe.slots().filter(|(_, held)| held.is_live());
-        live.for_each(|(at, held)| first.consider(at, held, idle_at(held)));
-        let first = first.found()?;
-        let event = match first.1.is_protected() {
-            true => Event::EvictedProtected,
-            false => Event::Evicted,
-        };
-        Some(Claimable::of(first, Some(event)))
+        let mut first = FirstToLeave::new(self.judged_by(version, now));
+        probe.each(|slot, held| {
+            if held.is_live() {
+                first.consider(slot, held, idle_at(held));
+            }
+        });
+        probe.nth(first.found()?.0).map(evicted)
+    }
+
+    /// How it is judged which key leaves.
+    const fn judged_by(&self, version: u64, now: Tick) -> By<'_, A> {
+        By {
+            plans: &self.plans,
+            version,
+            now,
+        }
     }
 
     /// Where there is no free slot, and each has to be asked: brings them up to the version in
@@ -208,6 +247,15 @@ impl<A: Algorithm> Core<A> {
             });
         other.is_none()
     }
+}
+
+/// The place of a key that leaves though it is not idle.
+fn evicted(place: (SlotIndex, SlotState)) -> Claimable {
+    let event = match place.1.is_protected() {
+        true => Event::EvictedProtected,
+        false => Event::Evicted,
+    };
+    Claimable::of(place, Some(event))
 }
 
 #[cfg(all(

@@ -11,7 +11,8 @@
 //! that have spent as much the newer is the one for which less of that time is over.
 
 use super::plans::Plans;
-use super::slot::{SlotKind, SlotState};
+use super::probe::Probe;
+use super::slot::SlotState;
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 
@@ -21,8 +22,8 @@ use crate::clock::Tick;
 type Turn = u128;
 
 const CLASS_SHIFT: u32 = 112;
-const BANNED: u64 = 1 << 6;
-const PROTECTED: u64 = 1 << 5;
+/// Below [`SlotState::class`].
+const CLASS_BITS: u32 = 5;
 const OWES: u64 = 1 << 4;
 /// More than any time in nanoseconds, of which there are 64 bits.
 const LONGEST: u128 = 1 << 64;
@@ -49,20 +50,24 @@ impl Scale {
     /// The turn of a key that will be idle after this number of nanoseconds.
     #[inline(always)]
     fn turn(self, held: SlotState, until_idle: u64) -> Turn {
-        let banned = u64::from(held.state() == SlotKind::Banned) * BANNED;
-        let protected = u64::from(held.is_protected()) * PROTECTED;
-        let class = banned | protected;
-        let (class, last) = match until_idle.saturating_sub(self.all) > self.ahead {
-            // The one that owes least first.
-            true => (class | OWES, u128::from(until_idle)),
+        let spent = self.spent(until_idle);
+        let last = match spent & OWES {
             // The one that was there for the shortest time first.
-            false => {
-                let again = self.all.saturating_sub(until_idle);
-                let since = u128::from(self.all) + LONGEST - u128::from(until_idle);
-                (class | (7 - self.eighths(again)), since)
-            }
+            0 => u128::from(self.all) + LONGEST - u128::from(until_idle),
+            // The one that owes least first.
+            _ => u128::from(until_idle),
         };
+        let class = held.class() << CLASS_BITS | spent;
         (u128::from(class) << CLASS_SHIFT) | last
+    }
+
+    /// How many eighths such a key has spent, or that it owes something.
+    #[inline(always)]
+    fn spent(self, until_idle: u64) -> u64 {
+        match until_idle.saturating_sub(self.all) > self.ahead {
+            true => OWES,
+            false => 7 - self.eighths(self.all.saturating_sub(until_idle)),
+        }
     }
 
     /// How many eighths that is, up to seven.
@@ -88,15 +93,10 @@ pub(super) struct FirstToLeave<'p, A, T> {
 }
 
 impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
-    /// By a version that no key is later than.
     #[inline(always)]
-    pub(super) const fn new(plans: &'p Plans<A>, version: u64, now: Tick) -> Self {
+    pub(super) const fn new(by: By<'p, A>) -> Self {
         Self {
-            by: By {
-                plans,
-                version,
-                now,
-            },
+            by,
             plan: 0,
             scale: None,
             turn: Turn::MAX,
@@ -143,14 +143,47 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
     }
 }
 
-/// By which plans it is judged, and when.
-struct By<'p, A> {
-    plans: &'p Plans<A>,
-    version: u64,
-    now: Tick,
+/// By which plans it is judged, of a version that no key is later than, and when.
+pub(super) struct By<'p, A> {
+    pub(super) plans: &'p Plans<A>,
+    pub(super) version: u64,
+    pub(super) now: Tick,
 }
 
 impl<A: Algorithm> By<'_, A> {
+    /// The number of the slot whose key leaves first, of keys of one plan, none of which is idle,
+    /// and of which a larger word is idle later. `None` if keys of the lowest class have spent
+    /// different parts of all that they can have: then each has to be considered.
+    ///
+    /// In a flood they have all spent about as much, which two of them show.
+    #[inline(always)]
+    pub(super) fn first_in_order(
+        self,
+        probe: &Probe,
+        idle_at: impl Fn(u64) -> Tick,
+    ) -> Option<usize> {
+        let mut lowest = u64::MAX;
+        probe.each(|_, held| lowest = lowest.min(held.rank()));
+        if lowest != 0 && lowest != SlotState::IS_PROTECTED {
+            return None;
+        }
+        let (mut soonest, mut newest, mut first) = (u64::MAX, 0, None);
+        probe.each(|slot, held| {
+            if held.rank() == lowest {
+                soonest = soonest.min(held.word);
+                if held.word > newest {
+                    (newest, first) = (held.word, Some(slot));
+                }
+            }
+        });
+        let scale = self.scale(SlotState::NEVER_USED);
+        let now = self.now.as_nanos();
+        let spent = |word| scale.spent(idle_at(word).as_nanos().saturating_sub(now));
+        let by_newest = spent(newest);
+        let is_even = by_newest & OWES == 0 && by_newest == spent(soonest);
+        first.filter(|_| is_even)
+    }
+
     /// That of a key's plan.
     #[cold]
     #[inline(never)]

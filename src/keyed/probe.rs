@@ -77,6 +77,17 @@ impl Table {
         self.labels_of(probe_seq, neighbours?)
     }
 
+    /// Whether no slot may be of the key, by the labels; not known where they can't be looked at
+    /// alone.
+    #[inline(always)]
+    pub(super) fn has_none_of(&self, probe_seq: &ProbeSeq) -> bool {
+        let has_none = |labels: PairLabels| labels.may_be_of(probe_seq.tag()) == [0; 2];
+        self.look_at_labels(probe_seq).is_some_and(has_none)
+            && self
+                .look_at_labels_of_neighbours(probe_seq)
+                .is_some_and(has_none)
+    }
+
     #[inline(always)]
     fn labels_of(&self, probe_seq: &ProbeSeq, buckets: [usize; 2]) -> Option<PairLabels> {
         let fast_pair = self.fast_pair().filter(|_| FastPair::LOADS_HALVES)?;
@@ -238,6 +249,50 @@ impl Probe {
         self.buckets().flat_map(ProbedBucket::slots)
     }
 
+    /// Shows all slots, in the key's own order, by their number in it.
+    #[inline(always)]
+    pub(super) fn each(&self, mut see: impl FnMut(usize, SlotState)) {
+        let [first, second] = &self.primary;
+        first.each(0, &mut see);
+        second.each(SLOTS, &mut see);
+        if let Some([first, second]) = &self.neighbours {
+            first.each(2 * SLOTS, &mut see);
+            second.each(3 * SLOTS, &mut see);
+        }
+    }
+
+    /// Whether there is a key in each slot: none is free, and none claimed.
+    #[inline(always)]
+    pub(super) fn is_full_of_keys(&self) -> bool {
+        let mut all = SlotState::of_label(!0);
+        self.each(|_, held| all = SlotState::of_label(all.label() & held.label()));
+        all.is_live()
+    }
+
+    /// The first slot of which this holds, in the key's own order.
+    #[inline(always)]
+    pub(super) fn first(
+        &self,
+        holds: impl Fn(SlotState) -> bool,
+    ) -> Option<(SlotIndex, SlotState)> {
+        let (mut places, mut bit) = (0_u32, 1);
+        self.each(|_, held| {
+            places |= u32::from(holds(held)) * bit;
+            bit <<= 1;
+        });
+        match places {
+            0 => None,
+            _ => self.nth(places.trailing_zeros() as usize),
+        }
+    }
+
+    /// The slot of a number.
+    pub(super) fn nth(&self, number: usize) -> Option<(SlotIndex, SlotState)> {
+        let bucket = self.buckets().nth(number / SLOTS)?;
+        let place = number % SLOTS;
+        Some((bucket.at(place), *bucket.held.get(place)?))
+    }
+
     fn buckets(&self) -> impl Iterator<Item = &ProbedBucket> {
         let neighbours: &[_] = self.neighbours.as_ref().map_or(&[], |buckets| buckets);
         self.primary.iter().chain(neighbours)
@@ -333,6 +388,13 @@ impl ProbedBucket {
             place += 1;
         }
         None
+    }
+
+    #[inline(always)]
+    fn each(&self, before: usize, see: &mut impl FnMut(usize, SlotState)) {
+        for (place, held) in self.held.iter().enumerate() {
+            see(before + place, *held);
+        }
     }
 
     fn slots(&self) -> impl Iterator<Item = (SlotIndex, SlotState)> + '_ {

@@ -127,6 +127,23 @@ impl SlotState {
         self.label & PROTECTED != 0
     }
 
+    /// The class in which a live slot's key leaves: the lower one first.
+    #[inline(always)]
+    pub(super) const fn class(self) -> u64 {
+        let is_banned = self.label & SlotKind::Banned as u64 == SlotKind::Banned as u64;
+        (is_banned as u64) << 1 | self.is_protected() as u64
+    }
+
+    /// 0 for a live slot whose key is neither banned nor protected, and [`Self::IS_PROTECTED`] if
+    /// it is protected only; other numbers for all else.
+    #[inline(always)]
+    pub(super) const fn rank(self) -> u64 {
+        self.label & (PROTECTED | STATE) ^ SlotKind::Live as u64
+    }
+
+    /// See [`rank`](Self::rank).
+    pub(super) const IS_PROTECTED: u64 = PROTECTED;
+
     pub(super) const fn with_version(self, version: u64) -> Self {
         let version = (version % VERSIONS) << VERSION_SHIFT;
         Self {

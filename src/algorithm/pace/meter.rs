@@ -11,6 +11,9 @@ pub(super) const SPEED_BITS: u32 = 60;
 
 /// How units come with time: never fewer at a later tick.
 pub(crate) trait Meter {
+    /// Whether units come one by one, so that a larger word is idle later.
+    const ONE_BY_ONE: bool;
+
     /// How many units the clock has made until `now`; until the horizon, if that is later.
     fn made(&self, now: Tick) -> u64;
 
@@ -45,6 +48,8 @@ impl Steady {
 }
 
 impl Meter for Steady {
+    const ONE_BY_ONE: bool = true;
+
     #[inline(always)]
     fn made(&self, now: Tick) -> u64 {
         scale(now.as_nanos().min(self.horizon), self.speed.get())

@@ -119,6 +119,11 @@ impl<M: Meter + PartialEq> Pace<M> {
     }
 
     #[inline]
+    pub(crate) const fn larger_is_idle_later(&self) -> bool {
+        M::ONE_BY_ONE
+    }
+
+    #[inline]
     pub(crate) fn initial_word(&self, now: Tick) -> u64 {
         if self.missing == 0 {
             0

@@ -2,7 +2,7 @@
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
-use crate::keyed::leaving::FirstToLeave;
+use crate::keyed::leaving::{By, FirstToLeave};
 use crate::keyed::plans::Plans;
 use crate::keyed::probe::{Lookup, Probe};
 use crate::keyed::probe_seq::ProbeSeq;
@@ -49,7 +49,11 @@ impl<'p, A: Algorithm> Fill<'p, A> {
         } else {
             self.no_room = self.no_room.saturating_add(1);
             let version = self.plans.version();
-            let mut first = FirstToLeave::new(self.plans, version, self.now);
+            let mut first = FirstToLeave::new(By {
+                plans: self.plans,
+                version,
+                now: self.now,
+            });
             let new = of(false);
             let idle_at = |held| self.plans.idle_at(held, version, self.now);
             first.consider(None, new, idle_at(new));

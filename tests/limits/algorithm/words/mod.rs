@@ -179,6 +179,29 @@ fn an_algorithm_of_ones_own_is_scaled_in_whole_permits() {
 }
 
 #[test]
+fn a_larger_word_is_idle_no_sooner_where_that_is_said() {
+    let mut random = Random(0x0070_11a7_e304);
+    for algorithm in cases::all() {
+        let is_bucket = matches!(
+            algorithm,
+            AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
+        );
+        let (name, turns) = (algorithm.to_string(), if is_bucket { 200 } else { 0 });
+        assert_eq!(algorithm.larger_is_idle_later(), is_bucket, "{name}");
+        for _ in 0..turns {
+            let now = any_number(&mut random, &algorithm);
+            let mut words = [0; 2].map(|_| any_word(&mut random, &algorithm, now));
+            words.sort_unstable();
+            let now = Tick::from_nanos(now);
+            let [smaller, larger] = words.map(|word| algorithm.is_idle(word, now));
+            assert!(smaller || !larger, "{name}: {words:?} at {now:?}");
+            let [smaller, larger] = words.map(|word| algorithm.idle_at(word, now));
+            assert!(smaller <= larger, "{name}: {words:?} at {now:?}");
+        }
+    }
+}
+
+#[test]
 fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
     let mut random = Random(0x0070_11a7_e303);
     for algorithm in cases::all() {
