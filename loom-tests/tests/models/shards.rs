@@ -465,15 +465,26 @@ fn what_a_look_notes_grants_no_more() {
 
 #[test]
 fn each_against_each() {
-    let name = "shards::each_against_each";
-    model(name, Some(3), each_verb_against_each_other);
+    model(
+        "shards::each_against_each",
+        Some(2),
+        each_verb_against_each_other,
+    );
+    let longer = "shards::each_against_each, of three preemptions";
+    if deep(longer) {
+        model(longer, Some(3), each_verb_against_each_other);
+    }
 }
 
 #[test]
 fn resets_and_debts() {
-    model("shards::resets_and_debts", Some(2), |run| {
+    model("shards::resets_and_debts", Some(1), |run| {
         resets_and_charges(run, 2);
     });
+    let longer = "shards::resets_and_debts, of two preemptions";
+    if deep(longer) {
+        model(longer, Some(2), |run| resets_and_charges(run, 2));
+    }
     let name = "shards::resets_and_debts_of_one";
     if deep(name) {
         model(name, Some(2), |run| resets_and_charges(run, 1));
