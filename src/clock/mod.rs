@@ -5,6 +5,7 @@
 //! | [`SystemClock`] | the processor's counter and a multiplication | everything |
 //! | [`CoarseClock`] | one relaxed load | loops that read the time once a turn |
 //! | `ManualClock` (feature `std`) | one relaxed load | tests and simulations |
+//! | `TokioClock` (feature `tokio`) | the system's call for the monotonic clock | tests in tokio's paused time |
 //! | [`NoClock`] | cannot be read | callers that always say what time it is |
 
 mod coarse;
@@ -17,6 +18,8 @@ mod sleepers;
 mod system;
 pub(crate) mod tick;
 mod timer;
+#[cfg(feature = "tokio")]
+mod tokio;
 
 pub use coarse::CoarseClock;
 #[cfg(feature = "std")]
@@ -32,6 +35,8 @@ pub use system::SystemClock;
 pub(crate) use system::unix_origin;
 pub(crate) use tick::Tick;
 pub use timer::Timer;
+#[cfg(feature = "tokio")]
+pub use tokio::TokioClock;
 
 /// Something that says what time it is.
 ///

@@ -72,6 +72,14 @@ pub enum Denied {
         /// How many were asked for.
         requested: u64,
     },
+    /// A future waited with a timer that does not follow the limiter's clock: the timer slept for a
+    /// minute or more, and the clock hardly moved. This happens with tokio's paused time and the
+    /// system's clock: give the limiter a `TokioClock` there.
+    #[non_exhaustive]
+    TimerMismatch {
+        /// How many were asked for.
+        requested: u64,
+    },
 }
 
 impl Denied {
@@ -114,6 +122,12 @@ impl Denied {
         Self::Stuck { requested }
     }
 
+    /// A denial because the timer does not follow the clock. For limiters of your own.
+    #[inline]
+    pub const fn timer_mismatch(requested: u64) -> Self {
+        Self::TimerMismatch { requested }
+    }
+
     /// How long until there will be enough, if nobody else takes any; `None` if waiting does not
     /// help, or if nobody knows how long.
     #[inline]
@@ -124,7 +138,8 @@ impl Denied {
             | Self::NoRoom { .. }
             | Self::NoSuchPlan { .. }
             | Self::Never { .. }
-            | Self::Stuck { .. } => None,
+            | Self::Stuck { .. }
+            | Self::TimerMismatch { .. } => None,
         }
     }
 
@@ -133,7 +148,10 @@ impl Denied {
     pub const fn is_permanent(&self) -> bool {
         match self {
             Self::Later { .. } | Self::Busy { .. } | Self::NoRoom { .. } => false,
-            Self::NoSuchPlan { .. } | Self::Never { .. } | Self::Stuck { .. } => true,
+            Self::NoSuchPlan { .. }
+            | Self::Never { .. }
+            | Self::Stuck { .. }
+            | Self::TimerMismatch { .. } => true,
         }
     }
 
@@ -146,7 +164,8 @@ impl Denied {
             | Self::NoRoom { requested }
             | Self::NoSuchPlan { requested }
             | Self::Never { requested, .. }
-            | Self::Stuck { requested } => *requested,
+            | Self::Stuck { requested }
+            | Self::TimerMismatch { requested } => *requested,
         }
     }
 }
@@ -177,6 +196,10 @@ impl fmt::Display for Denied {
             Self::Stuck { requested } => write!(
                 f,
                 "rate limit is set beyond the end of its clock and can't grant {requested} until it is reset"
+            ),
+            Self::TimerMismatch { .. } => write!(
+                f,
+                "the timer does not follow the rate limiter's clock: in paused time use a TokioClock"
             ),
         }
     }

@@ -9,6 +9,8 @@ use super::reservation::SmoothReservation;
 use crate::clock::Clock;
 use crate::clock::SleepClock;
 use crate::outcome::Denied;
+#[cfg(feature = "wait")]
+use crate::wait::sleep_check::SleepCheck;
 
 impl<K: Curve, C: SleepClock> Smooth<K, C> {
     /// Takes a permit and waits for its turn.
@@ -81,7 +83,8 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve).
+    /// As [`reserve`](Self::reserve), and [`Denied::TimerMismatch`] if the timer does not follow the
+    /// limiter's clock.
     ///
     /// ```
     /// # #[cfg(feature = "tokio")]
@@ -108,10 +111,15 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         n: u64,
     ) -> Result<SmoothReservation, Denied> {
         let turn = self.reserve(n)?;
-        let mut now = turn.at();
+        let (mut now, mut check) = (turn.at(), SleepCheck::new());
         while now < turn.due() {
-            timer.sleep(turn.due().saturating_since(now)).await;
+            let wait = turn.due().saturating_since(now);
+            check.begins(now, wait);
+            timer.sleep(wait).await;
             now = self.clock.now();
+            if now < turn.due() && check.finds_mismatch(now) {
+                return Err(Denied::timer_mismatch(n));
+            }
         }
         Ok(turn)
     }

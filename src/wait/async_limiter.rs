@@ -64,7 +64,29 @@ impl<G, T> AsyncLimiter<G, T> {
         }
     }
 
-    /// Lets each caller wait a little longer, by a random time, so that not all wake at once.
+    /// Spreads callers out: each one that has to wait first waits for a random time, and takes its
+    /// permits then. So permits are used when the limit allows it and no earlier, at the cost of
+    /// the order: a caller with a shorter jitter may come first.
+    ///
+    /// A caller that need not wait waits for no jitter. With a timeout, the jitter takes at most
+    /// what the wait itself leaves of it; a caller that others overtake meanwhile may be denied
+    /// when its jitter is over.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::wait::Jitter;
+    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let clock = ManualClock::new();
+    /// let bucket = TokenBucket::new(Quota::per_second(20).burst(1))?;
+    /// let limiter = Limiter::with_clock(bucket, clock.clone());
+    /// let jitter = Jitter::between(Duration::from_millis(5), Duration::from_millis(50));
+    /// let polite = limiter.with_timer(&clock).jitter(jitter);
+    /// # _ = polite;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn jitter(self, jitter: Jitter) -> Self {
         Self { jitter, ..self }
@@ -80,6 +102,11 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     /// Takes one permit, and waits until it is there.
     ///
     /// Its result is an error if it will never be there.
+    ///
+    /// A caller that gives up in the middle of the line keeps its place in it: the callers behind
+    /// it were told when they are due, and stay so. See
+    /// [`Reservation::cancel`](crate::Reservation::cancel); `acquire_timeout` refuses at once what
+    /// would take too long, and loses nothing.
     pub fn acquire(&self) -> AcquireFuture<'_, G, T> {
         self.acquire_n(1)
     }

@@ -4,13 +4,14 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
+use std::boxed::Box;
 use std::io;
 
 use ::tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use pin_project_lite::pin_project;
 
 use super::AsyncLimiter;
-use super::permit_wait::PermitWait;
+use super::permit_wait::{BoxedSleeps, PermitWait};
 use crate::clock::{Clock, Timer};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
@@ -30,14 +31,14 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     ///
     /// ```
     /// use tokio::io::AsyncReadExt;
-    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    /// use tollgate::wait::TokioTimer;
+    /// use tollgate::{Limiter, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-    /// let clock = ManualClock::new();
-    /// let bucket = TokenBucket::new(Quota::per_second(1_000))?;
-    /// let limiter = Limiter::with_clock(bucket, clock.clone());
-    /// let mut reader = limiter.with_timer(&clock).bytes(&b"four hundred"[..]);
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # runtime.block_on(async {
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(1_000))?;
+    /// let mut reader = limiter.with_timer(TokioTimer).bytes(&b"four hundred"[..]);
     /// let mut text = String::new();
     /// reader.read_to_string(&mut text).await?;
     /// drop(reader);
@@ -49,7 +50,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     pub fn bytes<I>(self, inner: I) -> Throttled<I, G, T> {
         Throttled {
             inner,
-            on: self,
+            on: self.boxed_sleeps(),
             pieces: Pieces {
                 few: FEW,
                 most: MOST,
@@ -167,12 +168,12 @@ pin_project! {
     {
         #[pin]
         inner: I,
-        on: AsyncLimiter<G, T>,
+        on: AsyncLimiter<G, BoxedSleeps<T>>,
         pieces: Pieces,
         #[pin]
-        reading: Way<T::Sleep>,
+        reading: Way<Pin<Box<T::Sleep>>>,
         #[pin]
-        writing: Way<T::Sleep>,
+        writing: Way<Pin<Box<T::Sleep>>>,
     }
 
     impl<I, G, T> PinnedDrop for Throttled<I, G, T>

@@ -15,6 +15,8 @@ pub(crate) mod pacer;
 mod permit_wait;
 pub(crate) mod reservation;
 pub(crate) mod room;
+#[cfg(feature = "wait")]
+pub(crate) mod sleep_check;
 #[cfg(feature = "futures")]
 mod streams;
 #[cfg(feature = "tokio")]

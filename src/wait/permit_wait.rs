@@ -2,28 +2,78 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use core::time::Duration;
+#[cfg(any(feature = "futures", feature = "tokio"))]
+use std::boxed::Box;
 
 use pin_project_lite::pin_project;
 
 use super::AsyncLimiter;
+use super::sleep_check::SleepCheck;
 use crate::clock::{Clock, Tick, Timer};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
 pin_project! {
-    /// The turn of a waiting future: its reservation, and the sleep until that is due.
+    /// What a future waits for, and its sleep until then.
     #[derive(Debug)]
     pub(super) struct PermitWait<S> {
-        taken: Option<Reserved>,
+        stage: Option<Stage>,
+        check: SleepCheck,
         #[pin]
         sleep: Option<S>,
     }
 }
 
 #[derive(Debug)]
-struct Reserved {
-    granted: Granted,
-    wakes: Tick,
+enum Stage {
+    /// The jitter ends at this tick. Then permits are reserved that are due at `latest` or sooner.
+    Jitter { ends: Tick, latest: Tick },
+    /// The permits are reserved.
+    Reserved { granted: Granted, due: Tick },
+}
+
+impl Stage {
+    fn wakes(&self) -> Tick {
+        match self {
+            Self::Jitter { ends, .. } => *ends,
+            Self::Reserved { due, .. } => *due,
+        }
+    }
+
+    /// Reserves permits that are due at `latest` or sooner.
+    fn reserved<G: ReserveLimiter<Clock: Clock>, T>(
+        on: &AsyncLimiter<G, T>,
+        n: u64,
+        latest: Tick,
+        now: Tick,
+    ) -> Result<Self, Denied> {
+        let granted = on.limiter.reserve_until_at(n, latest, now)?;
+        let due = granted.due();
+        Ok(Self::Reserved { granted, due })
+    }
+
+    /// The same, but a caller that has to wait waits for the jitter first, as far as its timeout
+    /// leaves time for that.
+    fn jittered<G: ReserveLimiter<Clock: Clock>, T>(
+        on: &AsyncLimiter<G, T>,
+        n: u64,
+        latest: Tick,
+        now: Tick,
+    ) -> Result<Self, Denied> {
+        let late = match Self::reserved(on, n, now, now) {
+            Err(Denied::Later { retry_after, .. }) => retry_after,
+            Err(_) => return Self::reserved(on, n, latest, now),
+            done => return done,
+        };
+        let spare = latest.saturating_since(now.saturating_add(late));
+        match on.jitter.draw().min(spare) {
+            Duration::ZERO => Self::reserved(on, n, latest, now),
+            jitter => Ok(Self::Jitter {
+                ends: now.saturating_add(jitter),
+                latest,
+            }),
+        }
+    }
 }
 
 /// When a limiter that is stuck is asked again.
@@ -33,16 +83,18 @@ const STUCK: Duration = Duration::from_secs(1);
 impl<S> PermitWait<S> {
     pub(super) const fn new() -> Self {
         Self {
-            taken: None,
+            stage: None,
+            check: SleepCheck::new(),
             sleep: None,
         }
     }
 }
 
 impl<S: Future<Output = ()>> PermitWait<S> {
-    /// Reserves, if that is not done, and sleeps until it is due.
+    /// Reserves permits, if that is not done, and sleeps until they are due. With jitter a caller
+    /// that has to wait sleeps for the jitter first, and reserves then.
     pub(super) fn poll_permits<G, T>(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
         n: u64,
         timeout: Duration,
@@ -52,45 +104,82 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         G: ReserveLimiter<Clock: Clock>,
         T: Timer<Sleep = S>,
     {
-        let mut this = self.project();
         let mut was_early = false;
         loop {
-            let wakes = this.taken.as_ref().map(|taken| taken.wakes);
-            match (wakes, this.sleep.as_mut().as_pin_mut()) {
-                (Some(wakes), Some(sleep)) => {
-                    ready!(sleep.poll(context));
-                    let now = on.limiter.clock().now();
-                    if let Some(taken) = this.taken.take_if(|_| now >= wakes) {
-                        this.sleep.set(None);
-                        return Poll::Ready(Ok(taken.granted.when_due()));
-                    }
-                    // Woken early, or by a clock of another speed.
-                    let left = wakes.saturating_since(now);
-                    this.sleep.set(Some(on.timer.sleep(left)));
-                    if was_early {
-                        // A timer that does not sleep is not to keep others from running.
-                        context.waker().wake_by_ref();
-                        return Poll::Pending;
-                    }
-                    was_early = true;
+            let mut this = self.as_mut().project();
+            let wakes = this.stage.as_ref().map(Stage::wakes);
+            let (Some(wakes), Some(sleep)) = (wakes, this.sleep.as_mut().as_pin_mut()) else {
+                let now = on.limiter.clock().now();
+                let latest = now.saturating_add(timeout);
+                let stage = match on.jitter.is_none() {
+                    true => Stage::reserved(on, n, latest, now)?,
+                    false => Stage::jittered(on, n, latest, now)?,
+                };
+                match self.as_mut().begin(on, stage, now) {
+                    Some(granted) => return Poll::Ready(Ok(granted)),
+                    None => continue,
                 }
-                _ => {
-                    let now = on.limiter.clock().now();
-                    let latest = now.saturating_add(timeout);
-                    let granted = on.limiter.reserve_until_at(n, latest, now)?;
-                    let due = granted.due();
-                    if due <= now {
+            };
+            ready!(sleep.poll(context));
+            let now = on.limiter.clock().now();
+            if now >= wakes {
+                match this.stage.take() {
+                    Some(Stage::Jitter { latest, .. }) => {
+                        this.sleep.set(None);
+                        let stage = Stage::reserved(on, n, latest, now)?;
+                        if let Some(granted) = self.as_mut().begin(on, stage, now) {
+                            return Poll::Ready(Ok(granted));
+                        }
+                    }
+                    Some(Stage::Reserved { granted, .. }) => {
                         this.sleep.set(None);
                         return Poll::Ready(Ok(granted.when_due()));
                     }
-                    // Not beyond the timeout.
-                    let wakes = due.saturating_add(on.jitter.draw()).min(latest.max(due));
-                    *this.taken = Some(Reserved { granted, wakes });
-                    let wait = wakes.saturating_since(now);
-                    this.sleep.set(Some(on.timer.sleep(wait)));
+                    None => {}
                 }
+                continue;
             }
+            if this.check.finds_mismatch(now) {
+                self.give_up(on);
+                return Poll::Ready(Err(Denied::timer_mismatch(n)));
+            }
+            // Woken early, or by a clock of another speed.
+            let left = wakes.saturating_since(now);
+            this.check.begins(now, left);
+            this.sleep.set(Some(on.timer.sleep(left)));
+            if was_early {
+                // A timer that does not sleep is not to keep others from running.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            was_early = true;
         }
+    }
+
+    /// Begins to sleep for this, or returns the grant if it is due.
+    fn begin<G, T>(
+        self: Pin<&mut Self>,
+        on: &AsyncLimiter<G, T>,
+        stage: Stage,
+        now: Tick,
+    ) -> Option<Granted>
+    where
+        G: ReserveLimiter<Clock: Clock>,
+        T: Timer<Sleep = S>,
+    {
+        let mut this = self.project();
+        let wakes = stage.wakes();
+        match stage {
+            Stage::Reserved { granted, due } if due <= now => {
+                this.sleep.set(None);
+                return Some(granted.when_due());
+            }
+            stage => *this.stage = Some(stage),
+        }
+        let wait = wakes.saturating_since(now);
+        this.check.begins(now, wait);
+        this.sleep.set(Some(on.timer.sleep(wait)));
+        None
     }
 
     /// The same for one permit, however long it takes.
@@ -128,9 +217,34 @@ impl<S: Future<Output = ()>> PermitWait<S> {
     ) {
         let mut this = self.project();
         this.sleep.set(None);
-        if let Some(Reserved { granted, .. }) = this.taken.take() {
+        if let Some(Stage::Reserved { granted, .. }) = this.stage.take() {
             let (n, now) = (granted.n(), on.limiter.clock().now());
             _ = on.limiter.cancel_at(granted, n, now);
+        }
+    }
+}
+
+/// The same timer, with sleeps that can be moved: what holds one is `Unpin`.
+#[cfg(any(feature = "futures", feature = "tokio"))]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BoxedSleeps<T>(T);
+
+#[cfg(any(feature = "futures", feature = "tokio"))]
+impl<T: Timer> Timer for BoxedSleeps<T> {
+    type Sleep = Pin<Box<T::Sleep>>;
+
+    fn sleep(&self, duration: Duration) -> Self::Sleep {
+        Box::pin(self.0.sleep(duration))
+    }
+}
+
+#[cfg(any(feature = "futures", feature = "tokio"))]
+impl<G, T> AsyncLimiter<G, T> {
+    pub(super) fn boxed_sleeps(self) -> AsyncLimiter<G, BoxedSleeps<T>> {
+        AsyncLimiter {
+            limiter: self.limiter,
+            timer: BoxedSleeps(self.timer),
+            jitter: self.jitter,
         }
     }
 }

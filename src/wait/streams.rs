@@ -3,13 +3,14 @@
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
+use std::boxed::Box;
 
 use futures_core::{FusedStream, Stream};
 use futures_sink::Sink;
 use pin_project_lite::pin_project;
 
 use super::AsyncLimiter;
-use super::permit_wait::PermitWait;
+use super::permit_wait::{BoxedSleeps, PermitWait};
 use crate::clock::{Clock, Timer};
 use crate::outcome::Granted;
 use crate::rate_limiter::ReserveLimiter;
@@ -20,24 +21,30 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     ///
     /// ```
     /// use futures::{StreamExt, stream};
-    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    /// # #[cfg(feature = "tokio")]
+    /// use tollgate::wait::TokioTimer;
+    /// use tollgate::{Limiter, Quota};
     ///
+    /// # #[cfg(feature = "tokio")]
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # futures::executor::block_on(async {
-    /// let clock = ManualClock::new();
-    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(3))?;
-    /// let limiter = Limiter::with_clock(bucket, clock.clone());
-    /// let items = limiter.with_timer(&clock).stream(stream::iter(["a", "b", "c"]));
-    /// assert_eq!(items.collect::<Vec<_>>().await, ["a", "b", "c"]);
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # runtime.block_on(async {
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(3))?;
+    /// let mut items = limiter.with_timer(TokioTimer).stream(stream::iter(["a", "b", "c"]));
+    /// while let Some(item) = items.next().await {
+    ///     println!("{item}");
+    /// }
     /// assert_eq!(limiter.available(), 0);
     /// # Ok(())
     /// # })
     /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
     /// ```
     pub fn stream<S: Stream>(self, inner: S) -> LimitedStream<S, G, T> {
         LimitedStream {
             inner,
-            on: self,
+            on: self.boxed_sleeps(),
             item: None,
             turn: PermitWait::new(),
         }
@@ -47,14 +54,16 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     ///
     /// ```
     /// use futures::{SinkExt, sink};
-    /// use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+    /// # #[cfg(feature = "tokio")]
+    /// use tollgate::wait::TokioTimer;
+    /// use tollgate::{Limiter, Quota};
     ///
+    /// # #[cfg(feature = "tokio")]
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # futures::executor::block_on(async {
-    /// let clock = ManualClock::new();
-    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(3))?;
-    /// let limiter = Limiter::with_clock(bucket, clock.clone());
-    /// let mut items = limiter.with_timer(&clock).sink(sink::drain());
+    /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # runtime.block_on(async {
+    /// let limiter = Limiter::token_bucket(Quota::per_hour(3))?;
+    /// let mut items = limiter.with_timer(TokioTimer).sink(sink::drain());
     /// items.send("a").await?;
     /// items.send("b").await?;
     /// drop(items);
@@ -62,11 +71,13 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     /// # Ok(())
     /// # })
     /// # }
+    /// # #[cfg(not(feature = "tokio"))]
+    /// # fn main() {}
     /// ```
     pub fn sink<S>(self, inner: S) -> LimitedSink<S, G, T> {
         LimitedSink {
             inner,
-            on: self,
+            on: self.boxed_sleeps(),
             permit: None,
             turn: PermitWait::new(),
         }
@@ -85,11 +96,11 @@ pin_project! {
     {
         #[pin]
         inner: S,
-        on: AsyncLimiter<G, T>,
+        on: AsyncLimiter<G, BoxedSleeps<T>>,
         // The item that waits for its permit.
         item: Option<S::Item>,
         #[pin]
-        turn: PermitWait<T::Sleep>,
+        turn: PermitWait<Pin<Box<T::Sleep>>>,
     }
 
     impl<S, G, T> PinnedDrop for LimitedStream<S, G, T>
@@ -148,11 +159,11 @@ pin_project! {
     {
         #[pin]
         inner: S,
-        on: AsyncLimiter<G, T>,
+        on: AsyncLimiter<G, BoxedSleeps<T>>,
         // That of the next item.
         permit: Option<Granted>,
         #[pin]
-        turn: PermitWait<T::Sleep>,
+        turn: PermitWait<Pin<Box<T::Sleep>>>,
     }
 
     impl<S, G, T> PinnedDrop for LimitedSink<S, G, T>

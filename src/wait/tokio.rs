@@ -6,6 +6,11 @@ use crate::clock::Timer;
 
 /// Tokio's timer, which has a resolution of a millisecond and rounds up.
 ///
+/// In tokio's paused time, use [`TokioClock`](crate::clock::TokioClock) for the limiter. The
+/// system's clock goes on in real time there: a future that waits by this timer ends with
+/// [`Denied::TimerMismatch`](crate::Denied::TimerMismatch), and a stream or a sink waits until the
+/// real time is over.
+///
 /// ```
 /// use tollgate::wait::TokioTimer;
 /// use tollgate::{Limiter, Quota};

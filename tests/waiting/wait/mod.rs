@@ -9,3 +9,4 @@ mod reservations;
 mod room;
 mod sleepers;
 mod streams;
+mod tokio_time;

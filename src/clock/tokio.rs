@@ -1,0 +1,45 @@
+use std::sync::OnceLock;
+
+use tokio::time::Instant;
+
+use super::{Clock, Tick};
+
+/// Tokio's clock: a limiter on it follows tokio's paused time in tests.
+///
+/// It is the system's monotonic clock unless a test has paused the time of its runtime. Then it
+/// stands still with [`TokioTimer`](crate::wait::TokioTimer), and waiting takes no real time:
+///
+/// ```
+/// use tollgate::clock::TokioClock;
+/// use tollgate::wait::TokioTimer;
+/// use tollgate::{Limiter, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+/// # runtime.block_on(async {
+/// // In a test with `#[tokio::test(start_paused = true)]`:
+/// let limiter = Limiter::with_clock(TokenBucket::new(Quota::per_minute(1))?, TokioClock);
+/// let start = tokio::time::Instant::now();
+/// for _ in 0..3 {
+///     limiter.with_timer(TokioTimer).acquire().await?;
+/// }
+/// assert_eq!(start.elapsed().as_secs(), 120);
+/// # Ok(())
+/// # })
+/// # }
+/// ```
+///
+/// Its tick 0 is the first reading in the process. A runtime whose time a test has moved ahead does
+/// not share its readings with others, so use a limiter in one runtime only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TokioClock;
+
+static ORIGIN: OnceLock<Instant> = OnceLock::new();
+
+impl Clock for TokioClock {
+    fn now(&self) -> Tick {
+        let now = Instant::now();
+        let since = now.saturating_duration_since(*ORIGIN.get_or_init(|| now));
+        Tick::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
