@@ -167,7 +167,7 @@ pub mod stats {
 
 /// Traits of limiters that can do more than take permits, if their algorithm allows it.
 pub mod traits {
-    pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter};
+    pub use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, ReserveLimiter, SettleLimiter};
 }
 
 /// The examples of the README are run with those of the documentation.

@@ -1,8 +1,10 @@
-//! What a decision says: [`Granted`], [`Denied`], and [`Charged`] for what was taken into debt.
+//! What a decision says: [`Granted`], [`Denied`], [`Charged`] for what was taken into debt, and
+//! [`Settled`] for an estimate that was corrected.
 
 mod charged;
 pub(crate) mod denied;
 pub(crate) mod granted;
+mod settled;
 
 pub use charged::Charged;
 pub(crate) use denied::Denied;
@@ -10,3 +12,4 @@ pub use granted::GrantInfo;
 pub(crate) use granted::Granted;
 #[cfg(feature = "std")]
 pub(crate) use granted::SEVERAL;
+pub use settled::Settled;

@@ -78,9 +78,49 @@ macro_rules! limiter_verbs {
             [$crate::rate_limiter::forms::traits_by_views] {[$($bound)*] [$($parameters)*] $limiter}
         );
         $crate::rate_limiter::forms::reserve_by_views!([$($bound)*] [$($parameters)*] $limiter);
+        $crate::rate_limiter::forms::settle_form!(
+            [A: $crate::algorithm::GiveBack + $crate::algorithm::Debt $($bound)*, C: $crate::clock::Clock, $($parameters)*]
+            $limiter
+        );
     };
 }
 pub(crate) use limiter_verbs;
+
+/// The verb `settle` of a limiter that has the traits for it.
+macro_rules! settle_form {
+    ([$($parameters:tt)*] $limiter:ty) => {
+        impl<$($parameters)*> $limiter {
+            /// Corrects an estimate when its cost is known: for tokens of a language model, bytes
+            /// of an answer, or the time of a query.
+            ///
+            /// If `actual` is less than what was granted, the rest comes back as by
+            /// [`undo`](Self::undo): what the clock has refilled meanwhile does not come back a
+            /// second time, and of a window that is over nothing does. If it is more, the
+            /// difference is [charged](Self::charge), into debt if it is not there.
+            ///
+            /// ```
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
+            /// let estimate = limiter.try_acquire_n(30)?;
+            /// assert_eq!(limiter.settle(estimate, 10).came_back, 20);
+            /// let estimate = limiter.try_acquire_n(30)?;
+            /// assert_eq!(limiter.settle(estimate, 35).charged, 5);
+            /// assert_eq!(limiter.available(), 55);
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[inline]
+            pub fn settle(
+                &self,
+                granted: $crate::outcome::Granted,
+                actual: u64,
+            ) -> $crate::outcome::Settled {
+                $crate::rate_limiter::SettleLimiter::settle_at(self, granted, actual, self.now())
+            }
+        }
+    };
+}
+pub(crate) use settle_form;
 
 /// The verbs of a group on the limiter's clock.
 macro_rules! clock_forms {

@@ -5,7 +5,7 @@ pub(crate) mod forms;
 pub(crate) mod verbs;
 
 use crate::clock::{Clock, Tick};
-use crate::outcome::{Denied, Granted};
+use crate::outcome::{Denied, Granted, Settled};
 #[cfg(feature = "std")]
 use std::boxed::Box;
 #[cfg(feature = "std")]
@@ -116,6 +116,50 @@ macro_rules! declare_traits {
     ({} [$trait:ident] $verbs:tt) => {};
 }
 each_group_of_verbs!([declare_traits] {});
+
+/// Limiters that can correct an estimate: all that take permits back and can owe them.
+pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
+    /// Corrects an estimate when its cost is known, at this tick. If `actual` is less than what was
+    /// granted, the rest comes back as [`undo`](GiveBackLimiter::undo_at) gives it back; if it is
+    /// more, the difference is [charged](DebtLimiter::charge_at).
+    fn settle_at(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
+        Settled::by(
+            granted,
+            actual,
+            |unused| self.undo_at(unused, now),
+            |more| self.charge_at(more, now),
+        )
+    }
+
+    /// The same on the limiter's clock.
+    ///
+    /// ```
+    /// use tollgate::clock::Clock;
+    /// use tollgate::traits::SettleLimiter;
+    /// use tollgate::{Counted, Limiter, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// fn call(limiter: &impl SettleLimiter<Clock: Clock>) -> Result<(), tollgate::Denied> {
+    ///     let estimate = limiter.try_acquire_n(800)?;
+    ///     let used = 650; // what the call says when it is over
+    ///     limiter.settle(estimate, used);
+    ///     Ok(())
+    /// }
+    /// let tokens = Counted::new(Limiter::token_bucket(Quota::per_day(90_000))?);
+    /// call(&tokens)?;
+    /// assert_eq!(tokens.available(), 89_350);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn settle(&self, granted: Granted, actual: u64) -> Settled
+    where
+        Self::Clock: Clock,
+    {
+        self.settle_at(granted, actual, self.clock().now())
+    }
+}
+
+impl<G: GiveBackLimiter + DebtLimiter + ?Sized> SettleLimiter for G {}
 
 /// A limiter whose permits can be had before they are there, by those who wait.
 pub trait ReserveLimiter: GiveBackLimiter + DebtLimiter {

@@ -130,6 +130,11 @@ macro_rules! give_back_verbs {
             /// Gives back `n` permits, never above a full bucket. Returns how many came back, a
             /// part of one counted whole.
             ///
+            /// It does not know when these permits were taken. So it is wrong for an estimate that
+            /// turns out too high: what the clock has refilled meanwhile comes back a second time,
+            /// and a grant of yesterday is credited to today. Use `settle` or `undo` there. It is right
+            /// for permits of another source, such as a quota that was bought.
+            ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(5))?;

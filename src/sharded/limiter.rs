@@ -15,7 +15,7 @@ use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 use crate::rate_limiter::RateLimiter;
-use crate::rate_limiter::forms::{clock_forms, traits_by_views};
+use crate::rate_limiter::forms::{clock_forms, settle_form, traits_by_views};
 use crate::rate_limiter::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs};
 use crate::thread_index::ThreadIndex;
 
@@ -389,6 +389,7 @@ give_back_verbs!([clock_forms] {[+ Split] [] Sharded<A, C>});
 give_back_verbs!([traits_by_views] {[+ Split] [] Sharded<A, C>});
 debt_verbs!([clock_forms] {[+ Split] [] Sharded<A, C>});
 debt_verbs!([traits_by_views] {[+ Split] [] Sharded<A, C>});
+settle_form!([A: Split + crate::algorithm::Debt, C: Clock] Sharded<A, C>);
 
 impl<A: Split + ChangeQuota, C> Sharded<A, C> {
     /// The quota that the algorithm was made from.

@@ -8,7 +8,7 @@ use super::shard::MAX_SHARDS;
 use super::shard::Shard;
 use crate::algorithm::{Debt, Gauge, Level, Split};
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted, SEVERAL};
+use crate::outcome::{Charged, Denied, Granted, SEVERAL, Settled};
 use crate::sync::inject_fault;
 
 /// Which shards are full.
@@ -273,6 +273,16 @@ impl<'a, A: Split> ShardedView<'a, A> {
 }
 
 impl<A: Split + Debt> ShardedView<'_, A> {
+    /// [`Sharded::settle`](crate::Sharded::settle) at this tick.
+    pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
+        Settled::by(
+            granted,
+            actual,
+            |unused| self.undo(unused),
+            |more| self.charge(more),
+        )
+    }
+
     /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);

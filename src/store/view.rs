@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Reserve};
 use crate::clock::Tick;
-use crate::outcome::{Charged, Denied, Granted};
+use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::Store;
 #[cfg(feature = "std")]
 use crate::store::operations::TakeSome;
@@ -154,6 +154,19 @@ impl<S: Store<Algorithm: Debt>> View<S> {
     pub fn charge(&self, n: u64) -> Charged {
         let Ok(charged) = self.store.apply(self.now, Charge { n });
         charged
+    }
+}
+
+impl<S: Store<Algorithm: GiveBack + Debt>> View<S> {
+    /// [`Limiter::settle`](crate::Limiter::settle) at this tick.
+    #[inline]
+    pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
+        Settled::by(
+            granted,
+            actual,
+            |unused| self.undo(unused),
+            |more| self.charge(more),
+        )
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) use blocking::{acquire, waits};
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]
 pub use jitter::Jitter;
+pub use reservation::Cancelled;
 pub(crate) use reservation::Reservation;
-pub use reservation::{Cancelled, Settled};
 #[cfg(feature = "futures")]
 pub use streams::{LimitedSink, LimitedStream};

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use crate::clock::{Clock, SleepClock, Tick};
-use crate::outcome::{Denied, Granted};
+use crate::outcome::{Denied, Granted, Settled};
 use crate::rate_limiter::ReserveLimiter;
 
 /// Permits that are taken, and may be used when they are [due](Self::due).
@@ -58,21 +58,6 @@ pub struct Cancelled {
     pub lost: u64,
 }
 
-/// The outcome of settling a reservation, whose cost is known now.
-#[derive(Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Settled {
-    /// The permits that are kept. If the reservation was the last in line, they may be due sooner
-    /// now.
-    pub granted: Granted,
-    /// How many permits others can have now.
-    pub came_back: u64,
-    /// How many are lost: see [`Cancelled::lost`].
-    pub lost: u64,
-    /// How many were taken besides, into debt if they were not there.
-    pub charged: u64,
-}
-
 impl<G> Reservation<G> {
     /// How many permits.
     pub const fn n(&self) -> u64 {
@@ -111,23 +96,18 @@ impl<G: ReserveLimiter> Reservation<G> {
     }
 
     /// [`settle`](Self::settle) at this tick.
-    pub fn settle_at(self, actual: u64, now: Tick) -> Settled {
-        let n = self.n();
-        let over = n.saturating_sub(actual);
-        let (granted, came_back) = match over {
-            0 => (self.granted, 0),
-            over => self.limiter.cancel_at(self.granted, over, now),
-        };
-        let charged = match actual.saturating_sub(n) {
+    pub fn settle_at(self, actual: u64, now: Tick) -> (Granted, Settled) {
+        let taken = self.n();
+        if actual < taken {
+            let unused = taken - actual;
+            let (kept, came_back) = self.limiter.cancel_at(self.granted, unused, now);
+            return (kept, Settled::too_many(unused, came_back));
+        }
+        let charged = match actual - taken {
             0 => 0,
             more => self.limiter.charge_at(more, now).n(),
         };
-        Settled {
-            granted,
-            came_back,
-            lost: over.saturating_sub(came_back),
-            charged,
-        }
+        (self.granted, Settled::charged(charged))
     }
 }
 
@@ -154,22 +134,23 @@ impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
         self.cancel_at(now)
     }
 
-    /// Corrects what was reserved when the cost is known: gives back what can be of what was too
-    /// much, as [`cancel`](Self::cancel) does, or takes what was too little, into debt if it is not
-    /// there.
+    /// Corrects an estimate when the cost is known. If the estimate was too high, it gives back the
+    /// rest, as far as [`cancel`](Self::cancel) can; if it was too low, it takes more, into debt if
+    /// it is not there. Returns the permits that are kept, which may be due sooner if the
+    /// reservation was the last in line.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
     /// let estimate = limiter.reserve(30)?;
-    /// assert_eq!(estimate.settle(10).came_back, 20);
+    /// assert_eq!(estimate.settle(10).1.came_back, 20);
     /// let estimate = limiter.reserve(30)?;
-    /// assert_eq!(estimate.settle(35).charged, 5);
+    /// assert_eq!(estimate.settle(35).1.charged, 5);
     /// assert_eq!(limiter.available(), 55);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn settle(self, actual: u64) -> Settled {
+    pub fn settle(self, actual: u64) -> (Granted, Settled) {
         let now = self.limiter.clock().now();
         self.settle_at(actual, now)
     }

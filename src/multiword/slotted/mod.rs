@@ -17,6 +17,7 @@ use crate::clock::{SystemClock, Tick};
 use crate::multiword::verbs::verbs_by_ticks;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
+use crate::rate_limiter::forms::settle_form;
 use crate::sync::{AtomicU64, Backoff};
 
 /// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this
@@ -303,6 +304,7 @@ impl<C> SlottedWindow<C> {
 }
 
 verbs_by_ticks!(SlottedWindow: take_verbs, forecast_verbs, gauge_verbs, give_back_verbs, debt_verbs);
+settle_form!([C: crate::clock::Clock] SlottedWindow<C>);
 
 impl<C: fmt::Debug> fmt::Debug for SlottedWindow<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

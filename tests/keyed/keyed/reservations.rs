@@ -40,8 +40,8 @@ fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
                     seen[1] += cancelled.lost;
                 } else {
                     let [ours, right] =
-                        [ours.settle_at(n, now), theirs.settle_at(n, now)].map(|of| {
-                            let granted = (of.granted.n(), of.granted.due(), of.granted.delay());
+                        [ours.settle_at(n, now), theirs.settle_at(n, now)].map(|(kept, of)| {
+                            let granted = (kept.n(), kept.due(), kept.delay());
                             (granted, of.came_back, of.lost, of.charged)
                         });
                     assert_eq!(ours, right, "{algorithm:?}");

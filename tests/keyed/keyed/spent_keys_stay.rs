@@ -256,7 +256,7 @@ fn many_keys_at_once_and_reservations_protect() {
         let limiter = crowded(bucket("100/min"));
         for key in keys {
             let reserved = limiter.key(key).reserve(5).expect("it is there");
-            assert_eq!(reserved.settle(4 + times).charged, times - 1);
+            assert_eq!(reserved.settle(4 + times).1.charged, times - 1);
         }
         are_protected(&limiter, 16 * (times - 1));
     }

@@ -23,6 +23,7 @@ mod grid;
 mod known_failures;
 pub(crate) mod quotas;
 mod refilled;
+mod settled;
 pub(crate) mod text;
 mod words;
 

@@ -43,7 +43,7 @@ fn of_a_reservation_from_before_a_change_nothing_comes_back() {
     }
     // Of those since then, as ever.
     assert_eq!(limiter.reserve(1).expect("in time").cancel().came_back, 1);
-    let over = limiter.reserve(1).expect("in time").settle(3);
+    let (_, over) = limiter.reserve(1).expect("in time").settle(3);
     assert_eq!((over.charged, over.came_back), (2, 0));
 }
 

@@ -59,18 +59,18 @@ fn what_became_of_a_reservation_is_told() {
         );
     }
     // What the last one keeps is due the sooner.
-    let settled = last.settle(1);
+    let (kept, settled) = last.settle(1);
     assert_eq!(
         (settled.came_back, settled.lost, settled.charged),
         (2, 0, 0)
     );
-    assert_eq!((settled.granted.n(), tenths(settled.granted.due())), (1, 3));
-    let settled = second.settle(3);
+    assert_eq!((kept.n(), tenths(kept.due())), (1, 3));
+    let (kept, settled) = second.settle(3);
     assert_eq!(
         (settled.came_back, settled.lost, settled.charged),
         (0, 0, 2)
     );
-    assert_eq!((settled.granted.n(), tenths(settled.granted.due())), (1, 1));
+    assert_eq!((kept.n(), tenths(kept.due())), (1, 1));
     // When none waits any more, what was refilled meanwhile does not come back again.
     clock.set(tick(6 * SECOND / 10));
     assert_eq!(limiter.available(), 1);

@@ -1,0 +1,63 @@
+use super::{Charged, Granted};
+
+/// The outcome of settling a grant when its cost is known.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
+/// let estimate = limiter.try_acquire_n(30)?;
+/// let settled = limiter.settle(estimate, 10);
+/// assert_eq!((settled.came_back, settled.lost, settled.charged), (20, 0, 0));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Settled {
+    /// How many permits came back, a part of one counted whole.
+    pub came_back: u64,
+    /// How many were taken too many and did not come back: the clock has refilled them already, or
+    /// a later caller waits behind them.
+    pub lost: u64,
+    /// How many permits were taken besides, into debt if they were not there.
+    pub charged: u64,
+}
+
+impl Settled {
+    /// Too many were taken, and `came_back` of those that were not needed did.
+    pub(crate) const fn too_many(unused: u64, came_back: u64) -> Self {
+        Self {
+            came_back,
+            lost: unused.saturating_sub(came_back),
+            charged: 0,
+        }
+    }
+
+    /// Enough were taken, or too few.
+    pub(crate) const fn charged(charged: u64) -> Self {
+        Self {
+            came_back: 0,
+            lost: 0,
+            charged,
+        }
+    }
+
+    /// Settles a grant of which `actual` permits were needed.
+    #[inline]
+    pub(crate) fn by(
+        granted: Granted,
+        actual: u64,
+        undo: impl FnOnce(Granted) -> u64,
+        charge: impl FnOnce(u64) -> Charged,
+    ) -> Self {
+        let taken = granted.n();
+        if actual < taken {
+            let unused = taken - actual;
+            return Self::too_many(unused, undo(granted.with_n(unused)));
+        }
+        Self::charged(match actual - taken {
+            0 => 0,
+            more => charge(more).n(),
+        })
+    }
+}
