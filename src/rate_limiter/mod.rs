@@ -57,6 +57,23 @@ macro_rules! declare_traits {
                 fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
             )*
 
+            /// Takes as many of `n` permits as there are, which may be none.
+            #[must_use = "it says how many were there"]
+            fn take_up_to(&self, n: u64) -> Granted
+            where
+                Self::Clock: Clock,
+            {
+                self.take_up_to_at(n, self.clock().now())
+            }
+
+            /// How many permits there are. Takes none.
+            fn available(&self) -> u64
+            where
+                Self::Clock: Clock,
+            {
+                self.available_at(self.clock().now())
+            }
+
             /// Takes one permit at this tick.
             ///
             /// # Errors
@@ -111,6 +128,14 @@ macro_rules! declare_traits {
             ///
             /// At this tick.
             fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
+
+            $(#[$meta])*
+            fn $verb(&self, $($argument: $type),*) -> $answer
+            where
+                Self::Clock: Clock,
+            {
+                self.$verb_at($($argument,)* self.clock().now())
+            }
         )*}
     };
     ({} [$trait:ident] $verbs:tt) => {};

@@ -6,6 +6,7 @@
 #[cfg(feature = "wait")]
 pub(crate) mod async_limiter;
 pub(crate) mod blocking;
+mod blocking_bytes;
 #[cfg(feature = "tokio")]
 mod bytes;
 #[cfg(feature = "wait")]
@@ -29,6 +30,7 @@ pub use async_limiter::AcquireFuture;
 #[cfg(feature = "wait")]
 pub(crate) use async_limiter::AsyncLimiter;
 pub(crate) use blocking::{acquire, waits};
+pub use blocking_bytes::BlockingBytes;
 #[cfg(feature = "tokio")]
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]

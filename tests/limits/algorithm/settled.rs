@@ -121,7 +121,11 @@ fn every_limiter_that_gives_back_and_charges_can_settle() {
         assert_eq!(parts(limiter.settle_at(estimate, 2, now)), [4, 0, 0]);
         let estimate = limiter.try_acquire_n(6).expect("it is there");
         assert_eq!(parts(limiter.settle(estimate, 9)), [0, 0, 3]);
-        assert_eq!(limiter.available_at(now), 89);
+        // On its own clock, as with a tick.
+        assert_eq!((limiter.available(), limiter.available_at(now)), (89, 89));
+        let granted = limiter.take_up_to(9);
+        assert_eq!((limiter.undo(granted), limiter.charge(5).n()), (9, 5));
+        assert_eq!((limiter.refund(5), limiter.available()), (5, 89));
     }
     let clock = ManualClock::at(Tick::from_nanos(START));
     let bucket = TokenBucket::new(Quota::per_minute(100)).expect("a quota");

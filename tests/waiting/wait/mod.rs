@@ -1,6 +1,7 @@
 //! Waiting: in the order of arrival, never early, one sleep each.
 
 mod blocking;
+mod blocking_bytes;
 mod bytes;
 mod futures;
 mod jitter;
