@@ -1,0 +1,22 @@
+//! A log pipe: copies standard input to standard output at no more than 5 MB/s.
+//!
+//! ```text
+//! head -c 10000000 /dev/zero | cargo run --release --example bandwidth > /dev/null
+//! ```
+
+use std::error::Error;
+use std::io::{self, BufReader};
+use std::time::Instant;
+
+use tollgate::wait::BlockingBytes;
+use tollgate::{Limiter, Quota};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let limiter = Limiter::token_bucket(Quota::per_second(5_000_000).burst(64 * 1024))?;
+    let start = Instant::now();
+    let mut input = BufReader::new(io::stdin());
+    let mut output = BlockingBytes::new(&limiter, io::stdout().lock());
+    let bytes = io::copy(&mut input, &mut output)?;
+    eprintln!("{bytes} bytes in {:?}", start.elapsed());
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! A limit in a hot path: a `static`, and a lease for a thread that decides in a tight loop.
+//!
+//! ```text
+//! cargo run --release --example hot_path
+//! ```
+
+use std::error::Error;
+
+use tollgate::{Denied, Leases, Limiter, Quota, TokenBucket};
+
+/// At most ten lines a second in the log, from any thread.
+static WARNINGS: Limiter<TokenBucket> = match Limiter::token_bucket(Quota::per_second(10)) {
+    Ok(limiter) => limiter,
+    Err(_) => panic!("not a quota"), // at compile time
+};
+
+fn warn(text: &str) -> bool {
+    let is_granted = WARNINGS.try_acquire().is_ok();
+    if is_granted {
+        eprintln!("warning: {text}");
+    }
+    is_granted
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let written = (0..1_000_000)
+        .filter(|n| warn(&format!("packet {n} is broken")))
+        .count();
+    println!("{written} of 1 000 000 warnings were written");
+
+    // A lease takes 64 permits in advance: most decisions touch no shared memory.
+    let leases = Leases::new(TokenBucket::new(Quota::per_second(1_000_000))?, 640)?;
+    let mut lease = leases.lease(64);
+    let (mut sent, mut denied) = (0_u64, 0_u64);
+    for _ in 0..3_000_000 {
+        match lease.try_acquire() {
+            Ok(_) => sent += 1,
+            Err(Denied::Later { .. }) => denied += 1,
+            Err(denied) => return Err(denied.into()),
+        }
+    }
+    println!("{sent} packets sent, {denied} dropped");
+    Ok(())
+}
