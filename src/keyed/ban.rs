@@ -1,9 +1,11 @@
 //! Bans: a key has no permits until a tick.
 
+use core::convert::Infallible;
+
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
-use crate::store::op::{Current, Op};
+use crate::store::op::{Current, Op, Step};
 
 /// Bans a key: takes all permits that there are at the ban's end.
 pub(super) struct Ban {
@@ -23,6 +25,22 @@ impl<A: Algorithm> Op<A> for Ban {
 
     fn unavailable(&self, why: fn(u64) -> Denied, _now: Tick) -> Option<Result<(), Denied>> {
         Some(Err(why(0)))
+    }
+}
+
+/// Says when a key's ban is over, and writes nothing.
+pub(super) struct BannedUntil;
+
+impl<A: Algorithm> Op<A> for BannedUntil {
+    /// The first tick with a permit, if the key is banned.
+    type Output = Option<Tick>;
+    type Refusal = Infallible;
+
+    fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
+        let Current { word, now, .. } = current;
+        let banned = current.is_banned.then_some(word);
+        let last = banned.and_then(|word| last_without_permits(algorithm, word, now));
+        Ok((word, last.map(after)))
     }
 }
 
@@ -54,7 +72,7 @@ pub(super) fn last_without_permits<A: Algorithm>(
 /// A word without a permit until this tick, and with one right after it, where there are such
 /// words.
 pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
-    let then = Tick::from_nanos(last.as_nanos().saturating_add(1));
+    let then = after(last);
     let all_but_one = algorithm.available(0, then).saturating_sub(1);
     let (word, _) = algorithm.take_up_to(0, then, all_but_one);
     // Of windows there are none: whoever is late has what is there in the window that begins then.
@@ -65,4 +83,9 @@ pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
         true => word,
         false => algorithm.take_up_to(0, last, u64::MAX).0,
     }
+}
+
+/// The next tick.
+const fn after(tick: Tick) -> Tick {
+    Tick::from_nanos(tick.as_nanos().saturating_add(1))
 }

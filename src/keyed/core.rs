@@ -14,7 +14,7 @@ use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
-use crate::store::op::{Current, Op, OpResult};
+use crate::store::op::{Current, Op, OpResult, Refusal};
 use crate::sync::{AtomicU64, Backoff, inject_fault};
 
 /// How often a key is tried to be put into the table, against others that take the same places,
@@ -237,7 +237,10 @@ impl<A: Algorithm> Core<A> {
             // It lasts while there is no permit.
             let is_banned = held_now.state() == SlotKind::Banned;
             view.is_banned = is_banned && algorithm.available(word, request.now) == 0;
-            op.run(algorithm, view)
+            match op.run(algorithm, view) {
+                Err(refusal) if view.is_banned => Err(refusal.by_ban()),
+                said => said,
+            }
         };
         let outcome = self.plans.with(of, version, said)?;
         let next = match outcome {

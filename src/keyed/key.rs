@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::ban::Ban;
+use super::ban::{Ban, BannedUntil};
 use super::core::{Core, Request};
 use super::probe_seq::ProbeSeq;
 use crate::algorithm::Algorithm;
@@ -110,6 +110,37 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.now()).ban(until)
     }
+
+    /// When the ban of this key is over: the first tick at which there is a permit again, which is
+    /// later than the tick that the key was [banned](super::Keyed::ban) until. `None` if the key is
+    /// not banned, or no longer. It looks for that tick, which takes about a microsecond.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::clock::Clock;
+    /// use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_second(1).burst(5))?;
+    /// let limiter = Keyed::with_clock(bucket, 1000, ManualClock::new())?;
+    /// assert_eq!(limiter.key("mallory").banned_until(), None);
+    ///
+    /// limiter.ban_for("mallory", Duration::from_secs(60))?;
+    /// let until = limiter.key("mallory").banned_until().ok_or("not banned")?;
+    /// // From a tick to the time that is left: a second more, in which the first permit comes.
+    /// let left = until.saturating_since(limiter.clock().now());
+    /// assert_eq!(left, Duration::from_secs(61));
+    /// match limiter.try_acquire("mallory") {
+    ///     Err(Denied::Banned { retry_after, .. }) => assert_eq!(retry_after, Some(left)),
+    ///     other => panic!("{other:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn banned_until(&self) -> Option<Tick> {
+        self.at(self.now()).banned_until()
+    }
 }
 
 impl<A: Algorithm, C> View<Key<'_, A, C>> {
@@ -123,6 +154,13 @@ impl<A: Algorithm, C> View<Key<'_, A, C>> {
             true => Ok(()),
             false => self.store.apply(self.now, Ban { until }),
         }
+    }
+
+    /// [`Key::banned_until`] at this tick.
+    #[must_use]
+    pub fn banned_until(&self) -> Option<Tick> {
+        let Ok(until) = self.store.apply(self.now, BannedUntil);
+        until
     }
 }
 

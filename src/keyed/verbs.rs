@@ -192,7 +192,8 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// permits, and gets them again as after a burst. It ends sooner if the key is
     /// [removed](Self::remove) or [reset](Key::reset), or the quota changed by [`Keep::Fresh`]. A
     /// ban that would end in the past is none; a longer one takes the place of a shorter one, and
-    /// not the other way round. A request that would wait for a banned key is denied.
+    /// not the other way round. Requests are denied with [`Denied::Banned`], also those that would
+    /// wait; [`banned_until`](Self::banned_until) says when the ban is over.
     ///
     /// ```
     /// use std::time::Duration;
@@ -226,6 +227,25 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     pub fn ban_for<Q: Hash + ?Sized>(&self, key: &Q, long: Duration) -> Result<(), Denied> {
         let now = self.clock().now();
         self.key(key).at(now).ban(now.saturating_add(long))
+    }
+
+    /// When the ban of this key is over, if it is banned: see [`Key::banned_until`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_second(5))?, 1000)?;
+    /// limiter.ban_for("mallory", Duration::from_secs(60))?;
+    /// assert!(limiter.banned_until("mallory").is_some());
+    /// assert!(limiter.banned_until("alice").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn banned_until<Q: Hash + ?Sized>(&self, key: &Q) -> Option<Tick> {
+        self.key(key).banned_until()
     }
 
     /// Counts the keys in the table and those that left. It visits the whole table to find idle

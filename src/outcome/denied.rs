@@ -35,6 +35,15 @@ pub enum Denied {
         /// How long until there are as many, if nobody else takes any.
         retry_after: Duration,
     },
+    /// The key is banned, by `Keyed::ban`.
+    #[non_exhaustive]
+    Banned {
+        /// How many were asked for.
+        requested: u64,
+        /// How long until the ban is over and there are as many, if nobody else takes any; `None`
+        /// if the clock ends before.
+        retry_after: Option<Duration>,
+    },
     /// Others are inside, or wait before the caller: there will be enough when they have left, and
     /// nobody knows when that is. A limit on how much runs at once answers so.
     #[non_exhaustive]
@@ -92,6 +101,15 @@ impl Denied {
         }
     }
 
+    /// A denial because of a ban. For limiters of your own.
+    #[inline]
+    pub const fn banned(requested: u64, retry_after: Option<Duration>) -> Self {
+        Self::Banned {
+            requested,
+            retry_after,
+        }
+    }
+
     /// A denial that ends when others have left. For limiters of your own.
     #[inline]
     pub const fn busy(requested: u64) -> Self {
@@ -134,6 +152,7 @@ impl Denied {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Later { retry_after, .. } => Some(*retry_after),
+            Self::Banned { retry_after, .. } => *retry_after,
             Self::Busy { .. }
             | Self::NoRoom { .. }
             | Self::NoSuchPlan { .. }
@@ -148,6 +167,7 @@ impl Denied {
     pub const fn is_permanent(&self) -> bool {
         match self {
             Self::Later { .. } | Self::Busy { .. } | Self::NoRoom { .. } => false,
+            Self::Banned { retry_after, .. } => retry_after.is_none(),
             Self::NoSuchPlan { .. }
             | Self::Never { .. }
             | Self::Stuck { .. }
@@ -160,6 +180,7 @@ impl Denied {
     pub const fn requested(&self) -> u64 {
         match self {
             Self::Later { requested, .. }
+            | Self::Banned { requested, .. }
             | Self::Busy { requested }
             | Self::NoRoom { requested }
             | Self::NoSuchPlan { requested }
@@ -177,6 +198,11 @@ impl fmt::Display for Denied {
                 requested,
                 retry_after,
             } => write!(f, "rate limit reached: {requested} more in {retry_after:?}"),
+            Self::Banned {
+                retry_after: Some(wait),
+                ..
+            } => write!(f, "the key is banned: try again in {wait:?}"),
+            Self::Banned { .. } => write!(f, "the key is banned for as long as the clock runs"),
             Self::Busy { requested } => {
                 write!(f, "limit reached: {requested} more when others have left")
             }

@@ -75,6 +75,15 @@ pub trait Refusal {
     /// The same, as of a tick that is earlier by this.
     #[must_use]
     fn earlier(self, by: Duration) -> Self;
+
+    /// The same where the key is banned, and has no permits because of that. Provided: the same.
+    #[must_use]
+    fn by_ban(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
 }
 
 impl Refusal for Denied {
@@ -84,6 +93,21 @@ impl Refusal for Denied {
                 requested,
                 retry_after,
             } => Self::later(requested, retry_after.saturating_add(by)),
+            Self::Banned {
+                requested,
+                retry_after,
+            } => Self::banned(requested, retry_after.map(|wait| wait.saturating_add(by))),
+            denied => denied,
+        }
+    }
+
+    fn by_ban(self) -> Self {
+        match self {
+            Self::Later {
+                requested,
+                retry_after,
+            } => Self::banned(requested, Some(retry_after)),
+            Self::Stuck { requested } => Self::banned(requested, None),
             denied => denied,
         }
     }

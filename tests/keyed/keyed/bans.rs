@@ -6,7 +6,7 @@ use std::time::Duration;
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::ChangeQuota;
 use tollgate::keyed::Key;
-use tollgate::{AnyAlgorithm, ManualClock, Overflow, Quota, Tick};
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, Overflow, Quota, Tick, TokenBucket};
 
 use crate::support::{
     NOW, SECOND, algorithm, all, bucket, crowded, every, in_sixteen_slots, period, queue, table,
@@ -18,7 +18,9 @@ fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgori
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
         let view = key.at(tick(now));
-        assert!(view.try_acquire().is_err(), "{now} before {until}, {of}");
+        let denied = view.try_acquire().expect_err("it is banned");
+        let is_told = matches!(denied, Denied::Banned { requested: 1, .. });
+        assert!(is_told, "{denied:?} at {now} before {until}, {of}");
         let taken = view.take_up_to(5);
         let had = (taken.n(), view.available(), view.refund(3));
         assert_eq!((had, view.undo(taken)), ((0, 0, 0), 0), "{now}, {of}");
@@ -66,6 +68,87 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
             let granted = view.try_acquire().expect("it is over");
             assert_eq!(view.undo(granted), 1, "{algorithm}");
         }
+    }
+}
+
+/// A spent key is denied with `Later`, before a ban and after it.
+#[test]
+fn a_denial_by_a_ban_is_told_apart_and_says_when_the_ban_is_over() {
+    for algorithm in every() {
+        let limiter = with_plans(&[algorithm; 2]);
+        let period = period(&algorithm);
+        let key = limiter.key("key");
+        let is_spent = |at: Tick| {
+            let _ = key.at(at).take_up_to(u64::MAX);
+            let denied = key.at(at).try_acquire().expect_err("it is spent");
+            assert!(matches!(denied, Denied::Later { .. }), "{denied:?}");
+            assert_eq!(key.at(at).banned_until(), None, "{algorithm}");
+        };
+        assert_eq!(limiter.banned_until("key"), None);
+        is_spent(tick(NOW));
+        let end = tick(NOW + 7 * period / 2);
+        limiter.ban("key", end).expect("there is room");
+        let over = limiter.banned_until("key").expect("it is banned");
+        assert!(end < over && over <= tick(end.as_nanos() + 2 * period));
+        for now in [tick(NOW), end, tick(over.as_nanos() - 1)] {
+            for plan in [0, 1] {
+                let view = limiter.plan(plan).key("key").at(now);
+                // By another plan it may be later, by less than a period.
+                let until = view.banned_until().expect("it is banned");
+                let latest = over.saturating_add(Duration::from_nanos(period * plan as u64));
+                assert!((over..=latest).contains(&until), "{algorithm}");
+                let left = Some(until.saturating_since(now));
+                assert_eq!(view.try_acquire(), Err(Denied::banned(1, left)));
+                let denied = view.try_acquire_n(2).expect_err("it is banned");
+                assert!(matches!(denied, Denied::Banned { requested: 2, .. }));
+                assert!(denied.retry_after() >= left && !denied.is_permanent());
+                let never = view.try_acquire_n(1000).expect_err("too many");
+                assert!(matches!(never, Denied::Never { .. }), "{never:?}");
+            }
+            let mut outcome = [const { Err(Denied::busy(1)) }];
+            let asked = limiter.try_acquire_many_at(&["key"], &mut outcome, now);
+            asked.expect("as long");
+            assert!(matches!(outcome, [Err(Denied::Banned { .. })]));
+        }
+        assert_eq!(key.at(over).banned_until(), None, "{algorithm}");
+        is_spent(over);
+        assert_eq!(limiter.len(), 1);
+    }
+}
+
+#[test]
+fn a_ban_is_told_until_it_is_ended() {
+    let enders: [fn(&Keyed<TokenBucket, ManualClock>); 3] = [
+        |limiter| assert!(limiter.remove("key")),
+        |limiter| limiter.key("key").reset(),
+        |limiter| {
+            let quota = Quota::per_second(20);
+            limiter.set_quota(quota, Keep::Fresh).expect("a quota");
+        },
+    ];
+    for end in enders {
+        let limiter = table(bucket("10/s"));
+        limiter.ban_for("key", Duration::MAX).expect("room");
+        // Other changes don't end it.
+        let quota = Quota::per_second(5);
+        limiter.set_quota(quota, Keep::Scaled).expect("a quota");
+        let denied = limiter.try_acquire("key").expect_err("it is banned");
+        assert_eq!(denied, Denied::banned(1, None));
+        assert!(denied.is_permanent() && denied.retry_after().is_none());
+        assert!(limiter.banned_until("key") > Some(tick(45 * 365 * 86_400 * SECOND)));
+        end(&limiter);
+        assert_eq!(limiter.banned_until("key"), None);
+        assert!(limiter.try_acquire("key").is_ok());
+    }
+}
+
+#[test]
+fn to_ask_for_a_ban_brings_no_key_into_the_table() {
+    for algorithm in every() {
+        let limiter = table(algorithm);
+        assert_eq!(limiter.banned_until("key"), None);
+        assert_eq!(limiter.plan(1).key("key").banned_until(), None);
+        assert!(limiter.is_empty(), "{algorithm}");
     }
 }
 
@@ -177,6 +260,7 @@ fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_come_again() {
         (5, 100 * second),
     ] {
         let denied = key.reserve_within_at(n, patience, tick(NOW)).unwrap_err();
+        assert!(matches!(denied, Denied::Banned { .. }), "{denied:?}");
         let wait = denied.retry_after().expect("it ends");
         assert!(
             wait >= 60 * second && wait < 62 * second,

@@ -106,6 +106,16 @@ pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> S
     }
 }
 
+/// What a banned key is told in the place of this.
+fn by_ban(denied: Denied) -> Denied {
+    let n = denied.requested();
+    match denied {
+        Denied::Later { retry_after, .. } => Denied::banned(n, Some(retry_after)),
+        Denied::Stuck { .. } => Denied::banned(n, None),
+        other => other,
+    }
+}
+
 /// What keys have that never have to make room for others.
 pub(crate) struct Model {
     pub(crate) plans: Vec<AnyAlgorithm>,
@@ -148,6 +158,7 @@ impl Model {
             Verb::Reset | Verb::Ban(_) => (0, Said::Done),
             Verb::Acquire(n) => match algorithm.step(word, now, *n) {
                 Ok((next, granted)) => (next, Said::Outcome(Ok(Gave(granted)))),
+                Err(denied) if is_banned => (word, Said::Outcome(Err(by_ban(denied)))),
                 Err(denied) => (word, Said::Outcome(Err(denied))),
             },
             Verb::TakeUpTo(n) => {
