@@ -2,6 +2,7 @@ use super::hasher::KeyHasher;
 use super::hasher::SeededHasher;
 use ::core::fmt;
 use ::core::num::NonZeroU64;
+use std::string::String;
 
 use super::core::Core;
 use super::plans::Plans;
@@ -116,8 +117,9 @@ impl<A: Algorithm, C> Keyed<A, C> {
 }
 
 impl<A: ChangeQuota, C> Keyed<A, C> {
-    /// A table in which each key has one of up to eight plans. A plan is named by its place in this
-    /// list: see [`plan`](Self::plan).
+    /// A table in which each key has one of up to eight plans. A plan is known by its place in this
+    /// list: see [`plan`](Self::plan). Where the list comes from a configuration, give the plans
+    /// names: [`with_named_plans`](Self::with_named_plans).
     ///
     /// ```
     /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
@@ -143,6 +145,36 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
         clock: C,
     ) -> Result<Self, ConfigError> {
         Self::of(Plans::several(plans)?, capacity, clock)
+    }
+
+    /// The same with a name for each plan, of 1 to 64 bytes. [`plan_named`](Self::plan_named) finds
+    /// a plan by its name, and so does a [snapshot](Self::snapshot): the order of the plans may
+    /// change between two processes.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let free = TokenBucket::new(Quota::per_hour(10))?;
+    /// let paid = TokenBucket::new(Quota::per_hour(1000))?;
+    /// let plans = [("free", free), ("paid", paid)];
+    /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
+    /// let paid = limiter.plan_named("paid").ok_or("no such plan")?;
+    /// assert_eq!(paid.key("alice").available(), 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] as for [`with_plans`](Self::with_plans), and if a name is empty, too long,
+    /// or that of another plan.
+    pub fn with_named_plans(
+        plans: impl IntoIterator<Item = (impl Into<String>, A)>,
+        capacity: usize,
+        clock: C,
+    ) -> Result<Self, ConfigError> {
+        Self::of(Plans::named(plans)?, capacity, clock)
     }
 }
 

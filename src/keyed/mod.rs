@@ -34,4 +34,4 @@ pub use hasher::{KeyHasher, SeededHasher};
 pub use key::Key;
 pub(crate) use limiter::Keyed;
 pub use plan::KeyedPlan;
-pub use snapshot::{RestoreError, Restored};
+pub use snapshot::{PlanMatch, RestoreError, Restored, RestoredPlan};

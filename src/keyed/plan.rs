@@ -12,7 +12,7 @@ use crate::clock::{Clock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// A table seen by one of its plans: [`Keyed::plan`] makes it.
+/// A table seen by one of its plans: [`Keyed::plan`] and [`Keyed::plan_named`] make it.
 ///
 /// A key that is asked for by another plan than before goes on with as many permits, or as much
 /// debt, as it had, as far as the new plan can hold them ([`ChangeQuota::carry_over`]). A request
@@ -42,6 +42,14 @@ impl<'a, A, C, S: KeyHasher> KeyedPlan<'a, A, C, S> {
     #[inline(always)]
     pub(super) fn index(&self) -> u8 {
         u8::try_from(self.plan).unwrap_or(u8::MAX)
+    }
+}
+
+impl<'a, A, C, S> KeyedPlan<'a, A, C, S> {
+    /// The plan's name, if it has one: see [`Keyed::with_named_plans`].
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.limiter.plan_names().nth(self.plan)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::boxed::Box;
+use std::string::String;
 use std::sync::OnceLock;
 use std::vec::Vec;
 
@@ -13,6 +14,9 @@ use crate::algorithm::{Algorithm, ChangeQuota, idle_from};
 use crate::clock::Tick;
 use crate::quota::ConfigError;
 use crate::sync::{AtomicU64, Ordering};
+
+/// The longest name of a plan, in bytes.
+pub(super) const MAX_PLAN_NAME: usize = 64;
 
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
@@ -27,6 +31,8 @@ pub(super) struct Plans<A> {
     changes: OnceLock<Changes<A>>,
     /// What a table of one plan never does.
     carry_over: Option<CarryOver<A>>,
+    /// The names of all plans, or none.
+    names: Box<[String]>,
 }
 
 impl<A> Plans<A> {
@@ -37,6 +43,7 @@ impl<A> Plans<A> {
             version: AtomicU64::new(0),
             changes: OnceLock::new(),
             carry_over: None,
+            names: Box::default(),
         }
     }
 
@@ -67,6 +74,16 @@ impl<A> Plans<A> {
     /// What all were at first.
     pub(super) fn all(&self) -> impl Iterator<Item = &A> {
         core::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The names of all plans, or none.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The plan that has this name.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|own| own == name)
     }
 
     /// Which version is in force.
@@ -116,6 +133,33 @@ impl<A: ChangeQuota> Plans<A> {
             others: others.into(),
             carry_over: Some(A::carry_over),
             ..Self::one(first)
+        })
+    }
+
+    pub(super) fn named(
+        plans: impl IntoIterator<Item = (impl Into<String>, A)>,
+    ) -> Result<Self, ConfigError> {
+        let mut names = Vec::new();
+        let plans = plans.into_iter().map(|(name, algorithm)| {
+            names.push(name.into());
+            algorithm
+        });
+        let plans = Self::several(plans)?;
+        for (plan, name) in names.iter().enumerate() {
+            let (length, max) = (name.len(), MAX_PLAN_NAME);
+            if length == 0 || length > max {
+                return Err(ConfigError::PlanNameLength { plan, length, max });
+            }
+            match names.iter().position(|other| other == name) {
+                Some(other) if other < plan => {
+                    return Err(ConfigError::SamePlanName { plan, other });
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            names: names.into(),
+            ..plans
         })
     }
 }
@@ -237,6 +281,7 @@ impl<A: fmt::Debug> fmt::Debug for Plans<A> {
         f.debug_struct("Plans")
             .field("first", &self.first)
             .field("others", &self.others)
+            .field("names", &self.names)
             .field("version", &self.version())
             .finish_non_exhaustive()
     }

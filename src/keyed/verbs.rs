@@ -2,6 +2,7 @@
 
 use core::hash::Hash;
 use core::time::Duration;
+use std::string::String;
 
 use super::stats::Event;
 use super::stats::KeyedStats;
@@ -38,6 +39,44 @@ impl<A, C, S> Keyed<A, C, S> {
             limiter: self,
             plan,
         }
+    }
+
+    /// The table seen by the plan with this name; `None` if no plan has it, or the plans have no
+    /// names: see [`with_named_plans`](Self::with_named_plans). Ask once, and keep the answer: it
+    /// is copied.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plans = [("free", TokenBucket::new(Quota::per_hour(10))?)];
+    /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
+    /// let free = limiter.plan_named("free").ok_or("no such plan")?;
+    /// free.try_acquire("alice")?;
+    /// assert!(limiter.plan_named("paid").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn plan_named(&self, name: &str) -> Option<KeyedPlan<'_, A, C, S>> {
+        Some(self.plan(self.core.plans.position(name)?))
+    }
+
+    /// The names of the plans, in their order; none where they have no names.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_hour(10))?;
+    /// let plans = [("free", bucket), ("paid", bucket)];
+    /// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
+    /// assert!(limiter.plan_names().eq(["free", "paid"]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn plan_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.core.plans.names().iter().map(String::as_str)
     }
 
     /// How many keys are in the table, idle ones too.

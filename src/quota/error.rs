@@ -177,6 +177,22 @@ pub enum ConfigError {
         /// How many there are.
         plans: usize,
     },
+    /// The name of a plan is empty or too long.
+    PlanNameLength {
+        /// The plan, by its place in the list.
+        plan: usize,
+        /// How many bytes its name has.
+        length: usize,
+        /// The most that it can have.
+        max: usize,
+    },
+    /// Two plans have the same name.
+    SamePlanName {
+        /// The later plan, by its place in the list.
+        plan: usize,
+        /// The plan before it that has this name.
+        other: usize,
+    },
     /// The number of outcomes differs from the number of keys.
     OutcomesLength {
         /// How many keys there are.
@@ -217,6 +233,7 @@ impl ConfigError {
             Self::ZeroCapacity | Self::CapacityTooLarge { .. } => "capacity",
             Self::ZeroPlans | Self::TooManyPlans { .. } => "plans",
             Self::NoSuchPlan { .. } => "plan",
+            Self::PlanNameLength { .. } | Self::SamePlanName { .. } => "name",
             Self::OutcomesLength { .. } => "outcomes",
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
         }
@@ -262,6 +279,14 @@ impl fmt::Display for ConfigError {
             Self::NoSuchPlan { plan, plans } => {
                 write!(f, "{field} is {plan}, but must be below {plans}")
             }
+            Self::PlanNameLength { plan, length, max } => write!(
+                f,
+                "{field} of plan {plan} has {length} bytes, but must have from 1 to {max}"
+            ),
+            Self::SamePlanName { plan, other } => write!(
+                f,
+                "{field} of plan {plan} is that of plan {other}, but each plan must have its own"
+            ),
             Self::OutcomesLength { keys, outcomes } => {
                 write!(
                     f,

@@ -1,24 +1,7 @@
 use core::error::Error;
 use core::fmt;
-use core::time::Duration;
 use std::io;
 use std::string::String;
-
-/// Counts what happened to the keys of a snapshot: [`Keyed::restore`](crate::Keyed::restore).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub struct Restored {
-    /// How many keys are in the table.
-    pub keys: u64,
-    /// How many could not be told from fresh ones any more, after the time between, and were left
-    /// out.
-    pub idle: u64,
-    /// How many gave way because the table has no room for all: those that are the first to leave.
-    /// Each may have one burst more.
-    pub no_room: u64,
-    /// The time since the snapshot that was counted.
-    pub elapsed: Duration,
-}
 
 /// Why a snapshot was not restored: the table is as it was before.
 ///
@@ -85,6 +68,15 @@ pub enum RestoreError {
     OtherParameters {
         /// The plan.
         plan: usize,
+    },
+    /// Either the snapshot or the table has names of plans, and the other has none; and this plan
+    /// of the snapshot has another quota than the plan in the same place of the table, or is
+    /// another algorithm, or there is none. Which plan it is can't be known.
+    PlanNamesMissing {
+        /// The plan, by its place in the snapshot.
+        plan: usize,
+        /// Whether the snapshot has no names; if not, the table has none.
+        in_snapshot: bool,
     },
     /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be
     /// made again from [its seed](super::super::KeyHasher::seed) has, in another process.
@@ -163,6 +155,14 @@ impl fmt::Display for RestoreError {
                 "parameters of plan {plan} of the snapshot can't be those of such an algorithm, and are not those of \
                  the table"
             ),
+            Self::PlanNamesMissing { plan, in_snapshot } => {
+                let without = if *in_snapshot { "snapshot" } else { "table" };
+                write!(
+                    f,
+                    "plans of the {without} have no names, so plan {plan} of the snapshot must be plan {plan} of the \
+                     table, with the same quota"
+                )
+            }
             Self::OtherHasher => f.write_str(
                 "the snapshot is of a table with another hasher: its keys would not be found",
             ),

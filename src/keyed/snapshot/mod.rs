@@ -8,6 +8,8 @@
 //! │ whether there is a seed │ seed (2) │ hash of a known key     │
 //! │ length of the algorithm's name │ the name                    │
 //! ├──────────────────────────────────────────────────────────────┤
+//! │ 4 │ plans │ of each: length │ its name                       │  if plans have names
+//! ├──────────────────────────────────────────────────────────────┤
 //! │ 1 │ plans │ of each: numbers │ those of its parameters       │  any number of
 //! │ 2 │ keys  │ of each: hash (60) plan (3) banned (1) │ word    │  these
 //! │ 3 │ keys  │ a bit for each: protected │ the same of each     │
@@ -20,6 +22,8 @@
 //!   nanoseconds since 1970; by them the next process knows how much time has passed.
 //! - A key's word is one of the **plans** that were written last before it: they are written again
 //!   where a quota is changed while the snapshot is being written.
+//! - The **names** of the plans come once, before all else, if the plans have names. (Versions 1 and
+//!   2 of the format have none.)
 //! - A key is known by all 60 bits of its **hash** that count, which do not depend on the size of a
 //!   table.
 //! - Which keys are **protected** is said by as many numbers as are needed for a bit of each key,
@@ -35,18 +39,22 @@ mod error;
 mod file;
 mod fill;
 mod read;
+mod report;
 mod restore;
 mod verbs;
 mod write;
 
-pub use error::{RestoreError, Restored};
+pub use error::RestoreError;
+pub use report::{PlanMatch, Restored, RestoredPlan};
 
 use super::KeyHasher;
 use crate::algorithm::{MAX_SETTINGS, Settings};
 
 /// The last three bytes are changed by what takes it for text.
 const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
+/// The first version of the format with names of plans.
+const VERSION_OF_NAMES: u64 = 3;
 
 /// The longest name of an algorithm.
 const MAX_NAME: usize = 64;
@@ -63,6 +71,7 @@ const END: u64 = 0;
 const PLANS: u64 = 1;
 const KEYS: u64 = 2;
 const PROTECTED_KEYS: u64 = 3;
+const NAMES: u64 = 4;
 
 const BANNED: u64 = 1;
 const PLAN_SHIFT: u32 = 1;

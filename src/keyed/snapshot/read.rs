@@ -5,11 +5,13 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, PLANS, PROTECTED_KEYS, VERSION};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, NAMES, PLANS, PROTECTED_KEYS};
 use super::{Parameters, ProtectedBits, Record, RestoreError, name_of, probe};
+use super::{VERSION, VERSION_OF_NAMES};
 use crate::algorithm::{MAX_SETTINGS, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
+use crate::keyed::plans::MAX_PLAN_NAME;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 
 /// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
@@ -38,6 +40,14 @@ impl Input<'_> {
     ) -> Result<u64, RestoreError> {
         RestoreError::unless_within(field, self.number()?, range)
     }
+
+    /// A name of a length that is in this range, as text. Its length comes before it.
+    fn name(&mut self, field: &'static str, range: (u64, u64)) -> Result<String, RestoreError> {
+        let length = self.number_within(field, range)?;
+        let mut name = std::vec![0; length as usize];
+        self.bytes(&mut name)?;
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
 }
 
 /// What a snapshot begins with.
@@ -61,6 +71,9 @@ pub(super) enum Block {
 /// A snapshot that is being read.
 pub(super) struct Reading<'r> {
     input: Input<'r>,
+    version: u64,
+    /// The names of the plans, or none.
+    names: Vec<String>,
     /// How many plans there are; 0 before they have been read.
     plans: u64,
     keys: u64,
@@ -73,6 +86,8 @@ impl<'r> Reading<'r> {
         let crc = Crc::new();
         Self {
             input: Input { reader, crc },
+            version: 0,
+            names: Vec::new(),
             plans: 0,
             keys: 0,
             chunk: Vec::new(),
@@ -94,6 +109,7 @@ impl<'r> Reading<'r> {
         if found == 0 || found > known {
             return Err(RestoreError::Version { found, known });
         }
+        self.version = found;
         let at = Tick::from_nanos(self.input.number()?);
         let time_of_day = self.input.number()?;
         let has_seed = self
@@ -114,18 +130,32 @@ impl<'r> Reading<'r> {
     }
 
     fn name<A: Settings>(&mut self) -> Result<(), RestoreError> {
-        let most = MAX_NAME as u64;
-        let length = self.input.number_within("length of the name", (0, most))?;
-        let mut name = [0; MAX_NAME];
-        let name = name.get_mut(..length as usize).unwrap_or_default();
-        self.input.bytes(name)?;
-        match name == name_of::<A>() {
+        let range = (0, MAX_NAME as u64);
+        let found = self.input.name("length of the name", range)?;
+        match found.as_bytes() == name_of::<A>() {
             true => Ok(()),
             false => Err(RestoreError::OtherAlgorithm {
-                found: String::from_utf8_lossy(name).into_owned(),
+                found,
                 expected: A::NAME,
             }),
         }
+    }
+
+    /// The names of the plans, or none.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn read_names(&mut self) -> Result<(), RestoreError> {
+        let count = self
+            .input
+            .number_within("number of plans", (1, MOST_PLANS))?;
+        for _ in 0..count {
+            let range = (1, MAX_PLAN_NAME as u64);
+            let name = self.input.name("length of a plan's name", range)?;
+            self.names.push(name);
+        }
+        Ok(())
     }
 
     /// The next block. Of keys there are [`keys`](Self::keys).
@@ -135,7 +165,12 @@ impl<'r> Reading<'r> {
             0 => (PLANS, PLANS),
             _ => (END, PROTECTED_KEYS),
         };
-        match self.input.number_within("kind of the block", range)? {
+        let mut kind = self.input.number()?;
+        if kind == NAMES && self.plans == 0 && self.version >= VERSION_OF_NAMES {
+            self.read_names()?;
+            kind = self.input.number()?;
+        }
+        match RestoreError::unless_within("kind of the block", kind, range)? {
             PLANS => Ok(Block::Plans(self.plans()?)),
             kind @ (KEYS | PROTECTED_KEYS) => {
                 self.read_keys(kind == PROTECTED_KEYS)?;
@@ -147,7 +182,8 @@ impl<'r> Reading<'r> {
 
     fn plans(&mut self) -> Result<Vec<Parameters>, RestoreError> {
         let range = match self.plans {
-            0 => (1, MOST_PLANS),
+            0 if self.names.is_empty() => (1, MOST_PLANS),
+            0 => (self.names.len() as u64, self.names.len() as u64),
             // It does not change.
             count => (count, count),
         };

@@ -2,12 +2,13 @@
 
 use core::time::Duration;
 use std::io;
+use std::string::String;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::vec::Vec;
 
 use super::fill::Fill;
 use super::read::{Block, Head, Reading};
-use super::{Parameters, Record, RestoreError, Restored};
+use super::{Parameters, PlanMatch, Record, RestoreError, Restored, RestoredPlan};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
@@ -73,14 +74,21 @@ struct GoesOn<'p, A> {
     plans: &'p Plans<A>,
     index: u8,
     version: u64,
+    found: PlanMatch,
 }
 
 impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
-    fn of(parameters: &Parameters, plan: usize, plans: &'p Plans<A>) -> Result<Self, RestoreError> {
-        let same = u8::try_from(plan).ok();
-        let same = same.filter(|index| plans.get(*index).is_some());
+    fn of(
+        parameters: &Parameters,
+        (plan, names): (usize, &[String]),
+        plans: &'p Plans<A>,
+    ) -> Result<Self, RestoreError> {
+        let same = match names.get(plan) {
+            Some(name) if !plans.names().is_empty() => plans.position(name),
+            _ => Some(plan).filter(|index| *index < plans.count()),
+        };
         // Keys of a plan that the table does not have go on in the first one.
-        let index = same.unwrap_or(0);
+        let index = same.and_then(|index| u8::try_from(index).ok()).unwrap_or(0);
         let version = plans.version();
         let was = match plans.with(index, version, Parameters::of) == Some(*parameters) {
             true => None,
@@ -89,11 +97,22 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
                 None => return Err(RestoreError::OtherParameters { plan }),
             },
         };
+        let found = match same {
+            None => PlanMatch::Missing,
+            Some(_) if was.is_some() => PlanMatch::Changed,
+            Some(_) => PlanMatch::Same,
+        };
+        let is_one_sided = plans.names().is_empty() != names.is_empty();
+        if is_one_sided && plans.count() > 1 && found != PlanMatch::Same {
+            let in_snapshot = names.is_empty();
+            return Err(RestoreError::PlanNamesMissing { plan, in_snapshot });
+        }
         Ok(Self {
             was,
             plans,
             index,
             version,
+            found,
         })
     }
 
@@ -199,16 +218,23 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         let table = Table::like(&self.table).ok_or(RestoreError::NoMemory)?;
         let mut fill = Fill::new(table, &self.plans, now);
         let (mut idle, mut plans) = (0_u64, Vec::new());
+        let mut reports: Vec<RestoredPlan> = Vec::new();
         let horizon = loop {
             match reading.block()? {
                 Block::Plans(read) => {
+                    let names = reading.names();
                     let each = read.iter().enumerate();
-                    let each = each.map(|(plan, all)| GoesOn::of(all, plan, &self.plans));
+                    let each = each.map(|(plan, all)| GoesOn::of(all, (plan, names), &self.plans));
                     plans = each.collect::<Result<_, _>>()?;
+                    reports = report(&plans, names, &reports);
                 }
                 Block::Keys => {
                     for key in reading.keys() {
-                        match put(&mut fill, &plans, key?, Moved { from, to }) {
+                        let key = key?;
+                        if let Some(report) = reports.get_mut(usize::from(key.plan)) {
+                            report.keys = report.keys.saturating_add(1);
+                        }
+                        match put(&mut fill, &plans, key, Moved { from, to }) {
                             true => {}
                             false => idle = idle.saturating_add(1),
                         }
@@ -225,6 +251,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             idle,
             no_room: fill.no_room,
             elapsed,
+            plans: reports,
         };
         Ok(Loaded {
             table: fill.table,
@@ -235,6 +262,22 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             horizon: now.saturating_add(horizon.saturating_since(from)),
         })
     }
+}
+
+/// What became of each plan, with the keys that were counted before.
+fn report<A>(
+    plans: &[GoesOn<'_, A>],
+    names: &[String],
+    before: &[RestoredPlan],
+) -> Vec<RestoredPlan> {
+    let each = plans.iter().enumerate();
+    let each = each.map(|(index, plan)| RestoredPlan {
+        name: names.get(index).cloned(),
+        plan: plan.index.into(),
+        found: plan.found,
+        keys: before.get(index).map_or(0, |before| before.keys),
+    });
+    each.collect()
 }
 
 /// Puts a key into the table, unless it is idle.

@@ -91,10 +91,12 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///
     /// - The table may have **another capacity**. If there is no room for all keys, those that are
     ///   first to leave give way.
-    /// - A plan may have **another quota**, or another algorithm of those in an
+    /// - **Plans** with names are found by their names, in whatever order
+    ///   ([`with_named_plans`](Self::with_named_plans)); those without, by their places. A plan may
+    ///   have **another quota**, or another algorithm of those in an
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
     ///   ([`ChangeQuota::carry_over`]). The keys of a plan that this table does not have go on in
-    ///   the first one.
+    ///   the first one. [`Restored::plans`] says what became of each plan.
     /// - A key that was **banned** stays banned until it would have been.
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
     ///   hashes.

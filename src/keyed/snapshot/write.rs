@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::vec::Vec;
 
 use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, PLANS, PROTECTED_KEYS, VERSION};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, PLANS, PROTECTED_KEYS, VERSION};
 use super::{Parameters, ProtectedBits, Record, name_of, probe};
 use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
@@ -88,6 +88,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         let name = name_of::<A>();
         self.output.numbers(&[probe(hasher), name.len() as u64])?;
         self.output.bytes(name)?;
+        self.write_names()?;
         for plan in 0..self.core.plans.count() {
             let _ = self.look_at(plan as u8);
         }
@@ -123,6 +124,19 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
                 return Some((version, true));
             }
         }
+    }
+
+    fn write_names(&mut self) -> io::Result<()> {
+        let names = self.core.plans.names();
+        if names.is_empty() {
+            return Ok(());
+        }
+        self.output.numbers(&[NAMES, names.len() as u64])?;
+        for name in names {
+            self.output.numbers(&[name.len() as u64])?;
+            self.output.bytes(name.as_bytes())?;
+        }
+        Ok(())
     }
 
     fn write_plans(&mut self) -> io::Result<()> {

@@ -48,6 +48,54 @@ fn too_few_or_too_many_plans_are_errors() {
     assert!(Keyed::with_plans(endless, 10, ManualClock::new()).is_err());
 }
 
+#[test]
+fn names_of_plans_that_are_empty_too_long_or_the_same_are_errors() {
+    let made = |names: &[&str]| {
+        let plans = names.iter().map(|name| (*name, bucket("5/h")));
+        Keyed::with_named_plans(plans, 10, ManualClock::new())
+    };
+    let error = |names: &[&str]| {
+        let error = made(names).map(|_| ()).expect_err("no such names");
+        assert!(!error.to_string().is_empty());
+        (error.field(), error)
+    };
+    let long = "é".repeat(33);
+    for (names, plan, length) in [
+        (vec![""], 0, 0),
+        (vec!["free", &long], 1, 66),
+        (vec!["free", "paid", ""], 2, 0),
+    ] {
+        let max = 64;
+        let right = ConfigError::PlanNameLength { plan, length, max };
+        assert_eq!(error(&names), ("name", right));
+    }
+    for (names, plan, other) in [
+        (vec!["free", "free"], 1, 0),
+        (vec!["free", "paid", "staff", "paid"], 3, 1),
+    ] {
+        let right = ConfigError::SamePlanName { plan, other };
+        assert_eq!(error(&names), ("name", right));
+    }
+    assert_eq!(error(&[]), ("plans", ConfigError::ZeroPlans));
+    assert_eq!(error(&["free"; 9]).0, "plans");
+    let names = ["free", "Free", &long[..64], "4", "5", "6", "7", " "];
+    let limiter = made(&names).expect("eight names");
+    assert!(limiter.plan_names().eq(names));
+    for (plan, name) in names.into_iter().enumerate() {
+        let named = limiter.plan_named(name).expect("it has this name");
+        assert_eq!(named.name(), Some(name));
+        assert!(named.try_acquire(&plan).is_ok());
+        assert_eq!(limiter.plan(plan).key(&plan).available(), 4);
+    }
+    assert!(limiter.plan_named("FREE").is_none() && limiter.plan_named("").is_none());
+    assert_eq!(limiter.plan(8).name(), None);
+    let unnamed = several(2).expect("a table");
+    assert_eq!(
+        (unnamed.plan_names().len(), unnamed.plan(0).name()),
+        (0, None)
+    );
+}
+
 /// Everything is denied for good, and nothing recorded.
 #[test]
 fn a_plan_that_there_is_not_grants_nothing() {

@@ -34,7 +34,7 @@ pub(super) fn with_number(bytes: &[u8], at: usize, number: u64) -> Vec<u8> {
 }
 
 /// A file of these numbers after the head of another one, of a token bucket.
-fn with_blocks(numbers: &[u64]) -> Vec<u8> {
+pub(super) fn with_blocks(numbers: &[u64]) -> Vec<u8> {
     let limiter = table(bucket("10/s"), ticks(1.0));
     let mut bytes = written(&limiter)[..HEAD].to_vec();
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -44,7 +44,7 @@ fn with_blocks(numbers: &[u64]) -> Vec<u8> {
 /// Magic, version, tick, time of day, seed, known hash, and the name.
 const HEAD: usize = 9 * 8 + "token-bucket".len();
 
-fn error_of(bytes: &[u8]) -> RestoreError {
+pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
     let mut limiter = table(bucket("10/s"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
     // All but the time of day, which goes on.
@@ -62,13 +62,13 @@ fn what_is_absurd_has_a_name() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
-        RestoreError::Version { found, known: 2 } => format!("version {found}"),
+        RestoreError::Version { found, known: 3 } => format!("version {found}"),
         RestoreError::OtherAlgorithm { found, expected } => format!("{found}, {expected}"),
         other => format!("{other:?}"),
     };
     for (place, number, right) in [
         (0, 0, "NotASnapshot"),
-        (1, 3, "version 3"),
+        (1, 4, "version 4"),
         (1, 0, "version 0"),
         (4, 2, "whether there is a seed"),
         // Another seed has not the same hash of the known key.
@@ -85,6 +85,14 @@ fn what_is_absurd_has_a_name() {
         (vec![0, 0, 0], "kind of the block"),
         (vec![2, 1, 0, 0], "kind of the block"),
         (vec![7], "kind of the block"),
+        (vec![4, 0], "number of plans"),
+        (vec![4, 9], "number of plans"),
+        (vec![4, 1, 0], "length of a plan's name"),
+        (vec![4, 1, 65], "length of a plan's name"),
+        // A name of eight bytes.
+        (vec![4, 1, 8, 77, 4, 1, 8, 77], "kind of the block"),
+        (vec![4, 1, 8, 77, 2], "kind of the block"),
+        (vec![4, 1, 8, 77, 1, 2], "number of plans"),
         (vec![1, 1, 16], "number of parameters"),
         (vec![1, 1, u64::MAX], "number of parameters"),
         ([plan.as_slice(), &[1, 2]].concat(), "number of plans"),
@@ -105,7 +113,8 @@ fn what_is_absurd_has_a_name() {
         (&[3, 65, u64::MAX, 0b10], "protected keys"),
         (&[3, 64, u64::MAX], "Truncated"),
         (&[3, 1, 1, 0b10, 5], "plan of a key"),
-        (&[4, 1, 1, 0, 5], "kind of the block"),
+        (&[4, 1, 8, 77], "kind of the block"),
+        (&[5, 1, 1, 0, 5], "kind of the block"),
     ] {
         cases.push(([plan.as_slice(), more].concat(), right));
     }
@@ -117,7 +126,7 @@ fn what_is_absurd_has_a_name() {
 /// Which of a bucket's parameters follow from the others: the horizon, the inverse and the burst.
 const DERIVED: [usize; 3] = [1, 2, 6];
 
-fn parameters(text: &str) -> Vec<u64> {
+pub(super) fn parameters(text: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     bucket(text).save(&mut |number| numbers.push(number));
     numbers

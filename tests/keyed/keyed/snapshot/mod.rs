@@ -8,6 +8,7 @@ mod damage;
 mod elsewhere;
 mod files;
 mod forged;
+mod names;
 mod protected;
 mod round_trip;
 mod rounding;

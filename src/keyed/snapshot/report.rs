@@ -1,0 +1,76 @@
+use core::time::Duration;
+use std::string::String;
+use std::vec::Vec;
+
+/// Counts what happened to the keys of a snapshot: [`Keyed::restore`](crate::Keyed::restore).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Restored {
+    /// How many keys are in the table.
+    pub keys: u64,
+    /// How many could not be told from fresh ones any more, after the time between, and were left
+    /// out.
+    pub idle: u64,
+    /// How many gave way because the table has no room for all: those that are the first to leave.
+    /// Each may have one burst more.
+    pub no_room: u64,
+    /// The time since the snapshot that was counted.
+    pub elapsed: Duration,
+    /// What became of each plan of the snapshot, in its order.
+    pub plans: Vec<RestoredPlan>,
+}
+
+/// What became of a plan of a snapshot.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::keyed::PlanMatch;
+/// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bucket = |n| TokenBucket::new(Quota::per_hour(n));
+/// let plans = [("free", bucket(200)?), ("paid", bucket(1000)?)];
+/// let limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
+/// limiter.plan_named("paid").ok_or("no such plan")?.try_acquire("alice")?;
+/// let mut bytes = Vec::new();
+/// limiter.snapshot(&mut bytes)?;
+///
+/// // In the next process, which has another order and another quota.
+/// let plans = [("paid", bucket(900)?), ("free", bucket(200)?)];
+/// let mut limiter = Keyed::with_named_plans(plans, 1000, ManualClock::new())?;
+/// let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::ZERO)?;
+/// let [free, paid] = restored.plans.as_slice() else {
+///     panic!("{restored:?}")
+/// };
+/// assert_eq!((free.plan, free.keys, free.found), (1, 0, PlanMatch::Same));
+/// assert_eq!((paid.plan, paid.keys, paid.found), (0, 1, PlanMatch::Changed));
+/// assert_eq!(paid.name.as_deref(), Some("paid"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct RestoredPlan {
+    /// Its name in the snapshot, if plans have names there.
+    pub name: Option<String>,
+    /// The plan of the table in which its keys go on, by its place there.
+    pub plan: usize,
+    /// Whether that is the same plan.
+    pub found: PlanMatch,
+    /// How many keys of this plan the snapshot has, those included that are idle by now.
+    pub keys: u64,
+}
+
+/// Whether a table has the plan of a snapshot: see [`RestoredPlan`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PlanMatch {
+    /// It has, with the same quota: keys go on as they were.
+    Same,
+    /// It has, but with another quota, or as another algorithm: keys were carried over
+    /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)). Where plans have
+    /// no names, the plan in the same place may have been meant for other keys.
+    Changed,
+    /// It has no such plan: keys were carried over to the first one.
+    Missing,
+}

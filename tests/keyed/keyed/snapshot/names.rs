@@ -1,0 +1,268 @@
+//! Plans with names keep their keys when a configuration is reloaded in another order; and where a
+//! plan is not what it was, or is not there, the report says so.
+
+use std::time::Duration;
+
+use tollgate::keyed::{PlanMatch, RestoreError, Restored};
+use tollgate::{Keyed, ManualClock, TokenBucket};
+
+use super::forged::{error_of, parameters, with_blocks, with_number};
+use super::{read, ticks, written};
+use crate::support::{Random, bucket, often, with_plans};
+
+type Table = Keyed<TokenBucket, ManualClock>;
+
+/// A table of these plans, with names unless these are empty.
+fn made(plans: &[(&str, &str)]) -> Table {
+    let clock = ManualClock::at(ticks(1.0));
+    let quotas = plans.iter().map(|(_, quota)| bucket(quota));
+    let names = plans.iter().map(|(name, _)| *name);
+    let table = match plans.iter().all(|(name, _)| name.is_empty()) {
+        true => Keyed::with_plans(quotas, 1, clock),
+        false => Keyed::with_named_plans(names.zip(quotas), 1, clock),
+    };
+    table.expect("a table")
+}
+
+const FREE: &str = "200/h";
+const PAID: &str = "1000/h";
+const NAMED: [(&str, &str); 2] = [("free", FREE), ("paid", PAID)];
+const UNNAMED: [(&str, &str); 2] = [("", FREE), ("", PAID)];
+
+/// Bob has 140 of 200 and Alice 940 of 1000.
+fn of_two_keys(plans: &[(&str, &str)]) -> Vec<u8> {
+    let limiter = made(plans);
+    for (plan, key) in [(0, "bob"), (1, "alice")] {
+        let taken = limiter.plan(plan).try_acquire_n(key, 60);
+        assert!(taken.is_ok());
+    }
+    written(&limiter)
+}
+
+/// What became of each plan: where its keys go on, what is there, and how many they are.
+fn reported(restored: &Restored) -> Vec<(usize, PlanMatch, u64)> {
+    let plans = restored.plans.iter();
+    plans
+        .map(|plan| (plan.plan, plan.found, plan.keys))
+        .collect()
+}
+
+#[test]
+fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
+    let bytes = of_two_keys(&NAMED);
+    for (plans, free, paid) in [
+        (&[("paid", PAID), ("free", FREE)][..], 1, 0),
+        (&[("free", FREE), ("staff", "7/h"), ("paid", PAID)], 0, 2),
+        (&[("staff", "7/h"), ("paid", PAID), ("free", FREE)], 2, 1),
+        (&NAMED, 0, 1),
+    ] {
+        let mut next = made(plans);
+        let restored = read(&mut next, &bytes).expect("whole");
+        let same = PlanMatch::Same;
+        assert_eq!(reported(&restored), [(free, same, 1), (paid, same, 1)]);
+        let left = |plan: &str, key| next.plan_named(plan).map(|plan| plan.key(key).available());
+        assert_eq!(left("free", "bob"), Some(140));
+        assert_eq!(left("paid", "alice"), Some(940));
+        // And the other way round.
+        let mut last = made(&NAMED);
+        let restored = read(&mut last, &written(&next)).expect("whole");
+        let had = restored.plans.iter().filter(|plan| plan.keys > 0);
+        assert!(had.map(|plan| plan.found).eq([same; 2]));
+        assert_eq!(last.plan(1).key("alice").available(), 940);
+    }
+}
+
+/// Without names a plan is known by its place alone: keys lose permits, and the report says so.
+#[test]
+fn a_reload_that_reorders_plans_without_names_is_reported() {
+    let mut next = made(&[("", PAID), ("", FREE)]);
+    let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
+    let changed = PlanMatch::Changed;
+    assert_eq!(reported(&restored), [(0, changed, 1), (1, changed, 1)]);
+    assert!(restored.plans.iter().all(|plan| plan.name.is_none()));
+    // 940 of 1000 were left: more than the plan in its place can hold, so the key is fresh.
+    assert_eq!((restored.keys, restored.idle), (1, 1));
+    assert_eq!(next.plan(1).key("alice").available(), 200);
+    let mut same = made(&UNNAMED);
+    let restored = read(&mut same, &of_two_keys(&UNNAMED)).expect("whole");
+    let same = PlanMatch::Same;
+    assert_eq!(reported(&restored), [(0, same, 1), (1, same, 1)]);
+}
+
+#[test]
+fn another_quota_and_a_plan_that_is_missing_are_reported() {
+    let bytes = of_two_keys(&NAMED);
+    let mut next = made(&[("staff", "7/h"), ("free", "150/h")]);
+    let restored = read(&mut next, &bytes).expect("whole");
+    let right = [(1, PlanMatch::Changed, 1), (0, PlanMatch::Missing, 1)];
+    assert_eq!(reported(&restored), right);
+    let names = restored.plans.iter().map(|plan| plan.name.as_deref());
+    assert!(names.eq([Some("free"), Some("paid")]));
+    assert_eq!(next.plan(1).key("bob").available(), 140);
+    // She goes on in the first one, which is full with as many as she had.
+    assert_eq!(next.plan(0).key("alice").available(), 7);
+    // Also by its place.
+    let mut next = made(&UNNAMED[..1]);
+    let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
+    let right = [(0, PlanMatch::Same, 1), (0, PlanMatch::Missing, 1)];
+    assert_eq!(reported(&restored), right);
+}
+
+/// Nothing is restored that may be in the wrong plan.
+#[test]
+fn where_one_side_has_no_names_plans_must_be_the_same_in_their_places() {
+    let reordered = [("paid", PAID), ("free", FREE)];
+    let more = [("free", FREE), ("paid", PAID), ("staff", "7/h")];
+    let error_of = |bytes: &[u8], plans: &[(&str, &str)]| {
+        let mut next = made(plans);
+        assert!(next.plan(0).try_acquire("carol").is_ok());
+        let error = read(&mut next, bytes).expect_err("which plan is it");
+        assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
+        match error {
+            RestoreError::PlanNamesMissing { plan, in_snapshot } => (plan, in_snapshot),
+            other => panic!("{other}"),
+        }
+    };
+    let (named, unnamed) = (of_two_keys(&NAMED), of_two_keys(&UNNAMED));
+    let changed = [("free", FREE), ("paid", "900/h")];
+    assert_eq!(error_of(&unnamed, &reordered), (0, true));
+    assert_eq!(error_of(&unnamed, &changed), (1, true));
+    let without = |plans: [(&'static str, &'static str); 2]| plans.map(|(_, quota)| ("", quota));
+    assert_eq!(error_of(&named, &without(reordered)), (0, false));
+    assert_eq!(error_of(&named, &without(changed)), (1, false));
+    let three = of_two_keys(&more);
+    assert_eq!(error_of(&three, &UNNAMED), (2, false));
+    for (bytes, plans) in [
+        (&unnamed, &NAMED[..]),
+        (&unnamed, &more),
+        (&named, &UNNAMED),
+    ] {
+        let mut next = made(plans);
+        let restored = read(&mut next, bytes).expect("they are the same");
+        let same = PlanMatch::Same;
+        assert_eq!(reported(&restored), [(0, same, 1), (1, same, 1)]);
+        assert_eq!(next.plan(1).key("alice").available(), 940);
+    }
+    // Of one plan there is no other order.
+    for plans in [[("all", "900/h")], [("", "900/h")]] {
+        for bytes in [&named, &unnamed] {
+            let mut next = made(&plans);
+            let restored = read(&mut next, bytes).expect("there is one plan");
+            assert_eq!(restored.plans.len(), 2);
+            assert!(
+                restored
+                    .plans
+                    .iter()
+                    .all(|plan| plan.plan == 0 && plan.keys == 1)
+            );
+            assert_eq!(restored.plans[1].found, PlanMatch::Missing);
+        }
+    }
+}
+
+/// But for their number they are what those versions were: they have no names.
+#[test]
+fn snapshots_of_versions_1_and_2_are_read_by_the_places_of_their_plans() {
+    for version in [1, 2] {
+        let old = with_number(&of_two_keys(&UNNAMED), 8, version);
+        for plans in [&UNNAMED, &NAMED] {
+            let mut next = made(plans);
+            assert_eq!(read(&mut next, &old).expect("whole").keys, 2);
+            let left = [(0, "bob"), (1, "alice")];
+            let left = left.map(|(plan, key)| next.plan(plan).key(key).available());
+            assert_eq!(left, [140, 940]);
+        }
+        let mut next = made(&[("paid", PAID), ("free", FREE)]);
+        assert!(read(&mut next, &old).is_err());
+        // Names came later.
+        let newer = with_number(&of_two_keys(&NAMED), 8, version);
+        let error = read(&mut made(&NAMED), &newer).expect_err("no such block");
+        let field = "kind of the block";
+        assert!(matches!(error, RestoreError::Invalid { field: is, .. } if is == field));
+    }
+}
+
+/// As where a quota is changed while the snapshot is written: plans come twice.
+#[test]
+fn keys_are_counted_by_their_plans_also_where_plans_are_written_again() {
+    let plans = |quota: &str| {
+        let numbers = parameters(quota);
+        [&[1, 1, numbers.len() as u64], numbers.as_slice()].concat()
+    };
+    let key = |hash: u64| vec![2, 1, hash << 4, 1 << 62];
+    let bytes = with_blocks(
+        &[
+            plans("11/s"),
+            key(1),
+            key(2),
+            plans("10/s"),
+            key(3),
+            vec![0, 0, 3],
+        ]
+        .concat(),
+    );
+    let mut next = with_plans(&[bucket("10/s")]);
+    let restored = read(&mut next, &bytes).expect("whole");
+    assert_eq!(reported(&restored), [(0, PlanMatch::Same, 3)]);
+    assert_eq!((restored.keys, restored.idle), (3, 0));
+}
+
+#[test]
+fn a_damaged_name_is_an_error_and_a_forged_one_no_panic() {
+    let bytes = of_two_keys(&NAMED);
+    let first = bytes.windows(4).position(|four| four == b"free");
+    let first = first.expect("it is there");
+    let mut damaged = bytes.clone();
+    damaged[first] ^= 1;
+    let error = read(&mut made(&NAMED), &damaged).expect_err("damaged");
+    assert!(matches!(error, RestoreError::Checksum { .. }), "{error}");
+    // It fits none, or is not text at all.
+    let mut unknown = bytes.clone();
+    unknown[first..first + 4].copy_from_slice(b"\xFF\xFEx\xFD");
+    let unknown = super::forged::sealed(unknown[..unknown.len() - 8].to_vec());
+    let restored = read(&mut made(&NAMED), &unknown).expect("sealed");
+    let right = [(0, PlanMatch::Missing, 1), (1, PlanMatch::Same, 1)];
+    assert_eq!(reported(&restored), right);
+    // Two of the same name go on in one plan.
+    let mut twice = bytes.clone();
+    twice[first..first + 4].copy_from_slice(b"paid");
+    let twice = super::forged::sealed(twice[..twice.len() - 8].to_vec());
+    let restored = read(&mut made(&NAMED), &twice).expect("sealed");
+    let right = [(1, PlanMatch::Changed, 1), (1, PlanMatch::Same, 1)];
+    assert_eq!(reported(&restored), right);
+    // Names for a table of another algorithm's plans, or for more plans than there are.
+    let names = [4, 2, 8, 77, 8, 78];
+    let one = [&names[..], &[1, 1]].concat();
+    let error = error_of(&with_blocks(&one));
+    assert!(matches!(
+        error,
+        RestoreError::Invalid {
+            field: "number of plans",
+            ..
+        }
+    ));
+    // Any eight bytes are others.
+    let (mut restored, mut refused, mut random) = (0, 0, Random(9));
+    for at in 8..bytes.len() - 16 {
+        let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
+        let bit = old ^ (1 << random.below(64));
+        let mut numbers = vec![0, u64::MAX, old.wrapping_add(1), bit];
+        numbers.extend((1..often(1)).map(|_| random.next()));
+        for number in numbers {
+            let mut next = made(&NAMED);
+            let forged = with_number(&bytes, at, number);
+            match next.restore_after(&mut &*forged, Duration::from_secs(random.below(9))) {
+                Ok(said) => {
+                    assert_eq!(said.plans.len(), 2);
+                    let _ = next.plan(1).try_acquire("alice");
+                    restored += 1;
+                }
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(restored > 100 && refused > 300, "{restored} {refused}");
+}
