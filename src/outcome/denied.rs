@@ -2,6 +2,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
+use super::seconds::ceil_secs;
+
 /// Permits were not there, and nothing was taken.
 ///
 /// ```
@@ -159,6 +161,25 @@ impl Denied {
             | Self::Never { .. }
             | Self::Stuck { .. }
             | Self::TimerMismatch { .. } => None,
+        }
+    }
+
+    /// The same in whole seconds, rounded up, as the HTTP header `Retry-After` has it: at least 1
+    /// for any wait above zero, so that a client that obeys does not come too early.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::Denied;
+    ///
+    /// assert_eq!(Denied::later(1, Duration::from_millis(20)).retry_after_secs(), Some(1));
+    /// assert_eq!(Denied::later(1, Duration::from_millis(1900)).retry_after_secs(), Some(2));
+    /// assert_eq!(Denied::never(5, 3).retry_after_secs(), None);
+    /// ```
+    #[inline]
+    pub const fn retry_after_secs(&self) -> Option<u64> {
+        match self.retry_after() {
+            Some(wait) => Some(ceil_secs(wait)),
+            None => None,
         }
     }
 

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::{Denied, LeakyBucket, Limiter, Quota, Tick};
+use tollgate::outcome::ceil_secs;
+use tollgate::{Denied, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBucket};
+
+use crate::support::random::Random;
 
 #[test]
 fn a_denial_says_what_would_help() {
@@ -36,7 +39,54 @@ fn a_denial_says_what_would_help() {
         );
         let is_later = denied == Denied::later(5, wait);
         assert_eq!(denied.retry_after(), is_later.then_some(wait));
+        // tower_governor sends `Retry-After: 0` for a wait below a second.
+        assert_eq!(denied.retry_after_secs(), is_later.then_some(1));
     }
+}
+
+#[test]
+fn a_wait_in_whole_seconds_is_rounded_up() {
+    let cases = [
+        (Duration::ZERO, 0),
+        (Duration::from_nanos(1), 1),
+        (Duration::from_millis(999), 1),
+        (Duration::from_secs(1), 1),
+        (Duration::new(1, 1), 2),
+        // axum-governor makes it 1.
+        (Duration::from_millis(1900), 2),
+        (Duration::from_secs(u64::MAX), u64::MAX),
+        (Duration::MAX, u64::MAX),
+    ];
+    for (wait, secs) in cases {
+        assert_eq!(ceil_secs(wait), secs, "{wait:?}");
+        assert_eq!(
+            Denied::later(1, wait).retry_after_secs(),
+            Some(secs),
+            "{wait:?}"
+        );
+    }
+}
+
+#[test]
+fn a_client_that_obeys_retry_after_is_granted_and_one_a_second_earlier_is_not() {
+    let mut random = Random(0x0070_11a7_e504);
+    let mut early = 0;
+    for _ in 0..500 {
+        let period = Duration::from_nanos(1 + random.upto(1 << 40));
+        let quota = Quota::per(1 + random.below(9), period).burst(1);
+        let bucket = TokenBucket::new(quota).expect("a quota");
+        let clock = ManualClock::new();
+        let limiter = Limiter::with_clock(bucket, clock.clone());
+        assert!(limiter.try_acquire().is_ok());
+        let denied = limiter.try_acquire().expect_err("the burst is 1");
+        let secs = denied.retry_after_secs().expect("a wait");
+        assert!(secs >= 1);
+        clock.advance(Duration::from_secs(secs - 1));
+        early += u64::from(limiter.available() == 0);
+        clock.advance(Duration::from_secs(1));
+        assert!(limiter.try_acquire().is_ok(), "{quota}");
+    }
+    assert_eq!(early, 500);
 }
 
 /// A queue counts in units that are no nanoseconds; what is added to its grant is in nanoseconds.
