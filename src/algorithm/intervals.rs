@@ -69,7 +69,7 @@ use crate::quota::{ConfigError, MAX_BURST, Quota};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Intervals {
     refill: Refill,

@@ -46,7 +46,7 @@ use crate::quota::{ConfigError, Quota};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct LeakyBucket {
     pace: Pace,

@@ -44,6 +44,7 @@ pub(crate) mod leaky_bucket;
 mod lend;
 mod pace;
 mod settings;
+mod shown;
 pub(crate) mod sliding_window;
 mod split;
 pub(crate) mod token_bucket;

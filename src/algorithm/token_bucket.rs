@@ -39,7 +39,7 @@ use crate::quota::{ConfigError, Quota};
 /// );
 /// # Ok::<(), ConfigError>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct TokenBucket {
     pace: Pace,

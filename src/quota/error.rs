@@ -15,7 +15,9 @@ use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 /// assert_eq!(error.field(), "initial");
 /// assert_eq!(error.to_string(), "initial is 30, but must be at most the burst, which is 10");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// `Debug` says the same as `Display`, for a `main` that returns it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// No permits at all.
@@ -238,6 +240,32 @@ impl ConfigError {
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
         }
     }
+
+    /// The field and what is allowed, for [`const_unwrap!`](crate::const_unwrap). It has no numbers
+    /// of this error, because numbers can't be formatted at compile time.
+    #[doc(hidden)]
+    pub const fn const_message(&self) -> &'static str {
+        match self {
+            Self::ZeroPermits => "n must be at least 1 permit",
+            Self::ZeroPeriod => "period must be at least 1ns",
+            Self::PeriodTooLong { .. } => "period must be at most 18446744073.709551615s",
+            Self::RateTooHigh { .. } => "n must be at most 10 every 1ns",
+            Self::RateTooLow { .. } => "n must be at least 1 every 365 days",
+            Self::ZeroBurst => "burst must be from 1 to 1099511627776",
+            Self::BurstTooLarge { .. } => "burst is larger than fits at this rate",
+            Self::InitialAboveBurst { .. } => "initial must be at most the burst",
+            Self::ZeroInterval => "interval must be at least 1ns",
+            Self::IntervalTooLong { .. } => "interval must be at most 365 days",
+            Self::ToleranceTooLong { .. } => "tolerance is longer than fits at this interval",
+            Self::IntervalNotWhole { .. } => "interval must be whole nanoseconds",
+            Self::BurstInWindow { .. } => "burst must be left out: a window has no other than n",
+            Self::InitialInWindow { .. } => "initial must be left out: a window begins with n",
+            Self::WindowTooLong { .. } => "period must be at most 50 years for a window",
+            Self::LimitTooLarge { .. } => "n is larger than fits in a window of this period",
+            // No constructor that is `const` returns the others.
+            _ => self.field(),
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -370,6 +398,12 @@ impl fmt::Display for ConfigError {
                 }
             }
         }
+    }
+}
+
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

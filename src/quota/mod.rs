@@ -41,7 +41,43 @@ pub(crate) const MAX_BURST: u64 = 1 << 40;
 /// assert_eq!(Quota::per(10, Duration::from_millis(250)).to_string(), "10/250ms");
 /// assert_eq!(Quota::per_minute(1).initial(0).to_string(), "1/min initial 0");
 /// ```
-#[derive(Debug, Clone, Copy)]
+///
+/// # As text
+///
+/// `RATE PER PERIOD`, and then, each at most once and in either order, `burst NUMBER` and `initial
+/// NUMBER`:
+///
+/// | part | what is accepted | examples |
+/// |---|---|---|
+/// | `RATE`, `NUMBER` | digits, with `_` between them; then, if wanted, a multiple | `100`, `1_000`, `10k` |
+/// | multiple | `k`, `M`, `G` (1000 and its powers), `Ki`, `Mi`, `Gi` (1024 and its powers); a `B` after it, or alone, says that bytes are counted and changes nothing | `5MB`, `64 KiB`, `512B` |
+/// | `PER` | `/` or `per` | `5/s`, `5 per s` |
+/// | `PERIOD` | a unit, or digits and a unit | `min`, `250ms`, `2 minutes` |
+/// | unit: nanosecond | `ns`, `nsec`, `nanosecond`, `nanoseconds` | |
+/// | microsecond | `us`, `µs`, `usec`, `microsecond`, `microseconds` | |
+/// | millisecond | `ms`, `msec`, `millisecond`, `milliseconds` | |
+/// | second | `s`, `sec`, `secs`, `second`, `seconds` | |
+/// | minute | `m`, `min`, `mins`, `minute`, `minutes` | |
+/// | hour | `h`, `hr`, `hrs`, `hour`, `hours` | |
+/// | day: 24 hours | `d`, `day`, `days` | |
+///
+/// White space may stand between any two of these. Letters are read as they are: `M` is a million,
+/// and `m` a minute. `Display` and `Debug` write the shortest form, which is read back as an equal
+/// quota.
+///
+/// ```
+/// use tollgate::Quota;
+///
+/// for (text, short) in [
+///     ("100 per minute", "100/min"),
+///     ("1 per 2 minutes", "1/2min"),
+///     ("10k/hour burst 50", "10000/h burst 50"),
+///     ("5 MiB/s burst 20MB", "5242880/s burst 20000000"),
+/// ] {
+///     assert_eq!(text.parse::<Quota>().map(|quota| quota.to_string()), Ok(short.into()));
+/// }
+/// ```
+#[derive(Clone, Copy)]
 pub struct Quota {
     n: u64,
     period: Duration,

@@ -1,13 +1,15 @@
 //! Quotas as text.
 //!
 //! ```text
-//! quota   = number "/" period { "burst" number | "initial" number }     each at most once
-//! period  = [ number ] unit
-//! unit    = "ns" | "us" | "µs" | "ms" | "s" | "sec" | "m" | "min" | "h" | "hour" | "d" | "day"
-//! number  = digits, with "_" between them where one likes
+//! quota    = number ( "/" | "per" ) period { "burst" number | "initial" number }  each at most once
+//! period   = [ digits ] unit
+//! number   = digits [ multiple ]
+//! digits   = "0" to "9", with "_" between them
+//! multiple = [ "k" | "M" | "G" | "Ki" | "Mi" | "Gi" ] [ "B" ]                     not empty
+//! unit     = one of `UNITS`
 //! ```
 //!
-//! White space may stand between any two of these.
+//! White space may stand between any two of these, but not inside a multiple.
 
 use core::error::Error;
 use core::fmt::{self, Write};
@@ -17,21 +19,31 @@ use core::time::Duration;
 
 use super::Quota;
 
-/// The units, as they are read and, first of each length, as they are written.
-const UNITS: [(&str, u64); 13] = [
-    ("d", 86_400_000_000_000),
-    ("day", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("hour", 3_600_000_000_000),
-    ("min", 60_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("sec", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ns", 1),
+const SECOND: u64 = 1_000_000_000;
+
+/// The names of each unit, and its nanoseconds. The first name is the one that is written.
+const UNITS: [(&[&str], u64); 7] = [
+    (&["d", "day", "days"], 86_400 * SECOND),
+    (&["h", "hr", "hrs", "hour", "hours"], 3600 * SECOND),
+    (&["min", "m", "mins", "minute", "minutes"], 60 * SECOND),
+    (&["s", "sec", "secs", "second", "seconds"], SECOND),
+    (&["ms", "msec", "millisecond", "milliseconds"], 1_000_000),
+    (
+        &["us", "µs", "μs", "usec", "microsecond", "microseconds"],
+        1000,
+    ),
+    (&["ns", "nsec", "nanosecond", "nanoseconds"], 1),
+];
+
+/// What may follow the digits of a number, besides a `B` for bytes.
+const MULTIPLES: [(&str, u64); 7] = [
+    ("", 1),
+    ("k", 1000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
 ];
 
 /// Why a text is no quota, and where.
@@ -47,7 +59,9 @@ const UNITS: [(&str, u64); 13] = [
 ///     "at byte 4: `fortnight` is no unit of time: write ns, us, ms, s, min, h or d"
 /// );
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// `Debug` says the same as `Display`, for a `main` that returns it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParseQuotaError {
     why: Why,
     start: usize,
@@ -57,8 +71,12 @@ pub struct ParseQuotaError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Why {
-    NoNumber,
-    TooLarge,
+    /// No number for this field.
+    NoNumber(&'static str),
+    /// A number for this field that 64 bits don't hold.
+    TooLarge(&'static str),
+    /// Letters after a number that are no multiple.
+    UnknownMultiple,
     NoSlash,
     NoUnit,
     UnknownUnit,
@@ -90,11 +108,11 @@ impl fmt::Display for ParseQuotaError {
         }
         f.write_str(match self.why {
             Why::UnknownAlgorithm if self.start == self.end => {
-                " where an algorithm must stand, as in `gcra 100/s burst 20`"
+                " where an algorithm or a quota must stand, as in `gcra 100/s burst 20`"
             }
             Why::UnknownAlgorithm => {
                 " is no algorithm: write token-bucket, gcra, leaky-meter, leaky-queue, \
-                 fixed-window, sliding-window or intervals"
+                 fixed-window, sliding-window or intervals, or a quota alone for token-bucket"
             }
             Why::UnknownOption("") => {
                 " is not known here: after the rate may stand `burst 20` and `initial 5`"
@@ -111,14 +129,34 @@ impl fmt::Display for ParseQuotaError {
             Why::NotWith(other) => {
                 return write!(f, " has no meaning here: it does not go with `{other}`");
             }
-            Why::NoNumber => " where a number must stand, as in `100/s burst 20`",
-            Why::TooLarge => " is too large: numbers go up to 18446744073709551615",
-            Why::NoSlash => " where a `/` must stand, as in `100/s`",
+            Why::NoNumber(field) => {
+                return write!(
+                    f,
+                    " where a number must stand for {field}, as in `100/s burst 20`"
+                );
+            }
+            Why::TooLarge(field) => {
+                return write!(
+                    f,
+                    " is too large for {field}: numbers go up to {}",
+                    u64::MAX
+                );
+            }
+            Why::UnknownMultiple => {
+                " is no multiple: write k, M, G, Ki, Mi or Gi, and B if bytes are counted"
+            }
+            Why::NoSlash => " where a `/` or `per` must stand, as in `100/s`",
             Why::NoUnit => " where a unit of time must stand: write ns, us, ms, s, min, h or d",
             Why::UnknownUnit => " is no unit of time: write ns, us, ms, s, min, h or d",
             Why::PeriodTooLong => " is too long: periods go up to 584 years",
             Why::Twice => " stands here for the second time",
         })
+    }
+}
+
+impl fmt::Debug for ParseQuotaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -160,10 +198,11 @@ impl fmt::Display for Excerpt {
     }
 }
 
-impl fmt::Debug for Excerpt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
+/// What a number is multiplied by, if the word after it says so.
+fn multiple(word: &str) -> Option<u64> {
+    let word = word.strip_suffix('B').unwrap_or(word);
+    let known = MULTIPLES.iter().find(|(name, _)| *name == word);
+    known.map(|(_, multiple)| *multiple)
 }
 
 /// Reads the parts of a text, and knows where each stood.
@@ -201,6 +240,12 @@ impl<'t> Reader<'t> {
         self.take(|c| c.is_alphabetic() || c == '-')
     }
 
+    /// Whether a number comes next.
+    pub(crate) fn is_at_digit(&mut self) -> bool {
+        self.skip_space();
+        self.rest().starts_with(|c: char| c.is_ascii_digit())
+    }
+
     /// Whether the text ends here.
     pub(crate) fn is_at_end(&mut self) -> bool {
         self.skip_space();
@@ -224,14 +269,22 @@ impl<'t> Reader<'t> {
 
     /// The error that the next word, whatever it is, is not what must stand there.
     fn unexpected(&mut self, why: Why) -> ParseQuotaError {
+        let before = self.text.get(..self.at).unwrap_or("");
+        let is_after_digit = before.ends_with(|c: char| c.is_ascii_digit() || c == '_');
+        if is_after_digit && matches!(why, Why::NoSlash | Why::UnknownOption(_)) {
+            let (start, letters) = self.take(char::is_alphabetic);
+            if !letters.is_empty() {
+                return self.error(Why::UnknownMultiple, start, letters);
+            }
+        }
         let (start, word) = self.take(|c| !c.is_whitespace());
         self.error(why, start, word)
     }
 
-    pub(crate) fn number(&mut self) -> Result<u64, ParseQuotaError> {
-        self.skip_space();
-        if !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(self.unexpected(Why::NoNumber));
+    /// A number without a multiple.
+    fn digits(&mut self, field: &'static str) -> Result<u64, ParseQuotaError> {
+        if !self.is_at_digit() {
+            return Err(self.unexpected(Why::NoNumber(field)));
         }
         let (start, digits) = self.take(|c| c.is_ascii_digit() || c == '_');
         let mut number = 0_u64;
@@ -239,25 +292,44 @@ impl<'t> Reader<'t> {
             number = number
                 .checked_mul(10)
                 .and_then(|n| n.checked_add(u64::from(digit - b'0')))
-                .ok_or_else(|| self.error(Why::TooLarge, start, digits))?;
+                .ok_or_else(|| self.error(Why::TooLarge(field), start, digits))?;
         }
         Ok(number)
     }
 
-    /// A length of time: `5s`, or `s` for one of them.
-    pub(crate) fn period(&mut self) -> Result<Duration, ParseQuotaError> {
+    /// A number of permits for this field: `5`, `5k`, `5MB` or `5 MiB`.
+    pub(crate) fn number(&mut self, field: &'static str) -> Result<u64, ParseQuotaError> {
         self.skip_space();
         let start = self.at;
-        let count = match self.rest().chars().next() {
-            Some(c) if c.is_ascii_digit() => self.number()?,
-            _ => 1,
+        let number = self.digits(field)?;
+        let end = self.at;
+        self.skip_space();
+        let (_, word) = self.take(char::is_alphabetic);
+        let Some(multiple) = multiple(word) else {
+            // It belongs to what comes next.
+            self.at = end;
+            return Ok(number);
+        };
+        let part = self.text.get(start..self.at).unwrap_or("");
+        number
+            .checked_mul(multiple)
+            .ok_or_else(|| self.error(Why::TooLarge(field), start, part))
+    }
+
+    /// A length of time: `5s`, or `s` for one of them.
+    pub(crate) fn period(&mut self, field: &'static str) -> Result<Duration, ParseQuotaError> {
+        self.skip_space();
+        let start = self.at;
+        let count = match self.is_at_digit() {
+            true => self.digits(field)?,
+            false => 1,
         };
         self.skip_space();
         let (at, unit) = self.take(char::is_alphabetic);
         if unit.is_empty() {
             return Err(self.unexpected(Why::NoUnit));
         }
-        let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        let Some((_, nanos)) = UNITS.iter().find(|(names, _)| names.contains(&unit)) else {
             return Err(self.error(Why::UnknownUnit, at, unit));
         };
         let part = self.text.get(start..self.at).unwrap_or("");
@@ -269,18 +341,20 @@ impl<'t> Reader<'t> {
 
     /// A quota, up to the first word that does not belong to it.
     pub(crate) fn quota(&mut self) -> Result<Quota, ParseQuotaError> {
-        let n = self.number()?;
+        let n = self.number("n")?;
         self.skip_space();
-        if !self.rest().starts_with('/') {
-            return Err(self.unexpected(Why::NoSlash));
+        let start = self.at;
+        if self.rest().starts_with('/') {
+            self.at += 1;
+        } else if self.take(char::is_alphabetic).1 != "per" {
+            return Err(self.unexpected_at(start, Why::NoSlash));
         }
-        self.at += 1;
-        let mut quota = Quota::per(n, self.period()?);
+        let mut quota = Quota::per(n, self.period("period")?);
         loop {
             let (start, word) = self.word();
-            let field = match word {
-                "burst" => &mut quota.burst,
-                "initial" => &mut quota.initial,
+            let (field, name) = match word {
+                "burst" => (&mut quota.burst, "burst"),
+                "initial" => (&mut quota.initial, "initial"),
                 _ => {
                     self.at = start;
                     return Ok(quota);
@@ -289,7 +363,7 @@ impl<'t> Reader<'t> {
             if field.is_some() {
                 return Err(self.error(Why::Twice, start, word));
             }
-            *field = Some(self.number()?);
+            *field = Some(self.number(name)?);
         }
     }
 }
@@ -317,10 +391,11 @@ pub(crate) fn write_period(
 ) -> fmt::Result {
     let period = period.as_nanos();
     // A period of nothing is no quota, but it has a text.
-    let (name, unit) = UNITS
+    let (names, unit) = UNITS
         .iter()
         .find(|(_, unit)| period > 0 && period.is_multiple_of(u128::from(*unit)))
-        .unwrap_or(&("ns", 1));
+        .unwrap_or(&(&["ns"], 1));
+    let name = names.first().copied().unwrap_or_default();
     match period / u128::from(*unit) {
         1 if !spell_one => f.write_str(name),
         count => write!(f, "{count}{name}"),
@@ -338,5 +413,11 @@ impl fmt::Display for Quota {
             write!(f, " initial {}", self.initial_permits())?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

@@ -15,7 +15,9 @@ use core::time::Duration;
 ///     "rate is 0, but must be from 1 in 365 days to 1000000000000 permits a second"
 /// );
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+///
+/// `Debug` says the same as `Display`, for a `main` that returns it.
+#[derive(Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum SmoothError {
     /// A rate of nothing, of less than a permit in 365 days, of more than there can be, or no
@@ -84,6 +86,12 @@ impl fmt::Display for SmoothError {
                 write!(f, "{field} is {cold_factor}, but must be from 1 to {max}")
             }
         }
+    }
+}
+
+impl fmt::Debug for SmoothError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::quota::{ConfigError, Quota};
 /// so by `serde`, with that feature):
 ///
 /// ```text
-/// token-bucket    QUOTA
+/// [token-bucket]  QUOTA
 /// gcra            QUOTA                          or  gcra 1/10ms tolerance 25ms
 /// leaky-meter     QUOTA
 /// leaky-queue     QUOTA [free NUMBER]
@@ -30,7 +30,7 @@ use crate::quota::{ConfigError, Quota};
 /// ```
 ///
 /// A quota is written as [`Quota`] says: `100/s burst 20 initial 5`. Windows have no burst and no
-/// initial.
+/// initial. A quota without a name is a token bucket's.
 ///
 /// ```
 /// use tollgate::{AnyAlgorithm, FixedWindow, Limiter, Quota};
@@ -41,11 +41,12 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// let window: AnyAlgorithm = FixedWindow::new(Quota::per_minute(1000))?.into();
 /// assert_eq!(window.to_string(), "fixed-window 1000/min");
-/// assert_eq!("fixed-window 1000 / 60 s".parse(), Ok(window));
+/// assert_eq!("fixed-window 1000 per 60 seconds".parse(), Ok(window));
+/// assert_eq!("100/s burst 20".parse::<AnyAlgorithm>()?.to_string(), "token-bucket 100/s burst 20");
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AnyAlgorithm {
     /// Permits drop in at a steady rate.

@@ -8,9 +8,9 @@ use core::time::Duration;
 use super::AnyAlgorithm;
 use crate::algorithm::alignment::{Alignment, Epoch};
 use crate::algorithm::{
-    ChangeQuota, FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
+    FixedWindow, Gcra, Intervals, LeakyBucket, Rounding, SlidingWindow, TokenBucket,
 };
-use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why, write_period};
+use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why};
 
 /// Why a text is no algorithm.
 ///
@@ -26,7 +26,9 @@ use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why, write_perio
 /// let error = "gcra 0/s".parse::<AnyAlgorithm>().unwrap_err();
 /// assert_eq!(error.to_string(), "n is 0, but must be at least 1 permit");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// `Debug` says the same as `Display`, for a `main` that returns it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseAlgorithmError {
     /// The text is not understood, and where.
@@ -38,9 +40,15 @@ pub enum ParseAlgorithmError {
 impl fmt::Display for ParseAlgorithmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(error) => error.fmt(f),
-            Self::Config(error) => error.fmt(f),
+            Self::Text(error) => fmt::Display::fmt(error, f),
+            Self::Config(error) => fmt::Display::fmt(error, f),
         }
+    }
+}
+
+impl fmt::Debug for ParseAlgorithmError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -128,10 +136,10 @@ impl Options {
                 "tolerance" if !quota.is_plain() => {
                     return Err(reader.error(Why::NotWith("burst` or `initial"), start, word));
                 }
-                "tolerance" => once(&mut options.tolerance, reader.period()?),
-                "free" => once(&mut options.free, reader.number()?),
-                "offset" => once(&mut options.offset, reader.period()?),
-                "origin" => once(&mut options.epoch, Epoch::Unix(reader.period()?)),
+                "tolerance" => once(&mut options.tolerance, reader.period("tolerance")?),
+                "free" => once(&mut options.free, reader.number("free")?),
+                "offset" => once(&mut options.offset, reader.period("offset")?),
+                "origin" => once(&mut options.epoch, Epoch::Unix(reader.period("origin")?)),
                 #[cfg(feature = "std")]
                 "utc" => once(&mut options.epoch, Epoch::Utc(crate::clock::unix_origin())),
                 "rounding" => once(&mut options.rounding, rounding(reader)?),
@@ -171,7 +179,10 @@ impl FromStr for AnyAlgorithm {
 
     fn from_str(text: &str) -> Result<Self, ParseAlgorithmError> {
         let mut reader = Reader::new(text);
-        let (start, name) = reader.word();
+        let (start, name) = match reader.is_at_digit() {
+            true => (0, "token-bucket"),
+            false => reader.word(),
+        };
         let Some(known) = known(name) else {
             return Err(reader.unexpected_at(start, Why::UnknownAlgorithm).into());
         };
@@ -211,62 +222,6 @@ fn gcra(quota: Quota, tolerance: Option<Duration>) -> Result<Gcra, ConfigError> 
     match nanos.checked_rem(n) {
         Some(0) => Gcra::from_interval(Duration::from_nanos(nanos / n), tolerance),
         _ => Err(ConfigError::IntervalNotWhole { n, period }),
-    }
-}
-
-impl fmt::Display for AnyAlgorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quota = self.quota();
-        match self {
-            Self::TokenBucket(_) => write!(f, "token-bucket {quota}"),
-            Self::Gcra(gcra) => match gcra.uneven_tolerance() {
-                None => write!(f, "gcra {quota}"),
-                Some(tolerance) => {
-                    f.write_str("gcra 1/")?;
-                    write_period(f, quota.period(), false)?;
-                    f.write_str(" tolerance ")?;
-                    write_period(f, tolerance, true)
-                }
-            },
-            Self::LeakyBucket(bucket) => match bucket.free_permits() {
-                None => write!(f, "leaky-meter {quota}"),
-                Some(0) => write!(f, "leaky-queue {quota}"),
-                Some(free) => write!(f, "leaky-queue {quota} free {free}"),
-            },
-            Self::FixedWindow(windows) if windows.quantum().is_some() => {
-                write!(f, "fixed-window {quota} first-hit")
-            }
-            Self::FixedWindow(windows) => {
-                write!(f, "fixed-window {quota}{}", windows.alignment())
-            }
-            Self::SlidingWindow(window) => {
-                write!(f, "sliding-window {quota}{}", window.alignment())?;
-                match window.rounds() {
-                    Rounding::Exact => Ok(()),
-                    Rounding::Down => f.write_str(" rounding down"),
-                }
-            }
-            Self::Intervals(bucket) if bucket.is_greedy() => write!(f, "intervals {quota} greedy"),
-            Self::Intervals(bucket) => write!(f, "intervals {quota}{}", bucket.alignment()),
-        }
-    }
-}
-
-impl fmt::Display for Alignment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.epoch {
-            Epoch::Clock => {}
-            Epoch::Utc(_) => f.write_str(" utc")?,
-            Epoch::Unix(origin) => {
-                f.write_str(" origin ")?;
-                write_period(f, origin, true)?;
-            }
-        }
-        if self.offset.is_zero() {
-            return Ok(());
-        }
-        f.write_str(" offset ")?;
-        write_period(f, self.offset, true)
     }
 }
 

@@ -88,7 +88,7 @@ const MOST_FRACTIONS: u64 = 32;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct SlidingWindow {
     // What every decision reads comes first, so that it shares a cache line with the word.

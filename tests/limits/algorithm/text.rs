@@ -55,10 +55,10 @@ fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {
 fn any_text_is_an_algorithm_or_an_error_in_it() {
     let words = "token-bucket gcra leaky-meter leaky-queue fixed-window sliding-window intervals 5 \
                  100/s 1/10ms 99999999999999999999 / s 2h µs burst initial free utc origin offset \
-                 rounding down exact first-hit greedy tolerance - . 🦀 \u{0} \u{2003} x";
+                 rounding down exact first-hit greedy tolerance per minute 5k Mi B - . 🦀 \u{0} \u{2003} x";
     let words: Vec<_> = words.split(' ').collect();
     let soup = |random: &mut Random| {
-        let first = words[random.below(7) as usize];
+        let first = [&words[..7], &[""]].concat()[random.below(8) as usize];
         let rate = ["", "100/s "][random.below(2) as usize];
         format!("{first} {rate}{}", soup(&words, " ", random))
     };
@@ -68,15 +68,32 @@ fn any_text_is_an_algorithm_or_an_error_in_it() {
 #[test]
 fn errors_point_at_the_offending_part() {
     check_errors::<AnyAlgorithm>(&[
-        ("<>", "the text ends where an algorithm must stand"),
+        (
+            "<>",
+            "the text ends where an algorithm or a quota must stand",
+        ),
+        (
+            "  <>",
+            "the text ends where an algorithm or a quota must stand",
+        ),
         ("<bucket> 5/s", "is no algorithm"),
         ("<GCRA> 5/s", "is no algorithm"),
-        ("<5/s>", "is no algorithm"),
+        ("</s>", "is no algorithm: write token-bucket, gcra,"),
+        ("</s>", "or a quota alone for token-bucket"),
+        ("5/s <utc>", "is not known here: after the rate may stand"),
+        ("5/s <gcra>", "is not known here"),
+        ("5<K>/s", "is no multiple"),
+        ("5 <burst> 3", "where a `/` or `per` must stand"),
+        ("leaky-queue 5/s free 1<K>", "is no multiple"),
+        (
+            "leaky-queue 5/s free<>",
+            "ends where a number must stand for free,",
+        ),
         ("<token_bucket> 5/s", "is no algorithm"),
         ("gcra<>", "the text ends where a number must stand"),
         ("gcra <many/s>", "where a number must stand"),
         ("gcra <18446744073709551616>/s", "is too large"),
-        ("gcra 5<>", "the text ends where a `/` must stand"),
+        ("gcra 5<>", "the text ends where a `/` or `per` must stand"),
         ("gcra 5/<>", "ends where a unit of time must stand"),
         ("gcra 5/<fortnight>", "is no unit of time"),
         ("gcra 1/<99999999999d>", "is too long"),
@@ -271,6 +288,22 @@ fn other_ways_to_write_it_mean_the_same() {
             "leaky-meter 5/s",
         ),
         ("leaky-queue 5/s free 0", "leaky-queue 5/s"),
+        (
+            "leaky-queue 5k/s free 1 KiB",
+            "leaky-queue 5000/s free 1024",
+        ),
+        (" 100/s burst 20 ", "token-bucket 100/s burst 20"),
+        ("5MB per second", "token-bucket 5000000/s"),
+        ("gcra 100 per 2 minutes", "gcra 100/2min"),
+        (
+            "fixed-window 60 per hour offset 2 minutes",
+            "fixed-window 60/h offset 2min",
+        ),
+        // As it was read before there were multiples.
+        (
+            "intervals 5/s burst 3greedy",
+            "intervals 5/s burst 3 greedy",
+        ),
     ];
     for (text, written) in cases {
         let read: AnyAlgorithm = text.parse().expect(text);

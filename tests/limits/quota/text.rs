@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tollgate::error::ParseAlgorithmError;
-use tollgate::{AnyAlgorithm, Quota};
+use tollgate::{AnyAlgorithm, Quota, TokenBucket};
 
 use crate::support::random::Random;
 
@@ -137,16 +137,32 @@ pub(crate) fn any_quota(most: u64, random: &mut Random) -> Quota {
 #[test]
 fn errors_point_at_the_offending_part() {
     check_errors::<Quota>(&[
-        ("<>", "the text ends where a number must stand"),
+        ("<>", "the text ends where a number must stand for n,"),
         ("   <>", "the text ends where a number must stand"),
         ("<many/s>", "where a number must stand"),
+        ("<k/s>", "where a number must stand"),
         ("<-1/s>", "where a number must stand"),
         ("<٣/s>", "where a number must stand"),
         ("<_1/s>", "where a number must stand"),
         ("<18446744073709551616>/s", "is too large"),
-        ("10<>", "the text ends where a `/` must stand"),
-        ("10 <per> s", "where a `/` must stand"),
-        ("1<.5/s>", "where a `/` must stand"),
+        ("<18446744073709552k>/s", "is too large for n"),
+        ("1/s burst <20_000_000_000 GiB>", "is too large for burst"),
+        ("10<>", "the text ends where a `/` or `per` must stand"),
+        ("10 <every> s", "where a `/` or `per` must stand"),
+        ("10 <pers>", "where a `/` or `per` must stand"),
+        ("1<.5/s>", "where a `/` or `per` must stand"),
+        ("10<K>/s", "is no multiple: write k, M, G, Ki, Mi or Gi"),
+        ("5<Mb>/s", "is no multiple"),
+        ("5 <KB/s>", "where a `/` or `per` must stand"),
+        ("5<mper>/s", "is no multiple"),
+        ("5<BB> per s", "is no multiple"),
+        ("5<Mk>/s", "is no multiple"),
+        ("5/s burst 5<K> initial 3", "is no multiple"),
+        ("5/s initial 5_<x>", "is no multiple"),
+        ("10 per <>", "ends where a unit of time must stand"),
+        ("10 per <Minute>", "is no unit of time"),
+        ("10/2<k>", "is no unit of time"),
+        ("10/2<Mi> s", "is no unit of time"),
         ("10/<>", "ends where a unit of time must stand"),
         ("10/250<>", "ends where a unit of time must stand"),
         ("10/<-5s>", "where a unit of time must stand"),
@@ -155,12 +171,16 @@ fn errors_point_at_the_offending_part() {
         ("10/2 <weeks>", "is no unit of time"),
         ("10/<sburst> 5", "is no unit of time"),
         ("1/<99999999999d>", "is too long"),
-        ("1/<18446744073709551616>ns", "is too large"),
+        ("1/<18446744073709551616>ns", "is too large for period"),
         ("10/s <20>", "is not known here"),
         ("10/s <bursts> 20", "is not known here"),
         ("10/s<,> burst 20", "is not known here"),
         ("10/s burst<>", "the text ends where a number must stand"),
-        ("10/s burst <-3>", "where a number must stand"),
+        ("10/s burst <-3>", "where a number must stand for burst,"),
+        (
+            "10/s initial <-3>",
+            "where a number must stand for initial,",
+        ),
         ("10/s burst <x> initial 3", "where a number must stand"),
         ("10/s burst 5 <burst> 6", "stands here for the second time"),
         ("10/s initial 5 <initial> 6", "for the second time"),
@@ -213,6 +233,22 @@ fn texts_mean_what_they_say() {
         (" 1_000 / 1 sec\tburst 1_0 ", "1000/s burst 10"),
         ("7/hour initial 3 burst 9", "7/h burst 9 initial 3"),
         ("2/day burst 2 initial 2", "2/d"),
+        ("100/second", "100/s"),
+        ("100 per minute", "100/min"),
+        ("100per\u{2003}5minutes", "100/5min"),
+        ("1 per 2 minutes", "1/2min"),
+        ("5MB/s", "5000000/s"),
+        ("10k/h", "10000/h"),
+        (
+            "10k/h burst 3k initial 1Ki",
+            "10000/h burst 3000 initial 1024",
+        ),
+        ("2G/s burst 1_0 GiB", "2000000000/s burst 10737418240"),
+        ("7 B per hr", "7/h"),
+        ("1kB/s burst 1KiB", "1000/s burst 1024"),
+        ("3MiB/mins burst 3M", "3145728/min burst 3000000"),
+        // As it was read before there were multiples.
+        ("5/s burst 6initial 3", "5/s burst 6 initial 3"),
     ];
     let hash = |quota: Quota| BuildHasherDefault::<DefaultHasher>::default().hash_one(quota);
     for (text, written) in others {
@@ -238,7 +274,7 @@ fn a_period_beyond_its_text_is_an_error_and_no_panic() {
 #[test]
 fn any_text_is_a_quota_or_an_error_in_it() {
     let words = "0 1 18446744073709551615 99999999999999999999 7_ _7 / \t s ns µs min d day burst \
-                 initial - . 🦀 \u{0} \u{2003} x";
+                 initial - . 🦀 \u{0} \u{2003} x per minutes k M Gi B KiB Mb";
     let words: Vec<_> = words.split(' ').chain([" "]).collect();
     let soup = |random: &mut Random| soup(&words, "", random);
     let any = |random: &mut Random| any_quota(u64::MAX, random);
@@ -286,4 +322,91 @@ fn in_json_a_limit_is_its_text() {
     for (error, says) in errors {
         assert!(error.contains(says), "{error}");
     }
+}
+
+/// Every unit and every multiple, alone and together: what they mean is counted here by other
+/// means.
+#[test]
+fn every_name_of_a_unit_and_every_multiple_means_what_the_table_says() {
+    let units = [
+        ("ns nsec nanosecond nanoseconds", 1),
+        ("us µs μs usec microsecond microseconds", 1000),
+        ("ms msec millisecond milliseconds", 1_000_000),
+        ("s sec secs second seconds", 1_000_000_000),
+        ("m min mins minute minutes", 60_000_000_000),
+        ("h hr hrs hour hours", 3_600_000_000_000),
+        ("d day days", 86_400_000_000_000),
+    ];
+    let multiples = [
+        ("", 1),
+        ("k", 1000),
+        ("M", 1000 * 1000),
+        ("G", 1000 * 1000 * 1000),
+        ("Ki", 1024),
+        ("Mi", 1024 * 1024),
+        ("Gi", 1024 * 1024 * 1024),
+    ];
+    let names = units.map(|(names, ns)| names.split(' ').map(move |name| (name, ns)));
+    for (unit, ns) in names.into_iter().flatten() {
+        for (multiple, times) in multiples {
+            for bytes in ["", "B"] {
+                let quota = Quota::per(7 * times, Duration::from_nanos(3 * ns));
+                let quota = quota.burst(5 * times);
+                let number = |n: u64| format!("{n}{multiple}{bytes}");
+                let (rate, burst) = (number(7), number(5));
+                for text in [
+                    format!("{rate}/3{unit} burst {burst}"),
+                    format!("{rate} per 3 {unit}\tburst {burst} "),
+                ] {
+                    assert_eq!(text.parse(), Ok(quota), "{text}");
+                }
+                is_read_back(&quota);
+            }
+        }
+    }
+}
+
+/// A number of any length with any multiple is read as the product, or is too large.
+#[test]
+fn a_multiple_never_wraps() {
+    let mut random = Random(0x0070_11a7_e503);
+    let multiples = [("k", 1000), ("Gi", 1 << 30), ("MB", 1_000_000)];
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..3000 {
+        let n = random.upto(u64::MAX);
+        for (name, times) in multiples {
+            let text = format!("{n}{name}/s");
+            match (text.parse::<Quota>(), n.checked_mul(times)) {
+                (Ok(quota), Some(product)) => {
+                    assert_eq!(quota.permits(), product, "{text}");
+                    read += 1;
+                }
+                (Err(error), None) => {
+                    assert_eq!(error.span(), 0..text.len() - 2, "{text}");
+                    refused += 1;
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+    assert!(read > 100 && refused > 100, "{read} and {refused}");
+}
+
+/// What `main` prints for the error that `?` hands it is its `Debug`.
+#[test]
+fn the_debug_of_an_error_says_what_its_display_says() {
+    fn same<E: std::error::Error>(error: &E, says: &str) {
+        assert_eq!(
+            (format!("{error:?}"), error.to_string()),
+            (says.into(), says.into())
+        );
+    }
+    let error = "10/x".parse::<Quota>().expect_err("no unit");
+    let says = "at byte 3: `x` is no unit of time: write ns, us, ms, s, min, h or d";
+    same(&error, says);
+    same(&ParseAlgorithmError::Text(error), says);
+    let error = TokenBucket::new(Quota::per_second(0)).expect_err("no permits");
+    let says = "n is 0, but must be at least 1 permit";
+    same(&error, says);
+    same(&ParseAlgorithmError::Config(error), says);
 }
