@@ -76,6 +76,7 @@ pub mod audit;
 pub mod clock;
 #[cfg(feature = "std")]
 pub mod concurrency;
+mod constructors;
 #[cfg(feature = "std")]
 mod counted;
 #[cfg(feature = "keyed")]
@@ -148,6 +149,55 @@ pub use wait::pacer::Pacer;
 pub use wait::reservation::Reservation;
 #[cfg(feature = "std")]
 pub use wait::room::WaitingRoom;
+
+/// The value of a constructor's `Result`, at compile time: for a `static` or a `const`.
+///
+/// ```
+/// use tollgate::{FixedWindow, Limiter, Quota, TokenBucket, const_unwrap};
+///
+/// static LOGINS: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(Quota::per_minute(10)));
+/// static DAILY: Limiter<FixedWindow> = Limiter::new(
+///     const_unwrap!(FixedWindow::new(Quota::per_day(1000))).aligned_to_unix(core::time::Duration::ZERO),
+/// );
+///
+/// assert_eq!(LOGINS.available(), 10);
+/// assert!(DAILY.try_acquire().is_ok());
+/// ```
+///
+/// # Panics
+///
+/// An error stops the compiler, and never the program: the macro expands to a `const` block, also
+/// inside a function.
+///
+/// ```compile_fail,E0080
+/// use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
+///
+/// // error[E0080]: evaluation panicked: n must be at least 1 permit
+/// static LOGINS: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(Quota::per_minute(0)));
+/// ```
+///
+/// So it takes no value that is known only at run time:
+///
+/// ```compile_fail,E0435
+/// use tollgate::{Limiter, Quota, const_unwrap};
+///
+/// fn per_minute(n: u64) {
+///     let limiter = const_unwrap!(Limiter::token_bucket(Quota::per_minute(n)));
+/// }
+/// ```
+#[macro_export]
+macro_rules! const_unwrap {
+    ($made:expr $(,)?) => {
+        const {
+            match $made {
+                ::core::result::Result::Ok(made) => made,
+                ::core::result::Result::Err(error) => {
+                    ::core::panic!("{}", $crate::ConfigError::const_message(&error))
+                }
+            }
+        }
+    };
+}
 
 /// The errors of text that names no quota or no algorithm.
 pub mod error {

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use crate::algorithm::{Algorithm, ChangeQuota, Gcra, TokenBucket};
+use crate::algorithm::{Algorithm, ChangeQuota};
 use crate::clock::{Clock, SystemClock, Tick};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::Quota;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::cell::{AtomicWord, UNSTARTED, WordCell};
 use crate::store::view::View;
@@ -29,15 +29,13 @@ use crate::sync::const_unless_loom;
 ///
 /// # In a `static`
 ///
-/// The constructors without a clock reading are `const`, so a limit can be a global:
+/// The constructors without a clock reading are `const`, so a limit can be a global. With
+/// [`const_unwrap!`](crate::const_unwrap) a quota that can't be had does not compile:
 ///
 /// ```
-/// use tollgate::{Limiter, Quota, TokenBucket};
+/// use tollgate::{Limiter, Quota, TokenBucket, const_unwrap};
 ///
-/// static LOGINS: Limiter<TokenBucket> = match Limiter::token_bucket(Quota::per_minute(10)) {
-///     Ok(limiter) => limiter,
-///     Err(_) => panic!("10 a minute is no quota"), // at compile time, if at all
-/// };
+/// static LOGINS: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(Quota::per_minute(10)));
 ///
 /// assert!(LOGINS.try_acquire().is_ok());
 /// ```
@@ -46,6 +44,11 @@ use crate::sync::const_unless_loom;
 /// [`initial`](Quota::initial) permits: such a limiter starts, and begins to fill, with the first
 /// verb that is called on it, or with [`start`](Self::start). One made by
 /// [`with_clock`](Self::with_clock) starts at once.
+///
+/// # Shown
+///
+/// `Debug` shows the algorithm as text, the word and the clock. It reads no clock: to see what is
+/// available, show the view of a tick, `limiter.at(limiter.now())`.
 ///
 /// # Many threads
 ///
@@ -67,38 +70,6 @@ impl<A> Limiter<A> {
         #[must_use]
         pub fn new(algorithm: A) -> Self {
             Self::unstarted(algorithm, SystemClock)
-        }
-    }
-}
-
-impl Limiter<TokenBucket> {
-    const_unless_loom! {
-        /// A token bucket on the system's clock.
-        ///
-        /// # Errors
-        ///
-        /// [`ConfigError`] if the quota can't be represented.
-        pub fn token_bucket(quota: Quota) -> Result<Self, ConfigError> {
-            match TokenBucket::new(quota) {
-                Ok(bucket) => Ok(Self::new(bucket)),
-                Err(error) => Err(error),
-            }
-        }
-    }
-}
-
-impl Limiter<Gcra> {
-    const_unless_loom! {
-        /// GCRA on the system's clock.
-        ///
-        /// # Errors
-        ///
-        /// [`ConfigError`] if the quota can't be represented.
-        pub fn gcra(quota: Quota) -> Result<Self, ConfigError> {
-            match Gcra::new(quota) {
-                Ok(gcra) => Ok(Self::new(gcra)),
-                Err(error) => Err(error),
-            }
         }
     }
 }
@@ -224,8 +195,8 @@ impl<A: ChangeQuota, C, P> Limiter<A, C, P> {
 impl<A: fmt::Debug, C: fmt::Debug, P: fmt::Debug> fmt::Debug for Limiter<A, C, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
-            .field("cell", &self.cell)
             .field("algorithm", &self.algorithm)
+            .field("cell", &self.cell)
             .field("clock", &self.clock)
             .finish()
     }

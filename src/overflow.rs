@@ -5,12 +5,11 @@
 ///
 /// ```
 /// # #[cfg(feature = "keyed")]
-/// use tollgate::{Keyed, Overflow, Quota, TokenBucket};
+/// use tollgate::{Keyed, Overflow, Quota};
 ///
 /// # #[cfg(feature = "keyed")]
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let bucket = TokenBucket::new(Quota::per_hour(10))?;
-/// let limiter = Keyed::new(bucket, 1000)?.with_overflow(Overflow::Deny);
+/// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overflow(Overflow::Deny);
 /// assert_eq!(limiter.overflow(), Overflow::Deny);
 /// # Ok(())
 /// # }

@@ -4,11 +4,9 @@ use std::sync::PoisonError;
 use super::ring::Ring;
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
-use crate::algorithm::Gcra;
 use crate::algorithm::Settings;
-use crate::algorithm::TokenBucket;
 use crate::clock::{Clock, SystemClock, Tick};
-use crate::quota::{ConfigError, Quota};
+use crate::quota::Quota;
 use crate::sync::{AtomicU128, Mutex};
 
 /// A [`Limiter`](crate::Limiter) whose quota can be changed while it is in use.
@@ -131,28 +129,6 @@ impl<A: Algorithm + Settings + Clone> Adjustable<A> {
     }
 }
 
-impl Adjustable<TokenBucket> {
-    /// A token bucket on the system's clock.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if the quota can't be represented.
-    pub fn token_bucket(quota: Quota) -> Result<Self, ConfigError> {
-        TokenBucket::new(quota).map(Self::new)
-    }
-}
-
-impl Adjustable<Gcra> {
-    /// GCRA on the system's clock.
-    ///
-    /// # Errors
-    ///
-    /// [`ConfigError`] if the quota can't be represented.
-    pub fn gcra(quota: Quota) -> Result<Self, ConfigError> {
-        Gcra::new(quota).map(Self::new)
-    }
-}
-
 impl<A: Algorithm + Settings + Clone, C: Clock> Adjustable<A, C> {
     /// A limiter on a clock of your own. It starts now.
     ///
@@ -266,12 +242,17 @@ impl<A: ChangeQuota + Settings + Clone, C> Adjustable<A, C> {
 
 impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Adjustable<A, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // While this is locked the version stays.
+        let sets = self.sets.try_lock();
         let pair = self.ring.load();
-        f.debug_struct("Adjustable")
-            .field("version", &pair.version)
-            .field("word", &pair.word)
-            .field("sets", &self.sets)
-            .field("clock", &self.clock)
-            .finish()
+        let mut shown = f.debug_struct("Adjustable");
+        match &sets {
+            Ok(sets) => shown.field("algorithm", sets.of(pair.version)),
+            Err(_) => shown.field("algorithm", &format_args!("<locked>")),
+        }
+        .field("version", &pair.version)
+        .field("word", &pair.word)
+        .field("clock", &self.clock)
+        .finish()
     }
 }

@@ -30,10 +30,10 @@ use crate::wait::waits;
 /// for a key that finds no place there is denied with [`Denied::NoRoom`].
 ///
 /// ```
-/// use tollgate::{Keyed, Quota, TokenBucket};
+/// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+/// let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?;
 /// let alice = limiter.key("alice");
 /// let granted = alice.try_acquire_n(3)?;
 /// assert_eq!(alice.available(), 2);
@@ -86,10 +86,10 @@ impl<A: Algorithm, C> Key<'_, A, C> {
     /// and ends a ban.
     ///
     /// ```
-    /// use tollgate::{Keyed, Quota, TokenBucket};
+    /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let table = Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let table = Keyed::token_bucket(Quota::per_hour(5), 1000)?;
     /// table.key("alice").try_acquire()?;
     /// assert!(table.key("alice").remove());
     /// assert!(table.is_empty());

@@ -21,10 +21,10 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// their own; it takes more memory and time for a key.
 ///
 /// ```
-/// use tollgate::{Keyed, Quota, TokenBucket};
+/// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let limiter = Keyed::new(TokenBucket::new(Quota::per_minute(100))?, 1_000_000)?;
+/// let limiter = Keyed::token_bucket(Quota::per_minute(100), 1_000_000)?;
 /// limiter.try_acquire("alice")?;
 /// limiter.try_acquire(&String::from("alice"))?;
 /// limiter.try_acquire(&(7_u32, "bob"))?;
@@ -213,10 +213,10 @@ impl<A, C, S> Keyed<A, C, S> {
     ///
     /// ```
     /// use std::hash::RandomState;
-    /// use tollgate::{Keyed, Quota, TokenBucket};
+    /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_second(10))?, 1000)?;
+    /// let limiter = Keyed::token_bucket(Quota::per_second(10), 1000)?;
     /// let limiter = limiter.with_hasher(RandomState::new());
     /// limiter.try_acquire("alice")?;
     /// # Ok(())
@@ -234,11 +234,10 @@ impl<A, C, S> Keyed<A, C, S> {
     /// The same table, which does this when there is no room for a key.
     ///
     /// ```
-    /// use tollgate::{Keyed, Overflow, Quota, TokenBucket};
+    /// use tollgate::{Keyed, Overflow, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let bucket = TokenBucket::new(Quota::per_hour(10))?;
-    /// let limiter = Keyed::new(bucket, 1)?.with_overflow(Overflow::Deny);
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1)?.with_overflow(Overflow::Deny);
     /// let granted = (0..10_000).filter(|key| limiter.try_acquire(key).is_ok()).count();
     /// assert_eq!(limiter.stats().no_room, 10_000 - granted as u64);
     /// # Ok(())
@@ -282,7 +281,9 @@ impl<A, C, S> Keyed<A, C, S> {
 impl<A: fmt::Debug, C: fmt::Debug, S> fmt::Debug for Keyed<A, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyed")
-            .field("core", &self.core)
+            .field("plans", &self.core.plans)
+            .field("tracked", &self.core.events.tracked())
+            .field("overflow", &self.core.overflow)
             .field("clock", &self.clock)
             .finish_non_exhaustive()
     }

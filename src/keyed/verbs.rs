@@ -100,10 +100,10 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
     /// A key, for all that a limiter can do.
     ///
     /// ```
-    /// use tollgate::{Keyed, Quota, Tick, TokenBucket};
+    /// use tollgate::{Keyed, Quota, Tick};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_second(5))?, 1000)?;
+    /// let limiter = Keyed::token_bucket(Quota::per_second(5), 1000)?;
     /// let now = Tick::from_nanos(7);
     /// let granted = limiter.key("alice").at(now).try_acquire_n(2)?;
     /// assert_eq!(limiter.key("alice").at(now).undo(granted), 2);
@@ -161,10 +161,10 @@ impl<A: Algorithm, C, S: KeyHasher> Keyed<A, C, S> {
     /// fresh: this allows one burst more, and ends a ban.
     ///
     /// ```
-    /// use tollgate::{Keyed, Quota, TokenBucket};
+    /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(1), 1000)?;
     /// limiter.try_acquire("alice")?;
     /// assert!(limiter.remove("alice"));
     /// assert!(!limiter.remove("alice"));
@@ -203,10 +203,10 @@ impl<A: Algorithm, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// places are fetched while the first ones are decided on.
     ///
     /// ```
-    /// use tollgate::{Denied, Keyed, Quota, TokenBucket};
+    /// use tollgate::{Denied, Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?;
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(1), 1000)?;
     /// let keys = ["alice", "bob", "alice"];
     /// let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
     /// limiter.try_acquire_many(&keys, &mut outcomes)?;
@@ -352,10 +352,10 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S> Keyed<A, C, S> {
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
-    /// use tollgate::{Keyed, Quota, TokenBucket};
+    /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(100), 1000)?;
     /// limiter.try_acquire_n("alice", 60)?;
     /// limiter.set_quota(Quota::per_hour(1000), Keep::AsIs)?;
     /// assert_eq!(limiter.key("alice").available(), 40);
@@ -386,10 +386,10 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     ///
     /// ```
     /// use tollgate::adjustable::Keep;
-    /// use tollgate::{Keyed, Quota, TokenBucket};
+    /// use tollgate::{Keyed, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let limiter = Keyed::new(TokenBucket::new(Quota::per_hour(100))?, 1000)?;
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(100), 1000)?;
     /// limiter.set_quota(Quota::per_hour(7), Keep::Scaled)?;
     /// assert_eq!(limiter.quota(), Quota::per_hour(7));
     /// # Ok(())

@@ -117,10 +117,10 @@ where
     /// The map, for looking at its keys.
     ///
     /// ```
-    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.try_acquire("alice")?;
     /// map.try_acquire_n("bob", 5)?;
     /// let spent: Vec<String> = (map.pin().iter())
@@ -169,10 +169,10 @@ where
     /// of a map), which takes time in proportion to their number.
     ///
     /// ```
-    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.try_acquire("alice")?;
     /// assert!(map.remove("alice"));
     /// assert!(!map.remove("alice"));
@@ -272,10 +272,10 @@ where
     /// may use the map meanwhile.
     ///
     /// ```
-    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.try_acquire("tenant-1/alice")?;
     /// map.try_acquire("tenant-2/bob")?;
     /// assert_eq!(map.retain(|tracked| !tracked.key().starts_with("tenant-1/")), 1);

@@ -25,11 +25,10 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// only.
 ///
 /// ```
-/// use tollgate::{KeyedMap, Quota, TokenBucket};
+/// use tollgate::{KeyedMap, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let bucket = TokenBucket::new(Quota::per_hour(5))?;
-/// let map: KeyedMap<String, _> = KeyedMap::new(bucket, 100_000)?;
+/// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 100_000)?;
 /// assert!(map.try_acquire_n("alice", 5).is_ok());
 /// assert!(map.try_acquire("alice").is_err());
 /// assert!(map.try_acquire("bob").is_ok());
@@ -116,11 +115,10 @@ impl<K: Hash + Eq, A: Algorithm> KeyedMap<K, A> {
     /// [`ConfigError`] if the capacity is 0, or absurd.
     ///
     /// ```
-    /// use tollgate::{ConfigError, KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{ConfigError, KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), ConfigError> {
-    /// let bucket = TokenBucket::new(Quota::per_hour(5))?;
-    /// let map: Result<KeyedMap<String, _>, _> = KeyedMap::new(bucket, 0);
+    /// let map: Result<KeyedMap<String, _>, _> = KeyedMap::token_bucket(Quota::per_hour(5), 0);
     /// assert_eq!(map.unwrap_err(), ConfigError::ZeroCapacity);
     /// # Ok(())
     /// # }
@@ -169,10 +167,10 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
     ///
     /// ```
     /// use std::hash::{BuildHasherDefault, DefaultHasher};
-    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map = KeyedMap::<u64, _>::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map = KeyedMap::<u64, _>::token_bucket(Quota::per_hour(5), 1000)?;
     /// let map = map.with_hasher(BuildHasherDefault::<DefaultHasher>::default());
     /// assert!(map.try_acquire(&7).is_ok());
     /// # Ok(())
@@ -200,10 +198,10 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
     /// The same map, which does this when there is no room for a new key.
     ///
     /// ```
-    /// use tollgate::{Denied, KeyedMap, Overflow, Quota, TokenBucket};
+    /// use tollgate::{Denied, KeyedMap, Overflow, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map = KeyedMap::<u64, _>::new(TokenBucket::new(Quota::per_hour(5))?, 1)?;
+    /// let map = KeyedMap::<u64, _>::token_bucket(Quota::per_hour(5), 1)?;
     /// let map = map.with_overflow(Overflow::Deny);
     /// assert!(map.try_acquire(&7).is_ok());
     /// assert!(matches!(map.try_acquire(&8), Err(Denied::NoRoom { .. })));
@@ -222,10 +220,10 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
     /// The limit of a key, with all verbs.
     ///
     /// ```
-    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// let alice = map.key("alice");
     /// assert_eq!(alice.charge(7).debt(), 2);
     /// assert_eq!(alice.available(), 0);

@@ -227,7 +227,7 @@ where
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.try_acquire_n("alice", 2)?;
     /// map.set_algorithm("alice", TokenBucket::new(Quota::per_hour(100).burst(10))?)?;
     /// assert_eq!(map.key("alice").available(), 3); // of 10
@@ -259,7 +259,7 @@ where
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<u64, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<u64, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.try_acquire_n(&7, 2)?;
     /// map.set_algorithm_afresh(&7, TokenBucket::new(Quota::per_hour(9))?)?;
     /// assert_eq!(map.key(&7).available(), 9);
@@ -281,7 +281,7 @@ where
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<u64, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<u64, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.set_algorithm_afresh(&7, TokenBucket::new(Quota::per_hour(100))?)?;
     /// map.try_acquire_n(&7, 98)?;
     /// assert!(map.unset_algorithm(&7));

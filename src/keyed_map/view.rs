@@ -73,10 +73,10 @@ where
     /// Takes the key out of the map, and says whether it was there. This allows one burst more.
     ///
     /// ```
-    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    /// use tollgate::{KeyedMap, Quota};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let map: KeyedMap<String, _> = KeyedMap::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?;
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_hour(5), 1000)?;
     /// map.key("alice").try_acquire()?;
     /// assert!(map.key("alice").remove());
     /// assert!(map.is_empty());

@@ -20,11 +20,10 @@ use std::sync::Arc;
 /// verbs are on [`limiter()`](Self::limiter). A limiter that never lends should be a [`Limiter`].
 ///
 /// ```
-/// use tollgate::{Leases, Quota, TokenBucket};
+/// use tollgate::{Leases, Quota};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let bucket = TokenBucket::new(Quota::per_hour(100_000))?;
-/// let limiter = Leases::new(bucket, 1000)?;
+/// let limiter = Leases::token_bucket(Quota::per_hour(100_000), 1000)?;
 /// let admitted = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4)
 ///         .map(|_| {
@@ -118,11 +117,10 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use tollgate::{Leases, Quota, TokenBucket};
+    /// use tollgate::{Leases, Quota};
     ///
     /// # fn main() -> Result<(), tollgate::ConfigError> {
-    /// let bucket = TokenBucket::new(Quota::per_second(100))?;
-    /// let limiter = Arc::new(Leases::new(bucket, 50)?);
+    /// let limiter = Arc::new(Leases::token_bucket(Quota::per_second(100), 50)?);
     /// let mut lease = limiter.lease_owned(10);
     /// let worker = std::thread::spawn(move || lease.try_acquire().is_ok());
     /// assert!(worker.join().unwrap());

@@ -29,7 +29,7 @@ macro_rules! declare_traits {
         ///
         /// ```
         /// use tollgate::clock::Clock;
-        /// use tollgate::{RateLimiter, Limiter, Quota, Sharded, SlidingLog, TokenBucket};
+        /// use tollgate::{RateLimiter, Limiter, Quota, Sharded, SlidingLog};
         ///
         /// fn admitted(limiter: &impl RateLimiter<Clock: Clock>) -> usize {
         ///     (0..100).filter(|_| limiter.try_acquire().is_ok()).count()
@@ -38,7 +38,7 @@ macro_rules! declare_traits {
         /// # fn main() -> Result<(), tollgate::ConfigError> {
         /// let quota = Quota::per_hour(20);
         /// assert_eq!(admitted(&Limiter::token_bucket(quota)?), 20);
-        /// assert_eq!(admitted(&Sharded::new(TokenBucket::new(quota)?)?), 20);
+        /// assert_eq!(admitted(&Sharded::token_bucket(quota)?), 20);
         /// assert_eq!(admitted(&SlidingLog::new(quota)?), 20);
         /// # Ok(())
         /// # }

@@ -24,10 +24,10 @@ use crate::thread_index::ThreadIndex;
 /// not wait; [`is_idle`](ShardedView::is_idle) is on its [view](Self::at).
 ///
 /// ```
-/// use tollgate::{Quota, Sharded, TokenBucket};
+/// use tollgate::{Quota, Sharded};
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
-/// let limiter = Sharded::new(TokenBucket::new(Quota::per_minute(1000))?)?;
+/// let limiter = Sharded::token_bucket(Quota::per_minute(1000))?;
 /// let admitted = std::thread::scope(|scope| {
 ///     let threads: Vec<_> = (0..4)
 ///         .map(|_| scope.spawn(|| (0..300).filter(|_| limiter.try_acquire().is_ok()).count()))
@@ -402,8 +402,8 @@ impl<A: fmt::Debug + Split, C: fmt::Debug> fmt::Debug for Sharded<A, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.shards.iter().map(|shard| shard.cell());
         f.debug_struct("Sharded")
-            .field("cells", &words.collect::<Vec<_>>())
             .field("algorithm", &self.whole)
+            .field("cells", &words.collect::<Vec<_>>())
             .field("clock", &self.clock)
             .finish()
     }

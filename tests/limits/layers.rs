@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 23] = [
+const LEVELS: [(&str, u8); 24] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -30,6 +30,7 @@ const LEVELS: [(&str, u8); 23] = [
     ("wait", 2),
     ("keyed", 3),
     ("keyed_map", 3),
+    ("constructors", 3),
 ];
 
 fn level(module: &str) -> u8 {

@@ -21,24 +21,14 @@ use tollgate::traits::ReserveLimiter;
 use tollgate::{
     AnyAlgorithm, ConfigError, Counted, Denied, FixedWindow, Gcra, Granted, Intervals, LeakyBucket,
     Leases, Limiter, ManualClock, Quota, Sharded, SlidingLog, SlidingWindow, SlottedWindow, Tick,
-    TokenBucket,
+    TokenBucket, const_unwrap,
 };
 
 use crate::deadline::deadline;
 
-/// Any constructor's answer: `?` does not work where constants are made, `match` does.
-macro_rules! made {
-    ($made:expr) => {
-        match $made {
-            Ok(made) => made,
-            Err(_) => panic!("it can't be had"),
-        }
-    };
-}
-
 const HOUR: Duration = Duration::from_secs(3600);
 const FIVE: Quota = Quota::per_hour(5);
-const BUCKET: TokenBucket = made!(TokenBucket::new(FIVE));
+const BUCKET: TokenBucket = const_unwrap!(TokenBucket::new(FIVE));
 
 fn hours(n: u32) -> Tick {
     Tick::ZERO.saturating_add(n * HOUR)
@@ -46,24 +36,28 @@ fn hours(n: u32) -> Tick {
 
 #[test]
 fn every_algorithm_lives_in_a_static_on_the_systems_clock() {
-    static SHORT: Limiter<TokenBucket> = made!(Limiter::token_bucket(FIVE));
+    static SHORT: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(FIVE));
     static TOKENS: Limiter<TokenBucket> = Limiter::new(BUCKET);
-    static GCRA: Limiter<Gcra> = Limiter::new(made!(Gcra::from_interval(
+    static GCRA: Limiter<Gcra> = Limiter::new(const_unwrap!(Gcra::from_interval(
         HOUR,
         Duration::from_secs(4 * 3600)
     )));
-    static METER: Limiter<LeakyBucket> = Limiter::new(made!(LeakyBucket::meter(FIVE)));
-    static QUEUE: Limiter<LeakyBucket> = Limiter::new(made!(LeakyBucket::queue(FIVE)).free(2));
+    static METER: Limiter<LeakyBucket> = Limiter::new(const_unwrap!(LeakyBucket::meter(FIVE)));
+    static QUEUE: Limiter<LeakyBucket> =
+        Limiter::new(const_unwrap!(LeakyBucket::queue(FIVE)).free(2));
     static DAILY: Limiter<FixedWindow> =
-        Limiter::new(made!(FixedWindow::new(Quota::per_day(5))).offset(HOUR));
-    static FIRST: Limiter<FixedWindow> =
-        Limiter::new(made!(made!(FixedWindow::new(FIVE)).opened_by_first_hit()));
+        Limiter::new(const_unwrap!(FixedWindow::new(Quota::per_day(5))).offset(HOUR));
+    static FIRST: Limiter<FixedWindow> = Limiter::new(const_unwrap!(
+        const_unwrap!(FixedWindow::new(FIVE)).opened_by_first_hit()
+    ));
     static SLIDING: Limiter<SlidingWindow> =
-        Limiter::new(made!(SlidingWindow::new(FIVE)).rounding(Rounding::Down));
-    static STEPS: Limiter<Intervals> = Limiter::new(made!(Intervals::new(FIVE.burst(9))));
-    static GREEDY: Limiter<Intervals> = Limiter::new(made!(made!(Intervals::new(FIVE)).greedy()));
-    static ANY: Limiter<AnyAlgorithm> =
-        Limiter::new(AnyAlgorithm::SlidingWindow(made!(SlidingWindow::new(FIVE))));
+        Limiter::new(const_unwrap!(SlidingWindow::new(FIVE)).rounding(Rounding::Down));
+    static STEPS: Limiter<Intervals> = Limiter::new(const_unwrap!(Intervals::new(FIVE.burst(9))));
+    static GREEDY: Limiter<Intervals> =
+        Limiter::new(const_unwrap!(const_unwrap!(Intervals::new(FIVE)).greedy()));
+    static ANY: Limiter<AnyAlgorithm> = Limiter::new(AnyAlgorithm::SlidingWindow(const_unwrap!(
+        SlidingWindow::new(FIVE)
+    )));
 
     let fives = [
         [
@@ -95,12 +89,14 @@ fn every_algorithm_lives_in_a_static_on_the_systems_clock() {
 #[test]
 fn a_limiter_and_its_coarse_clock_live_in_statics() {
     static CLOCK: CoarseClock = CoarseClock::new();
-    static GCRA: Limiter<Gcra, &CoarseClock> =
-        Limiter::unstarted(made!(Gcra::from_interval(HOUR, Duration::ZERO)), &CLOCK);
+    static GCRA: Limiter<Gcra, &CoarseClock> = Limiter::unstarted(
+        const_unwrap!(Gcra::from_interval(HOUR, Duration::ZERO)),
+        &CLOCK,
+    );
     // The clock started at a quarter past ten: an hourly window has three quarters of an hour to
     // go.
     static WINDOW: Limiter<FixedWindow, &CoarseClock> = Limiter::unstarted(
-        made!(FixedWindow::new(FIVE))
+        const_unwrap!(FixedWindow::new(FIVE))
             .aligned_to_unix(Duration::from_secs(20_000 * 86_400 + 36_900)),
         &CLOCK,
     );
@@ -120,7 +116,7 @@ fn a_limiter_and_its_coarse_clock_live_in_statics() {
 fn an_empty_start_counts_from_the_first_verb() {
     static CLOCK: CoarseClock = CoarseClock::new();
     static LIMITER: Limiter<TokenBucket, &CoarseClock> =
-        Limiter::unstarted(made!(TokenBucket::new(FIVE.initial(0))), &CLOCK);
+        Limiter::unstarted(const_unwrap!(TokenBucket::new(FIVE.initial(0))), &CLOCK);
 
     CLOCK.advance_to(hours(100));
     // It has stood there for a hundred hours, and is empty all the same.
@@ -159,10 +155,13 @@ fn an_empty_start_counts_from_where_it_is_told_to() {
 #[test]
 fn threads_share_a_static() {
     static LIMITER: Limiter<TokenBucket, NoClock> = Limiter::unstarted(BUCKET, NoClock);
-    static SHARDS: LazyLock<Sharded<TokenBucket>> = LazyLock::new(|| made!(Sharded::new(BUCKET)));
-    static SLOTS: LazyLock<SlottedWindow> = LazyLock::new(|| made!(SlottedWindow::new(FIVE, 60)));
-    static LOG: LazyLock<SlidingLog> = LazyLock::new(|| made!(SlidingLog::new(FIVE)));
-    static LEASES: LazyLock<Leases<TokenBucket>> = LazyLock::new(|| made!(Leases::new(BUCKET, 2)));
+    static SHARDS: LazyLock<Sharded<TokenBucket>> =
+        LazyLock::new(|| Sharded::new(BUCKET).expect("a limiter"));
+    static SLOTS: LazyLock<SlottedWindow> =
+        LazyLock::new(|| SlottedWindow::new(FIVE, 60).expect("a limiter"));
+    static LOG: LazyLock<SlidingLog> = LazyLock::new(|| SlidingLog::new(FIVE).expect("a limiter"));
+    static LEASES: LazyLock<Leases<TokenBucket>> =
+        LazyLock::new(|| Leases::new(BUCKET, 2).expect("a limiter"));
 
     let threads = || {
         [(); 4].map(|()| {
@@ -257,13 +256,19 @@ fn what_is_small_stays_small() {
 #[test]
 fn a_limiter_shows_what_it_is() {
     let limiter = Limiter::unstarted(BUCKET, NoClock);
-    assert!(format!("{limiter:?}").starts_with("Limiter { cell: WordCell(unstarted), algorithm: "));
+    assert_eq!(
+        format!("{limiter:?}"),
+        "Limiter { algorithm: token-bucket 5/h, cell: WordCell(unstarted), clock: NoClock }"
+    );
     assert_eq!(
         format!("{:?}", WordCell::new(UNSTARTED)),
         "WordCell(unstarted)"
     );
     limiter.at(Tick::ZERO).start();
-    assert!(format!("{limiter:?}").starts_with("Limiter { cell: WordCell(0), algorithm: "));
+    assert_eq!(
+        format!("{limiter:?}"),
+        "Limiter { algorithm: token-bucket 5/h, cell: WordCell(0), clock: NoClock }"
+    );
     let second = Tick::ZERO.saturating_add(Duration::from_secs(1));
     assert_eq!(format!("{second:?}"), "Tick(1s)");
     let clock = format!("{:?}", ManualClock::at(second));

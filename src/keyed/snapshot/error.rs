@@ -7,10 +7,10 @@ use std::string::String;
 ///
 /// ```
 /// use tollgate::keyed::RestoreError;
-/// use tollgate::{Keyed, Quota, TokenBucket};
+/// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut limiter = Keyed::new(TokenBucket::new(Quota::per_second(10))?, 1000)?;
+/// let mut limiter = Keyed::token_bucket(Quota::per_second(10), 1000)?;
 /// limiter.try_acquire("alice")?;
 /// let error = limiter.restore(&mut &b"something else altogether"[..]).unwrap_err();
 /// assert!(matches!(error, RestoreError::NotASnapshot));

@@ -1,0 +1,137 @@
+//! The constructors from a quota, such as `Limiter::token_bucket(quota)`: one for each limiter and
+//! each algorithm, under the names that the algorithms have as text.
+
+#[cfg(feature = "map")]
+use core::hash::Hash;
+
+#[cfg(feature = "wide")]
+use crate::adjustable::limiter::Adjustable;
+use crate::algorithm::{FixedWindow, Gcra, Intervals, LeakyBucket, SlidingWindow, TokenBucket};
+#[cfg(feature = "keyed")]
+use crate::keyed::limiter::Keyed;
+#[cfg(feature = "map")]
+use crate::keyed_map::limiter::KeyedMap;
+#[cfg(feature = "std")]
+use crate::leases::limiter::Leases;
+use crate::limiter::Limiter;
+use crate::quota::{ConfigError, Quota};
+#[cfg(feature = "std")]
+use crate::sharded::limiter::Sharded;
+use crate::sync::const_unless_loom;
+
+/// Invokes `$then` with each constructor: the algorithm, the constructor's name, which function of
+/// the algorithm it calls, and what it is.
+macro_rules! each_algorithm {
+    ($then:ident! $limiter:tt) => {
+        each_that_lends!($then! $limiter);
+        $then! { $limiter LeakyBucket leaky_queue queue
+        "A [`LeakyBucket`] that shapes: a grant says how long to wait." }
+    };
+}
+
+/// The same without the queue, which has nothing to lend.
+macro_rules! each_that_lends {
+    ($then:ident! $limiter:tt) => {
+        $then! { $limiter TokenBucket token_bucket new
+        "A [`TokenBucket`]: permits drop in at a steady rate, up to a burst." }
+        $then! { $limiter Gcra gcra new
+        "[`Gcra`], which decides as the token bucket does." }
+        $then! { $limiter LeakyBucket leaky_meter meter
+        "A [`LeakyBucket`] that polices: what overflows is denied." }
+        $then! { $limiter FixedWindow fixed_window new
+        "A [`FixedWindow`]: `n` permits in each period of the clock." }
+        $then! { $limiter SlidingWindow sliding_window new
+        "A [`SlidingWindow`]: `n` permits in the last period." }
+        $then! { $limiter Intervals intervals new
+        "[`Intervals`]: a bucket that is refilled once in each period." }
+    };
+}
+
+/// One constructor of one limiter. `$algorithm` is the algorithm in `$made`.
+macro_rules! constructor {
+    (
+        {
+            $define:ident! [$($generics:tt)*] $limiter:ident [$($key:ident)?]
+            ($($argument:ident: $type:ty),*) $algorithm:ident => $made:expr;
+            $before:literal $after:literal
+        }
+        $kind:ident $name:ident $new:ident $about:literal
+    ) => {
+        impl<$($generics)*> $limiter<$($key,)? $kind> {
+            $define! {
+                #[doc = $about]
+                /// It runs on the system's clock.
+                ///
+                /// # Errors
+                ///
+                /// [`ConfigError`] names the field that can't be had, and what is allowed.
+                ///
+                /// ```
+                #[doc = concat!("use tollgate::{", stringify!($limiter), ", Quota};")]
+                ///
+                /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+                #[doc = concat!("let ", $before, stringify!($name), $after)]
+                /// # Ok(())
+                /// # }
+                /// ```
+                // Otherwise each would be compiled with this crate, all of its limiter with it.
+                #[inline]
+                pub fn $name(
+                    quota: Quota $(, $argument: $type)*
+                ) -> Result<Self, ConfigError> {
+                    match $kind::$new(quota) {
+                        Ok($algorithm) => $made,
+                        Err(error) => Err(error),
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// Defines a function as it is written.
+#[cfg(feature = "std")]
+macro_rules! as_is {
+    ($($item:tt)*) => { $($item)* };
+}
+
+each_algorithm!(constructor! {
+    const_unless_loom! [] Limiter [] () algorithm => Ok(Self::new(algorithm));
+    "limiter = Limiter::" "(Quota::per_hour(5))?;
+limiter.try_acquire()?;"
+});
+
+#[cfg(feature = "std")]
+each_algorithm!(constructor! {
+    as_is! [] Sharded [] () algorithm => Self::new(algorithm);
+    "limiter = Sharded::" "(Quota::per_hour(1000))?;
+limiter.try_acquire()?;"
+});
+
+#[cfg(feature = "std")]
+each_that_lends!(constructor! {
+    as_is! [] Leases [] (total: u64) algorithm => Self::new(algorithm, total);
+    "limiter = Leases::" "(Quota::per_hour(1000), 100)?; // leases hold at most 100
+limiter.lease(10).try_acquire()?;"
+});
+
+#[cfg(feature = "wide")]
+each_algorithm!(constructor! {
+    as_is! [] Adjustable [] () algorithm => Ok(Self::new(algorithm));
+    "limiter = Adjustable::" "(Quota::per_hour(5))?;
+limiter.try_acquire()?;"
+});
+
+#[cfg(feature = "keyed")]
+each_algorithm!(constructor! {
+    as_is! [] Keyed [] (capacity: usize) algorithm => Self::new(algorithm, capacity);
+    "limiter = Keyed::" "(Quota::per_hour(5), 1000)?; // for 1000 keys
+limiter.try_acquire(\"alice\")?;"
+});
+
+#[cfg(feature = "map")]
+each_algorithm!(constructor! {
+    as_is! [K: Hash + Eq] KeyedMap [K] (capacity: usize) algorithm => Self::new(algorithm, capacity);
+    "map: KeyedMap<String, _> = KeyedMap::" "(Quota::per_hour(5), 1000)?; // for 1000 keys
+map.try_acquire(\"alice\")?;"
+});
