@@ -92,6 +92,12 @@ impl<A> Changes<A> {
         self.ring.get(first..)?.get(plan)
     }
 
+    /// No other thread changes what is in force while `act` runs.
+    pub(super) fn change<T>(&self, act: impl FnOnce(&mut Vec<A>) -> T) -> T {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut latest)
+    }
+
     /// What a plan is in this version; `None` if the version's bits are another one's by now.
     #[inline]
     pub(super) fn read(&self, plan: u8, version: u64) -> Option<PlanChange<A>> {
@@ -124,12 +130,6 @@ impl<A: ChangeQuota + Settings + Clone> Changes<A> {
             },
             latest: SettersMutex::new(latest),
         }
-    }
-
-    /// No other thread changes what is in force while `act` runs.
-    pub(super) fn change<T>(&self, act: impl FnOnce(&mut Vec<A>) -> T) -> T {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        act(&mut latest)
     }
 
     /// Writes what a plan is in a version that is not in force yet.

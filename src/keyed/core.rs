@@ -1,8 +1,6 @@
 //! Decisions on keys: the key's slot is found, or the key is put into one, and the word there is
 //! changed.
 
-use core::fmt;
-
 use super::claimable::{Claimable, ClaimedBy};
 use super::plans::Plans;
 use super::probe::Lookup;
@@ -428,14 +426,4 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
 #[inline(always)]
 pub(super) const fn source_of(plan: u8, version: u64) -> u32 {
     (plan as u32) << 28 | version as u32 & ((1 << 28) - 1)
-}
-
-impl<A: fmt::Debug> fmt::Debug for Core<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
-            .field("plans", &self.plans)
-            .field("overflow", &self.overflow)
-            .field("tracked", &self.events.tracked())
-            .finish_non_exhaustive()
-    }
 }

@@ -276,13 +276,25 @@ impl<A: Algorithm> Plans<A> {
     }
 }
 
+/// The plans that are in force. While a thread changes one, this waits for it.
 impl<A: fmt::Debug> fmt::Debug for Plans<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plans")
-            .field("first", &self.first)
-            .field("others", &self.others)
-            .field("names", &self.names)
-            .field("version", &self.version())
-            .finish_non_exhaustive()
+        match self.changes.get() {
+            Some(changes) => changes.change(|latest| show(&self.names, latest.iter(), f)),
+            None => show(&self.names, self.all(), f),
+        }
+    }
+}
+
+/// The plans, each with its name if they have names.
+fn show<'p, A: fmt::Debug + 'p>(
+    names: &[String],
+    plans: impl Iterator<Item = &'p A>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    if names.is_empty() {
+        f.debug_list().entries(plans).finish()
+    } else {
+        f.debug_map().entries(names.iter().zip(plans)).finish()
     }
 }

@@ -327,10 +327,9 @@ impl<A> Copy for ShardedView<'_, A> {}
 
 impl<A: fmt::Debug + Split> fmt::Debug for ShardedView<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = self.shards.iter().map(|shard| shard.cell());
         f.debug_struct("ShardedView")
-            .field("cells", &words.collect::<Vec<_>>())
             .field("algorithm", &self.whole)
+            .field("available", &self.available())
             .field("first", &self.first)
             .field("now", &self.now)
             .finish()

@@ -1,5 +1,6 @@
 //! The view: a store and a tick. The one place where the verbs are written.
 
+use core::fmt;
 use core::time::Duration;
 
 use crate::algorithm::{Algorithm, Debt, Forecast, Gauge, GiveBack, Level, Reserve};
@@ -8,7 +9,9 @@ use crate::outcome::{Charged, Denied, Granted, Settled};
 use crate::store::Store;
 #[cfg(feature = "std")]
 use crate::store::operations::TakeSome;
-use crate::store::operations::{Acquire, Cancel, Charge, Refund, ReserveUntil, TakeUpTo, Undo};
+use crate::store::operations::{
+    Acquire, Cancel, Charge, Look, Refund, ReserveUntil, TakeUpTo, Undo,
+};
 
 /// A limiter at one tick: every verb runs at that tick, without reading a clock. The `at` of each
 /// limiter makes one.
@@ -24,7 +27,23 @@ use crate::store::operations::{Acquire, Cancel, Charge, Refund, ReserveUntil, Ta
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Copy)]
+///
+/// `Debug` shows what is available, if one attempt finds it out. It changes nothing: it starts no
+/// limiter, and brings no key into a table.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
+/// # let bucket = TokenBucket::new(Quota::per_second(100).burst(20))?;
+/// # let limiter = Limiter::with_clock(bucket, ManualClock::new());
+/// limiter.try_acquire_n(3)?;
+/// let shown = format!("{:?}", limiter.at(limiter.now()));
+/// assert!(shown.contains("algorithm: token-bucket 100/s burst 20"));
+/// assert!(shown.contains("available: 17"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy)]
 pub struct View<S> {
     pub(crate) store: S,
     pub(crate) now: Tick,
@@ -227,5 +246,18 @@ impl<S: Store<Algorithm: Reserve>> View<S> {
     pub fn cancel(&self, granted: Granted, n: u64) -> (Granted, u64) {
         let Ok(cancelled) = self.store.apply(self.now, Cancel { granted, n });
         cancelled
+    }
+}
+
+impl<S: Store + fmt::Debug> fmt::Debug for View<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A look would start a limiter.
+        let look = Look(|algorithm: &S::Algorithm, word, now| algorithm.available(word, now));
+        let mut shown = f.debug_struct("View");
+        shown.field("store", &self.store);
+        if let Some(available) = self.store.try_fast(self.now, look) {
+            shown.field("available", &available);
+        }
+        shown.field("now", &self.now).finish()
     }
 }
