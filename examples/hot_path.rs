@@ -6,13 +6,10 @@
 
 use std::error::Error;
 
-use tollgate::{Denied, Leases, Limiter, Quota, TokenBucket};
+use tollgate::{Denied, Leases, Limiter, Quota, TokenBucket, const_unwrap};
 
 /// At most ten lines a second in the log, from any thread.
-static WARNINGS: Limiter<TokenBucket> = match Limiter::token_bucket(Quota::per_second(10)) {
-    Ok(limiter) => limiter,
-    Err(_) => panic!("not a quota"), // at compile time
-};
+static WARNINGS: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(Quota::per_second(10)));
 
 fn warn(text: &str) -> bool {
     let is_granted = WARNINGS.try_acquire().is_ok();
@@ -29,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{written} of 1 000 000 warnings were written");
 
     // A lease takes 64 permits in advance: most decisions touch no shared memory.
-    let leases = Leases::new(TokenBucket::new(Quota::per_second(1_000_000))?, 640)?;
+    let leases = Leases::token_bucket(Quota::per_second(1_000_000), 640)?;
     let mut lease = leases.lease(64);
     let (mut sent, mut denied) = (0_u64, 0_u64);
     for _ in 0..3_000_000 {

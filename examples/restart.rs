@@ -11,11 +11,11 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 use tollgate::keyed::RestoreError;
-use tollgate::{Keyed, Quota, TokenBucket};
+use tollgate::{Keyed, Quota};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join("tollgate-restart-example");
-    let mut limiter = Keyed::new(TokenBucket::new(Quota::per_minute(12).burst(30))?, 10_000)?;
+    let mut limiter = Keyed::token_bucket(Quota::per_minute(12).burst(30), 10_000)?;
     match limiter.restore_from(&path) {
         Ok(restored) => println!("{} users, after {:?}", restored.keys, restored.elapsed),
         Err(RestoreError::Io(error)) if error.kind() == ErrorKind::NotFound => {
