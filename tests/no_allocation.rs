@@ -439,7 +439,7 @@ fn nothing_by_those_that_find_what_they_would_wait_for() {
                 let second = limiter.reserve_within(1, Duration::from_secs(1));
                 let second = second.expect("it will be there");
                 assert!(limiter.reserve_within(1, Duration::ZERO).is_err());
-                came_back += second.cancel().came_back + first.settle(1).1.came_back;
+                came_back += second.cancel().returned + first.settle(1).1.returned;
                 clock.advance(Duration::from_secs(1));
             }
         });

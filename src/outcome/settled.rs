@@ -7,7 +7,7 @@ use super::{Charged, Granted};
 /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
 /// let estimate = limiter.try_acquire_n(30)?;
 /// let settled = limiter.settle(estimate, 10);
-/// assert_eq!((settled.came_back, settled.lost, settled.charged), (20, 0, 0));
+/// assert_eq!((settled.returned, settled.lost, settled.charged), (20, 0, 0));
 /// # Ok(())
 /// # }
 /// ```
@@ -15,7 +15,7 @@ use super::{Charged, Granted};
 #[non_exhaustive]
 pub struct Settled {
     /// How many permits came back, a part of one counted whole.
-    pub came_back: u64,
+    pub returned: u64,
     /// How many were taken too many and did not come back: the clock has refilled them already, or
     /// a later caller waits behind them.
     pub lost: u64,
@@ -24,11 +24,11 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// Too many were taken, and `came_back` of those that were not needed did.
-    pub(crate) const fn too_many(unused: u64, came_back: u64) -> Self {
+    /// Too many were taken, and `returned` of those that were not needed did.
+    pub(crate) const fn too_many(unused: u64, returned: u64) -> Self {
         Self {
-            came_back,
-            lost: unused.saturating_sub(came_back),
+            returned,
+            lost: unused.saturating_sub(returned),
             charged: 0,
         }
     }
@@ -36,7 +36,7 @@ impl Settled {
     /// Enough were taken, or too few.
     pub(crate) const fn charged(charged: u64) -> Self {
         Self {
-            came_back: 0,
+            returned: 0,
             lost: 0,
             charged,
         }

@@ -102,7 +102,7 @@ macro_rules! settle_form {
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
             /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
             /// let estimate = limiter.try_acquire_n(30)?;
-            /// assert_eq!(limiter.settle(estimate, 10).came_back, 20);
+            /// assert_eq!(limiter.settle(estimate, 10).returned, 20);
             /// let estimate = limiter.try_acquire_n(30)?;
             /// assert_eq!(limiter.settle(estimate, 35).charged, 5);
             /// assert_eq!(limiter.available(), 55);

@@ -32,7 +32,7 @@ use crate::rate_limiter::ReserveLimiter;
 /// assert_eq!(third.delay(), Duration::from_millis(200));
 ///
 /// // The last in line gives back all; the next one has its turn.
-/// assert_eq!(third.cancel().came_back, 1);
+/// assert_eq!(third.cancel().returned, 1);
 /// assert_eq!(limiter.reserve(1)?.delay(), Duration::from_millis(200));
 ///
 /// // One in the middle can't: those after it have been told when to go.
@@ -53,7 +53,7 @@ pub struct Reservation<G> {
 #[non_exhaustive]
 pub struct Cancelled {
     /// How many permits others can have now, a part of one counted whole.
-    pub came_back: u64,
+    pub returned: u64,
     /// How many are lost: the clock has refilled them already, or a later waiter stands after them.
     pub lost: u64,
 }
@@ -90,9 +90,9 @@ impl<G: ReserveLimiter> Reservation<G> {
     /// [`cancel`](Self::cancel) at this tick.
     pub fn cancel_at(self, now: Tick) -> Cancelled {
         let n = self.n();
-        let (_, came_back) = self.limiter.cancel_at(self.granted, n, now);
-        let lost = n.saturating_sub(came_back);
-        Cancelled { came_back, lost }
+        let (_, returned) = self.limiter.cancel_at(self.granted, n, now);
+        let lost = n.saturating_sub(returned);
+        Cancelled { returned, lost }
     }
 
     /// [`settle`](Self::settle) at this tick.
@@ -100,8 +100,8 @@ impl<G: ReserveLimiter> Reservation<G> {
         let taken = self.n();
         if actual < taken {
             let unused = taken - actual;
-            let (kept, came_back) = self.limiter.cancel_at(self.granted, unused, now);
-            return (kept, Settled::too_many(unused, came_back));
+            let (kept, returned) = self.limiter.cancel_at(self.granted, unused, now);
+            return (kept, Settled::too_many(unused, returned));
         }
         let charged = match actual - taken {
             0 => 0,
@@ -143,7 +143,7 @@ impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let limiter = tollgate::Limiter::token_bucket(tollgate::Quota::per_hour(100))?;
     /// let estimate = limiter.reserve(30)?;
-    /// assert_eq!(estimate.settle(10).1.came_back, 20);
+    /// assert_eq!(estimate.settle(10).1.returned, 20);
     /// let estimate = limiter.reserve(30)?;
     /// assert_eq!(estimate.settle(35).1.charged, 5);
     /// assert_eq!(limiter.available(), 55);

@@ -36,13 +36,13 @@ fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
                 if random.one_in(2) {
                     let cancelled = ours.cancel_at(now);
                     assert_eq!(cancelled, theirs.cancel_at(now), "{algorithm:?}");
-                    seen[0] += cancelled.came_back;
+                    seen[0] += cancelled.returned;
                     seen[1] += cancelled.lost;
                 } else {
                     let [ours, right] =
                         [ours.settle_at(n, now), theirs.settle_at(n, now)].map(|(kept, of)| {
                             let granted = (kept.n(), kept.due(), kept.delay());
-                            (granted, of.came_back, of.lost, of.charged)
+                            (granted, of.returned, of.lost, of.charged)
                         });
                     assert_eq!(ours, right, "{algorithm:?}");
                     seen[2] += ours.3;
@@ -108,7 +108,7 @@ fn no_caller_waits_for_the_end_of_a_ban() {
         assert!(key.reserve(1).expect("it is over").is_due());
         let next = key.reserve(1).expect("as before the ban");
         assert_eq!(next.delay(), second);
-        assert_eq!(next.cancel().came_back, 1);
+        assert_eq!(next.cancel().returned, 1);
     });
 }
 
@@ -119,7 +119,7 @@ fn a_reservation_is_good_as_long_as_the_table() {
     assert!(reserve("alice").is_due());
     let (second, third) = (reserve("alice"), reserve("alice"));
     assert_eq!(third.delay(), Duration::from_millis(200));
-    assert_eq!(third.cancel().came_back, 1);
+    assert_eq!(third.cancel().returned, 1);
     limiter.clock().advance(Duration::from_millis(100));
     assert!(second.is_due());
 }

@@ -21,7 +21,7 @@ fn limiter(text: &str) -> (ManualClock, Limiter<AnyAlgorithm, ManualClock>) {
 }
 
 fn parts(settled: Settled) -> [u64; 3] {
-    [settled.came_back, settled.lost, settled.charged]
+    [settled.returned, settled.lost, settled.charged]
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn at_the_same_tick_it_is_as_if_the_actual_cost_had_been_taken() {
             clock.advance(Duration::from_nanos(1));
             assert!(right <= settles.available(), "{algorithm}");
             let unused = estimate.saturating_sub(actual);
-            assert_eq!(settled.came_back, unused, "{algorithm}");
+            assert_eq!(settled.returned, unused, "{algorithm}");
             assert_eq!(
                 settled.charged,
                 taken.saturating_sub(estimate),

@@ -76,7 +76,7 @@ fn what_is_borrowed_of_a_table_lives_as_long() {
     let (key, plan) = (limiter.key("alice"), limiter.plan(0));
     let reserved = key.reserve(2).expect("two of three");
     assert!(plan.try_acquire("alice").is_ok() && key.try_acquire().is_err());
-    assert_eq!(reserved.cancel().came_back, 2);
+    assert_eq!(reserved.cancel().returned, 2);
     let mut outcomes = [const { Err(Denied::stuck(0)) }; 2];
     assert!(
         limiter

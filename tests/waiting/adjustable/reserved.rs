@@ -39,12 +39,12 @@ fn of_a_reservation_from_before_a_change_nothing_comes_back() {
     limiter.set_quota(quota, Keep::AsIs).expect("a quota");
     for one in old {
         let cancelled = one.cancel();
-        assert_eq!((cancelled.came_back, cancelled.lost), (0, 1));
+        assert_eq!((cancelled.returned, cancelled.lost), (0, 1));
     }
     // Of those since then, as ever.
-    assert_eq!(limiter.reserve(1).expect("in time").cancel().came_back, 1);
+    assert_eq!(limiter.reserve(1).expect("in time").cancel().returned, 1);
     let (_, over) = limiter.reserve(1).expect("in time").settle(3);
-    assert_eq!((over.charged, over.came_back), (2, 0));
+    assert_eq!((over.charged, over.returned), (2, 0));
 }
 
 #[test]

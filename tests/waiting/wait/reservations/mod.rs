@@ -51,32 +51,26 @@ fn what_became_of_a_reservation_is_told() {
     );
     let [first, second, middle, last] = line;
     // One in the middle gives back nothing, since another waits after it. The last one does.
-    for (one, came_back) in [(middle, 0), (limiter.reserve(1).expect("a place"), 1)] {
+    for (one, returned) in [(middle, 0), (limiter.reserve(1).expect("a place"), 1)] {
         let cancelled = one.cancel();
         assert_eq!(
-            (cancelled.came_back, cancelled.lost),
-            (came_back, 1 - came_back)
+            (cancelled.returned, cancelled.lost),
+            (returned, 1 - returned)
         );
     }
     // What the last one keeps is due the sooner.
     let (kept, settled) = last.settle(1);
-    assert_eq!(
-        (settled.came_back, settled.lost, settled.charged),
-        (2, 0, 0)
-    );
+    assert_eq!((settled.returned, settled.lost, settled.charged), (2, 0, 0));
     assert_eq!((kept.n(), tenths(kept.due())), (1, 3));
     let (kept, settled) = second.settle(3);
-    assert_eq!(
-        (settled.came_back, settled.lost, settled.charged),
-        (0, 0, 2)
-    );
+    assert_eq!((settled.returned, settled.lost, settled.charged), (0, 0, 2));
     assert_eq!((kept.n(), tenths(kept.due())), (1, 1));
     // When none waits any more, what was refilled meanwhile does not come back again.
     clock.set(tick(6 * SECOND / 10));
     assert_eq!(limiter.available(), 1);
     let cancelled = first.cancel();
     assert_eq!(
-        (cancelled.came_back, cancelled.lost, limiter.available()),
+        (cancelled.returned, cancelled.lost, limiter.available()),
         (0, 3, 1)
     );
 }

@@ -12,7 +12,7 @@ use crate::support::{Bucket, Random, bucket, on_threads};
 struct Sums {
     reserved: u64,
     used: u64,
-    came_back: u64,
+    returned: u64,
     lost: u64,
 }
 
@@ -36,7 +36,7 @@ fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
             log.granted(&one.into_granted().when_due());
         } else {
             let cancelled = one.cancel();
-            sums.came_back += cancelled.came_back;
+            sums.returned += cancelled.returned;
             sums.lost += cancelled.lost;
         }
     }
@@ -57,13 +57,13 @@ fn every_permit_is_accounted_for_and_the_bound_is_kept() {
                 logs.push(log);
                 all.reserved += sums.reserved;
                 all.used += sums.used;
-                all.came_back += sums.came_back;
+                all.returned += sums.returned;
                 all.lost += sums.lost;
             }
             clock.advance(Duration::from_micros(7_321));
         }
-        assert_eq!(all.used + all.came_back + all.lost, all.reserved);
-        assert!(all.used > 0 && all.came_back > 0 && all.lost > 0);
+        assert_eq!(all.used + all.returned + all.lost, all.reserved);
+        assert!(all.used > 0 && all.returned > 0 && all.lost > 0);
         let history: Audit = logs.into_iter().collect();
         let summary = history
             .check(&limiter.algorithm().bound())
