@@ -17,6 +17,7 @@ pub(crate) mod limiter;
 mod moving;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod newest;
+mod owned;
 mod rank;
 mod room;
 pub(crate) mod stats;
@@ -25,4 +26,5 @@ mod view;
 
 pub use all::{PinnedMap, TrackedKey};
 pub(crate) use limiter::KeyedMap;
+pub use owned::OwnedMapKey;
 pub use view::MapKey;

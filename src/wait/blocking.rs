@@ -30,9 +30,13 @@ where
     Ok(granted.when_due())
 }
 
-/// How a reservation keeps its limiter: `borrowed`, or copied, where it is no more than a view.
+/// How a reservation keeps its limiter: `borrowed`, or `copied`, where it is no more than a view.
+/// An `owned` one is borrowed, or moved into the reservation.
 macro_rules! kept {
     (borrowed) => {
+        &Self
+    };
+    (owned) => {
         &Self
     };
     (copied) => {
@@ -41,15 +45,107 @@ macro_rules! kept {
     ($limiter:ident borrowed) => {
         $limiter
     };
+    ($limiter:ident owned) => {
+        $limiter
+    };
     ($limiter:ident copied) => {
         *$limiter
     };
 }
 
-/// The verbs of a limiter whose permits can be had before they are there.
+/// Reservations that keep their limiter alive.
+macro_rules! owned_reservations {
+    (copied) => {};
+    (borrowed) => {
+        /// [`reserve`](Self::reserve), for a reservation that keeps the limiter alive and can be
+        /// sent to another thread or task.
+        ///
+        /// # Errors
+        ///
+        /// As [`reserve`](Self::reserve).
+        ///
+        /// ```
+        /// use std::sync::Arc;
+        /// use tollgate::{Limiter, Quota};
+        ///
+        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+        /// let limiter = Arc::new(Limiter::token_bucket(Quota::per_second(1000).burst(1))?);
+        /// let reservations = [limiter.reserve_owned(1)?, limiter.reserve_owned(1)?];
+        /// for reservation in reservations {
+        ///     std::thread::spawn(move || reservation.wait()).join().unwrap();
+        /// }
+        /// # Ok(())
+        /// # }
+        /// ```
+        pub fn reserve_owned(
+            self: &std::sync::Arc<Self>,
+            n: u64,
+        ) -> Result<$crate::wait::Reservation<std::sync::Arc<Self>>, $crate::outcome::Denied> {
+            let now = self.now();
+            let limiter = std::sync::Arc::clone(self);
+            $crate::wait::Reservation::until(limiter, n, $crate::clock::Tick::MAX, now)
+        }
+
+        /// [`reserve_within`](Self::reserve_within), for a reservation that keeps the limiter
+        /// alive.
+        ///
+        /// # Errors
+        ///
+        /// As [`reserve_within`](Self::reserve_within).
+        pub fn reserve_within_owned(
+            self: &std::sync::Arc<Self>,
+            n: u64,
+            max_wait: core::time::Duration,
+        ) -> Result<$crate::wait::Reservation<std::sync::Arc<Self>>, $crate::outcome::Denied> {
+            let now = self.now();
+            let limiter = std::sync::Arc::clone(self);
+            $crate::wait::Reservation::until(limiter, n, now.saturating_add(max_wait), now)
+        }
+    };
+    (owned) => {
+        /// [`reserve`](Self::reserve), for a reservation that keeps the table alive.
+        ///
+        /// # Errors
+        ///
+        /// As [`reserve`](Self::reserve).
+        pub fn reserve_owned(
+            self,
+            n: u64,
+        ) -> Result<$crate::wait::Reservation<Self>, $crate::outcome::Denied> {
+            let now = self.now();
+            $crate::wait::Reservation::until(self, n, $crate::clock::Tick::MAX, now)
+        }
+
+        /// [`reserve_within`](Self::reserve_within), for a reservation that keeps the table alive.
+        ///
+        /// # Errors
+        ///
+        /// As [`reserve_within`](Self::reserve_within).
+        pub fn reserve_within_owned(
+            self,
+            n: u64,
+            max_wait: core::time::Duration,
+        ) -> Result<$crate::wait::Reservation<Self>, $crate::outcome::Denied> {
+            let now = self.now();
+            $crate::wait::Reservation::until(self, n, now.saturating_add(max_wait), now)
+        }
+    };
+}
+
+/// The verbs of a limiter whose permits can be had before they are there. Either its algorithm `A`
+/// has these bounds, and it has these other parameters; or these are its parameters for all verbs,
+/// for those that read a clock, and for those that sleep.
 macro_rules! waits {
     ([$($bound:tt)*] [$($parameters:tt)*] $kept:ident $limiter:ty) => {
-        impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $limiter {
+        $crate::wait::waits!(
+            [A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*]
+            [A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*]
+            [A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::SleepClock, $($parameters)*]
+            $kept $limiter
+        );
+    };
+    ([$($all:tt)*] [$($clock:tt)*] [$($sleep:tt)*] $kept:ident $limiter:ty) => {
+        impl<$($all)*> $limiter {
             /// [`reserve`](Self::reserve) at this tick.
             ///
             /// # Errors
@@ -81,7 +177,7 @@ macro_rules! waits {
         }
 
         #[cfg(feature = "wait")]
-        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
+        impl<$($clock)*> $limiter {
             /// The same limiter for callers that wait in futures: see
             /// [`AsyncLimiter`](crate::AsyncLimiter).
             #[inline]
@@ -93,7 +189,7 @@ macro_rules! waits {
             }
         }
 
-        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::Clock, $($parameters)*> $limiter {
+        impl<$($clock)*> $limiter {
             /// Takes `n` permits, now or when they will be there: the reservation says when it is
             /// [due](crate::Reservation::due). It is one exchange, however many wait; reservations
             /// are due in order of arrival.
@@ -144,9 +240,11 @@ macro_rules! waits {
             ) -> Result<$crate::wait::Reservation<$crate::wait::blocking::kept!($kept)>, $crate::outcome::Denied> {
                 self.reserve_within_at(n, max_wait, self.now())
             }
+
+            $crate::wait::blocking::owned_reservations!($kept);
         }
 
-        impl<A: $crate::algorithm::Reserve $($bound)*, C: $crate::clock::SleepClock, $($parameters)*> $limiter {
+        impl<$($sleep)*> $limiter {
             /// Takes one permit, and blocks this thread until it is there. It computes when that
             /// is, and sleeps once: it may wake late, never early. Callers are served in order of
             /// arrival.
@@ -208,3 +306,5 @@ macro_rules! waits {
 pub(crate) use waits;
 
 pub(crate) use kept;
+
+pub(crate) use owned_reservations;

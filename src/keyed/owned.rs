@@ -1,0 +1,122 @@
+//! A key that keeps its table alive.
+
+use core::fmt;
+use core::hash::Hash;
+use std::sync::Arc;
+
+use super::hasher::{KeyHasher, SeededHasher};
+use super::key::Key;
+use super::limiter::Keyed;
+use super::probe_seq::ProbeSeq;
+use crate::clock::{SystemClock, Tick};
+use crate::rate_limiter::forms::limiter_verbs;
+use crate::store::view::View;
+use crate::wait::waits;
+
+/// A key of a [`Keyed`] table that keeps the table alive: [`Keyed::key_owned`] makes it. It has the
+/// verbs of a [`Key`], and can be sent to another thread or task.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate::{Keyed, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+/// # runtime.block_on(async {
+/// let limiter = Arc::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
+/// let alice = limiter.key_owned("alice");
+/// let task = tokio::spawn(async move { alice.try_acquire_n(3).is_ok() });
+/// assert!(task.await?);
+/// assert_eq!(limiter.key("alice").available(), 2);
+/// # Ok(())
+/// # })
+/// # }
+/// ```
+pub struct OwnedKey<A, C = SystemClock, S = SeededHasher> {
+    table: Arc<Keyed<A, C, S>>,
+    probe_seq: ProbeSeq,
+    plan: u8,
+}
+
+impl<A, C, S: KeyHasher> Keyed<A, C, S> {
+    /// [`key`](Self::key), for a key that keeps the table alive.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Arc::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
+    /// let alice = limiter.key_owned("alice");
+    /// let reservation = std::thread::spawn(move || alice.reserve_owned(3)).join().unwrap()?;
+    /// assert!(reservation.is_due());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key_owned<Q: Hash + ?Sized>(self: &Arc<Self>, key: &Q) -> OwnedKey<A, C, S> {
+        OwnedKey {
+            table: Arc::clone(self),
+            probe_seq: self.core.table.probe_seq(self.hasher.hash_key(key)),
+            plan: 0,
+        }
+    }
+}
+
+impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
+    /// The same key by another [plan](Keyed::plan).
+    #[must_use]
+    pub fn with_plan(self, plan: usize) -> Self {
+        let plan = self.table.plan(plan).index();
+        Self { plan, ..self }
+    }
+}
+
+impl<A, C, S> OwnedKey<A, C, S> {
+    /// The key, borrowed.
+    #[inline]
+    pub fn key(&self) -> Key<'_, A, C> {
+        Key::new(
+            &self.table.core,
+            &self.table.clock,
+            self.probe_seq,
+            self.plan,
+        )
+    }
+
+    /// A view on which every verb runs at this tick, without reading a clock.
+    #[inline]
+    pub fn at(&self, now: Tick) -> View<Key<'_, A, C>> {
+        self.key().at(now)
+    }
+
+    /// The table's clock.
+    #[inline]
+    pub fn clock(&self) -> &C {
+        self.table.clock()
+    }
+
+    /// The table.
+    pub const fn table(&self) -> &Arc<Keyed<A, C, S>> {
+        &self.table
+    }
+}
+
+limiter_verbs!([] [S] OwnedKey<A, C, S>);
+waits!([] [S] owned OwnedKey<A, C, S>);
+
+impl<A, C, S> Clone for OwnedKey<A, C, S> {
+    fn clone(&self) -> Self {
+        Self {
+            table: Arc::clone(&self.table),
+            ..*self
+        }
+    }
+}
+
+impl<A, C, S> fmt::Debug for OwnedKey<A, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedKey")
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,106 @@
+//! A key that keeps its map alive.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use std::hash::RandomState;
+use std::sync::Arc;
+
+use super::{KeyedMap, MapKey};
+use crate::clock::{SystemClock, Tick};
+use crate::rate_limiter::forms::limiter_verbs;
+use crate::store::view::View;
+use crate::wait::waits;
+
+/// A key of a [`KeyedMap`] that keeps the map alive: [`KeyedMap::key_owned`] makes it. It has the
+/// verbs of a [`MapKey`], and can be sent to another thread or task.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tollgate::{KeyedMap, Quota, TokenBucket};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
+/// # runtime.block_on(async {
+/// let bucket = TokenBucket::new(Quota::per_hour(5))?;
+/// let map = Arc::new(KeyedMap::<String, _>::new(bucket, 1000)?);
+/// let alice = map.key_owned("alice".to_owned());
+/// let task = tokio::spawn(async move { alice.try_acquire_n(3).is_ok() });
+/// assert!(task.await?);
+/// assert_eq!(map.key("alice").available(), 2);
+/// # Ok(())
+/// # })
+/// # }
+/// ```
+pub struct OwnedMapKey<K, A, C = SystemClock, S = RandomState> {
+    map: Arc<KeyedMap<K, A, C, S>>,
+    key: K,
+}
+
+impl<K, A, C, S> KeyedMap<K, A, C, S> {
+    /// [`key`](Self::key), for a key that keeps the map alive.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_hour(5))?;
+    /// let map = Arc::new(KeyedMap::<u64, _>::new(bucket, 1000)?);
+    /// let key = map.key_owned(7);
+    /// let reservation = std::thread::spawn(move || key.reserve_owned(3)).join().unwrap()?;
+    /// assert!(reservation.is_due());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn key_owned(self: &Arc<Self>, key: K) -> OwnedMapKey<K, A, C, S> {
+        OwnedMapKey {
+            map: Arc::clone(self),
+            key,
+        }
+    }
+}
+
+impl<K, A, C, S> OwnedMapKey<K, A, C, S> {
+    /// The key, borrowed.
+    #[inline]
+    pub fn key(&self) -> MapKey<'_, K, K, A, C, S> {
+        self.map.key(&self.key)
+    }
+
+    /// A view on which every verb runs at this tick, without reading a clock.
+    #[inline]
+    pub fn at(&self, now: Tick) -> View<MapKey<'_, K, K, A, C, S>> {
+        self.key().at(now)
+    }
+
+    /// The map's clock.
+    #[inline]
+    pub fn clock(&self) -> &C {
+        self.map.clock()
+    }
+
+    /// The map.
+    pub const fn map(&self) -> &Arc<KeyedMap<K, A, C, S>> {
+        &self.map
+    }
+}
+
+limiter_verbs!([] [K: Hash + Eq + Clone, S: BuildHasher] OwnedMapKey<K, A, C, S>);
+waits!([] [K: Hash + Eq + Clone, S: BuildHasher] owned OwnedMapKey<K, A, C, S>);
+
+impl<K: Clone, A, C, S> Clone for OwnedMapKey<K, A, C, S> {
+    fn clone(&self) -> Self {
+        Self {
+            map: Arc::clone(&self.map),
+            key: self.key.clone(),
+        }
+    }
+}
+
+impl<K: fmt::Debug, A, C, S> fmt::Debug for OwnedMapKey<K, A, C, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedMapKey")
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
