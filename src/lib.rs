@@ -87,6 +87,8 @@ pub mod keyed_map;
 pub mod leases;
 mod limiter;
 #[cfg(feature = "std")]
+mod metrics;
+#[cfg(feature = "std")]
 mod multiword;
 pub mod outcome;
 #[cfg(any(feature = "keyed", feature = "map"))]
@@ -100,7 +102,7 @@ pub mod sharded;
 #[cfg(feature = "wide")]
 pub mod smooth;
 pub mod store;
-#[cfg(feature = "keyed")]
+#[cfg(feature = "std")]
 mod striped;
 pub mod sync;
 #[cfg(feature = "std")]
@@ -205,14 +207,34 @@ pub mod error {
     pub use crate::quota::ParseQuotaError;
 }
 
-/// Statistics of limiters and of tables of keys.
+/// Statistics of limiters and of tables of keys, and their form as [metrics](write_prometheus).
+///
+/// The same thing has the same name everywhere:
+///
+/// | name | what | of |
+/// |---|---|---|
+/// | `granted`, `denied` | requests | what is in a [`Counted`] |
+/// | `permits`, `returned`, `charged` | permits: that were granted, that came back, that were charged | the same |
+/// | `tracked`, `idle` | keys that are there, and those of them that are as good as fresh | `Keyed`, `KeyedMap` (without `idle`) |
+/// | `inserted`, `expired`, `evicted`, `evicted_protected`, `removed` | keys that came and left | the same (without `inserted`) |
+/// | `no_room` | how often there was no room for a key | the same |
+/// | `inside`, `peak`, `limit`, `waiting` | weight, and callers that wait | [`Concurrency`] |
+/// | `lent`, `max_lent` | permits | [`Leases`] |
+/// | `waiting_permits`, `longest_wait` | permits, and time | [`WaitingRoom`] |
+/// | `rate`, `stored`, `max_stored` | permits | the smooth limiters |
+///
+/// [`Counted`]: crate::Counted
+/// [`Concurrency`]: crate::Concurrency
+/// [`Leases`]: crate::Leases
+/// [`WaitingRoom`]: crate::WaitingRoom
 #[cfg(feature = "std")]
 pub mod stats {
-    pub use crate::counted::LimiterStats;
+    pub use crate::counted::{Counters, LimiterStats};
     #[cfg(feature = "keyed")]
     pub use crate::keyed::stats::KeyedStats;
     #[cfg(feature = "map")]
     pub use crate::keyed_map::stats::MapStats;
+    pub use crate::metrics::{Metrics, MetricsError, write_prometheus};
 }
 
 /// Traits of limiters that can do more than take permits, if their algorithm allows it.

@@ -1,17 +1,17 @@
 //! Counts that many threads add to at once.
 
-use std::boxed::Box;
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{Count, Ordering};
 use crate::thread_index::ThreadIndex;
 
-/// `N` counts, in stripes: each thread adds to its own.
-#[derive(Debug)]
+/// `N` counts, in stripes: each thread adds to its own. Clones share them.
+#[derive(Debug, Clone)]
 pub(crate) struct StripedCounters<const N: usize> {
     thread_index: ThreadIndex,
-    counts: Box<[CachePadded<[Count; N]>]>,
+    counts: Arc<[CachePadded<[Count; N]>]>,
 }
 
 impl<const N: usize> StripedCounters<N> {
@@ -42,6 +42,7 @@ impl<const N: usize> StripedCounters<N> {
     }
 
     /// Counts one, and returns a number that no other call gets from this count.
+    #[cfg(feature = "keyed")]
     pub(crate) fn number(&self, which: usize) -> u64 {
         let thread_index = self.thread_index.of_this_thread();
         let counts = self

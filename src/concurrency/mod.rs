@@ -5,6 +5,7 @@
 mod enter_future;
 mod guard;
 pub(crate) mod limiter;
+mod metrics;
 mod queue;
 mod word;
 

@@ -6,6 +6,7 @@ mod batch;
 mod changes;
 mod claimable;
 mod core;
+mod counted;
 mod first_attempt;
 mod hasher;
 mod insert;

@@ -1,3 +1,5 @@
+use crate::counted::LimiterStats;
+use crate::metrics::{Metric, MetricSource, Value};
 use crate::striped::StripedCounters;
 
 /// What happens to slots.
@@ -88,4 +90,22 @@ pub struct KeyedStats {
     /// How often there was no room for a key, so that it was denied, or admitted without being
     /// recorded, as [`Overflow`](crate::Overflow) says.
     pub no_room: u64,
+    /// What was decided on all keys, if the table is in a [`Counted`](crate::Counted).
+    pub decisions: Option<LimiterStats>,
+}
+
+impl MetricSource for KeyedStats {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        Some(match metric {
+            Metric::Tracked => self.tracked.into(),
+            Metric::Idle => self.idle.into(),
+            Metric::Inserted => self.inserted.into(),
+            Metric::Expired => self.expired.into(),
+            Metric::Evicted => self.evicted.into(),
+            Metric::EvictedProtected => self.evicted_protected.into(),
+            Metric::Removed => self.removed.into(),
+            Metric::NoRoom => self.no_room.into(),
+            _ => return self.decisions?.value(metric),
+        })
+    }
 }

@@ -333,6 +333,7 @@ impl<A: Algorithm, C, S> Keyed<A, C, S> {
             evicted_protected: protected,
             removed: of(Event::Removed),
             no_room: of(Event::NoRoom),
+            decisions: None,
         }
     }
 }

@@ -1,3 +1,5 @@
+use crate::counted::LimiterStats;
+use crate::metrics::{Metric, MetricSource, Value};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The counts of a [`KeyedMap`](super::KeyedMap), of the keys in it and those that left.
@@ -22,6 +24,8 @@ pub struct MapStats {
     /// Verbs on keys for which there was no room. They were denied, or answered as for a fresh key,
     /// as [`Overflow`](crate::Overflow) says.
     pub no_room: u64,
+    /// What was decided on all keys, if the map is in a [`Counted`](crate::Counted).
+    pub decisions: Option<LimiterStats>,
 }
 
 /// They are counted where keys come and go, and not where they are decided on.
@@ -69,6 +73,21 @@ impl MapCounters {
             evicted_protected: read(&self.evicted_protected),
             removed: read(&self.removed),
             no_room: read(&self.no_room),
+            decisions: None,
         }
+    }
+}
+
+impl MetricSource for MapStats {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        Some(match metric {
+            Metric::Tracked => self.tracked.into(),
+            Metric::Expired => self.expired.into(),
+            Metric::Evicted => self.evicted.into(),
+            Metric::EvictedProtected => self.evicted_protected.into(),
+            Metric::Removed => self.removed.into(),
+            Metric::NoRoom => self.no_room.into(),
+            _ => return self.decisions?.value(metric),
+        })
     }
 }

@@ -6,6 +6,7 @@ use crossbeam_utils::CachePadded;
 use crate::algorithm::Lend;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::limiter::Limiter;
+use crate::metrics::{Metric, MetricSource, Value};
 use crate::outcome::{Denied, Granted};
 use crate::quota::ConfigError;
 use crate::rate_limiter::RateLimiter;
@@ -139,8 +140,8 @@ impl<A, C> Leases<A, C> {
         &self.limiter
     }
 
-    /// The most that leases hold together.
-    pub const fn total(&self) -> u64 {
+    /// The most that leases hold together: the `total` that it was made with.
+    pub const fn max_lent(&self) -> u64 {
         self.total
     }
 
@@ -241,5 +242,15 @@ impl<A: Lend, C> RateLimiter for Leases<A, C> {
     #[inline]
     fn available_at(&self, now: Tick) -> u64 {
         self.limiter().at(now).available()
+    }
+}
+
+impl<A, C> MetricSource for Leases<A, C> {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        match metric {
+            Metric::Lent => Some(self.lent().into()),
+            Metric::MaxLent => Some(self.max_lent().into()),
+            _ => None,
+        }
     }
 }

@@ -24,7 +24,7 @@ pub struct Settled {
 }
 
 impl Settled {
-    /// Too many were taken, and `returned` of those that were not needed did.
+    /// `unused` permits were taken too many, of which `returned` came back.
     pub(crate) const fn too_many(unused: u64, returned: u64) -> Self {
         Self {
             returned,

@@ -8,6 +8,7 @@ use super::error::SmoothError;
 use super::reservation::SmoothReservation;
 use super::state::{NEVER, SmoothState};
 use crate::clock::{Clock, Tick};
+use crate::metrics::{Metric, MetricSource, Value};
 use crate::outcome::Denied;
 
 impl<K: Curve, C> Smooth<K, C> {
@@ -263,5 +264,16 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     #[must_use]
     pub fn next_free(&self) -> Tick {
         self.next_free_at(self.clock.now())
+    }
+}
+
+impl<K: Curve, C: Clock> MetricSource for Smooth<K, C> {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        Some(match metric {
+            Metric::Rate => self.rate().into(),
+            Metric::Stored => self.stored().into(),
+            Metric::MaxStored => self.max_stored().into(),
+            _ => return None,
+        })
     }
 }

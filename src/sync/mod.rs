@@ -47,7 +47,7 @@ use native as source;
 pub type AtomicU64 = source::AtomicU64;
 
 /// What only counts: nothing is decided by it, and no model needs to see it.
-#[cfg(feature = "keyed")]
+#[cfg(feature = "std")]
 pub(crate) type Count = source::Count;
 
 /// Two words that change together: `portable-atomic`'s, and a model's of it in models.

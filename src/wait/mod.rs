@@ -35,6 +35,7 @@ pub use blocking_bytes::BlockingBytes;
 pub use bytes::Throttled;
 #[cfg(feature = "wait")]
 pub use jitter::Jitter;
+pub(crate) use pacer::Pacer;
 pub use reservation::Cancelled;
 pub(crate) use reservation::Reservation;
 #[cfg(feature = "futures")]

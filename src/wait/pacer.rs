@@ -104,6 +104,10 @@ impl<C> Pacer<C> {
         Ok(Self { limiter })
     }
 
+    pub(crate) const fn limiter(&self) -> &Limiter<Gcra, C> {
+        &self.limiter
+    }
+
     /// [`reserve`](Self::reserve) at this tick.
     ///
     /// # Errors

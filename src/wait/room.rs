@@ -4,6 +4,7 @@ use super::{Reservation, blocking};
 use crate::algorithm::{ChangeQuota, Reserve};
 use crate::clock::{Clock, SleepClock, Tick};
 use crate::limiter::Limiter;
+use crate::metrics::{Metric, MetricSource, Value};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 use crate::store::AtomicWord;
@@ -28,7 +29,7 @@ use crate::store::AtomicWord;
 /// let waits: Vec<_> = (0..5).map(|_| room.reserve(1).unwrap().delay().as_millis()).collect();
 /// assert_eq!(waits, [0, 0, 100, 200, 300]);
 /// assert!(room.reserve(1).is_err());
-/// assert_eq!(room.waiting(), 3);
+/// assert_eq!(room.waiting_permits(), 3);
 /// # Ok(())
 /// # }
 /// ```
@@ -133,7 +134,7 @@ impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
 
     /// How many permits are waited for, a started one counted whole. Permits that were charged into
     /// debt count, too, and those that were lost when a waiter gave up.
-    pub fn waiting(&self) -> u64 {
+    pub fn waiting_permits(&self) -> u64 {
         self.limiter.waiting_at(self.limiter.clock().now())
     }
 
@@ -197,5 +198,15 @@ impl<G: ReserveLimiter<Clock: SleepClock>> WaitingRoom<G> {
     pub fn enter(&self, n: u64) -> Result<Granted, Denied> {
         let now = self.limiter.clock().now();
         blocking::acquire(&self.limiter, n, now, now.saturating_add(self.longest))
+    }
+}
+
+impl<G: ReserveLimiter<Clock: Clock>> MetricSource for WaitingRoom<G> {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        match metric {
+            Metric::WaitingPermits => Some(self.waiting_permits().into()),
+            Metric::LongestWait => Some(self.longest.as_secs_f64().into()),
+            _ => None,
+        }
     }
 }

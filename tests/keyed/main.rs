@@ -1,6 +1,8 @@
 //! Limits for each key: the table of fixed size, its snapshots, and the map that gives its keys
 //! back.
 
+mod counted;
 mod keyed;
 mod keyed_map;
+mod metrics;
 mod support;

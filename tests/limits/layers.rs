@@ -11,6 +11,7 @@ const LEVELS: [(&str, u8); 24] = [
     ("clock", 0),
     ("quota", 0),
     ("overflow", 0),
+    ("metrics", 0),
     ("algorithm", 1),
     ("outcome", 1),
     ("store", 1),

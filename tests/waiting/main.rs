@@ -2,6 +2,7 @@
 
 mod adjustable;
 mod concurrency;
+mod counted;
 mod smooth;
 mod support;
 mod wait;

@@ -35,7 +35,6 @@ pub use atomic::AtomicU128;
 pub use pair::AtomicU128;
 
 /// Of no model.
-#[cfg(feature = "keyed")]
 pub(crate) type Count = core::sync::atomic::AtomicU64;
 
 /// Does not wait.

@@ -11,7 +11,7 @@ pub(super) type AtomicU64 = core::sync::atomic::AtomicU64;
 #[cfg(any(not(target_has_atomic = "64"), tollgate_portable_atomic))]
 pub(super) type AtomicU64 = portable_atomic::AtomicU64;
 
-#[cfg(feature = "keyed")]
+#[cfg(feature = "std")]
 pub(super) type Count = AtomicU64;
 
 #[cfg(feature = "wide")]

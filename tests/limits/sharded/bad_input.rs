@@ -53,7 +53,7 @@ fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
     match leases(algorithm, total) {
         Ok(limiter) => {
             assert!((1..=most).contains(&total), "{algorithm}: {total}");
-            assert_eq!((limiter.total(), limiter.lent()), (total, 0));
+            assert_eq!((limiter.max_lent(), limiter.lent()), (total, 0));
             limiter.limiter().reset();
             let left = algorithm.available(0, Tick::ZERO) - total;
             assert_eq!(limiter.limiter().available(), left, "{algorithm}");

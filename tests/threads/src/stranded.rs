@@ -183,7 +183,7 @@ fn of_requests_for_several_by_many_threads() {
 /// Half of the threads by leases, half without: what they draw at a tick is all but what is lent;
 /// and what full leases held when the tick came is there besides.
 fn with_leases(limiter: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u64 {
-    let wanted = limiter.total().div_ceil(2);
+    let wanted = limiter.max_lent().div_ceil(2);
     let mut leases: Vec<_> = (0..THREADS)
         .map(|id| limiter.lease(wanted * (id % 2)))
         .collect();

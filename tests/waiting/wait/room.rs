@@ -23,7 +23,7 @@ fn what_would_come_too_late_takes_no_place() {
         assert_eq!(room.enter(1), Err(full));
         assert_eq!(room.reserve(1).map(drop), Err(full));
     }
-    assert_eq!(room.waiting(), 2);
+    assert_eq!(room.waiting_permits(), 2);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_room_of_a_queue_says_how_many_wait() {
     let are_due = [(); 5].map(|()| room.reserve(1).expect("a place").is_due());
     assert_eq!(are_due, [true, false, false, false, false]);
     assert!(room.reserve(1).is_err(), "it is full");
-    assert_eq!(room.waiting(), 4);
+    assert_eq!(room.waiting_permits(), 4);
 }
 
 #[test]

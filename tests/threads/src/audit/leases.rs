@@ -52,13 +52,13 @@ fn work<'g>(
     let mut log = Log::with_capacity(turns as usize);
     let put = |lease| shelf.lock().expect("no panic").push(lease);
     let find = || shelf.lock().expect("no panic").pop();
-    let mut lease = limiter.lease(random.below(limiter.total() + 1));
+    let mut lease = limiter.lease(random.below(limiter.max_lent() + 1));
     for _ in 0..turns {
         let clock = limiter.limiter().clock();
         clock.advance(Duration::from_nanos(random.below(4)));
         let n = random.below(5);
         match random.below(64) {
-            0 => lease = limiter.lease(random.below(limiter.total() + 1)),
+            0 => lease = limiter.lease(random.below(limiter.max_lent() + 1)),
             1 => drop(lease.give_back()),
             2 => put(mem::replace(&mut lease, limiter.lease(2))),
             3 => lease = find().unwrap_or_else(|| limiter.lease(1)),
@@ -75,7 +75,7 @@ fn work<'g>(
                 }
             }
         }
-        assert!(limiter.lent() <= limiter.total());
+        assert!(limiter.lent() <= limiter.max_lent());
     }
     log
 }

@@ -1,0 +1,14 @@
+use super::Concurrency;
+use crate::metrics::{Metric, MetricSource, Value};
+
+impl MetricSource for Concurrency {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        Some(match metric {
+            Metric::Inside => self.inside().into(),
+            Metric::Peak => self.peak().into(),
+            Metric::Limit => self.limit().into(),
+            Metric::Waiting => (self.waiting() as u64).into(),
+            _ => return None,
+        })
+    }
+}

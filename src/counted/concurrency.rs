@@ -1,0 +1,175 @@
+//! A counted `Concurrency`, and the futures that enter it.
+
+use core::borrow::Borrow;
+use core::future::Future;
+use core::ops::Deref;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::{Counted, Counters, LimiterStats};
+use crate::concurrency::{Concurrency, ConcurrencyGuard, EnterFuture};
+use crate::outcome::Denied;
+
+impl<S: Borrow<Counters>> Counted<Concurrency, S> {
+    /// What was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> LimiterStats {
+        self.counts()
+    }
+}
+
+/// The limiter itself, or an `Arc` of it.
+impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
+    /// [`Concurrency::try_enter`], counted.
+    ///
+    /// ```
+    /// use tollgate::{Concurrency, Counted};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let uploads = Counted::new(Concurrency::new(2)?);
+    /// let guard = uploads.try_enter_n(2)?;
+    /// assert!(uploads.try_enter().is_err());
+    /// drop(guard);
+    /// let stats = uploads.stats();
+    /// assert_eq!((stats.granted, stats.permits, stats.denied), (1, 2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
+        self.try_enter_n(1)
+    }
+
+    /// [`Concurrency::try_enter_n`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn try_enter_n(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
+        self.entered(self.limiter.borrow().try_enter_n(n))
+    }
+
+    /// [`Concurrency::try_enter_ahead`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn try_enter_ahead(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
+        self.entered(self.limiter.borrow().try_enter_ahead(n))
+    }
+
+    /// [`Concurrency::enter`], counted when it is inside or denied.
+    #[inline]
+    #[must_use = "it enters only when it is awaited or waited for"]
+    pub fn enter(&self) -> Counted<EnterFuture<&Concurrency>, &Counters> {
+        self.enter_n(1)
+    }
+
+    /// [`Concurrency::enter_n`], counted when it is inside or denied.
+    #[inline]
+    #[must_use = "it enters only when it is awaited or waited for"]
+    pub fn enter_n(&self, n: u64) -> Counted<EnterFuture<&Concurrency>, &Counters> {
+        self.part(self.limiter.borrow().enter_n(n))
+    }
+}
+
+/// With guards that keep the limiter alive.
+impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
+    /// What was counted so far.
+    #[must_use]
+    pub fn stats(&self) -> LimiterStats {
+        self.counts()
+    }
+
+    /// [`Concurrency::try_enter_owned`], counted.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Concurrency, Counted};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let uploads = Counted::new(Arc::new(Concurrency::new(2)?));
+    /// let guard = uploads.try_enter_owned(1)?;
+    /// std::thread::spawn(move || drop(guard)).join().unwrap();
+    /// assert_eq!(uploads.stats().granted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline]
+    pub fn try_enter_owned(&self, n: u64) -> Result<ConcurrencyGuard<Arc<Concurrency>>, Denied> {
+        self.entered(self.limiter.try_enter_owned(n))
+    }
+
+    /// [`Concurrency::enter_owned`], counted when it is inside or denied.
+    #[inline]
+    #[must_use = "it enters only when it is awaited or waited for"]
+    pub fn enter_owned(&self, n: u64) -> Counted<EnterFuture<Arc<Concurrency>>> {
+        self.with_same_counters(self.limiter.enter_owned(n))
+    }
+}
+
+impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterFuture<G>, S> {
+    /// [`EnterFuture::wait`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait(self) -> Result<ConcurrencyGuard<G>, Denied> {
+        let Self { limiter, counters } = self;
+        counted(counters.borrow(), limiter.wait())
+    }
+
+    /// [`EnterFuture::wait_timeout`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn wait_timeout(self, timeout: Duration) -> Result<ConcurrencyGuard<G>, Denied> {
+        let Self { limiter, counters } = self;
+        counted(counters.borrow(), limiter.wait_timeout(timeout))
+    }
+}
+
+impl<G, S> Future for Counted<EnterFuture<G>, S>
+where
+    G: Deref<Target = Concurrency> + Clone + Unpin,
+    S: Borrow<Counters> + Unpin,
+{
+    type Output = Result<ConcurrencyGuard<G>, Denied>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let entered = Pin::new(&mut this.limiter).poll(context);
+        entered.map(|entered| this.entered(entered))
+    }
+}
+
+impl<T, S: Borrow<Counters>> Counted<T, S> {
+    #[inline(always)]
+    fn entered<G: Deref<Target = Concurrency>>(&self, entered: Entered<G>) -> Entered<G> {
+        counted(self.counters(), entered)
+    }
+}
+
+type Entered<G> = Result<ConcurrencyGuard<G>, Denied>;
+
+#[inline(always)]
+fn counted<G: Deref<Target = Concurrency>>(counters: &Counters, entered: Entered<G>) -> Entered<G> {
+    match &entered {
+        Ok(guard) => counters.granted(guard.n()),
+        Err(denied) => counters.denied(denied),
+    }
+    entered
+}

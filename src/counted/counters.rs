@@ -1,0 +1,113 @@
+use core::fmt;
+
+use crate::metrics::{Metric, MetricSource, Value};
+use crate::outcome::{Denied, Granted};
+use crate::striped::StripedCounters;
+
+/// What a [`Counted`](super::Counted) limiter has counted.
+///
+/// Requests for no permits are not counted. Each number is right by itself: while others decide
+/// they need not belong to the same moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct LimiterStats {
+    /// Requests that were granted. A reservation counts when it is made.
+    pub granted: u64,
+    /// The permits that these got.
+    pub permits: u64,
+    /// Requests that were denied.
+    pub denied: u64,
+    /// Permits that came back, also of reservations that were cancelled.
+    pub returned: u64,
+    /// Permits that were charged.
+    pub charged: u64,
+}
+
+/// The counters of a [`Counted`](super::Counted) limiter. Clones share them.
+///
+/// They are in cache lines of their own, one for each core, and each thread adds to its own.
+#[derive(Clone)]
+pub struct Counters(StripedCounters<5>);
+
+#[derive(Clone, Copy)]
+enum Counter {
+    Granted,
+    /// Permits, less one for each grant: so nearly every decision adds to one counter only.
+    Beyond,
+    Denied,
+    Returned,
+    Charged,
+}
+
+impl Counters {
+    pub(super) fn new() -> Self {
+        Self(StripedCounters::new())
+    }
+
+    pub(super) fn stats(&self) -> LimiterStats {
+        let sum = |counter| self.0.sum(counter as usize);
+        let granted = sum(Counter::Granted);
+        LimiterStats {
+            granted,
+            permits: granted.wrapping_add(sum(Counter::Beyond)),
+            denied: sum(Counter::Denied),
+            returned: sum(Counter::Returned),
+            charged: sum(Counter::Charged),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn granted(&self, n: u64) {
+        if n > 0 {
+            self.0.add(Counter::Granted as usize, 1);
+        }
+        if n > 1 {
+            self.0.add(Counter::Beyond as usize, n - 1);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn denied(&self, denied: &Denied) {
+        if denied.requested() > 0 {
+            self.0.add(Counter::Denied as usize, 1);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn returned(&self, n: u64) {
+        self.0.add(Counter::Returned as usize, n);
+    }
+
+    #[inline(always)]
+    pub(super) fn charged(&self, n: u64) {
+        self.0.add(Counter::Charged as usize, n);
+    }
+
+    /// Counts what was answered.
+    #[inline(always)]
+    pub(crate) fn outcome(&self, outcome: &Result<Granted, Denied>) {
+        match outcome {
+            Ok(granted) => self.granted(granted.n()),
+            Err(denied) => self.denied(denied),
+        }
+    }
+}
+
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Counters").field(&self.stats()).finish()
+    }
+}
+
+impl MetricSource for LimiterStats {
+    fn value(&self, metric: Metric) -> Option<Value> {
+        Some(match metric {
+            Metric::Granted => self.granted.into(),
+            Metric::Permits => self.permits.into(),
+            Metric::Denied => self.denied.into(),
+            Metric::Returned => self.returned.into(),
+            Metric::Charged => self.charged.into(),
+            _ => return None,
+        })
+    }
+}

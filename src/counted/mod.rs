@@ -1,0 +1,129 @@
+//! Statistics of decisions, for those who want them.
+
+mod concurrency;
+mod counters;
+mod leases;
+mod limiter;
+mod pacer;
+mod waits;
+
+pub use counters::{Counters, LimiterStats};
+
+use core::borrow::Borrow;
+use core::fmt;
+
+/// A limiter that counts what it grants and what it denies.
+///
+/// The counts are kept in cache lines of their own, one for each core, where a thread adds to its
+/// own; they are summed when `stats` is called. A limiter that is not wrapped pays nothing.
+///
+/// ```
+/// use tollgate::{Counted, Limiter, Quota};
+///
+/// # fn main() -> Result<(), tollgate::ConfigError> {
+/// let limiter = Counted::new(Limiter::token_bucket(Quota::per_hour(5))?);
+/// for _ in 0..3 {
+///     let _ = limiter.try_acquire_n(2);
+/// }
+/// let counts = limiter.stats();
+/// assert_eq!((counts.granted, counts.permits, counts.denied), (2, 4, 1));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # What it wraps
+///
+/// | wrapped | counts |
+/// |---|---|
+/// | any [`RateLimiter`](crate::RateLimiter), also a key | its verbs, and those that reserve and wait if it has them |
+/// | `Keyed`, `KeyedMap` | all keys together: `key(..)` is a `Counted` key, and `stats()` adds `decisions` to the table's own |
+/// | [`Leases`](crate::Leases) | what is taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
+/// | [`Concurrency`](crate::Concurrency) | those that entered, by their weights, and those that were denied |
+/// | [`Pacer`](crate::Pacer) | its reservations |
+///
+/// An `AsyncLimiter` or a [`WaitingRoom`](crate::WaitingRoom) goes around it:
+/// `WaitingRoom::for_wait(Counted::new(limiter), longest)`.
+///
+/// `S` is how it holds its counters: [`Counters`] or, in the key of a counted table, a reference.
+#[derive(Clone, Copy)]
+pub struct Counted<G, S = Counters> {
+    pub(crate) limiter: G,
+    pub(crate) counters: S,
+}
+
+impl<G> Counted<G> {
+    /// Counts what this limiter decides, if it is asked through this. A clone counts in the same
+    /// counters.
+    #[must_use]
+    pub fn new(limiter: G) -> Self {
+        Self {
+            limiter,
+            counters: Counters::new(),
+        }
+    }
+}
+
+impl<G, S> Counted<G, S> {
+    /// The limiter. Requests made directly on it are not counted.
+    pub const fn limiter(&self) -> &G {
+        &self.limiter
+    }
+
+    /// The limiter, without its counts.
+    pub fn into_limiter(self) -> G {
+        self.limiter
+    }
+}
+
+impl<G, S: Borrow<Counters>> Counted<G, S> {
+    /// Another limiter that counts in the same counters, such as a key that goes into a task.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Counted, Leases, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), tollgate::ConfigError> {
+    /// let bucket = TokenBucket::new(Quota::per_hour(100))?;
+    /// let limiter = Counted::new(Arc::new(Leases::new(bucket, 50)?));
+    /// let mut lease = limiter.with_same_counters(limiter.limiter().lease_owned(10));
+    /// let worker = std::thread::spawn(move || lease.try_acquire().is_ok());
+    /// assert!(worker.join().unwrap());
+    /// assert_eq!(limiter.stats().granted, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_same_counters<L>(&self, limiter: L) -> Counted<L> {
+        Counted {
+            limiter,
+            counters: self.counters().clone(),
+        }
+    }
+
+    /// What was counted, whatever is wrapped.
+    pub(crate) fn counts(&self) -> LimiterStats {
+        self.counters().stats()
+    }
+
+    #[inline(always)]
+    pub(crate) fn counters(&self) -> &Counters {
+        self.counters.borrow()
+    }
+
+    /// Counts what a part of the limiter decides.
+    #[inline(always)]
+    pub(crate) fn part<P>(&self, limiter: P) -> Counted<P, &Counters> {
+        Counted {
+            limiter,
+            counters: self.counters(),
+        }
+    }
+}
+
+impl<G: fmt::Debug, S: Borrow<Counters>> fmt::Debug for Counted<G, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted")
+            .field("limiter", &self.limiter)
+            .field("stats", &self.counts())
+            .finish()
+    }
+}

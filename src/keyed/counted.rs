@@ -1,0 +1,202 @@
+//! A table whose decisions are counted.
+
+use core::borrow::Borrow;
+use core::hash::Hash;
+
+use super::{Key, KeyHasher, Keyed, KeyedPlan};
+use crate::algorithm::Algorithm;
+use crate::clock::{Clock, Tick};
+use crate::counted::{Counted, Counters};
+use crate::outcome::{Denied, Granted};
+use crate::quota::ConfigError;
+
+use super::stats::KeyedStats;
+
+impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// [`Keyed::plan`], counted.
+    #[inline]
+    pub fn plan(&self, plan: usize) -> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
+        self.part(self.limiter().plan(plan))
+    }
+}
+
+impl<A, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// [`Keyed::key`], counted: for all that a counted limiter can do.
+    ///
+    /// ```
+    /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Counted::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
+    /// let granted = limiter.key("alice").try_acquire_n(3)?;
+    /// limiter.key("alice").undo(granted);
+    /// let decisions = limiter.stats().decisions.unwrap_or_default();
+    /// assert_eq!((decisions.granted, decisions.returned), (1, 3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline(always)]
+    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<'_, A, C>, &Counters> {
+        self.part(self.limiter().key(key))
+    }
+}
+
+impl<A: Algorithm, C, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// [`Keyed::try_acquire_at`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    pub fn try_acquire_at<Q: Hash + ?Sized>(&self, key: &Q, now: Tick) -> Result<Granted, Denied> {
+        self.try_acquire_n_at(key, 1, now)
+    }
+
+    /// [`Keyed::try_acquire_n_at`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    pub fn try_acquire_n_at<Q: Hash + ?Sized>(
+        &self,
+        key: &Q,
+        n: u64,
+        now: Tick,
+    ) -> Result<Granted, Denied> {
+        let outcome = self.limiter().try_acquire_n_at(key, n, now);
+        self.counters().outcome(&outcome);
+        outcome
+    }
+
+    /// [`Keyed::try_acquire_many_at`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire_many_at<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+        now: Tick,
+    ) -> Result<(), ConfigError> {
+        self.plan(0).try_acquire_many_at(keys, outcomes, now)
+    }
+}
+
+impl<A: Algorithm, C: Clock, H: KeyHasher, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// [`Keyed::try_acquire`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    pub fn try_acquire<Q: Hash + ?Sized>(&self, key: &Q) -> Result<Granted, Denied> {
+        self.try_acquire_n(key, 1)
+    }
+
+    /// [`Keyed::try_acquire_n`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    #[inline(always)]
+    pub fn try_acquire_n<Q: Hash + ?Sized>(&self, key: &Q, n: u64) -> Result<Granted, Denied> {
+        let outcome = self.limiter().try_acquire_n(key, n);
+        self.counters().outcome(&outcome);
+        outcome
+    }
+
+    /// [`Keyed::try_acquire_many`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire_many<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+    ) -> Result<(), ConfigError> {
+        self.plan(0).try_acquire_many(keys, outcomes)
+    }
+
+    /// [`Keyed::stats`] with the decisions on all keys. It visits the whole table.
+    ///
+    /// ```
+    /// use tollgate::{Counted, Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Counted::new(Keyed::new(TokenBucket::new(Quota::per_hour(1))?, 1000)?);
+    /// for key in ["alice", "bob", "alice"] {
+    ///     let _ = limiter.try_acquire(key);
+    /// }
+    /// let stats = limiter.stats();
+    /// let decisions = stats.decisions.unwrap_or_default();
+    /// assert_eq!((stats.tracked, decisions.granted, decisions.denied), (2, 2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> KeyedStats {
+        self.stats_at(self.limiter().clock().now())
+    }
+}
+
+impl<A: Algorithm, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// [`stats`](Self::stats) at this tick.
+    #[must_use]
+    pub fn stats_at(&self, now: Tick) -> KeyedStats {
+        KeyedStats {
+            decisions: Some(self.counts()),
+            ..self.limiter().stats_at(now)
+        }
+    }
+}
+
+impl<'a, A, C, H: KeyHasher> Counted<KeyedPlan<'a, A, C, H>, &'a Counters> {
+    /// [`KeyedPlan::key`], counted.
+    #[inline(always)]
+    pub fn key<Q: Hash + ?Sized>(&self, key: &Q) -> Counted<Key<'a, A, C>, &'a Counters> {
+        Counted {
+            limiter: self.limiter.key(key),
+            counters: self.counters,
+        }
+    }
+}
+
+impl<A: Algorithm, C, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
+    /// [`KeyedPlan::try_acquire_many_at`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire_many_at<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+        now: Tick,
+    ) -> Result<(), ConfigError> {
+        self.limiter.try_acquire_many_at(keys, outcomes, now)?;
+        let counters = self.counters();
+        outcomes
+            .iter()
+            .for_each(|outcome| counters.outcome(outcome));
+        Ok(())
+    }
+}
+
+impl<A: Algorithm, C: Clock, H: KeyHasher> Counted<KeyedPlan<'_, A, C, H>, &Counters> {
+    /// [`KeyedPlan::try_acquire_many`], counted.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire_many<Q: Hash>(
+        &self,
+        keys: &[Q],
+        outcomes: &mut [Result<Granted, Denied>],
+    ) -> Result<(), ConfigError> {
+        let now = self.limiter.limiter.clock.now();
+        self.try_acquire_many_at(keys, outcomes, now)
+    }
+}

@@ -1,0 +1,138 @@
+//! Prometheus' text format.
+
+use core::fmt::{self, Write};
+use std::string::ToString;
+
+use super::metric::Kind;
+use super::{Metric, Metrics, MetricsError};
+
+/// A limiter's labels, each with its name and value, and its statistics.
+type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
+
+/// Writes statistics as Prometheus text (exposition format 0.0.4).
+///
+/// A metric's name is the prefix, `_`, the name of the field (or of the method, where the limiter
+/// itself is written), and `_total` if it only grows. Write all limiters of a program in one call:
+/// each metric may be described once only, so Prometheus rejects what two calls have written.
+///
+/// Labels name limiters. Don't put a key into a label: Prometheus keeps a time series for each
+/// value that it has ever seen.
+///
+/// ```
+/// use tollgate::stats::write_prometheus;
+/// use tollgate::{Concurrency, Counted, Limiter, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let login = Counted::new(Limiter::token_bucket(Quota::per_minute(10))?);
+/// let search = Counted::new(Limiter::token_bucket(Quota::per_second(100))?);
+/// let uploads = Concurrency::new(8)?;
+/// login.try_acquire()?;
+///
+/// let mut text = String::new();
+/// write_prometheus(
+///     &mut text,
+///     "tollgate",
+///     &[
+///         (&[("limiter", "login")], &login.stats()),
+///         (&[("limiter", "search")], &search.stats()),
+///         (&[("limiter", "uploads")], &uploads),
+///     ],
+/// )?;
+/// assert!(text.starts_with(
+///     "# HELP tollgate_granted_total Requests that were granted.\n\
+///      # TYPE tollgate_granted_total counter\n\
+///      tollgate_granted_total{limiter=\"login\"} 1\n\
+///      tollgate_granted_total{limiter=\"search\"} 0\n"
+/// ));
+/// assert!(text.contains("\ntollgate_limit{limiter=\"uploads\"} 8\n"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`MetricsError`] if the prefix or a label's name is none that Prometheus knows, or two limiters
+/// with the same labels have the same metric: then nothing was written. Or if the output fails.
+pub fn write_prometheus<W: Write + ?Sized>(
+    out: &mut W,
+    prefix: &str,
+    limiters: &[Labelled<'_>],
+) -> Result<(), MetricsError> {
+    check(prefix, limiters)?;
+    for metric in Metric::ALL {
+        let (name, kind, help) = metric.about();
+        let values = limiters.iter().filter_map(|(labels, limiter)| {
+            let value = limiter.value(*metric)?;
+            Some((labels, value))
+        });
+        for (place, (labels, value)) in values.enumerate() {
+            if place == 0 {
+                let kind = match kind {
+                    Kind::Counter => "counter",
+                    Kind::Gauge => "gauge",
+                };
+                writeln!(out, "# HELP {prefix}_{name} {help}")?;
+                writeln!(out, "# TYPE {prefix}_{name} {kind}")?;
+            }
+            write!(out, "{prefix}_{name}")?;
+            write_labels(out, labels)?;
+            writeln!(out, " {value}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_labels<W: Write + ?Sized>(out: &mut W, labels: &[(&str, &str)]) -> fmt::Result {
+    let mut before = '{';
+    for (name, value) in labels {
+        write!(out, "{before}{name}=\"")?;
+        for letter in value.chars() {
+            match letter {
+                '\\' => out.write_str("\\\\")?,
+                '"' => out.write_str("\\\"")?,
+                '\n' => out.write_str("\\n")?,
+                letter => out.write_char(letter)?,
+            }
+        }
+        out.write_char('"')?;
+        before = ',';
+    }
+    match labels.is_empty() {
+        true => Ok(()),
+        false => out.write_char('}'),
+    }
+}
+
+fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
+    if !is_name(prefix, ":") {
+        return Err(MetricsError::Prefix(prefix.to_string()));
+    }
+    for (place, (labels, limiter)) in limiters.iter().enumerate() {
+        for (at, (name, _)) in labels.iter().enumerate() {
+            if !is_name(name, "") || name.starts_with("__") {
+                return Err(MetricsError::LabelName((*name).to_string()));
+            }
+            if labels.iter().take(at).any(|(before, _)| before == name) {
+                return Err(MetricsError::DuplicateLabel((*name).to_string()));
+            }
+        }
+        let has_both = |other: &dyn Metrics, metric: Metric| {
+            limiter.value(metric).is_some() && other.value(metric).is_some()
+        };
+        for (earlier, (others, other)) in limiters.iter().take(place).enumerate() {
+            // No name is there twice, so they are the same if there are as many.
+            let are_same =
+                labels.len() == others.len() && labels.iter().all(|l| others.contains(l));
+            if are_same && Metric::ALL.iter().any(|metric| has_both(*other, *metric)) {
+                return Err(MetricsError::SameLabels(earlier, place));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether these are letters, digits, `_` and what is allowed besides, and the first is no digit.
+fn is_name(name: &str, besides: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || besides.contains(c);
+    name.chars().all(allowed) && name.starts_with(|c: char| !c.is_ascii_digit())
+}

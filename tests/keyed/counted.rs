@@ -1,0 +1,223 @@
+//! A counted table or map counts what is decided on all its keys, by whichever way a key is asked
+//! for; and keys that keep their table alive are those of the table.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tollgate::clock::Clock;
+use tollgate::stats::LimiterStats;
+use tollgate::traits::ReserveLimiter;
+use tollgate::{
+    Counted, Denied, FixedWindow, Granted, Keyed, KeyedMap, ManualClock, Quota, RateLimiter, Tick,
+    TokenBucket,
+};
+
+use crate::support::{Random, deadline};
+
+type Outcome = Result<Granted, Denied>;
+
+/// Counts one more.
+fn add(to: &mut LimiterStats, outcome: &Outcome) {
+    match outcome {
+        Ok(granted) => {
+            to.granted += u64::from(granted.n() > 0);
+            to.permits += granted.n();
+        }
+        Err(denied) => to.denied += u64::from(denied.requested() > 0),
+    }
+}
+
+fn bucket() -> TokenBucket {
+    TokenBucket::new(Quota::per_hour(5)).expect("a quota")
+}
+
+/// Uses each verb of a key, and counts what it answers.
+fn ask<G>(key: &Counted<G, &tollgate::stats::Counters>, verb: u64, right: &mut LimiterStats)
+where
+    G: ReserveLimiter<Clock = ManualClock> + Copy,
+{
+    match verb {
+        0 => add(right, &key.try_acquire()),
+        1 => add(right, &key.try_acquire_n_at(2, Tick::from_nanos(7))),
+        2 => add(right, &Ok(key.take_up_to(3))),
+        3 => right.returned += key.refund(1),
+        4 => right.charged += key.charge(1).n(),
+        5 => add(right, &key.acquire_timeout(1, Duration::ZERO)),
+        _ => {
+            let outcome = key.reserve(1).expect("below the burst");
+            right.granted += 1;
+            right.permits += 1;
+            right.returned += outcome.cancel().returned;
+        }
+    }
+}
+
+#[test]
+fn a_table_counts_each_verb_of_each_key() {
+    let clock = ManualClock::new();
+    let table = Keyed::with_clock(bucket(), 1000, clock.clone()).expect("a table");
+    let table = Counted::new(table);
+    let (mut random, mut right) = (Random(11), LimiterStats::default());
+    for _ in 0..3000 {
+        let (key, verb) = (random.below(300), random.below(12));
+        match verb {
+            7 => add(&mut right, &table.try_acquire(&key)),
+            8 => add(&mut right, &table.try_acquire_n(&key, 2)),
+            9 => add(&mut right, &table.try_acquire_at(&key, clock.now())),
+            10 => add(&mut right, &table.plan(0).key(&key).try_acquire()),
+            11 => {
+                let mut outcomes = [const { Err(Denied::busy(1)) }; 20];
+                let keys: [u64; 20] = std::array::from_fn(|i| key + i as u64 / 2);
+                table
+                    .try_acquire_many(&keys, &mut outcomes)
+                    .expect("as many");
+                outcomes.iter().for_each(|outcome| add(&mut right, outcome));
+                let few = table.try_acquire_many(&keys[..3], &mut outcomes);
+                assert!(few.is_err(), "which decides and counts nothing");
+            }
+            verb => ask(&table.key(&key), verb, &mut right),
+        }
+        assert_eq!(table.stats().decisions, Some(right));
+    }
+    assert!(
+        right
+            .granted
+            .min(right.denied)
+            .min(right.returned)
+            .min(right.charged)
+            > 50
+    );
+    // The rest is the table's, which counts no decisions itself.
+    let own = table.limiter().stats();
+    assert_eq!((own.decisions, own.tracked), (None, table.stats().tracked));
+    assert!(own.tracked > 250);
+}
+
+#[test]
+fn a_plan_that_does_not_exist_is_counted_as_denied() {
+    let plans = [5, 50].map(|n| FixedWindow::new(Quota::per_day(n)).expect("a quota"));
+    let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
+    let table = Counted::new(table);
+    assert!(table.plan(1).key("alice").try_acquire_n(40).is_ok());
+    assert!(table.plan(2).key("alice").try_acquire().is_err());
+    let decisions = table.stats().decisions.expect("it is counted");
+    assert_eq!(
+        (decisions.granted, decisions.permits, decisions.denied),
+        (1, 40, 1)
+    );
+}
+
+#[test]
+fn a_map_counts_each_verb_of_each_key() {
+    let clock = ManualClock::new();
+    let map = KeyedMap::<u64, _, _>::with_clock(bucket(), 1000, clock.clone()).expect("a map");
+    let map = Counted::new(map);
+    let (mut random, mut right) = (Random(12), LimiterStats::default());
+    for _ in 0..3000 {
+        let (key, verb) = (random.below(300), random.below(11));
+        match verb {
+            7 => add(&mut right, &map.try_acquire(&key)),
+            8 => add(&mut right, &map.try_acquire_n(&key, 2)),
+            9 => add(&mut right, &map.try_acquire_at(&key, clock.now())),
+            10 => add(&mut right, &map.try_acquire_n_at(&key, 3, clock.now())),
+            verb => ask(&map.key(&key), verb, &mut right),
+        }
+        assert_eq!(map.stats().decisions, Some(right));
+    }
+    assert!(
+        right
+            .granted
+            .min(right.denied)
+            .min(right.returned)
+            .min(right.charged)
+            > 50
+    );
+    assert_eq!(map.limiter().stats().decisions, None);
+    assert_eq!(map.stats().tracked, map.limiter().len() as u64);
+}
+
+#[test]
+fn threads_lose_no_counts() {
+    deadline("threads", || {
+        let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
+        let table = Counted::new(table);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for key in 0..1000 {
+                        let _ = table.key(&(key % 100)).try_acquire();
+                    }
+                });
+            }
+        });
+        let decisions = table.stats().decisions.expect("it is counted");
+        assert_eq!((decisions.granted, decisions.denied), (500, 3500));
+    });
+}
+
+/// Each verb of an owned key acts on the key of the table.
+fn shares_its_key<K>(own: K, borrowed: &dyn Fn() -> u64)
+where
+    K: RateLimiter<Clock = ManualClock> + ReserveLimiter + Clone + Send + 'static,
+{
+    assert!(own.try_acquire_n(3).is_ok());
+    assert_eq!((own.available_at(Tick::ZERO), borrowed()), (2, 2));
+    let other = own.clone();
+    let granted = thread::spawn(move || other.try_acquire()).join();
+    let granted = granted.expect("no panic").expect("one of two");
+    assert_eq!(borrowed(), 1);
+    assert_eq!(own.undo_at(granted, Tick::ZERO), 1);
+    assert_eq!(own.charge_at(4, Tick::ZERO).debt(), 2);
+    assert_eq!((own.refund_at(7, Tick::ZERO), borrowed()), (7, 5));
+}
+
+#[test]
+fn an_owned_key_of_a_table_is_the_key() {
+    let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
+    let table = Arc::new(table);
+    let alice = table.key_owned("alice");
+    shares_its_key(alice.clone(), &|| table.key("alice").available());
+    let reservation = alice.clone().reserve_owned(5).expect("the burst");
+    assert!(
+        alice
+            .clone()
+            .reserve_within_owned(1, Duration::ZERO)
+            .is_err()
+    );
+    drop(table);
+    let cancelled = thread::spawn(move || reservation.cancel()).join();
+    assert_eq!(cancelled.expect("no panic").returned, 5);
+    assert!(alice.key().remove() && alice.table().is_empty());
+}
+
+#[test]
+fn an_owned_key_has_a_plan() {
+    let plans = [5, 50].map(|n| FixedWindow::new(Quota::per_day(n)).expect("a quota"));
+    let table = Keyed::with_plans(plans, 1000, ManualClock::new()).expect("a table");
+    let table = Arc::new(table);
+    let paid = table.key_owned("alice").with_plan(1);
+    assert_eq!(
+        (paid.available(), table.key_owned("alice").available()),
+        (50, 5)
+    );
+    let none = table.key_owned("alice").with_plan(2);
+    assert!(matches!(none.try_acquire(), Err(Denied::NoSuchPlan { .. })));
+}
+
+#[test]
+fn an_owned_key_of_a_map_is_the_key() {
+    let map = KeyedMap::<String, _, _>::with_clock(bucket(), 1000, ManualClock::new());
+    let map = Arc::new(map.expect("a map"));
+    let alice = map.key_owned("alice".to_owned());
+    shares_its_key(alice.clone(), &|| map.key("alice").available());
+    let reservation = alice.clone().reserve_owned(5).expect("the burst");
+    drop(map);
+    let cancelled = thread::spawn(move || reservation.cancel()).join();
+    assert_eq!(cancelled.expect("no panic").returned, 5);
+    assert!(alice.try_acquire().is_ok() && alice.key().remove());
+    assert_eq!(
+        (alice.key().key(), alice.map().len()),
+        (&"alice".to_owned(), 0)
+    );
+}

@@ -1,0 +1,321 @@
+//! Statistics as Prometheus text: what is written is read back by the rules of the format, with
+//! each metric once, and bad names and labels are refused before anything is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::time::Duration;
+
+use tollgate::smooth::SmoothBursty;
+use tollgate::stats::{LimiterStats, Metrics, MetricsError, write_prometheus};
+use tollgate::{
+    Concurrency, Counted, Keyed, KeyedMap, Leases, Limiter, ManualClock, Quota, TokenBucket,
+    WaitingRoom,
+};
+
+use crate::support::Random;
+
+type Labels = BTreeMap<String, String>;
+
+/// A metric as it was written.
+#[derive(Debug)]
+struct Family {
+    name: String,
+    kind: String,
+    samples: BTreeMap<Labels, f64>,
+}
+
+fn is_name(name: &str) -> bool {
+    let rest = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    !name.is_empty() && name.chars().all(rest) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Reads `{a="b",c="d"}`, and returns what comes after it.
+fn read_labels(text: &str) -> (Labels, &str) {
+    let mut labels = Labels::new();
+    let Some(mut rest) = text.strip_prefix('{') else {
+        return (labels, text);
+    };
+    loop {
+        let (name, value) = rest.split_once("=\"").expect("a label");
+        assert!(is_name(name) && !name.contains(':'), "{name}");
+        let (mut read, mut letters) = (String::new(), value.char_indices());
+        rest = loop {
+            match letters.next().expect("a closing quote") {
+                (at, '"') => break &value[at + 1..],
+                (_, '\\') => read.push(match letters.next().expect("an escape").1 {
+                    'n' => '\n',
+                    c @ ('\\' | '"') => c,
+                    c => panic!("\\{c} is no escape"),
+                }),
+                (_, c) => read.push(c),
+            }
+        };
+        assert_eq!(labels.insert(name.to_owned(), read), None, "{name} twice");
+        match rest.split_at(1) {
+            (",", more) => rest = more,
+            ("}", after) => return (labels, after),
+            (other, _) => panic!("{other} after a label"),
+        }
+    }
+}
+
+/// Reads a text in the exposition format, whose metrics are described once, before their samples.
+fn read(text: &str) -> Vec<Family> {
+    assert!(text.is_empty() || text.ends_with('\n'));
+    let (mut families, mut names) = (Vec::<Family>::new(), BTreeSet::new());
+    let mut lines = text.split_terminator('\n').peekable();
+    while let Some(line) = lines.next() {
+        let about = line.strip_prefix("# HELP ").expect("a description");
+        let (name, help) = about.split_once(' ').expect("a name");
+        assert!(is_name(name) && names.insert(name), "{name}");
+        assert!(help.ends_with('.') && !help.contains('\\'), "{help}");
+        let line = lines.next().expect("a type");
+        let kind = line
+            .strip_prefix(&format!("# TYPE {name} "))
+            .expect("its type");
+        let is_counter = match kind {
+            "counter" => true,
+            "gauge" => false,
+            kind => panic!("{kind}"),
+        };
+        assert_eq!(name.ends_with("_total"), is_counter, "{name}");
+        let mut samples = BTreeMap::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with('#')) {
+            let (labels, value) = read_labels(line.strip_prefix(name).expect("its name"));
+            let value = value.strip_prefix(' ').expect("a blank");
+            let before = samples.insert(labels, value.parse().expect("a number"));
+            assert_eq!(before, None, "a sample twice: {line}");
+        }
+        assert!(!samples.is_empty(), "{name} has no sample");
+        families.push(Family {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            samples,
+        });
+    }
+    families
+}
+
+fn written(prefix: &str, limiters: &[(&[(&str, &str)], &dyn Metrics)]) -> String {
+    let mut text = String::new();
+    write_prometheus(&mut text, prefix, limiters).expect("written");
+    text
+}
+
+/// The values of the one limiter that is written, by their names.
+fn values(limiter: &dyn Metrics) -> Vec<(String, f64)> {
+    let families = read(&written("t", &[(&[], limiter)]));
+    let values = families.into_iter().map(|family| {
+        let value = family.samples.get(&Labels::new()).copied();
+        (family.name, value.expect("a sample without labels"))
+    });
+    values.collect()
+}
+
+fn is(limiter: &dyn Metrics, right: &[(&str, f64)]) {
+    let right = right
+        .iter()
+        .map(|(name, value)| (format!("t_{name}"), *value));
+    assert_eq!(values(limiter), right.collect::<Vec<_>>());
+}
+
+fn bucket() -> TokenBucket {
+    TokenBucket::new(Quota::per_hour(5)).expect("a quota")
+}
+
+fn limiter() -> Counted<Limiter<TokenBucket, ManualClock>> {
+    Counted::new(Limiter::with_clock(bucket(), ManualClock::new()))
+}
+
+#[test]
+fn each_statistic_is_written_by_its_name() {
+    let counted = limiter();
+    let granted = counted.try_acquire_n(4).expect("a burst");
+    assert!(counted.try_acquire_n(2).is_err());
+    counted.undo(granted);
+    counted.charge(7);
+    let decisions = [
+        ("granted_total", 1.0),
+        ("permits_total", 4.0),
+        ("denied_total", 1.0),
+        ("returned_total", 4.0),
+        ("charged_total", 7.0),
+    ];
+    is(&counted.stats(), &decisions);
+
+    let keys = [("tracked", 2.0), ("idle", 0.0), ("inserted_total", 3.0)];
+    let left = [
+        ("expired_total", 0.0),
+        ("evicted_total", 0.0),
+        ("evicted_protected_total", 0.0),
+        ("removed_total", 1.0),
+        ("no_room_total", 0.0),
+    ];
+    let decided = [
+        ("granted_total", 3.0),
+        ("permits_total", 3.0),
+        ("denied_total", 0.0),
+        ("returned_total", 0.0),
+        ("charged_total", 0.0),
+    ];
+    let table = Keyed::with_clock(bucket(), 100, ManualClock::new()).expect("a table");
+    let table = Counted::new(table);
+    let map = KeyedMap::<u64, _, _>::with_clock(bucket(), 100, ManualClock::new());
+    let map = Counted::new(map.expect("a map"));
+    for key in 0..3_u64 {
+        assert!(table.try_acquire(&key).is_ok() && map.try_acquire(&key).is_ok());
+    }
+    assert!(table.limiter().remove(&1_u64) && map.limiter().remove(&1));
+    is(&table.stats(), &[&decided[..], &keys, &left].concat());
+    is(&table.limiter().stats(), &[&keys[..], &left].concat());
+    is(&map.stats(), &[&decided[..], &keys[..1], &left].concat());
+    is(&map.limiter().stats(), &[&keys[..1], &left].concat());
+
+    let uploads = Concurrency::new(8).expect("a limit");
+    drop(uploads.try_enter_n(5));
+    let guard = uploads.try_enter_n(3);
+    let inside = [("inside", 3.0), ("peak", 5.0), ("limit", 8.0)];
+    is(&uploads, &[&inside[..], &[("waiting", 0.0)]].concat());
+    drop(guard);
+
+    let leases = Leases::with_clock(bucket(), 3, ManualClock::new()).expect("leases");
+    let lease = leases.lease(2);
+    is(&leases, &[("lent", 2.0), ("max_lent", 3.0)]);
+    drop(lease);
+
+    let second = TokenBucket::new(Quota::per_second(1)).expect("a quota");
+    let second = Limiter::with_clock(second, ManualClock::new());
+    let room = WaitingRoom::for_wait(second, Duration::from_millis(2500));
+    assert!((0..3).all(|_| room.reserve(1).is_ok()));
+    let waits = [("waiting_permits", 2.0), ("longest_wait_seconds", 2.5)];
+    is(&room, &waits);
+
+    let smooth = SmoothBursty::with_clock(0.5, ManualClock::new()).expect("a rate");
+    is(
+        &smooth,
+        &[("rate", 0.5), ("stored", 0.0), ("max_stored", 0.5)],
+    );
+}
+
+#[test]
+fn several_limiters_share_each_metrics_description() {
+    let (one, two) = (limiter(), limiter());
+    let uploads = Concurrency::new(8).expect("a limit");
+    assert!(two.try_acquire().is_ok());
+    let text = written(
+        "app:tollgate",
+        &[
+            (&[("limiter", "one"), ("zone", "eu")], &one.stats()),
+            (&[("limiter", "two")], &two.stats()),
+            // The same labels are right where the metrics are others.
+            (&[("limiter", "two")], &uploads),
+        ],
+    );
+    let families = read(&text);
+    assert_eq!(families.len(), 5 + 4);
+    for family in families {
+        let is_gauge = family.kind == "gauge";
+        assert_eq!(family.samples.len(), if is_gauge { 1 } else { 2 });
+        if family.name == "app:tollgate_granted_total" {
+            let samples = family.samples.iter();
+            let samples = samples.map(|(labels, value)| (labels["limiter"].as_str(), *value));
+            assert_eq!(samples.collect::<Vec<_>>(), [("one", 0.0), ("two", 1.0)]);
+        }
+    }
+    assert_eq!(written("tollgate", &[]), "");
+}
+
+#[test]
+fn any_text_is_a_labels_value() {
+    let counted = limiter();
+    let mut random = Random(13);
+    for round in 0..2000 {
+        let letters = (0..random.below(12)).map(|_| match random.below(9) {
+            0 => '\\',
+            1 => '"',
+            2 => '\n',
+            3 => 'n',
+            4 => '}',
+            5 => ',',
+            6 => '=',
+            7 => ' ',
+            _ => char::from_u32(random.below(0x11_0000) as u32).unwrap_or('é'),
+        });
+        let value: String = match round {
+            0 => "C:\\dir\\n \"quoted\"\nnext".to_owned(),
+            _ => letters.collect(),
+        };
+        let text = written("t", &[(&[("a", &value), ("_b2", "x")], &counted.stats())]);
+        let right = [("a", value.as_str()), ("_b2", "x")];
+        let right = right.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for family in read(&text) {
+            assert!(
+                family.samples.contains_key(&Labels::from(right.clone())),
+                "{text}"
+            );
+        }
+    }
+    let text = written("t", &[(&[("a", "\\ \" \n")], &counted.stats())]);
+    assert!(
+        text.contains("\nt_granted_total{a=\"\\\\ \\\" \\n\"} 0\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn large_counts_are_exact() {
+    let mut stats = LimiterStats::default();
+    stats.granted = u64::MAX;
+    let text = written("t", &[(&[], &stats)]);
+    assert!(
+        text.contains("\nt_granted_total 18446744073709551615\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bad_names_and_equal_labels_are_refused_before_anything_is_written() {
+    let stats = limiter().stats();
+    let refused = |prefix: &str, limiters: &[(&[(&str, &str)], &dyn Metrics)]| {
+        let mut text = String::new();
+        let error = write_prometheus(&mut text, prefix, limiters).expect_err("refused");
+        assert_eq!(text, "");
+        error
+    };
+    for prefix in ["", "1st", "a-b", "a b", "ä", "a\n"] {
+        let error = refused(prefix, &[(&[], &stats)]);
+        assert_eq!(error, MetricsError::Prefix(prefix.to_owned()));
+        let said = error.to_string();
+        assert!(said.starts_with(&format!("prefix is {prefix:?}, but must be letters")));
+    }
+    for name in ["", "1st", "a-b", "a:b", "__name__", "a\"", "ä"] {
+        let error = refused("t", &[(&[("ok", "")], &stats), (&[(name, "x")], &stats)]);
+        assert_eq!(error, MetricsError::LabelName(name.to_owned()));
+        assert!(
+            error
+                .to_string()
+                .contains("but must be letters, digits and `_`")
+        );
+    }
+    let error = refused("t", &[(&[("a", "1"), ("b", "2"), ("a", "3")], &stats)]);
+    assert_eq!(error, MetricsError::DuplicateLabel("a".to_owned()));
+    let [one, other] = [[("a", "1"), ("b", "2")], [("b", "2"), ("a", "1")]];
+    let error = refused("t", &[(&[], &stats), (&one, &stats), (&other, &stats)]);
+    assert_eq!(error, MetricsError::SameLabels(1, 2));
+    let said = "labels of limiters 1 and 2 are the same, but must differ where limiters have the \
+                same metrics";
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn an_output_that_fails_is_reported() {
+    struct Full;
+    impl fmt::Write for Full {
+        fn write_str(&mut self, _: &str) -> fmt::Result {
+            Err(fmt::Error)
+        }
+    }
+    let out: &mut dyn fmt::Write = &mut Full;
+    let error = write_prometheus(out, "t", &[(&[], &limiter().stats())]);
+    assert_eq!(error, Err(MetricsError::Output(fmt::Error)));
+}
