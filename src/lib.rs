@@ -207,7 +207,7 @@ pub mod error {
     pub use crate::quota::ParseQuotaError;
 }
 
-/// Statistics of limiters and of tables of keys, and their form as [metrics](write_prometheus).
+/// Statistics of limiters and of tables of keys, and their form as [metrics](stats::write_prometheus).
 ///
 /// The same thing has the same name everywhere:
 ///

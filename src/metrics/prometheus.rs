@@ -38,13 +38,12 @@ type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 ///         (&[("limiter", "uploads")], &uploads),
 ///     ],
 /// )?;
-/// assert!(text.starts_with(
-///     "# HELP tollgate_granted_total Requests that were granted.\n\
-///      # TYPE tollgate_granted_total counter\n\
-///      tollgate_granted_total{limiter=\"login\"} 1\n\
-///      tollgate_granted_total{limiter=\"search\"} 0\n"
-/// ));
-/// assert!(text.contains("\ntollgate_limit{limiter=\"uploads\"} 8\n"));
+/// let lines: Vec<_> = text.lines().collect();
+/// assert_eq!(lines[0], "# HELP tollgate_granted_total Requests that were granted.");
+/// assert_eq!(lines[1], "# TYPE tollgate_granted_total counter");
+/// assert_eq!(lines[2], "tollgate_granted_total{limiter=\"login\"} 1");
+/// assert_eq!(lines[3], "tollgate_granted_total{limiter=\"search\"} 0");
+/// assert!(lines.contains(&"tollgate_limit{limiter=\"uploads\"} 8"));
 /// # Ok(())
 /// # }
 /// ```

@@ -16,6 +16,9 @@ use crate::support::Random;
 
 type Labels = BTreeMap<String, String>;
 
+/// A limiter as it is given to be written.
+type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
+
 /// A metric as it was written.
 #[derive(Debug)]
 struct Family {
@@ -96,7 +99,7 @@ fn read(text: &str) -> Vec<Family> {
     families
 }
 
-fn written(prefix: &str, limiters: &[(&[(&str, &str)], &dyn Metrics)]) -> String {
+fn written(prefix: &str, limiters: &[Labelled]) -> String {
     let mut text = String::new();
     write_prometheus(&mut text, prefix, limiters).expect("written");
     text
@@ -276,7 +279,7 @@ fn large_counts_are_exact() {
 #[test]
 fn bad_names_and_equal_labels_are_refused_before_anything_is_written() {
     let stats = limiter().stats();
-    let refused = |prefix: &str, limiters: &[(&[(&str, &str)], &dyn Metrics)]| {
+    let refused = |prefix: &str, limiters: &[Labelled]| {
         let mut text = String::new();
         let error = write_prometheus(&mut text, prefix, limiters).expect_err("refused");
         assert_eq!(text, "");
