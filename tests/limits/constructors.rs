@@ -80,7 +80,7 @@ fn each_short_constructor_makes_what_the_long_way_makes() {
 fn a_short_constructor_of_leases_takes_the_total() {
     let quota = Quota::per_hour(90);
     let leases = Leases::token_bucket(quota, 30).expect("it leaves 60");
-    assert_eq!((leases.total(), leases.limiter().available()), (30, 60));
+    assert_eq!((leases.max_lent(), leases.limiter().available()), (30, 60));
     assert!(
         format!("{leases:?}").contains("algorithm: token-bucket 90/h burst 60"),
         "{leases:?}"

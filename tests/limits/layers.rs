@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 24] = [
+const LEVELS: [(&str, u8); 25] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),

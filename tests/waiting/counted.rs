@@ -49,7 +49,7 @@ fn reservations_are_counted_when_they_are_made_and_when_they_come_back() {
     assert_eq!(limiter.stats(), counts(2, 12, 1, 0));
     assert_eq!(second.cancel().returned, 2);
     assert_eq!(limiter.stats(), counts(2, 12, 1, 2));
-    let settled = all.settle(14);
+    let (_, settled) = all.settle(14);
     assert_eq!((settled.charged, limiter.stats().charged), (4, 4));
 }
 
