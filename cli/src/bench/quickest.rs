@@ -39,13 +39,14 @@ pub(crate) fn table(threads: &[usize], rows: &[Row<'_>]) -> String {
                     };
                     Some((limiter, rows.iter().find(is_it)?.ns_per_op))
                 });
-                let (limiter, ns) = match quickest(figures) {
-                    Some((limiter, ns)) => (limiter, short(ns)),
-                    None => ("-", "-".to_owned()),
-                };
-                cells.extend([Cell::new(limiter), number(ns)]);
+                if let Some((limiter, ns)) = quickest(figures) {
+                    cells.extend([Cell::new(limiter), number(short(ns))]);
+                }
             }
-            table.add_row(cells);
+            // `--scaling` leaves out the coarse clock.
+            if cells.len() > 1 {
+                table.add_row(cells);
+            }
         }
     }
     for column in table.column_iter_mut() {

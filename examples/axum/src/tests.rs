@@ -109,6 +109,19 @@ async fn the_third_wrong_key_bans_the_address_for_15_minutes() {
 }
 
 #[tokio::test]
+async fn in_the_hour_of_a_ban_each_wrong_key_bans_again_and_later_three_do() {
+    let (router, clock) = service();
+    let wrong = StatusCode::UNAUTHORIZED;
+    let banned = StatusCode::TOO_MANY_REQUESTS;
+    for strikes in [3, 1, 3] {
+        assert_eq!(same_status(&router, strikes, "mallory").await, wrong);
+        assert_eq!(same_status(&router, 1, "mallory").await, banned);
+        let later = if strikes == 1 { 3600 } else { 901 };
+        clock.advance(Duration::from_secs(later));
+    }
+}
+
+#[tokio::test]
 async fn an_address_has_a_limit_whatever_keys_it_sends() {
     let (router, _) = service();
     for _ in 0..50 {
