@@ -26,7 +26,7 @@ struct Limits<C: Clock> {
     clock: C,
     /// By API key, a limiter for each tier.
     plans: [(&'static str, Keyed<String, C>); 2],
-    /// By address, whatever keys the client sends. A request that its key denies counts here, too.
+    /// By address, whatever keys the client sends. Requests that are denied by key count, too.
     addresses: Keyed<IpAddr, C>,
     /// Wrong keys, by address: the third one bans it.
     strikes: Keyed<IpAddr, C>,
@@ -66,7 +66,7 @@ where
 
 async fn limit<C: Clock>(
     State(limits): State<Arc<Limits<C>>>,
-    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it adds
+    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it names
     request: Request,
     next: Next,
 ) -> Result<Response> {

@@ -22,7 +22,7 @@ const BAN: Duration = Duration::from_secs(900);
 struct Limits<C> {
     /// By API key, with a plan for each tier.
     keys: Keyed<TokenBucket, C>,
-    /// By address, whatever keys the client sends. A request that its key denies counts here, too.
+    /// By address, whatever keys the client sends. Requests that are denied by key count, too.
     addresses: Keyed<TokenBucket, C>,
     /// Wrong keys, by address: the third one in an hour bans it.
     strikes: Keyed<FixedWindow, C>,
@@ -45,7 +45,7 @@ fn router<C: Clock + Clone + Send + Sync + 'static>(clock: C) -> Result<Router, 
 
 async fn limit<C: Clock>(
     State(limits): State<Arc<Limits<C>>>,
-    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it adds
+    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it names
     request: Request,
     next: Next,
 ) -> Result<Response> {
