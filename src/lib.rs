@@ -101,6 +101,7 @@ mod seq_lock;
 pub mod sharded;
 #[cfg(feature = "wide")]
 pub mod smooth;
+mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
 mod striped;
@@ -201,10 +202,11 @@ macro_rules! const_unwrap {
     };
 }
 
-/// The errors of text that names no quota or no algorithm.
+/// The errors of text that names no quota or no algorithm, and of snapshots that can't be restored.
 pub mod error {
     pub use crate::algorithm::any::ParseAlgorithmError;
     pub use crate::quota::ParseQuotaError;
+    pub use crate::snapshot::error::RestoreError;
 }
 
 /// Statistics of limiters and of tables of keys, and their form as [metrics](stats::write_prometheus).

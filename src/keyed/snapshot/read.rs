@@ -4,15 +4,17 @@ use std::io::{self, Read};
 use std::string::String;
 use std::vec::Vec;
 
-use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, NAMES, PLANS, PROTECTED_KEYS};
-use super::{Parameters, ProtectedBits, Record, RestoreError, name_of, probe};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, PLANS, PROTECTED_KEYS};
+use super::{ProtectedBits, Record, probe};
 use super::{VERSION, VERSION_OF_NAMES};
 use crate::algorithm::{MAX_SETTINGS, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::plans::MAX_PLAN_NAME;
 use crate::keyed::slot::PLANS as MOST_PLANS;
+use crate::snapshot::crc::Crc;
+use crate::snapshot::error::RestoreError;
+use crate::snapshot::parameters::{MAX_NAME, Parameters, name_of};
 
 /// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
 struct Input<'r> {
@@ -134,10 +136,7 @@ impl<'r> Reading<'r> {
         let found = self.input.name("length of the name", range)?;
         match found.as_bytes() == name_of::<A>() {
             true => Ok(()),
-            false => Err(RestoreError::OtherAlgorithm {
-                found,
-                expected: A::NAME,
-            }),
+            false => Err(RestoreError::other_algorithm(found.as_bytes(), A::NAME)),
         }
     }
 
@@ -194,10 +193,7 @@ impl<'r> Reading<'r> {
             let count = self
                 .input
                 .number_within("number of parameters", (0, most))?;
-            let mut parameters = Parameters {
-                numbers: [0; MAX_SETTINGS],
-                count: 0,
-            };
+            let mut parameters = Parameters::NONE;
             for _ in 0..count {
                 parameters.push(self.input.number()?);
             }

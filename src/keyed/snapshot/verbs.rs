@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::restore::{Elapsed, How, time_of_day};
-use super::{RestoreError, Restored, file, write};
+use super::restore::How;
+use super::{Restored, file, write};
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Rebase;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
+use crate::snapshot::elapsed::{Elapsed, time_of_day};
+use crate::snapshot::error::RestoreError;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart,

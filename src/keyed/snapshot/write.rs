@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 use std::vec::Vec;
 
-use super::crc::Crc;
 use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, PLANS, PROTECTED_KEYS, VERSION};
-use super::{Parameters, ProtectedBits, Record, name_of, probe};
+use super::{ProtectedBits, Record, probe};
 use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
@@ -14,6 +13,8 @@ use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::table::SlotIndex;
+use crate::snapshot::crc::Crc;
+use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
 
 /// Writes numbers, and adds them to the checksum.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::algorithm::Settings;
-use tollgate::keyed::RestoreError;
+use tollgate::error::RestoreError;
 use tollgate::{AnyAlgorithm, Tick};
 
 use super::{next_table, read, table, ticks, written};
@@ -63,7 +63,9 @@ fn what_is_absurd_has_a_name() {
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
         RestoreError::Version { found, known: 3 } => format!("version {found}"),
-        RestoreError::OtherAlgorithm { found, expected } => format!("{found}, {expected}"),
+        RestoreError::OtherAlgorithm {
+            found, expected, ..
+        } => format!("{found}, {expected}"),
         other => format!("{other:?}"),
     };
     for (place, number, right) in [
@@ -139,7 +141,7 @@ fn parameters_that_no_algorithm_has_are_refused() {
         let head = [1, 1, numbers.len() as u64];
         with_blocks(&[&head, numbers, &[2, 1, 0x10, 1 << 62, 0, 0, 1]].concat())
     };
-    let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: 0 });
+    let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: Some(0) });
     let mut limiter = next_table(bucket("10/s"), ticks(1.0));
     let restored = read(&mut limiter, &with(&good));
     assert_eq!(restored.expect("they are usual").keys, 1);

@@ -1,20 +1,20 @@
 use core::error::Error;
 use core::fmt;
-use std::io;
-use std::string::String;
+#[cfg(feature = "std")]
+use std::{io, string::String};
 
-/// Why a snapshot was not restored: the table is as it was before.
+/// Why a snapshot of a limiter, or of a table of keys, was not restored. Nothing has changed then.
 ///
 /// ```
-/// use tollgate::keyed::RestoreError;
-/// use tollgate::{Keyed, Quota};
+/// use tollgate::error::RestoreError;
+/// use tollgate::{Limiter, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let mut limiter = Keyed::token_bucket(Quota::per_second(10), 1000)?;
-/// limiter.try_acquire("alice")?;
-/// let error = limiter.restore(&mut &b"something else altogether"[..]).unwrap_err();
+/// let limiter = Limiter::token_bucket(Quota::per_hour(10))?;
+/// limiter.try_acquire()?;
+/// let error = limiter.restore(b"something else altogether").unwrap_err();
 /// assert!(matches!(error, RestoreError::NotASnapshot));
-/// assert_eq!(limiter.len(), 1);
+/// assert_eq!(limiter.available(), 9);
 /// # Ok(())
 /// # }
 /// ```
@@ -22,28 +22,29 @@ use std::string::String;
 #[non_exhaustive]
 pub enum RestoreError {
     /// It can't be read.
+    #[cfg(feature = "std")]
     Io(io::Error),
     /// It ends before it is complete.
     Truncated,
     /// It goes on where it should end.
     TooLong,
-    /// It begins as no snapshot does.
+    /// It does not begin as such a snapshot does. A limiter and a table of keys have different ones.
     NotASnapshot,
-    /// It is written in a way that this version of the crate does not know.
+    /// This version of the crate does not know the snapshot's format.
     Version {
         /// The version of the format in which it is written.
         found: u64,
         /// The latest version that is known.
         known: u64,
     },
-    /// Its checksum is not that of what it holds: it is damaged.
+    /// Its checksum does not match its content: it is damaged.
     Checksum {
         /// The checksum of what was read.
         computed: u64,
         /// The checksum that is written.
         found: u64,
     },
-    /// A number that no snapshot has there: it is damaged.
+    /// A field has a number that is not allowed there: it is damaged.
     Invalid {
         /// The field that has the number.
         field: &'static str,
@@ -54,24 +55,24 @@ pub enum RestoreError {
         /// The most that it may be.
         max: u64,
     },
-    /// It is of a table with another kind of algorithm.
+    /// It is of a limiter with another kind of algorithm.
+    #[non_exhaustive]
     OtherAlgorithm {
-        /// The algorithm of the snapshot's table.
+        /// The algorithm of the snapshot.
+        #[cfg(feature = "std")]
         found: String,
-        /// The algorithm of this table.
+        /// The algorithm of this limiter.
         expected: &'static str,
     },
-    /// One of its plans has parameters that no such algorithm has; or its algorithm is one of which
-    /// the parameters can't be checked
-    /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)), and they are not those of
-    /// the table.
+    /// The parameters in the snapshot are not those of the limiter, and its words can't be carried
+    /// over: no such algorithm has these parameters, or the algorithm can't check them
+    /// ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)).
     OtherParameters {
-        /// The plan.
-        plan: usize,
+        /// The plan in the snapshot, if it is of a table of keys.
+        plan: Option<usize>,
     },
-    /// Either the snapshot or the table has names of plans, and the other has none; and this plan
-    /// of the snapshot has another quota than the plan in the same place of the table, or is
-    /// another algorithm, or there is none. Which plan it is can't be known.
+    /// Of the snapshot and the table of keys, only one has names of plans, and this plan of the
+    /// snapshot has no equal in the same place of the table. Which plan it is can't be known.
     PlanNamesMissing {
         /// The plan, by its place in the snapshot.
         plan: usize,
@@ -79,15 +80,15 @@ pub enum RestoreError {
         in_snapshot: bool,
     },
     /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be
-    /// made again from [its seed](super::super::KeyHasher::seed) has, in another process.
+    /// made again from its seed has, in another process.
     OtherHasher,
-    /// There is no memory to make it another table.
+    /// There is no memory for another table.
     NoMemory,
 }
 
 impl RestoreError {
     /// A number in a field where only these may be; else the error.
-    pub(super) fn unless_within(
+    pub(crate) fn unless_within(
         field: &'static str,
         found: u64,
         (min, max): (u64, u64),
@@ -102,8 +103,20 @@ impl RestoreError {
             max,
         })
     }
+
+    /// The algorithm of the snapshot has this name and not that of the limiter.
+    pub(crate) fn other_algorithm(found: &[u8], expected: &'static str) -> Self {
+        #[cfg(not(feature = "std"))]
+        let _ = found;
+        Self::OtherAlgorithm {
+            #[cfg(feature = "std")]
+            found: String::from_utf8_lossy(found).into_owned(),
+            expected,
+        }
+    }
 }
 
+#[cfg(feature = "std")]
 impl From<io::Error> for RestoreError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -116,10 +129,13 @@ impl From<io::Error> for RestoreError {
 impl fmt::Display for RestoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(feature = "std")]
             Self::Io(error) => write!(f, "the snapshot can't be read: {error}"),
             Self::Truncated => f.write_str("the snapshot ends before it is complete"),
             Self::TooLong => f.write_str("the snapshot goes on where it should end"),
-            Self::NotASnapshot => f.write_str("this is not a snapshot of a table"),
+            Self::NotASnapshot => f.write_str(
+                "this is not such a snapshot (a limiter and a table of keys have different ones)",
+            ),
             Self::Version { found, known } => write!(
                 f,
                 "version of the snapshot is {found}, but must be from 1 to {known}"
@@ -146,15 +162,26 @@ impl fmt::Display for RestoreError {
                 f,
                 "{field} is {found}, but must be from {min} to {max}: the snapshot is damaged"
             ),
+            #[cfg(feature = "std")]
             Self::OtherAlgorithm { found, expected } => write!(
                 f,
-                "algorithm of the snapshot is {found:?}, but must be {expected:?}, that of the table"
+                "algorithm of the snapshot is {found:?}, but must be {expected:?}, that of the limiter"
             ),
-            Self::OtherParameters { plan } => write!(
+            #[cfg(not(feature = "std"))]
+            Self::OtherAlgorithm { expected } => write!(
                 f,
-                "parameters of plan {plan} of the snapshot can't be those of such an algorithm, and are not those of \
-                 the table"
+                "algorithm of the snapshot must be {expected:?}, that of the limiter"
             ),
+            Self::OtherParameters { plan } => {
+                f.write_str("parameters ")?;
+                if let Some(plan) = plan {
+                    write!(f, "of plan {plan} ")?;
+                }
+                f.write_str(
+                    "of the snapshot must be those of the limiter, since its algorithm can't have \
+                     them, or can't check them",
+                )
+            }
             Self::PlanNamesMissing { plan, in_snapshot } => {
                 let without = if *in_snapshot { "snapshot" } else { "table" };
                 write!(
@@ -174,6 +201,7 @@ impl fmt::Display for RestoreError {
 impl Error for RestoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            #[cfg(feature = "std")]
             Self::Io(error) => Some(error),
             _ => None,
         }
