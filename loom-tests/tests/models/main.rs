@@ -10,6 +10,7 @@ mod concurrency;
 mod concurrency_word;
 mod hint;
 mod keyed;
+mod keyed_concurrency;
 mod keyed_map;
 mod keyed_quota;
 mod keyed_turnover;

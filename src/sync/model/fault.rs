@@ -110,6 +110,8 @@ pub enum Fault {
     SparesClaims,
     /// Table: which version is in force is looked at before a slot is claimed.
     ReadsTheVersionFirst,
+    /// Keyed concurrency: a key with guards is evicted where there is no room.
+    EvictsWhoIsInside,
     /// Keyed map: a key is taken out while its word can still be taken from.
     RemovesUnretired,
     /// Keyed map: a key that is new counts at its caller's tick.
