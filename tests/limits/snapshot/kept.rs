@@ -66,7 +66,7 @@ fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
         // so is a window that begins with the first hit, to its quantum.
         let text = algorithm.to_string();
         let is_exact = match is_bucket(&algorithm) {
-            true => period % algorithm.quota().permits() == 0,
+            true => period.checked_rem(algorithm.quota().permits()) == Some(0),
             false => !text.ends_with("first-hit") && !text.ends_with("greedy"),
         };
         for _ in 0..40 {
