@@ -2,6 +2,7 @@
 //! that decides, and whose own snapshot is restored.
 #![no_main]
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
@@ -13,6 +14,12 @@ use tollgate_fuzz::{ALGORITHMS, NOW, PAUSE, changed, decides, one_of};
 type Table = Keyed<AnyAlgorithm, NoClock>;
 
 const KEYS: u64 = 5;
+
+/// The algorithm of a snapshot, and whether the table has the same one.
+static CHOICES: LazyLock<Vec<(usize, bool)>> = LazyLock::new(|| {
+    let all = 0..ALGORITHMS.len();
+    all.flat_map(|from| [(from, false), (from, true)]).collect()
+});
 
 /// A table with plans, some of which have names, and keys in it.
 fn used(plans: &[AnyAlgorithm], are_named: bool) -> Table {
@@ -43,16 +50,15 @@ fn restored(mut table: Table, bytes: &[u8]) {
         let each = (0..KEYS).map(|key| table.key(&key).at(NOW).available());
         each.collect::<Vec<_>>()
     };
-    let (before, keys) = (available(&table), table.stats_at(NOW).tracked);
+    let (before, keys) = (available(&table), table.len());
     match table.restore_at(&mut &*bytes, NOW, PAUSE) {
         Err(error) => {
             assert_eq!(available(&table), before, "{error}");
-            assert_eq!(table.stats_at(NOW).tracked, keys, "{error}");
+            assert_eq!(table.len(), keys, "{error}");
             assert!(!error.to_string().is_empty());
         }
         Ok(restored) => {
-            let stats = table.stats_at(NOW);
-            assert_eq!(stats.tracked, restored.keys);
+            assert_eq!(table.len() as u64, restored.keys);
             let before = available(&table);
             let bytes = written(&table);
             let again = table.restore_at(&mut bytes.as_slice(), NOW, Duration::ZERO);
@@ -65,16 +71,29 @@ fn restored(mut table: Table, bytes: &[u8]) {
     }
 }
 
+/// A snapshot of each table that is used, by its first plan and whether its plans have names.
+static WRITTEN: LazyLock<Vec<[Vec<u8>; 2]>> = LazyLock::new(|| {
+    let tables = ALGORITHMS.iter().map(|first| {
+        let plans = [*first, ALGORITHMS[0]];
+        [false, true].map(|are_named| written(&used(&plans, are_named)))
+    });
+    tables.collect()
+});
+
 fuzz_target!(|data: &[u8]| {
     let mut input = data;
-    let (from, to) = (
-        one_of(&ALGORITHMS, &mut input),
-        one_of(&ALGORITHMS, &mut input),
-    );
-    let are_named = *one_of(&[false, true], &mut input);
-    let plans = [*from, ALGORITHMS[0]];
-    restored(used(&[*to], false), data);
-    let bytes = changed(&written(&used(&plans, are_named)), input);
-    restored(used(&plans, are_named), &bytes);
-    restored(used(&[*to, ALGORITHMS[0]], are_named), &bytes);
+    let (are_named, is_raw) = *one_of(&[(false, false), (true, false), (true, true)], &mut input);
+    let (from, is_same) = *one_of(&CHOICES, &mut input);
+    let to = match is_same {
+        true => ALGORITHMS[from],
+        false => *one_of(&ALGORITHMS, &mut input),
+    };
+    let table = used(&[to, ALGORITHMS[0]], are_named);
+    match is_raw {
+        true => restored(table, input),
+        false => restored(
+            table,
+            &changed(&WRITTEN[from][usize::from(are_named)], input),
+        ),
+    }
 });

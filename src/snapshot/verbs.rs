@@ -93,7 +93,7 @@ macro_rules! snapshot_verbs {
         where
             A: $crate::algorithm::Algorithm + $crate::algorithm::Settings,
         {
-            /// The limiter's state as bytes, so that it can be [restored](Self::restore) after a
+            /// The limiter's state as bytes, so that it can be [restored](Self::restore_after) after a
             /// restart, which then hands out no fresh burst. Write them to a file or to flash
             /// memory, and replace that file in one step (write a new one, then rename it).
             ///
@@ -168,8 +168,9 @@ macro_rules! snapshot_verbs {
                 self.at(self.now()).load(snapshot, elapsed)
             }
 
-            /// [`restore`](Self::restore), where `elapsed` has passed since the snapshot: for
-            /// clocks that don't go with the time of day, and where that can't be relied on.
+            /// Replaces the limiter's state by that of a [snapshot](Self::snapshot) from which
+            /// `elapsed` has passed, as `restore` does: for clocks that don't go with the time of
+            /// day, where that can't be relied on, and without the feature `std`.
             ///
             /// ```
             /// use std::time::Duration;
