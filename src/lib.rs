@@ -56,7 +56,8 @@
 //! | [`Pacer`] | work that is evenly spaced, and must not burst |
 //! | [`WaitingRoom`] | a bounded wait: overload is refused early |
 //!
-//! [`Concurrency`] limits how many callers are inside at once, not how often they come.
+//! [`Concurrency`] limits how many callers are inside at once, not how often they come, and
+//! `keyed::KeyedConcurrency` (feature `keyed`) does so for each key.
 //!
 //! [`RateLimiter`] is the trait of all limiters that have the verbs of a [`Limiter`]: keys of a
 //! table or map have it, too; [`Concurrency`], the smooth limiters and what waits do not.
