@@ -68,7 +68,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub mod adjustable;
 pub mod algorithm;
 #[cfg(feature = "audit")]

@@ -1,16 +1,18 @@
 //! Where the entries are: papaya's map, and a queue of all tickets, by which idle keys are found in
 //! small steps.
 //!
-//! This relies on the map for four things: an entry that is found stays readable while the guard
+//! This relies on the map for five things: an entry that is found stays readable while the guard
 //! lives; of two insertions of a key one succeeds; only the thread that removed an entry is told
-//! so; and a thread that finds an entry sees what was written before it was inserted. That an entry
-//! is not found any more is not taken to say anything (see [`entry`](super::entry)).
+//! so; a thread that finds an entry sees what was written before it was inserted; and a walk
+//! through the map finds each entry that was inserted before it began and is not taken out. That an
+//! entry is not found any more is not taken to say anything (see [`entry`](super::entry)).
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::ptr;
+use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
-use papaya::{Equivalent, HashMap, LocalGuard};
+use papaya::{Equivalent, HashMap, LocalGuard, Operation};
 
 use super::entry::MapEntry;
 use super::newest::Newest;
@@ -79,9 +81,19 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         self.map.try_insert(stored, entry, guard).is_ok()
     }
 
-    /// Puts another entry where this key's is.
-    pub(super) fn replace(&self, stored: Stored<K>, entry: MapEntry<A>, guard: &Guard<'_>) {
-        self.map.insert(stored, entry, guard);
+    /// Puts the next entry of a key, which is stored so, where exactly this one is, if it is there.
+    pub(super) fn replace(
+        &self,
+        found: &FoundEntry<'_, K, A>,
+        stored: Stored<K>,
+        mut next: impl FnMut() -> MapEntry<A>,
+        guard: &Guard<'_>,
+    ) {
+        let exchange = |there: Option<(&Stored<K>, &MapEntry<A>)>| match there {
+            Some((_, entry)) if ptr::eq(entry, found.entry()) => Operation::Insert(next()),
+            _ => Operation::Abort(()),
+        };
+        let _ = self.map.compute(stored, exchange, guard);
     }
 
     /// Takes out exactly this one. Whether it was this caller who did.
@@ -117,6 +129,28 @@ impl<K: Hash + Eq, A> Entries<K, A> {
     /// How many tickets there are, without those that threads have in their hands.
     pub(super) fn tickets(&self) -> usize {
         self.tickets.len()
+    }
+}
+
+/// A value that is replaced now and then, and read without waiting: a map of one key.
+pub(super) struct Published<T>(HashMap<(), Arc<T>, BuildHasherDefault<AsItIs>>);
+
+impl<T> Published<T> {
+    pub(super) fn nothing() -> Self {
+        Self(HashMap::default())
+    }
+
+    /// What was published last.
+    pub(super) fn get(&self) -> Option<Arc<T>> {
+        self.read(|last| last.map(Arc::clone))
+    }
+
+    pub(super) fn read<R>(&self, read: impl FnOnce(Option<&Arc<T>>) -> R) -> R {
+        read(self.0.pin().get(&()))
+    }
+
+    pub(super) fn set(&self, value: Arc<T>) {
+        self.0.pin().insert((), value);
     }
 }
 

@@ -16,8 +16,11 @@
 //! ```
 //!
 //! A thread that finds a retired entry takes it out, and goes on: it does not wait for the one that
-//! retired it. (But for an entry whose [algorithm is changed](super::KeyedMap::set_algorithm): only
-//! the thread that changes it knows what its word was.)
+//! retired it.
+//!
+//! An entry whose algorithm or quota is changed is not retired but *moved*: its word is exchanged
+//! for another value that is no word, and its [successor](super::moving) takes its place in the
+//! map. A thread that finds a moved entry puts the successor there itself.
 //!
 //! # The ticks
 //!
@@ -33,6 +36,7 @@
 //! on it. (Read before, it might miss that the key came, had its burst and left in between.)
 
 use super::horizon::Horizon;
+use super::latest::{Latest, SharedAlgorithm};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::cell::{AtomicWord, WordCell};
@@ -41,6 +45,9 @@ use crate::sync::{AtomicU64, Backoff, Ordering, fence, inject_fault};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
 const RETIRED: u64 = u64::MAX;
+
+/// The word of an entry whose place its successor takes. No algorithm uses it.
+const MOVED: u64 = RETIRED - 1;
 
 /// The tick of an entry that nobody has decided on yet.
 const PENDING: u64 = u64::MAX;
@@ -52,6 +59,12 @@ const STILL_PENDING: u64 = PENDING - 1;
 /// second time after it came, and is evicted after keys that were not.
 const PROTECTED: u64 = 1 << 63;
 
+/// The bit that says that the key's algorithm is its own.
+const OWN: u64 = 1 << 62;
+
+/// The number itself.
+const NUMBER: u64 = OWN - 1;
+
 /// What is kept of a key.
 pub(super) struct MapEntry<A> {
     /// As the first word is when it is 0, and the other way round: so an entry is born with its
@@ -59,10 +72,19 @@ pub(super) struct MapEntry<A> {
     cell: WordCell,
     /// The tick since which it counts.
     since: AtomicU64,
-    /// No other entry has it. It has the bit when the key is [`PROTECTED`].
+    /// No other entry has it. It has the bits [`PROTECTED`] and [`OWN`].
     number: AtomicU64,
-    /// The key's own algorithm, if it has not the one of all.
-    pub(super) own: Option<Box<A>>,
+    algorithm: SharedAlgorithm<A>,
+}
+
+/// What an entry begins with that takes the place of another one.
+pub(super) struct Successor<A> {
+    pub(super) number: u64,
+    pub(super) algorithm: SharedAlgorithm<A>,
+    /// Whether the algorithm is the key's own.
+    pub(super) is_own: bool,
+    pub(super) word: u64,
+    pub(super) since: Tick,
 }
 
 /// A word that was in force when it was read.
@@ -81,9 +103,11 @@ pub(super) enum EntryState {
     /// Somebody has.
     Live(Live),
     Retired,
+    /// Its successor is in the map, or will be.
+    Moved,
 }
 
-/// The answer of an operation and its tick; `None` if the entry is retired.
+/// The answer of an operation and its tick; `None` if nothing is decided on this entry any more.
 type Decided<A, O> = Option<(Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>, Tick)>;
 
 /// The word 0 for the first one, and the first one for 0.
@@ -98,39 +122,50 @@ const fn swapped(word: u64, first: u64) -> u64 {
 
 impl<A> MapEntry<A> {
     /// Of a key that nobody has decided on.
-    pub(super) fn pending(number: u64) -> Self {
+    pub(super) fn pending(number: u64, algorithm: SharedAlgorithm<A>) -> Self {
         Self {
             cell: WordCell::new(0),
             since: AtomicU64::new(PENDING),
-            number: AtomicU64::new(number),
-            own: None,
+            number: AtomicU64::new(number & NUMBER),
+            algorithm,
         }
     }
 
-    /// Of the key of another entry. It goes on with this word, which has counted since that tick.
-    pub(super) fn carried_over(
-        &self,
-        number: u64,
-        own: Option<Box<A>>,
-        of_all: &A,
-        word: u64,
-        since: Tick,
-    ) -> Self
+    /// Of the key of this entry, which was moved.
+    pub(super) fn succeeded_by(&self, successor: &Successor<A>) -> Self
     where
         A: Algorithm,
     {
-        let first = first_word(own.as_deref().unwrap_or(of_all), since);
+        let first = first_word(&**successor.algorithm, successor.since);
+        let own = if successor.is_own { OWN } else { 0 };
+        let protected = if self.is_protected() { PROTECTED } else { 0 };
         Self {
-            cell: WordCell::new(swapped(word, first)),
-            since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
-            number: AtomicU64::new(number | if self.is_protected() { PROTECTED } else { 0 }),
-            own,
+            cell: WordCell::new(swapped(successor.word.min(MOVED - 1), first)),
+            since: AtomicU64::new(successor.since.as_nanos().min(STILL_PENDING - 1)),
+            number: AtomicU64::new(successor.number & NUMBER | own | protected),
+            algorithm: SharedAlgorithm::clone(&successor.algorithm),
         }
     }
 
     /// The key's algorithm.
-    pub(super) fn algorithm<'a>(&'a self, of_all: &'a A) -> &'a A {
-        self.own.as_deref().unwrap_or(of_all)
+    #[inline(always)]
+    pub(super) fn algorithm(&self) -> &A {
+        &self.algorithm
+    }
+
+    /// Whether the algorithm is the key's own, and not that of all.
+    pub(super) fn has_its_own(&self) -> bool {
+        self.load_number() & OWN != 0
+    }
+
+    /// What no other entry has.
+    pub(super) fn number(&self) -> u64 {
+        self.load_number() & NUMBER
+    }
+
+    /// Whether it has the algorithm of all, but not this one.
+    pub(super) fn is_behind(&self, latest: &SharedAlgorithm<A>) -> bool {
+        !self.has_its_own() && !SharedAlgorithm::ptr_eq(latest, &self.algorithm)
     }
 
     /// The number, by whose lower half its grants are known, and the bit.
@@ -160,30 +195,39 @@ impl<A> MapEntry<A> {
         fence(Ordering::Release); // before the second grant
     }
 
-    /// The tick since which it counts, which the first to ask says.
+    /// The tick since which it counts, which the first thread that asks says. `None` if its
+    /// algorithm was replaced before any thread asked: then it is retired.
     #[inline(always)]
-    pub(super) fn since(&self, now: Tick, horizon: &Horizon) -> Tick {
+    pub(super) fn since(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
         // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from
         // it but this tick. Model: keyed_map::a_late_tick_gets_no_second_burst
         match self.since.load(Ordering::Relaxed) {
-            STILL_PENDING.. => self.begin(now, horizon),
-            since => Tick::from_nanos(since),
+            STILL_PENDING.. => self.begin(latest, now, horizon),
+            since => Some(Tick::from_nanos(since)),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn begin(&self, now: Tick, horizon: &Horizon) -> Tick {
+    fn begin(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
         // ORDERING: SeqCst, with the fence of `retire`. A thread that is here has found this entry
         // in the map. An entry that this key had before was retired, and its tick brought to the
         // horizon, before it was taken out and this one could be inserted: so what is read now is
-        // no earlier. Model: keyed_map::a_late_tick_gets_no_second_burst
+        // no earlier. Also with the fence of `set_quota`: either this thread reads the new
+        // algorithm, or the thread that sets the quota finds this entry in the map, and moves it.
+        // Models: keyed_map::a_late_tick_gets_no_second_burst, a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // after it was found
+        // It was inserted with the algorithm that was the latest one a while before.
+        if !latest.is(&self.algorithm) && !inject_fault!(TrustsItsBirth) {
+            // If it fails, another thread has decided; the caller looks again.
+            let _ = self.retire_pending();
+            return None;
+        }
         let since = inject_fault!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
         // ORDERING: Relaxed, as in `since`: the first thread that says it is right, and all use
         // what it said.
-        Tick::from_nanos(self.say(since))
+        Some(Tick::from_nanos(self.say(since)))
     }
 
     /// Says since when it counts, unless somebody has. What was said.
@@ -218,11 +262,12 @@ impl<A> MapEntry<A> {
         first == Err(STILL_PENDING)
     }
 
-    /// Runs an operation, and says at which tick; `None` if the entry is retired.
+    /// Runs an operation, and says at which tick; `None` if nothing is decided on this entry any
+    /// more.
     #[inline(always)]
     pub(super) fn decide<O: Op<A>>(
         &self,
-        of_all: &A,
+        latest: &Latest<A>,
         now: Tick,
         horizon: &Horizon,
         op: &mut O,
@@ -230,12 +275,12 @@ impl<A> MapEntry<A> {
     where
         A: Algorithm,
     {
-        let algorithm = self.algorithm(of_all);
-        let since = self.since(now, horizon);
+        let algorithm = self.algorithm();
+        let since = self.since(latest, now, horizon)?;
         let at = now.max(since);
         let first = first_word(algorithm, since);
         let stored = self.cell.load();
-        if stored == RETIRED {
+        if stored >= MOVED {
             return None;
         }
         let word = swapped(stored, first);
@@ -276,7 +321,7 @@ impl<A> MapEntry<A> {
     ) -> Decided<A, O> {
         let mut backoff = Backoff::new();
         let mut stored = backoff.wait_if_changed(stored, || self.cell.load());
-        while stored != RETIRED {
+        while stored < MOVED {
             let word = swapped(stored, first);
             let number = self.load_number();
             let current = Current::new(word, at).with_source(number as u32);
@@ -307,7 +352,7 @@ impl<A> MapEntry<A> {
     }
 
     /// What it is in now.
-    pub(super) fn state(&self, of_all: &A) -> EntryState
+    pub(super) fn state(&self) -> EntryState
     where
         A: Algorithm,
     {
@@ -316,10 +361,11 @@ impl<A> MapEntry<A> {
         let since = self.since.load(Ordering::Relaxed);
         match (stored, since) {
             (RETIRED, _) => EntryState::Retired,
+            (MOVED, _) => EntryState::Moved,
             (_, STILL_PENDING..) => EntryState::Pending,
             (stored, since) => {
                 let since = Tick::from_nanos(since);
-                let first = first_word(self.algorithm(of_all), since);
+                let first = first_word(self.algorithm(), since);
                 let word = swapped(stored, first);
                 EntryState::Live(Live { word, since, first })
             }
@@ -330,15 +376,26 @@ impl<A> MapEntry<A> {
     /// fail without a reason.)
     #[must_use]
     pub(super) fn retire(&self, live: &Live) -> bool {
-        // ORDERING: SeqCst, with the fences of `begin` and of a thread that finds it retired: what
-        // was done before, such as raising the horizon, is seen by a thread that finds this, or
-        // finds that the entry is gone. Models: keyed_map::a_late_tick_gets_no_second_burst,
-        // an_algorithm_is_changed
+        // ORDERING: SeqCst, with the fence of `begin`: what was done before, such as raising the
+        // horizon, is seen by a thread that finds this, or finds that the entry is gone.
+        // Model: keyed_map::a_late_tick_gets_no_second_burst
         fence(Ordering::SeqCst); // before it is retired
-        inject_fault!(RemovesUnretired)
-            || (self.cell)
-                .compare_exchange(swapped(live.word, live.first), RETIRED)
-                .is_ok()
+        inject_fault!(RemovesUnretired) || self.ends(live, RETIRED)
+    }
+
+    /// Exchanges this word for the mark of an entry that was moved, if it still stands there. From
+    /// then on nothing is decided on it. (It may fail without a reason.)
+    #[must_use]
+    pub(super) fn move_away(&self, live: &Live) -> bool {
+        // ORDERING: Release, with the fence of `finish_move`: a thread that finds the mark finds
+        // the successor, which was announced before. Model: keyed_map::an_algorithm_is_changed
+        fence(Ordering::Release); // before it is moved
+        inject_fault!(CarriesUnretired) || self.ends(live, MOVED)
+    }
+
+    fn ends(&self, live: &Live, mark: u64) -> bool {
+        let stored = swapped(live.word, live.first);
+        self.cell.compare_exchange(stored, mark).is_ok()
     }
 
     /// Retires an entry that nobody has decided on.
@@ -354,19 +411,10 @@ impl<A> MapEntry<A> {
         }
         retired
     }
-
-    /// Puts back what was retired, by the thread that alone may say what becomes of it.
-    pub(super) fn reinstate(&self, state: &EntryState) {
-        match state {
-            EntryState::Retired => {}
-            EntryState::Pending => drop(self.cell.swap(0)),
-            EntryState::Live(live) => drop(self.cell.swap(swapped(live.word, live.first))),
-        }
-    }
 }
 
 /// The word with which an entry begins.
 #[inline(always)]
 pub(super) fn first_word<A: Algorithm>(algorithm: &A, since: Tick) -> u64 {
-    algorithm.initial_word(since).min(RETIRED - 1)
+    algorithm.initial_word(since).min(MOVED - 1)
 }

@@ -5,15 +5,17 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::hash::RandomState;
 
-use super::entries::Entries;
+use super::entries::{Entries, Published};
 use super::horizon::Horizon;
+use super::latest::Latest;
+use super::moving::Change;
 use super::stats::MapCounters;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::overflow::Overflow;
 use crate::quota::ConfigError;
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Ordering, SettersMutex};
 
 /// The most keys: more would not fit in the processor's addresses.
 const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
@@ -75,9 +77,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Many threads
 ///
-/// A decision on a key that is in the map waits for no other thread, except while
-/// [`set_algorithm`](Self::set_algorithm) changes that key: the map is read without a lock, and the
-/// word is exchanged as a [`Limiter`](crate::Limiter)'s is. A thread that adds or removes a key
+/// A decision on a key that is in the map waits for no other thread: the map is read without a
+/// lock, and the word is exchanged as a [`Limiter`](crate::Limiter)'s is. A thread that adds or removes a key
 /// allocates or frees memory, and may wait while the map grows.
 ///
 /// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
@@ -91,7 +92,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,
-    pub(super) algorithm: A,
+    /// The algorithm of all keys that have none of their own.
+    pub(super) latest: Latest<A>,
     pub(super) clock: C,
     pub(super) capacity: u64,
     pub(super) overflow: Overflow,
@@ -99,9 +101,11 @@ pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) tracked: AtomicU64,
     pub(super) numbers: AtomicU64,
     pub(super) horizon: Horizon,
-    /// How many change a key's algorithm, and hold the lock for it.
-    pub(super) moves: AtomicU64,
-    pub(super) moving: Mutex<()>,
+    /// Held by a thread that sets the quota of all keys.
+    pub(super) setting: SettersMutex<()>,
+    /// Held by a thread that changes a key's algorithm, or the latest one, for these few steps.
+    pub(super) moving: SettersMutex<()>,
+    pub(super) change: Published<Change<A>>,
     /// 1 while a thread tears up the tickets of keys that were removed.
     pub(super) clearing: AtomicU64,
     pub(super) counts: MapCounters,
@@ -146,15 +150,16 @@ impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
         Ok(Self {
             entries: Entries::new(),
             hasher: RandomState::new(),
-            algorithm,
+            latest: Latest::new(algorithm),
             clock,
             capacity: capacity as u64,
             overflow: Overflow::default(),
             tracked: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             horizon: Horizon::default(),
-            moves: AtomicU64::new(0),
-            moving: Mutex::new(()),
+            setting: SettersMutex::new(()),
+            moving: SettersMutex::new(()),
+            change: Published::nothing(),
             clearing: AtomicU64::new(0),
             counts: MapCounters::default(),
         })
@@ -181,15 +186,16 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
         KeyedMap {
             entries: Entries::new(),
             hasher,
-            algorithm: self.algorithm,
+            latest: self.latest,
             clock: self.clock,
             capacity: self.capacity,
             overflow: self.overflow,
             tracked: AtomicU64::new(0),
             numbers: self.numbers,
             horizon: self.horizon,
-            moves: self.moves,
+            setting: self.setting,
             moving: self.moving,
+            change: self.change,
             clearing: self.clearing,
             counts: self.counts,
         }
@@ -238,9 +244,12 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
         MapKey::new(self, key)
     }
 
-    /// The algorithm of all keys that have none of their own.
-    pub const fn algorithm(&self) -> &A {
-        &self.algorithm
+    /// The algorithm of all keys that have none of their own, as it is now.
+    pub fn algorithm(&self) -> A
+    where
+        A: Clone,
+    {
+        A::clone(&self.latest.get())
     }
 
     /// The clock.
@@ -341,7 +350,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> KeyedMap<K, A, C, S> {
 impl<K, A: fmt::Debug, C, S> fmt::Debug for KeyedMap<K, A, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyedMap")
-            .field("algorithm", &self.algorithm)
+            .field("algorithm", &**self.latest.get())
             .field("capacity", &self.capacity)
             .field("overflow", &self.overflow)
             .field("stats", &self.stats())

@@ -14,11 +14,13 @@ mod entries;
 mod entry;
 mod evict;
 mod horizon;
+mod latest;
 pub(crate) mod limiter;
 mod moving;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod newest;
 mod owned;
+mod quota;
 mod rank;
 mod room;
 pub(crate) mod stats;

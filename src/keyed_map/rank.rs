@@ -71,11 +71,11 @@ where
         }
     }
 
-    /// When a key with this word, which has the algorithm of all, is evicted.
+    /// When a key with this word is evicted.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
         Rank {
             is_protected: found.entry().is_protected(),
-            spent: spent(&self.algorithm, live.word, now.max(live.since)),
+            spent: spent(found.entry().algorithm(), live.word, now.max(live.since)),
             age: Reverse(found.ticket().id),
         }
     }
