@@ -6,6 +6,7 @@ use core::hash::{BuildHasher, Hash};
 use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, MapEntry, first_word};
+use super::latest::SharedAlgorithm;
 use super::room::{Forgotten, Room};
 use super::stored::{HashedKey, KeyTicket, Stored};
 use crate::algorithm::Algorithm;
@@ -85,7 +86,7 @@ where
         if keep {
             match self.room(round, now, guard) {
                 Some(room) => {
-                    self.insert(hashed_key, now, room, guard);
+                    self.insert(hashed_key, latest, now, room, guard);
                     return None;
                 }
                 None => {
@@ -103,11 +104,13 @@ where
         Some(said(outcome.map(|(_, answer)| answer), at, now))
     }
 
-    /// Puts a key there that nobody has decided on, unless it is there. Nothing but memory is lost
-    /// where the key's `clone` or `Eq` panics.
+    /// Puts a key there that no thread has decided on, unless it is there. Only memory is lost
+    /// where the key's `clone` or `Eq` panics. The algorithm was the latest one when the caller
+    /// looked: the first thread that decides on the key looks again.
     pub(super) fn insert<Q>(
         &self,
         hashed_key: &HashedKey<'_, Q>,
+        algorithm: SharedAlgorithm<A>,
         now: Tick,
         room: Room<'_>,
         guard: &Guard<'_>,
@@ -124,9 +127,7 @@ where
             key: hashed_key.key.to_owned(),
             ticket,
         };
-        // It may be outdated when the entry is inserted: the first thread that decides on it finds
-        // that out.
-        let entry = MapEntry::pending(number, self.latest.get());
+        let entry = MapEntry::pending(number, algorithm);
         if inject_fault!(ReadsTheHorizonFirst) {
             let _ = entry.since(&self.latest, now, &self.horizon);
         }

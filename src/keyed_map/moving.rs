@@ -142,7 +142,7 @@ where
                         self.counts.no_room();
                         return Err(Denied::no_room(0));
                     };
-                    self.insert(&hashed_key, now, room, &guard);
+                    self.insert(&hashed_key, self.latest.get(), now, room, &guard);
                     round = round.saturating_add(1);
                 }
             }

@@ -11,6 +11,7 @@ mod interrupted;
 mod looking;
 mod memory;
 mod panics;
+mod quotas;
 mod spent_keys_stay;
 mod threads;
 mod verbs;
