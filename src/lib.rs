@@ -73,6 +73,8 @@ pub mod adjustable;
 pub mod algorithm;
 #[cfg(feature = "audit")]
 pub mod audit;
+#[cfg(any(feature = "keyed", feature = "map"))]
+mod ban;
 pub mod clock;
 #[cfg(feature = "std")]
 pub mod concurrency;

@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::ban::{Ban, BannedUntil};
 use super::core::{Core, Request};
 use super::probe_seq::ProbeSeq;
 use crate::algorithm::Algorithm;
+use crate::ban::{Ban, BannedUntil};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::rate_limiter::forms::limiter_verbs;

@@ -160,6 +160,17 @@ where
         })
     }
 
+    /// Whether the key is in the map.
+    pub(super) fn tracks<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let hashed_key = self.hashed_key(key);
+        let guard = self.entries.guard();
+        self.entries.get(&hashed_key, &guard).is_some()
+    }
+
     /// Removes a key, idle or not, and says whether it was there. It is fresh when it comes back:
     /// this allows it one burst more.
     ///

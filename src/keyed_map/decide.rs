@@ -14,7 +14,7 @@ use crate::clock::Tick;
 use crate::outcome::Denied;
 use crate::overflow::Overflow;
 use crate::store::op::{Current, Op, OpResult, Refusal};
-use crate::sync::{Ordering, inject_fault};
+use crate::sync::{Ordering, fence, inject_fault};
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
 where
@@ -79,8 +79,9 @@ where
         let word = first_word(algorithm, at);
         let outcome = op.run(algorithm, Current::new(word, at).with_source(0));
         let keep = match &outcome {
-            Ok((next, _)) => !op.is_unchanged(word, *next) && (word, *next) != (0, 0),
-            // One that begins with less has begun.
+            // One that begins with less begins when it is first asked for permits.
+            Ok((next, _)) if op.is_unchanged(word, *next) => O::GRANTS && word != 0,
+            Ok((next, _)) => (word, *next) != (0, 0),
             Err(_) => word != 0,
         };
         if keep {
@@ -157,6 +158,11 @@ where
     ) where
         Q: ToOwned<Owned = K> + ?Sized,
     {
+        // ORDERING: Acquire, with the fences of `MapEntry::move_away` and `retire`: a thread that
+        // found the entry moved finds its successor announced, or a later one; a thread that found
+        // it retired finds the room that was given back before.
+        // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_those_after_it
+        fence(Ordering::Acquire); // after it was found retired or moved
         match found.entry().state() {
             // It is the first one again, after another thread had decided.
             EntryState::Pending | EntryState::Live(_) => {}

@@ -40,7 +40,7 @@ use super::latest::{Latest, SharedAlgorithm};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::cell::{AtomicWord, WordCell};
-use crate::store::op::{Current, Op};
+use crate::store::op::{Current, Op, Refusal};
 use crate::sync::{AtomicU64, Backoff, Ordering, fence, inject_fault};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
@@ -57,10 +57,15 @@ const STILL_PENDING: u64 = PENDING - 1;
 
 /// The bit of an entry's number that says that its key is protected: it was granted something a
 /// second time after it came, and is evicted after keys that were not.
-const PROTECTED: u64 = 1 << 63;
+const PROTECTED: u64 = 1 << 62;
+
+/// The bit that says that the key is banned. It is set when the entry is made, and taken away after
+/// the first grant, when the ban is over. So it is above all other bits: one comparison tells
+/// whether a decision can be quick.
+const BANNED: u64 = 1 << 63;
 
 /// The bit that says that the key's algorithm is its own.
-const OWN: u64 = 1 << 62;
+const OWN: u64 = 1 << 61;
 
 /// The number itself.
 const NUMBER: u64 = OWN - 1;
@@ -72,7 +77,8 @@ pub(super) struct MapEntry<A> {
     cell: WordCell,
     /// The tick since which it counts.
     since: AtomicU64,
-    /// No other entry has it. It has the bits [`PROTECTED`] and [`OWN`].
+    /// No other entry has it. It has the bits [`BANNED`], [`PROTECTED`] and
+    /// [`OWN`].
     number: AtomicU64,
     algorithm: SharedAlgorithm<A>,
 }
@@ -83,6 +89,7 @@ pub(super) struct Successor<A> {
     pub(super) algorithm: SharedAlgorithm<A>,
     /// Whether the algorithm is the key's own.
     pub(super) is_own: bool,
+    pub(super) is_banned: bool,
     pub(super) word: u64,
     pub(super) since: Tick,
 }
@@ -139,10 +146,11 @@ impl<A> MapEntry<A> {
         let first = first_word(&**successor.algorithm, successor.since);
         let own = if successor.is_own { OWN } else { 0 };
         let protected = if self.is_protected() { PROTECTED } else { 0 };
+        let banned = if successor.is_banned { BANNED } else { 0 };
         Self {
             cell: WordCell::new(swapped(successor.word.min(MOVED - 1), first)),
             since: AtomicU64::new(successor.since.as_nanos().min(STILL_PENDING - 1)),
-            number: AtomicU64::new(successor.number & NUMBER | own | protected),
+            number: AtomicU64::new(successor.number & NUMBER | own | protected | banned),
             algorithm: SharedAlgorithm::clone(&successor.algorithm),
         }
     }
@@ -153,12 +161,31 @@ impl<A> MapEntry<A> {
         &self.algorithm
     }
 
+    /// The same, to be shared with another entry.
+    pub(super) fn shared(&self) -> &SharedAlgorithm<A> {
+        &self.algorithm
+    }
+
     /// Whether the algorithm is the key's own, and not that of all.
     pub(super) fn has_its_own(&self) -> bool {
         self.load_number() & OWN != 0
     }
 
-    /// What no other entry has.
+    /// Whether the key was banned, and not granted anything since. (It may say so shortly after a
+    /// grant, while the thread that made it is about to take the bit away.)
+    pub(super) fn has_ban(&self) -> bool {
+        self.load_number() & BANNED != 0
+    }
+
+    /// Whether the key is banned, and has no permits because of that.
+    pub(super) fn is_banned(&self, word: u64, now: Tick) -> bool
+    where
+        A: Algorithm,
+    {
+        self.has_ban() && self.algorithm().available(word, now) == 0
+    }
+
+    /// What no other key has, and no other entry but those of a key that was banned.
     pub(super) fn number(&self) -> u64 {
         self.load_number() & NUMBER
     }
@@ -171,8 +198,9 @@ impl<A> MapEntry<A> {
     /// The number, by whose lower half its grants are known, and the bit.
     #[inline(always)]
     fn load_number(&self) -> u64 {
-        // ORDERING: Relaxed. The number never changes, and the bit is set once. Only `is_protected`
-        // draws a conclusion from the bit, and has a fence.
+        // ORDERING: Relaxed. The number and `OWN` never change. `PROTECTED` is set once: only
+        // `is_protected` draws a conclusion from it, and has a fence. `BANNED` is taken away once:
+        // a thread that is told of the grant that ended the ban finds it gone.
         self.number.load(Ordering::Relaxed)
     }
 
@@ -183,7 +211,7 @@ impl<A> MapEntry<A> {
         // ORDERING: Acquire, with the fence of `protect`.
         // Model: keyed_map::a_second_grant_protects_a_key
         fence(Ordering::Acquire); // after the word was read
-        self.load_number() >= PROTECTED
+        self.load_number() & PROTECTED != 0
     }
 
     /// Protects the key, which is about to be granted something a second time.
@@ -285,6 +313,9 @@ impl<A> MapEntry<A> {
         }
         let word = swapped(stored, first);
         let number = self.load_number();
+        if number >= BANNED {
+            return self.retry(algorithm, stored, first, at, op);
+        }
         let current = Current::new(word, at).with_source(number as u32);
         let outcome = match op.run_fast(algorithm, current) {
             Some(outcome) => outcome,
@@ -308,7 +339,8 @@ impl<A> MapEntry<A> {
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
-    /// The turns after the first one, long ones, and those on keys that are not protected.
+    /// The turns after the first one, long ones, and those on keys that are banned or not
+    /// protected.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -318,15 +350,20 @@ impl<A> MapEntry<A> {
         first: u64,
         at: Tick,
         op: &mut O,
-    ) -> Decided<A, O> {
+    ) -> Decided<A, O>
+    where
+        A: Algorithm,
+    {
         let mut backoff = Backoff::new();
         let mut stored = backoff.wait_if_changed(stored, || self.cell.load());
         while stored < MOVED {
             let word = swapped(stored, first);
             let number = self.load_number();
-            let current = Current::new(word, at).with_source(number as u32);
+            let mut current = Current::new(word, at).with_source(number as u32);
+            current.is_banned = number >= BANNED && algorithm.available(word, at) == 0;
             let (next, answer) = match op.run(algorithm, current) {
                 Ok(done) => done,
+                Err(refusal) if current.is_banned => return Some((Err(refusal.by_ban()), at)),
                 Err(refusal) => return Some((Err(refusal), at)),
             };
             if op.is_unchanged(word, next) {
@@ -334,7 +371,7 @@ impl<A> MapEntry<A> {
             }
             // Before the exchange: a thread that finds the word of a second grant does not take the
             // key for one that was granted something once.
-            let protects = O::TAKES && stored != 0 && number < PROTECTED;
+            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
             let afterwards = inject_fault!(ProtectsAfterwards);
             if protects && !afterwards {
                 self.protect();
@@ -344,11 +381,22 @@ impl<A> MapEntry<A> {
                 self.protect();
             }
             if is_done {
+                if number >= BANNED && (O::GRANTS || !current.is_banned) {
+                    self.end_ban();
+                }
                 return Some((Ok(answer), at));
             }
             stored = backoff.wait_if_changed(stored, || self.cell.load());
         }
         None
+    }
+
+    /// Says that the ban is over. After the word was changed: while it is in force, nothing may be
+    /// given back.
+    fn end_ban(&self) {
+        // ORDERING: Relaxed. The bit publishes nothing, and is taken away once: a new ban has an
+        // entry of its own.
+        self.number.fetch_and(!BANNED, Ordering::Relaxed);
     }
 
     /// What it is in now.

@@ -4,6 +4,7 @@
 //! `entry.rs` says how keys leave, `rank.rs` which of them, `entries.rs` where they are.
 
 mod all;
+mod bans;
 mod counted;
 mod decide;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]

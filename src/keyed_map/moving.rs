@@ -23,10 +23,11 @@ use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, Live, MapEntry, Successor, first_word};
 use super::latest::SharedAlgorithm;
 use super::stored::{HashedKey, Stored};
+use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota};
+use crate::ban::ban_in;
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
-use crate::sync::{Ordering, fence};
 
 /// An entry, by its number, and what takes its place.
 pub(super) struct Change<A> {
@@ -40,6 +41,30 @@ pub(super) struct Next<A> {
     /// Whether the algorithm is the key's own.
     pub(super) is_own: bool,
     pub(super) word: u64,
+    pub(super) is_banned: bool,
+    /// Whether grants from before can still be undone.
+    pub(super) keeps_grants: bool,
+}
+
+/// What another algorithm makes of a key that is carried over; a ban ends when it would have ended.
+pub(super) fn carried_to<A: ChangeQuota>(
+    next: &SharedAlgorithm<A>,
+    is_own: bool,
+    keep: Keep,
+    (entry, live, at): (&MapEntry<A>, &Live, Tick),
+) -> Next<A> {
+    let old = entry.algorithm();
+    let has_ban = entry.has_ban() && keep != Keep::Fresh;
+    let ban = has_ban
+        .then(|| ban_in(old, live.word, at, &**next))
+        .flatten();
+    Next {
+        algorithm: Arc::clone(next),
+        is_own,
+        word: ban.unwrap_or_else(|| keep.carry(old, live.word, at, &**next)),
+        is_banned: ban.is_some(),
+        keeps_grants: false,
+    }
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
@@ -60,10 +85,8 @@ where
         A: ChangeQuota,
     {
         let algorithm = Arc::new(CachePadded::new(algorithm));
-        self.change(key, now, |entry, live, at| Next {
-            word: entry.algorithm().carry_over(live.word, at, &algorithm),
-            algorithm: Arc::clone(&algorithm),
-            is_own: true,
+        self.change(key, now, |entry, live, at| {
+            Some(carried_to(&algorithm, true, Keep::AsIs, (entry, live, at)))
         })
     }
 
@@ -78,10 +101,14 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let algorithm = Arc::new(CachePadded::new(algorithm));
-        self.change(key, now, |_, _, at| Next {
-            word: first_word(&**algorithm, at),
-            algorithm: Arc::clone(&algorithm),
-            is_own: true,
+        self.change(key, now, |_, _, at| {
+            Some(Next {
+                algorithm: Arc::clone(&algorithm),
+                is_own: true,
+                word: first_word(&**algorithm, at),
+                is_banned: false,
+                keeps_grants: false,
+            })
         })
     }
 
@@ -96,10 +123,8 @@ where
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = self.entries.guard();
         let latest = self.latest.get();
-        let next = |entry: &MapEntry<A>, live: &Live, at| Next {
-            word: entry.algorithm().carry_over(live.word, at, &latest),
-            algorithm: Arc::clone(&latest),
-            is_own: false,
+        let next = |entry: &MapEntry<A>, live: &Live, at| {
+            Some(carried_to(&latest, false, Keep::AsIs, (entry, live, at)))
         };
         let done = loop {
             match self.entries.get(&hashed_key, &guard) {
@@ -115,12 +140,13 @@ where
         done
     }
 
-    /// Brings the key in if it is not there, and has it go on with what `next` makes of it.
-    fn change<Q>(
+    /// Brings the key in if it is not there, and has it go on with what `next` makes of it, or as
+    /// it is.
+    pub(super) fn change<Q>(
         &self,
         key: &Q,
         now: Tick,
-        next: impl Fn(&MapEntry<A>, &Live, Tick) -> Next<A>,
+        next: impl Fn(&MapEntry<A>, &Live, Tick) -> Option<Next<A>>,
     ) -> Result<(), Denied>
     where
         K: Borrow<Q>,
@@ -157,7 +183,7 @@ where
         hashed_key: &HashedKey<'_, Q>,
         found: &FoundEntry<'_, K, A>,
         now: Tick,
-        next: &impl Fn(&MapEntry<A>, &Live, Tick) -> Next<A>,
+        next: &impl Fn(&MapEntry<A>, &Live, Tick) -> Option<Next<A>>,
         guard: &Guard<'_>,
     ) -> bool
     where
@@ -170,7 +196,9 @@ where
         let _ = entry.since(&self.latest, now, &self.horizon);
         match entry.state() {
             EntryState::Live(live) => {
-                let next = next(entry, &live, now.max(live.since));
+                let Some(next) = next(entry, &live, now.max(live.since)) else {
+                    return true;
+                };
                 self.try_move(found, || hashed_key.key.to_owned(), &live, now, next, guard)
             }
             _ => {
@@ -193,9 +221,13 @@ where
     ) -> bool {
         let entry = found.entry();
         let successor = Successor {
-            number: self.next_number(),
+            number: match next.keeps_grants {
+                true => entry.number(),
+                false => self.next_number(),
+            },
             algorithm: next.algorithm,
             is_own: next.is_own,
+            is_banned: next.is_banned,
             word: next.word,
             since: now.max(live.since),
         };
@@ -212,10 +244,6 @@ where
 
     /// Puts the successor of a moved entry into its place, unless another thread has.
     pub(super) fn finish_move(&self, found: &FoundEntry<'_, K, A>, key: K, guard: &Guard<'_>) {
-        // ORDERING: Acquire, with the fence of `MapEntry::move_away`: a thread that found the entry
-        // moved finds its successor announced, or a later one.
-        // Model: keyed_map::an_algorithm_is_changed
-        fence(Ordering::Acquire); // after it was found moved
         let entry = found.entry();
         match self.change.get() {
             Some(change) if change.of == entry.number() => {

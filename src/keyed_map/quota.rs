@@ -16,7 +16,7 @@ use super::KeyedMap;
 use super::entries::Guard;
 use super::entry::EntryState;
 use super::latest::SharedAlgorithm;
-use super::moving::Next;
+use super::moving::carried_to;
 use super::stored::KeyTicket;
 use crate::adjustable::Keep;
 use crate::algorithm::ChangeQuota;
@@ -103,12 +103,7 @@ where
                 }
                 EntryState::Live(live) => {
                     let at = now.max(live.since);
-                    let word = keep.carry(entry.algorithm(), live.word, at, &**next);
-                    let successor = Next {
-                        algorithm: Arc::clone(next),
-                        is_own: false,
-                        word,
-                    };
+                    let successor = carried_to(next, false, keep, (entry, &live, at));
                     let key = || found.key().clone();
                     let _ = self.try_move(&found, key, &live, now, successor, guard);
                 }

@@ -3,9 +3,10 @@
 //! A key that was granted something a second time after it came is *protected*. Of the keys that
 //! the map looks at,
 //!
-//! 1. those that are not protected leave first;
-//! 2. of these, those that have spent least of their burst, in eighths; those in debt come last;
-//! 3. of these, the newest.
+//! 1. banned keys leave last;
+//! 2. of the others, those that are not protected leave first;
+//! 3. of these, those that have spent least of their burst, in eighths; those in debt come last;
+//! 4. of these, the newest.
 //!
 //! It looks at the keys at the front of the queue, which may be of any age, and at the newest ones
 //! (`newest.rs`). So a flood of new keys evicts its own keys, whatever each of them takes: other
@@ -30,6 +31,7 @@ pub(super) struct Candidate<'g, K, A> {
 /// In which order keys are evicted: the one of the least rank is the first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
+    is_banned: bool,
     pub(super) is_protected: bool,
     /// See [`spent`].
     spent: u8,
@@ -73,9 +75,11 @@ where
 
     /// When a key with this word is evicted.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
+        let at = now.max(live.since);
         Rank {
+            is_banned: found.entry().is_banned(live.word, at),
             is_protected: found.entry().is_protected(),
-            spent: spent(found.entry().algorithm(), live.word, now.max(live.since)),
+            spent: spent(found.entry().algorithm(), live.word, at),
             age: Reverse(found.ticket().id),
         }
     }

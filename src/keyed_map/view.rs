@@ -10,6 +10,7 @@ use crate::clock::Tick;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
+use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -55,6 +56,10 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
     /// The key.
     pub const fn key(&self) -> &'a Q {
         self.key
+    }
+
+    pub(super) const fn map(&self) -> &'a KeyedMap<K, A, C, S> {
+        self.map
     }
 
     /// The map's clock.
@@ -109,6 +114,14 @@ where
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         self.map.apply(self.key, now, op)
+    }
+
+    /// A key that is not in the map is fresh.
+    #[inline]
+    fn reset(&self, now: Tick) {
+        if self.map.tracks(self.key) {
+            let Ok(()) = self.apply(now, Reset);
+        }
     }
 }
 

@@ -440,9 +440,9 @@ fn weaker_orderings_are_found() {
     let moves = entry("// before it is moved");
     relaxed("keyed_map", moves, TOO_MUCH, Some(2), changed);
     let finishes = Site {
-        file: "keyed_map/moving.rs",
-        text: include_str!("../../../src/keyed_map/moving.rs"),
-        operation: "// after it was found moved",
+        file: "keyed_map/decide.rs",
+        text: include_str!("../../../src/keyed_map/decide.rs"),
+        operation: "// after it was found retired or moved",
     };
     relaxed("keyed_map", finishes, TOO_MUCH, Some(2), changed);
 }

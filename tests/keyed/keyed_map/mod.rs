@@ -4,6 +4,7 @@
 
 mod algorithms;
 mod bad_input;
+mod bans;
 mod capacity;
 mod churn;
 mod idle;
