@@ -111,8 +111,7 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let now = self.clock.now();
-        self.ban_at(key, now.saturating_add(long), now)
+        self.key(key).ban_for(long)
     }
 
     /// When the ban of this key is over, if it is banned: see [`MapKey::banned_until`].
@@ -178,6 +177,29 @@ where
     /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.clock().now()).ban(until)
+    }
+
+    /// [`KeyedMap::ban_for`] of this key.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Denied, KeyedMap, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let map: KeyedMap<String, _> = KeyedMap::token_bucket(Quota::per_second(5), 1000)?;
+    /// let mallory = map.key("mallory");
+    /// mallory.ban_for(Duration::from_secs(60))?;
+    /// assert!(matches!(mallory.try_acquire(), Err(Denied::Banned { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
+        let now = self.clock().now();
+        self.at(now).ban(now.saturating_add(long))
     }
 
     /// When the ban of this key is over: the first tick at which there is a permit again, which is

@@ -376,12 +376,16 @@ impl<A> MapEntry<A> {
             if protects && !afterwards {
                 self.protect();
             }
+            let ends_ban = number >= BANNED && (O::GRANTS || !current.is_banned);
+            if ends_ban && inject_fault!(EndsTheBanFirst) {
+                self.end_ban();
+            }
             let is_done = self.exchange(stored, swapped(next, first));
             if protects && afterwards {
                 self.protect();
             }
             if is_done {
-                if number >= BANNED && (O::GRANTS || !current.is_banned) {
+                if ends_ban {
                     self.end_ban();
                 }
                 return Some((Ok(answer), at));

@@ -11,6 +11,7 @@ mod concurrency_word;
 mod hint;
 mod keyed;
 mod keyed_map;
+mod keyed_map_bans;
 mod keyed_map_quota;
 mod keyed_quota;
 mod keyed_turnover;

@@ -121,6 +121,8 @@ pub enum Fault {
     /// Keyed map: the thread that first decides on a key does not look whether the quota was set
     /// since the key was brought in.
     TrustsItsBirth,
+    /// Keyed map: a grant ends a ban before it is made.
+    EndsTheBanFirst,
     /// Keyed map: a new quota is published after all keys were brought to it.
     WalksFirst,
     /// Keyed map: an algorithm is carried over from a word that can still be taken from.
