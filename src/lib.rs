@@ -103,6 +103,8 @@ mod seq_lock;
 pub mod sharded;
 #[cfg(feature = "wide")]
 pub mod smooth;
+#[cfg(any(feature = "keyed", feature = "map"))]
+mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
 mod striped;

@@ -1,9 +1,7 @@
 //! What a snapshot holds, brought to the clock and the plans of a table.
 
-use core::time::Duration;
 use std::io;
 use std::string::String;
-use std::time::{SystemTime, UNIX_EPOCH};
 use std::vec::Vec;
 
 use super::fill::Fill;
@@ -18,16 +16,9 @@ use crate::keyed::plans::Plans;
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::stats::Event;
 use crate::keyed::table::Table;
+pub(super) use crate::snapshot::elapsed::{Elapsed, time_of_day};
 use crate::store::cell::UNSTARTED;
 use crate::sync::Ordering;
-
-/// How much time has passed since the snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Elapsed {
-    /// By the time of day, which is this.
-    Until(u64),
-    Known(Duration),
-}
 
 /// How a snapshot is restored.
 #[derive(Debug, Clone, Copy)]
@@ -36,28 +27,6 @@ pub(super) struct How {
     pub(super) elapsed: Elapsed,
     /// Whether nothing may come after it.
     pub(super) is_whole: bool,
-}
-
-/// The time of day, in nanoseconds since 1970.
-pub(super) fn time_of_day() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-    })
-}
-
-impl Elapsed {
-    pub(super) fn until_now() -> Self {
-        Self::Until(time_of_day())
-    }
-
-    fn since(self, then: u64) -> Duration {
-        match self {
-            Self::Known(elapsed) => elapsed,
-            // None, if it went back.
-            Self::Until(now) => Duration::from_nanos(now.saturating_sub(then)),
-        }
-    }
 }
 
 /// How the words of a snapshot stand at a tick of another clock.

@@ -3,9 +3,10 @@ use core::fmt;
 use std::io;
 use std::string::String;
 
-/// Why a snapshot was not restored: the table is as it was before.
+/// Why a snapshot was not restored: the table or map is as it was before.
 ///
-/// ```
+#[cfg_attr(feature = "keyed", doc = "```")]
+#[cfg_attr(not(feature = "keyed"), doc = "```ignore")]
 /// use tollgate::keyed::RestoreError;
 /// use tollgate::{Keyed, Quota};
 ///
@@ -79,7 +80,7 @@ pub enum RestoreError {
         in_snapshot: bool,
     },
     /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be
-    /// made again from [its seed](super::super::KeyHasher::seed) has, in another process.
+    /// made again from its seed has, in another process.
     OtherHasher,
     /// There is no memory to make it another table.
     NoMemory,
@@ -87,7 +88,7 @@ pub enum RestoreError {
 
 impl RestoreError {
     /// A number in a field where only these may be; else the error.
-    pub(super) fn unless_within(
+    pub(crate) fn unless_within(
         field: &'static str,
         found: u64,
         (min, max): (u64, u64),
