@@ -44,16 +44,19 @@ use crate::store::op::{Current, Op, Refusal};
 use crate::sync::{AtomicU64, Backoff, Ordering, fence, inject_fault};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
-const RETIRED: u64 = u64::MAX;
+pub(super) const RETIRED: u64 = u64::MAX;
 
-/// The word of an entry whose place its successor takes. No algorithm uses it.
-const MOVED: u64 = RETIRED - 1;
+/// The word of an entry whose place its successor takes. No word is stored that is as large.
+pub(super) const MOVED: u64 = RETIRED - 1;
+
+/// The largest word that an algorithm may have.
+pub(super) const MAX_WORD: u64 = MOVED - 1;
 
 /// The tick of an entry that nobody has decided on yet.
-const PENDING: u64 = u64::MAX;
+pub(super) const PENDING: u64 = u64::MAX;
 
 /// The same when it has been come across once.
-const STILL_PENDING: u64 = PENDING - 1;
+pub(super) const STILL_PENDING: u64 = PENDING - 1;
 
 /// The bit of an entry's number that says that its key is protected: it was granted something a
 /// second time after it came, and is evicted after keys that were not.
@@ -74,12 +77,12 @@ const NUMBER: u64 = OWN - 1;
 pub(super) struct MapEntry<A> {
     /// As the first word is when it is 0, and the other way round: so an entry is born with its
     /// first word, whenever that will be.
-    cell: WordCell,
+    pub(super) cell: WordCell,
     /// The tick since which it counts.
-    since: AtomicU64,
+    pub(super) since: AtomicU64,
     /// No other entry has it. It has the bits [`BANNED`], [`PROTECTED`] and
     /// [`OWN`].
-    number: AtomicU64,
+    pub(super) number: AtomicU64,
     algorithm: SharedAlgorithm<A>,
 }
 
@@ -99,7 +102,7 @@ pub(super) struct Successor<A> {
 pub(super) struct Live {
     pub(super) word: u64,
     pub(super) since: Tick,
-    first: u64,
+    pub(super) first: u64,
 }
 
 /// What an entry is in.
@@ -119,7 +122,7 @@ type Decided<A, O> = Option<(Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>
 
 /// The word 0 for the first one, and the first one for 0.
 #[inline(always)]
-const fn swapped(word: u64, first: u64) -> u64 {
+pub(super) const fn swapped(word: u64, first: u64) -> u64 {
     match word {
         0 => first,
         word if word == first => 0,
@@ -143,12 +146,20 @@ impl<A> MapEntry<A> {
     where
         A: Algorithm,
     {
+        Self::new(successor, self.is_protected())
+    }
+
+    /// Of a key that has a word.
+    pub(super) fn new(successor: &Successor<A>, is_protected: bool) -> Self
+    where
+        A: Algorithm,
+    {
         let first = first_word(&**successor.algorithm, successor.since);
         let own = if successor.is_own { OWN } else { 0 };
-        let protected = if self.is_protected() { PROTECTED } else { 0 };
+        let protected = if is_protected { PROTECTED } else { 0 };
         let banned = if successor.is_banned { BANNED } else { 0 };
         Self {
-            cell: WordCell::new(swapped(successor.word.min(MOVED - 1), first)),
+            cell: WordCell::new(swapped(successor.word.min(MAX_WORD), first)),
             since: AtomicU64::new(successor.since.as_nanos().min(STILL_PENDING - 1)),
             number: AtomicU64::new(successor.number & NUMBER | own | protected | banned),
             algorithm: SharedAlgorithm::clone(&successor.algorithm),
@@ -277,19 +288,6 @@ impl<A> MapEntry<A> {
         seen
     }
 
-    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then
-    /// the thread that brought it in has perhaps gone.
-    pub(super) fn mark_seen(&self) -> bool {
-        // ORDERING: Relaxed, as above.
-        let first = self.since.compare_exchange(
-            PENDING,
-            STILL_PENDING,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        first == Err(STILL_PENDING)
-    }
-
     /// Runs an operation, and says at which tick; `None` if nothing is decided on this entry any
     /// more.
     #[inline(always)]
@@ -325,17 +323,18 @@ impl<A> MapEntry<A> {
             Err(refusal) => Some((Err(refusal), at)),
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             // A key that is not protected yet may have to be: out of line.
-            Ok((next, answer))
-                if number >= PROTECTED && self.exchange(stored, swapped(next, first)) =>
-            {
+            Ok((next, answer)) if number >= PROTECTED && self.exchange(stored, next, first) => {
                 Some((Ok(answer), at))
             }
             Ok(_) => self.retry(algorithm, stored, first, at, op),
         }
     }
 
+    /// Exchanges what is stored for this word, or the largest one: an algorithm can come to a word
+    /// that says that the entry was moved, by more debt than any clock runs.
     #[inline(always)]
-    fn exchange(&self, stored: u64, next: u64) -> bool {
+    fn exchange(&self, stored: u64, next: u64, first: u64) -> bool {
+        let next = swapped(next.min(MAX_WORD), first);
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
@@ -380,7 +379,7 @@ impl<A> MapEntry<A> {
             if ends_ban && inject_fault!(EndsTheBanFirst) {
                 self.end_ban();
             }
-            let is_done = self.exchange(stored, swapped(next, first));
+            let is_done = self.exchange(stored, next, first);
             if protects && afterwards {
                 self.protect();
             }
@@ -402,71 +401,10 @@ impl<A> MapEntry<A> {
         // entry of its own.
         self.number.fetch_and(!BANNED, Ordering::Relaxed);
     }
-
-    /// What it is in now.
-    pub(super) fn state(&self) -> EntryState
-    where
-        A: Algorithm,
-    {
-        let stored = self.cell.load();
-        // ORDERING: Relaxed, as in `since`.
-        let since = self.since.load(Ordering::Relaxed);
-        match (stored, since) {
-            (RETIRED, _) => EntryState::Retired,
-            (MOVED, _) => EntryState::Moved,
-            (_, STILL_PENDING..) => EntryState::Pending,
-            (stored, since) => {
-                let since = Tick::from_nanos(since);
-                let first = first_word(self.algorithm(), since);
-                let word = swapped(stored, first);
-                EntryState::Live(Live { word, since, first })
-            }
-        }
-    }
-
-    /// Retires this word, if it still stands there. From then on nothing is decided on it. (It may
-    /// fail without a reason.)
-    #[must_use]
-    pub(super) fn retire(&self, live: &Live) -> bool {
-        // ORDERING: SeqCst, with the fence of `begin`: what was done before, such as raising the
-        // horizon, is seen by a thread that finds this, or finds that the entry is gone.
-        // Model: keyed_map::a_late_tick_gets_no_second_burst
-        fence(Ordering::SeqCst); // before it is retired
-        inject_fault!(RemovesUnretired) || self.ends(live, RETIRED)
-    }
-
-    /// Exchanges this word for the mark of an entry that was moved, if it still stands there. From
-    /// then on nothing is decided on it. (It may fail without a reason.)
-    #[must_use]
-    pub(super) fn move_away(&self, live: &Live) -> bool {
-        // ORDERING: Release, with the fence of `finish_move`: a thread that finds the mark finds
-        // the successor, which was announced before. Model: keyed_map::an_algorithm_is_changed
-        fence(Ordering::Release); // before it is moved
-        inject_fault!(CarriesUnretired) || self.ends(live, MOVED)
-    }
-
-    fn ends(&self, live: &Live, mark: u64) -> bool {
-        let stored = swapped(live.word, live.first);
-        self.cell.compare_exchange(stored, mark).is_ok()
-    }
-
-    /// Retires an entry that nobody has decided on.
-    #[must_use]
-    pub(super) fn retire_pending(&self) -> bool {
-        // ORDERING: SeqCst, as in `retire`.
-        fence(Ordering::SeqCst); // as in `retire`
-        let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
-        if !retired {
-            // Another thread has decided: by an exchange, so that a thread that looks again sees
-            // it.
-            self.mark_seen();
-        }
-        retired
-    }
 }
 
 /// The word with which an entry begins.
 #[inline(always)]
 pub(super) fn first_word<A: Algorithm>(algorithm: &A, since: Tick) -> u64 {
-    algorithm.initial_word(since).min(MOVED - 1)
+    algorithm.initial_word(since).min(MAX_WORD)
 }

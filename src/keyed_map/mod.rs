@@ -23,12 +23,16 @@ mod newest;
 mod owned;
 mod quota;
 mod rank;
+mod retire;
 mod room;
+mod snapshot;
 pub(crate) mod stats;
 mod stored;
 mod view;
 
+pub use crate::snapshot::error::RestoreError;
 pub use all::{PinnedMap, TrackedKey};
 pub(crate) use limiter::KeyedMap;
 pub use owned::OwnedMapKey;
+pub use snapshot::{RestoredMap, SnapshotKey};
 pub use view::MapKey;

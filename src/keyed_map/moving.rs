@@ -22,17 +22,27 @@ use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, Live, MapEntry, Successor, first_word};
 use super::latest::SharedAlgorithm;
-use super::stored::{HashedKey, Stored};
+use super::stored::{HashedKey, KeyTicket, Stored};
 use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota};
 use crate::ban::ban_in;
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
+use crate::sync::{Ordering, fence};
 
 /// An entry, by its number, and what takes its place.
 pub(super) struct Change<A> {
     of: u64,
     successor: Successor<A>,
+}
+
+/// How a key stands.
+pub(super) struct EntryNow<A> {
+    pub(super) algorithm: SharedAlgorithm<A>,
+    pub(super) word: u64,
+    pub(super) since: Tick,
+    pub(super) is_banned: bool,
+    pub(super) is_protected: bool,
 }
 
 /// What another algorithm makes of a key's entry.
@@ -240,6 +250,43 @@ where
             self.finish_move(found, key, guard);
         }
         is_moved
+    }
+
+    /// How a key stands that is in the map, and was decided on.
+    pub(super) fn entry_now(&self, ticket: KeyTicket, guard: &Guard<'_>) -> Option<EntryNow<A>> {
+        loop {
+            let found = self.entries.get(&ticket, guard)?;
+            let entry = found.entry();
+            match entry.state() {
+                EntryState::Live(live) => {
+                    return Some(EntryNow {
+                        algorithm: Arc::clone(entry.shared()),
+                        word: live.word,
+                        since: live.since,
+                        is_banned: entry.has_ban(),
+                        is_protected: entry.is_protected(),
+                    });
+                }
+                EntryState::Pending | EntryState::Retired => return None,
+                EntryState::Moved => {
+                    // ORDERING: Acquire, as in `get_past`.
+                    fence(Ordering::Acquire);
+                    let change = self.change.get();
+                    if let Some(change) = change.filter(|change| change.of == entry.number()) {
+                        let successor = &change.successor;
+                        return Some(EntryNow {
+                            algorithm: Arc::clone(&successor.algorithm),
+                            word: successor.word,
+                            since: successor.since,
+                            is_banned: successor.is_banned,
+                            is_protected: entry.is_protected(),
+                        });
+                    }
+                    // The successor has been in the map, as in `finish_move`.
+                    drop(self.take_out(&found, guard));
+                }
+            }
+        }
     }
 
     /// Puts the successor of a moved entry into its place, unless another thread has.

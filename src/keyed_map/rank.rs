@@ -40,7 +40,7 @@ pub(super) struct Rank {
 }
 
 /// How much of the burst is spent, in eighths, rounded up; more than all, if the key is in debt.
-fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
+pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     const IN_DEBT: u8 = 9;
     let (all, left) = (algorithm.available(0, now), algorithm.available(word, now));
     if left == 0 && algorithm.step(word, now, 0).is_err() {

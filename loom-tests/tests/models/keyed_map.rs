@@ -419,14 +419,16 @@ fn weaker_orderings_are_found() {
         text: include_str!("../../../src/keyed_map/entry.rs"),
         operation,
     };
-    for operation in ["// after it was found", "// before it is retired"] {
-        relaxed(
-            "keyed_map",
-            entry(operation),
-            TOO_MUCH,
-            Some(2),
-            an_old_tick,
-        );
+    let retire = |operation| Site {
+        file: "keyed_map/retire.rs",
+        text: include_str!("../../../src/keyed_map/retire.rs"),
+        operation,
+    };
+    for site in [
+        entry("// after it was found"),
+        retire("// before it is retired"),
+    ] {
+        relaxed("keyed_map", site, TOO_MUCH, Some(2), an_old_tick);
     }
     for operation in ["// after the word was read", "// before the second grant"] {
         relaxed(
@@ -437,7 +439,7 @@ fn weaker_orderings_are_found() {
             a_second_grant,
         );
     }
-    let moves = entry("// before it is moved");
+    let moves = retire("// before it is moved");
     relaxed("keyed_map", moves, TOO_MUCH, Some(2), changed);
     let finishes = Site {
         file: "keyed_map/decide.rs",
