@@ -13,6 +13,7 @@ mod looking;
 mod memory;
 mod panics;
 mod quotas;
+mod snapshots;
 mod spent_keys_stay;
 mod threads;
 mod verbs;
