@@ -58,7 +58,7 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// The map evicts one of these sixteen, or one of the newest keys. A key that was granted something
 /// a second time after it came is *protected*, and leaves after keys that are not. Of keys that are
 /// alike in that, the one that has spent the least of its burst leaves first, in eighths, and keys
-/// in debt leave last. Of keys that have spent as much, the newest leaves first. So a flood of new
+/// in debt leave last. A [banned](Self::ban) key leaves after all others. Of keys that have spent as much, the newest leaves first. So a flood of new
 /// keys evicts its own keys, and does not reset spent ones.
 ///
 /// # Memory
@@ -78,13 +78,15 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// # Many threads
 ///
 /// A decision on a key that is in the map waits for no other thread: the map is read without a
-/// lock, and the word is exchanged as a [`Limiter`](crate::Limiter)'s is. A thread that adds or removes a key
-/// allocates or frees memory, and may wait while the map grows.
+/// lock, and the word is exchanged as a [`Limiter`](crate::Limiter)'s is. That holds while another
+/// thread changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all keys;
+/// such changes wait for each other. A thread that adds or removes a key allocates or frees memory,
+/// and may wait while the map grows.
 ///
 /// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
 /// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and comes
-/// back. Each time that it is removed, evicted or starts afresh with another algorithm it may have
-/// one burst more. Permits admitted for want of room are not counted.
+/// back. Each time that it is removed, evicted or starts afresh with another algorithm or quota it
+/// may have one burst more. Permits admitted for want of room are not counted.
 ///
 /// Ticks of a map are those of one clock. A tick from far in the future makes keys leave that are
 /// not idle yet at other callers' ticks; when these keys come back they are counted at the ticks at
