@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::io::ErrorKind;
 
-use tollgate::keyed::RestoreError;
+use tollgate::snapshot::RestoreError;
 use tollgate::{Keyed, Quota};
 
 fn main() -> Result<(), Box<dyn Error>> {

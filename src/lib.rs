@@ -104,7 +104,7 @@ pub mod sharded;
 #[cfg(feature = "wide")]
 pub mod smooth;
 #[cfg(any(feature = "keyed", feature = "map"))]
-mod snapshot;
+pub mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
 mod striped;

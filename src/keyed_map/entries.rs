@@ -9,14 +9,13 @@
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::ptr;
-use std::sync::Arc;
 
 use crossbeam_queue::SegQueue;
 use papaya::{Equivalent, HashMap, LocalGuard, Operation};
 
 use super::entry::MapEntry;
 use super::newest::Newest;
-use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
+use super::stored::{AsItIs, Hashed, KeyTicket, MatchesKey, Stored};
 
 pub(super) struct Entries<K, A> {
     map: HashMap<Stored<K>, MapEntry<A>, BuildHasherDefault<AsItIs>>,
@@ -132,28 +131,6 @@ impl<K: Hash + Eq, A> Entries<K, A> {
     }
 }
 
-/// A value that is replaced now and then, and read without waiting: a map of one key.
-pub(super) struct Published<T>(HashMap<(), Arc<T>, BuildHasherDefault<AsItIs>>);
-
-impl<T> Published<T> {
-    pub(super) fn nothing() -> Self {
-        Self(HashMap::default())
-    }
-
-    /// What was published last.
-    pub(super) fn get(&self) -> Option<Arc<T>> {
-        self.read(|last| last.map(Arc::clone))
-    }
-
-    pub(super) fn read<R>(&self, read: impl FnOnce(Option<&Arc<T>>) -> R) -> R {
-        read(self.0.pin().get(&()))
-    }
-
-    pub(super) fn set(&self, value: Arc<T>) {
-        self.0.pin().insert((), value);
-    }
-}
-
 /// What is asked for, as the map wants it.
 struct Query<'a, T>(&'a T);
 
@@ -166,26 +143,5 @@ impl<T: Hashed> Hash for Query<'_, T> {
 impl<K, T: MatchesKey<K>> Equivalent<Stored<K>> for Query<'_, T> {
     fn equivalent(&self, stored: &Stored<K>) -> bool {
         self.0.is(stored)
-    }
-}
-
-/// The hash of what has been hashed already.
-#[derive(Default)]
-pub(super) struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    /// Nobody writes anything else.
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
     }
 }

@@ -198,39 +198,6 @@ impl<K: Hash + Eq, A> Entries<K, A> {
     }
 }
 
-/// What stands in for a map of one key.
-pub(super) struct Published<T> {
-    /// The number, in what was ever published, of the last, from 1 on.
-    last: AtomicU64,
-    published: Mutex<Vec<Arc<T>>>,
-}
-
-impl<T> Published<T> {
-    pub(super) fn nothing() -> Self {
-        Self {
-            last: AtomicU64::new(0),
-            published: Mutex::default(),
-        }
-    }
-
-    pub(super) fn read<R>(&self, read: impl FnOnce(Option<&Arc<T>>) -> R) -> R {
-        read(self.get().as_ref())
-    }
-
-    pub(super) fn get(&self) -> Option<Arc<T>> {
-        let index = self.last.load(Ordering::Acquire).checked_sub(1)?;
-        lock(&self.published).get(index as usize).map(Arc::clone)
-    }
-
-    pub(super) fn set(&self, value: Arc<T>) {
-        let mut published = lock(&self.published);
-        published.push(value);
-        let last = published.len() as u64;
-        drop(published);
-        self.last.swap(last, Ordering::AcqRel);
-    }
-}
-
 /// Hints at the last two keys. As the queue, they are not seen by loom.
 #[derive(Default)]
 pub(super) struct Newest(Mutex<VecDeque<u64>>);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use super::entries::Published;
+use super::published::Published;
 
 /// An algorithm that entries share. New keys change the count of those that share it: so it lies
 /// on another cache line than the algorithm, which decisions read.

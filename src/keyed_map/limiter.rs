@@ -5,10 +5,11 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use std::hash::RandomState;
 
-use super::entries::{Entries, Published};
+use super::entries::Entries;
 use super::horizon::Horizon;
 use super::latest::Latest;
 use super::moving::Change;
+use super::published::Published;
 use super::stats::MapCounters;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, SystemClock, Tick};
@@ -58,8 +59,9 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// The map evicts one of these sixteen, or one of the newest keys. A key that was granted something
 /// a second time after it came is *protected*, and leaves after keys that are not. Of keys that are
 /// alike in that, the one that has spent the least of its burst leaves first, in eighths, and keys
-/// in debt leave last. A [banned](Self::ban) key leaves after all others. Of keys that have spent as much, the newest leaves first. So a flood of new
-/// keys evicts its own keys, and does not reset spent ones.
+/// in debt leave last. Of keys that have spent as much, the newest leaves first. So a flood of new
+/// keys evicts its own keys, and does not reset spent ones. A [banned](Self::ban) key leaves after
+/// all others.
 ///
 /// # Memory
 ///

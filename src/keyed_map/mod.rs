@@ -21,6 +21,11 @@ mod moving;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod newest;
 mod owned;
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod published;
+#[cfg(all(tollgate_loom, feature = "loom"))]
+#[path = "published_modelled.rs"]
+mod published;
 mod quota;
 mod rank;
 mod retire;
@@ -30,7 +35,6 @@ pub(crate) mod stats;
 mod stored;
 mod view;
 
-pub use crate::snapshot::error::RestoreError;
 pub use all::{PinnedMap, TrackedKey};
 pub(crate) use limiter::KeyedMap;
 pub use owned::OwnedMapKey;

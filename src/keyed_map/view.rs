@@ -19,7 +19,8 @@ use crate::wait::waits;
 ///
 /// A request for a key that finds no room is denied with [`Denied::NoRoom`](crate::Denied::NoRoom).
 /// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it
-/// fresh. Nothing comes back of a grant from before the key left, or got another algorithm.
+/// fresh. Nothing comes back of a grant from before the key left, or got another algorithm or
+/// quota. While a key is banned nothing comes back at all; a [`reset`](Self::reset) ends the ban.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {
     map: &'a KeyedMap<K, A, C, S>,
     key: &'a Q,

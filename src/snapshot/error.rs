@@ -5,9 +5,8 @@ use std::string::String;
 
 /// Why a snapshot was not restored: the table or map is as it was before.
 ///
-#[cfg_attr(feature = "keyed", doc = "```")]
-#[cfg_attr(not(feature = "keyed"), doc = "```ignore")]
-/// use tollgate::keyed::RestoreError;
+/// ```
+/// use tollgate::snapshot::RestoreError;
 /// use tollgate::{Keyed, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,12 +1,15 @@
-//! What the snapshots of tables and of maps share.
+//! Snapshots of tables and maps of keys: why one is not restored ([`RestoreError`]), and what both
+//! kinds share.
 
 mod crc;
 pub(crate) mod elapsed;
-pub(crate) mod error;
+mod error;
 pub(crate) mod file;
 pub(crate) mod numbers;
 
 use crate::algorithm::{MAX_SETTINGS, Settings};
+
+pub use error::RestoreError;
 
 /// The longest name of an algorithm.
 pub(crate) const MAX_NAME: usize = 64;

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read, Write};
 use std::string::String;
-use std::vec::Vec;
 
 #[cfg(feature = "map")]
 use super::Parameters;
@@ -92,7 +91,7 @@ impl<'r> Input<'r> {
     pub(crate) fn bytes_of_length(
         &mut self,
         length: u64,
-        bytes: &mut Vec<u8>,
+        bytes: &mut std::vec::Vec<u8>,
     ) -> Result<(), RestoreError> {
         bytes.clear();
         let read = (&mut *self.reader).take(length).read_to_end(bytes)?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 25] = [
+const LEVELS: [(&str, u8); 27] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -20,12 +20,14 @@ const LEVELS: [(&str, u8); 25] = [
     ("limiter", 2),
     ("adjustable", 2),
     ("audit", 2),
+    ("ban", 2),
     ("concurrency", 2),
     ("counted", 2),
     ("leases", 2),
     ("multiword", 2),
     ("sharded", 2),
     ("smooth", 2),
+    ("snapshot", 2),
     ("striped", 2),
     ("thread_index", 2),
     ("wait", 2),

@@ -41,11 +41,10 @@ mod restore;
 mod verbs;
 mod write;
 
-pub use crate::snapshot::error::RestoreError;
 pub use report::{PlanMatch, Restored, RestoredPlan};
 
 use super::KeyHasher;
-use crate::snapshot::{MAX_NAME, Parameters, file, name_of};
+use crate::snapshot::{MAX_NAME, Parameters, RestoreError, file, name_of};
 
 /// The last three bytes are changed by what takes it for text.
 const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";

@@ -116,7 +116,8 @@ macro_rules! as_octets {
             }
 
             fn read_from(bytes: &[u8]) -> Option<Self> {
-                SnapshotKey::read_from(bytes).map(|octets: [u8; size_of::<$address>()]| octets.into())
+                let octets: [u8; size_of::<$address>()] = SnapshotKey::read_from(bytes)?;
+                Some(octets.into())
             }
         }
     )*};

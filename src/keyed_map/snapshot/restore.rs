@@ -18,8 +18,8 @@ use crate::keyed_map::entry::{MAX_WORD, MapEntry, Successor, first_word};
 use crate::keyed_map::latest::SharedAlgorithm;
 use crate::keyed_map::rank::spent;
 use crate::keyed_map::stored::{KeyTicket, Stored};
+use crate::snapshot::RestoreError;
 use crate::snapshot::elapsed::Elapsed;
-use crate::snapshot::error::RestoreError;
 use crate::snapshot::numbers::Input;
 use crate::snapshot::{MAX_NAME, Parameters, name_of};
 use crate::sync::Ordering;
@@ -34,8 +34,8 @@ pub struct RestoredMap {
     /// How many could not be told from fresh ones any more, after the time between, and were left
     /// out.
     pub idle: u64,
-    /// How many gave way because the map has no room for all: those that are evicted first. Each may
-    /// have one burst more.
+    /// How many gave way because the map has no room for all: those that are evicted first. Each
+    /// may have one burst more.
     pub no_room: u64,
     /// How many had another quota or algorithm than they have in this map, and were carried over
     /// ([`ChangeQuota::carry_over`](crate::algorithm::ChangeQuota::carry_over)).

@@ -11,8 +11,8 @@ use super::{SnapshotKey, write};
 use crate::algorithm::{Algorithm, ChangeQuota, Rebase, Settings};
 use crate::clock::{Clock, Tick};
 use crate::keyed_map::KeyedMap;
+use crate::snapshot::RestoreError;
 use crate::snapshot::elapsed::{Elapsed, time_of_day};
-use crate::snapshot::error::RestoreError;
 use crate::snapshot::file;
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
@@ -22,12 +22,13 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Writes what is in the map, so that it can be [restored](Self::restore) after a restart, which
-    /// then hands no key a fresh burst. Says how many keys were written: 32 bytes each, and the key.
+    /// Writes what is in the map, so that it can be [restored](Self::restore) after a restart,
+    /// which then hands no key a fresh burst. Says how many keys were written: 32 bytes each, and
+    /// the key.
     ///
-    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes; permits
-    /// that it is granted after that are not in the snapshot. Keys that can't be told from fresh
-    /// ones are left out.
+    /// Other threads may decide meanwhile. Each key is written as it is when its turn comes;
+    /// permits that it is granted after that are not in the snapshot. Keys that can't be told from
+    /// fresh ones are left out.
     ///
     /// ```
     /// use tollgate::{KeyedMap, Quota, TokenBucket};
@@ -108,10 +109,10 @@ where
     C: Clock,
     S: BuildHasher,
 {
-    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the map, and makes it
-    /// stand on this map's clock as it stood on the other one. The time between counts, by the time
-    /// of day; none, if that went back. All of it is read and checked before anything is changed,
-    /// and nothing is read that comes after it.
+    /// Puts what a [snapshot](Self::snapshot) holds in the place of what is in the map, and makes
+    /// it stand on this map's clock as it stood on the other one. The time between counts, by the
+    /// time of day; none, if that went back. All of it is read and checked before anything is
+    /// changed, and nothing is read that comes after it.
     ///
     /// - The map may have **another capacity**. If there is no room for all keys, those that would
     ///   be evicted first give way. The hasher may be any.

@@ -61,8 +61,8 @@ where
         output.bytes(&bytes)?;
         written = written.saturating_add(1);
     }
-    // ORDERING: SeqCst, with the fence of `MapEntry::retire`: where a key had left, the horizon that
-    // was raised before is read. Model: keyed_map::a_late_tick_gets_no_second_burst
+    // ORDERING: SeqCst, with the fence of `MapEntry::retire`: where a key had left, the horizon
+    // that was raised before is read. Model: keyed_map::a_late_tick_gets_no_second_burst
     fence(Ordering::SeqCst);
     let horizon = map.horizon.tick().as_nanos();
     output.numbers(&[END, horizon, written])?;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, ChangeQuota, Settings};
 use tollgate::clock::NoClock;
-use tollgate::keyed_map::{RestoreError, RestoredMap, SnapshotKey};
+use tollgate::keyed_map::{RestoredMap, SnapshotKey};
+use tollgate::snapshot::RestoreError;
 use tollgate::{AnyAlgorithm, Denied, FixedWindow, KeyedMap, ManualClock, Quota, TokenBucket};
 
 use super::{bucket_of, of};

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
-use tollgate::keyed::RestoreError;
+use tollgate::snapshot::RestoreError;
 use tollgate::{
     FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, ManualClock, Quota, SlidingWindow,
     TokenBucket,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::algorithm::Settings;
-use tollgate::keyed::RestoreError;
+use tollgate::snapshot::RestoreError;
 use tollgate::{AnyAlgorithm, Tick};
 
 use super::{next_table, read, table, ticks, written};

@@ -17,7 +17,8 @@ mod threads;
 use std::time::Duration;
 
 use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
-use tollgate::keyed::{KeyHasher, RestoreError, Restored, SeededHasher};
+use tollgate::keyed::{KeyHasher, Restored, SeededHasher};
+use tollgate::snapshot::RestoreError;
 use tollgate::{Keyed, ManualClock, Tick};
 
 use crate::support::{of_capacity, tick};
