@@ -191,8 +191,9 @@ fn a_decision_uses_the_last_quota_that_was_set_or_a_later_one() {
                     }
                     continue;
                 }
-                let new = id << 32 | turn;
-                for key in [new, id << 32 | turn / 2, new] {
+                let mine = id << 32;
+                let new = mine | turn;
+                for key in [new, mine | (turn / 2), new] {
                     let least = done.load(acquire);
                     // As many as there are, and back: so the key is as it was.
                     let taken = map.key(&key).at(tick(0)).take_up_to(u64::MAX);
