@@ -34,7 +34,6 @@ fn banned<A: Algorithm>(
         is_own: entry.has_its_own(),
         word,
         is_banned: true,
-        keeps_grants: true,
     })
 }
 

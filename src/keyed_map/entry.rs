@@ -196,7 +196,7 @@ impl<A> MapEntry<A> {
         self.has_ban() && self.algorithm().available(word, now) == 0
     }
 
-    /// What no other key has, and no other entry but those of a key that was banned.
+    /// What no other entry has.
     pub(super) fn number(&self) -> u64 {
         self.load_number() & NUMBER
     }

@@ -52,8 +52,6 @@ pub(super) struct Next<A> {
     pub(super) is_own: bool,
     pub(super) word: u64,
     pub(super) is_banned: bool,
-    /// Whether grants from before can still be undone.
-    pub(super) keeps_grants: bool,
 }
 
 /// What another algorithm makes of a key that is carried over; a ban ends when it would have ended.
@@ -73,7 +71,6 @@ pub(super) fn carried_to<A: ChangeQuota>(
         is_own,
         word: ban.unwrap_or_else(|| keep.carry(old, live.word, at, &**next)),
         is_banned: ban.is_some(),
-        keeps_grants: false,
     }
 }
 
@@ -117,7 +114,6 @@ where
                 is_own: true,
                 word: first_word(&**algorithm, at),
                 is_banned: false,
-                keeps_grants: false,
             })
         })
     }
@@ -231,10 +227,7 @@ where
     ) -> bool {
         let entry = found.entry();
         let successor = Successor {
-            number: match next.keeps_grants {
-                true => entry.number(),
-                false => self.next_number(),
-            },
+            number: self.next_number(),
             algorithm: next.algorithm,
             is_own: next.is_own,
             is_banned: next.is_banned,

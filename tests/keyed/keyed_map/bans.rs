@@ -92,9 +92,10 @@ fn keys_answer_as_a_model_that_is_banned() {
                 1 => Verb::Refund(n),
                 2 => Verb::Available,
                 3 => Verb::Level,
-                4 if !kept[key as usize].is_empty() => {
-                    Verb::Undo(kept[key as usize].remove(0), (0, 0))
-                }
+                4 => match kept[key as usize].pop() {
+                    Some(granted) => Verb::Undo(granted, (0, 0)),
+                    None => Verb::Level,
+                },
                 5 => Verb::TakeUpTo(n),
                 6 if random.one_in(4) => Verb::Ban(tick(now + random.below(150))),
                 7 if random.one_in(20) => Verb::Reset,

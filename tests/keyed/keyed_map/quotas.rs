@@ -53,10 +53,10 @@ fn keys_answer_as_a_limiter_whose_quota_is_set() {
                 1 => Verb::Refund(n),
                 2 => Verb::Available,
                 3 => Verb::Level,
-                4 if !kept[key as usize].is_empty() => {
-                    let (granted, of) = kept[key as usize].remove(0);
-                    Verb::Undo(granted, of)
-                }
+                4 => match kept[key as usize].pop() {
+                    Some((granted, of)) => Verb::Undo(granted, of),
+                    None => Verb::Level,
+                },
                 5 => Verb::TakeUpTo(n),
                 _ => Verb::Acquire(n),
             };
