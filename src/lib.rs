@@ -69,11 +69,13 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub mod adjustable;
 pub mod algorithm;
 #[cfg(feature = "audit")]
 pub mod audit;
+#[cfg(any(feature = "keyed", feature = "map"))]
+mod ban;
 pub mod clock;
 #[cfg(feature = "std")]
 pub mod concurrency;

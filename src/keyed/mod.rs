@@ -1,7 +1,6 @@
 //! A limit for each of a million keys, in one table of fixed size: the views, hashers and snapshots
 //! of [`Keyed`].
 
-mod ban;
 mod batch;
 mod changes;
 mod claimable;

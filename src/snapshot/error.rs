@@ -82,6 +82,13 @@ pub enum RestoreError {
     /// It is of a table whose hasher had other hashes for the same keys. A hasher that can't be
     /// made again from its seed has, in another process.
     OtherHasher,
+    /// The bytes of a key are none that
+    /// [`SnapshotKey`](https://docs.rs/tollgate/latest/tollgate/keyed_map/trait.SnapshotKey.html)
+    /// can read.
+    InvalidKey {
+        /// Which key of the snapshot it is, from 1 on.
+        key: u64,
+    },
     /// There is no memory for another table.
     NoMemory,
 }
@@ -192,6 +199,10 @@ impl fmt::Display for RestoreError {
             }
             Self::OtherHasher => f.write_str(
                 "the snapshot is of a table with another hasher: its keys would not be found",
+            ),
+            Self::InvalidKey { key } => write!(
+                f,
+                "bytes of key {key} of the snapshot must be those of a key of this map's type, and are not"
             ),
             Self::NoMemory => f.write_str("there is no memory for the snapshot's keys"),
         }

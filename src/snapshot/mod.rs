@@ -20,6 +20,10 @@
 pub(crate) mod crc;
 pub(crate) mod elapsed;
 pub(crate) mod error;
+#[cfg(any(feature = "keyed", feature = "map"))]
+pub(crate) mod file;
+#[cfg(any(feature = "keyed", feature = "map"))]
+pub(crate) mod numbers;
 pub(crate) mod parameters;
 pub(crate) mod verbs;
 

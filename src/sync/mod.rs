@@ -70,7 +70,7 @@ pub(crate) type MutexGuard<'a, T> = source::MutexGuard<'a, T>;
 
 /// What keeps apart those who change parameters, of whom one may be stopped for ever. No decision
 /// takes one.
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 
 /// A thread that waits to be woken.

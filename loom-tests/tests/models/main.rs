@@ -12,6 +12,8 @@ mod hint;
 mod keyed;
 mod keyed_concurrency;
 mod keyed_map;
+mod keyed_map_bans;
+mod keyed_map_quota;
 mod keyed_quota;
 mod keyed_turnover;
 mod leases;

@@ -34,7 +34,6 @@
 //! A count that comes before what it counts is of a few thousand keys at most, so that a reader
 //! never believes more than it gets. The checksum is CRC-64/XZ.
 
-mod file;
 mod fill;
 mod read;
 mod report;

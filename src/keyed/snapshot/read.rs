@@ -1,6 +1,6 @@
 //! Reading a snapshot: every number is looked at before it is believed.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::string::String;
 use std::vec::Vec;
 
@@ -12,45 +12,9 @@ use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::plans::MAX_PLAN_NAME;
 use crate::keyed::slot::PLANS as MOST_PLANS;
-use crate::snapshot::crc::Crc;
 use crate::snapshot::error::RestoreError;
+use crate::snapshot::numbers::Input;
 use crate::snapshot::parameters::{MAX_NAME, Parameters, name_of};
-
-/// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
-struct Input<'r> {
-    reader: &'r mut dyn Read,
-    crc: Crc,
-}
-
-impl Input<'_> {
-    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
-        self.reader.read_exact(bytes)?;
-        self.crc.add(bytes);
-        Ok(())
-    }
-
-    fn number(&mut self) -> Result<u64, RestoreError> {
-        let mut bytes = [0; 8];
-        self.bytes(&mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
-    }
-
-    fn number_within(
-        &mut self,
-        field: &'static str,
-        range: (u64, u64),
-    ) -> Result<u64, RestoreError> {
-        RestoreError::unless_within(field, self.number()?, range)
-    }
-
-    /// A name of a length that is in this range, as text. Its length comes before it.
-    fn name(&mut self, field: &'static str, range: (u64, u64)) -> Result<String, RestoreError> {
-        let length = self.number_within(field, range)?;
-        let mut name = std::vec![0; length as usize];
-        self.bytes(&mut name)?;
-        Ok(String::from_utf8_lossy(&name).into_owned())
-    }
-}
 
 /// What a snapshot begins with.
 pub(super) struct Head<S> {
@@ -85,9 +49,8 @@ pub(super) struct Reading<'r> {
 
 impl<'r> Reading<'r> {
     pub(super) fn new(reader: &'r mut dyn Read) -> Self {
-        let crc = Crc::new();
         Self {
-            input: Input { reader, crc },
+            input: Input::new(reader),
             version: 0,
             names: Vec::new(),
             plans: 0,
@@ -236,18 +199,14 @@ impl<'r> Reading<'r> {
 
     /// Nothing may come after it.
     pub(super) fn is_over(&mut self) -> Result<(), RestoreError> {
-        match self.input.reader.read_exact(&mut [0]) {
-            Ok(()) => Err(RestoreError::TooLong),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
-            Err(error) => Err(RestoreError::Io(error)),
-        }
+        self.input.is_over()
     }
 
     fn end(&mut self) -> Result<Block, RestoreError> {
         let horizon = Tick::from_nanos(self.input.number()?);
         let keys = (self.keys, self.keys);
         self.input.number_within("number of keys in all", keys)?;
-        let computed = self.input.crc.sum();
+        let computed = self.input.sum();
         let found = self.input.number()?;
         match computed == found {
             true => Ok(Block::End { horizon }),

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::restore::How;
-use super::{Restored, file, write};
+use super::{Restored, write};
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Rebase;
@@ -15,6 +15,7 @@ use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
 use crate::snapshot::elapsed::{Elapsed, time_of_day};
 use crate::snapshot::error::RestoreError;
+use crate::snapshot::file;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart,

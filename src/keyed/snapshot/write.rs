@@ -13,29 +13,9 @@ use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::table::SlotIndex;
-use crate::snapshot::crc::Crc;
+use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
-
-/// Writes numbers, and adds them to the checksum.
-struct Output<'w> {
-    writer: &'w mut dyn Write,
-    crc: Crc,
-}
-
-impl Output<'_> {
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.crc.add(bytes);
-        self.writer.write_all(bytes)
-    }
-
-    fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
-        for number in numbers {
-            self.bytes(&number.to_le_bytes())?;
-        }
-        Ok(())
-    }
-}
 
 /// What is known of a key's plan: which version it is in, and what that has.
 type Known = (u64, Parameters);
@@ -60,10 +40,9 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
     now: Tick,
     time_of_day: u64,
 ) -> io::Result<u64> {
-    let crc = Crc::new();
     let mut snapshot = Snapshot {
         core,
-        output: Output { writer, crc },
+        output: Output::new(writer),
         now,
         plans: [None; MOST_PLANS as usize],
         chunk: Vec::with_capacity(CHUNK * KEY_BYTES),
@@ -229,9 +208,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.core.horizon.load(Ordering::Relaxed);
         self.output.numbers(&[END, horizon, self.written])?;
-        let sum = self.output.crc.sum();
-        self.output.numbers(&[sum])?;
-        self.output.writer.flush()?;
+        self.output.end()?;
         Ok(self.written)
     }
 }

@@ -118,8 +118,15 @@ pub enum Fault {
     CountsAtOwnTick,
     /// Keyed map: it is read before the key is there up to when others have left.
     ReadsTheHorizonFirst,
-    /// Keyed map: who finds a key whose algorithm is being changed takes it out.
+    /// Keyed map: a thread that finds a key whose algorithm is being changed takes it out.
     TakesOutMoving,
+    /// Keyed map: the thread that first decides on a key does not look whether the quota was set
+    /// since the key was brought in.
+    TrustsItsBirth,
+    /// Keyed map: a grant ends a ban before it is made.
+    EndsTheBanFirst,
+    /// Keyed map: a new quota is published after all keys were brought to it.
+    WalksFirst,
     /// Keyed map: an algorithm is carried over from a word that can still be taken from.
     CarriesUnretired,
     /// Keyed map: whoever wants room has it, if there was some.
