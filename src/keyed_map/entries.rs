@@ -15,7 +15,8 @@ use papaya::{Equivalent, HashMap, LocalGuard, Operation};
 
 use super::entry::MapEntry;
 use super::newest::Newest;
-use super::stored::{AsItIs, Hashed, KeyTicket, MatchesKey, Stored};
+use super::published::AsItIs;
+use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 
 pub(super) struct Entries<K, A> {
     map: HashMap<Stored<K>, MapEntry<A>, BuildHasherDefault<AsItIs>>,

@@ -1,11 +1,9 @@
 //! Values that are replaced now and then, and read without waiting.
 
-use core::hash::BuildHasherDefault;
+use core::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use papaya::HashMap;
-
-use super::stored::AsItIs;
 
 /// A value that is replaced now and then, and read without waiting: a map of one key.
 pub(super) struct Published<T>(HashMap<(), Arc<T>, BuildHasherDefault<AsItIs>>);
@@ -26,5 +24,26 @@ impl<T> Published<T> {
 
     pub(super) fn set(&self, value: Arc<T>) {
         self.0.pin().insert((), value);
+    }
+}
+
+/// The hash of what has been hashed already.
+#[derive(Default)]
+pub(super) struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    /// Nobody writes anything else.
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
     }
 }

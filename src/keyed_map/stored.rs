@@ -88,24 +88,3 @@ impl<K: Eq> PartialEq for Stored<K> {
 }
 
 impl<K: Eq> Eq for Stored<K> {}
-
-/// The hash of what has been hashed already.
-#[derive(Default)]
-pub(super) struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    /// Nobody writes anything else.
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-}
