@@ -10,6 +10,7 @@ use super::probe_seq::LEAST_PAIRS;
 use super::table::Table;
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
+use crate::algorithm::Settings;
 use crate::clock::SystemClock;
 use crate::overflow::Overflow;
 use crate::quota::ConfigError;
@@ -175,6 +176,39 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
         clock: C,
     ) -> Result<Self, ConfigError> {
         Self::of(Plans::named(plans)?, capacity, clock)
+    }
+}
+
+impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
+    /// The same empty table, in which up to `n` keys can have an algorithm of their own, or a quota
+    /// of their own: see [`set_algorithm`](Self::set_algorithm).
+    ///
+    /// An override takes about 300 bytes, which are allocated here. A table with overrides can have
+    /// seven plans. Decisions on other keys that are in the table take as long as before.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overrides(100)?;
+    /// limiter.set_quota_of("alice", Quota::per_hour(1000))?;
+    /// assert_eq!(limiter.key("alice").available(), 1000);
+    /// assert_eq!(limiter.key("bob").available(), 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if `n` is 0 or above 1 048 576, there is not as much memory, or the table has
+    /// eight plans.
+    pub fn with_overrides(self, n: usize) -> Result<Self, ConfigError> {
+        let core = self.core.emptied();
+        let core = Core {
+            plans: core.plans.with_overrides(n)?,
+            ..core
+        };
+        Ok(Self { core, ..self })
     }
 }
 

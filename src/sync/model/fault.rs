@@ -110,6 +110,10 @@ pub enum Fault {
     SparesClaims,
     /// Table: which version is in force is looked at before a slot is claimed.
     ReadsTheVersionFirst,
+    /// Overrides: a key's claims are left as they are when its algorithm is changed.
+    SparesClaimsOfTheKey,
+    /// Overrides: a key's slot is left as it is when its algorithm is changed.
+    LeavesTheSlot,
     /// Keyed map: a key is taken out while its word can still be taken from.
     RemovesUnretired,
     /// Keyed map: a key that is new counts at its caller's tick.
