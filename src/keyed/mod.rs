@@ -40,4 +40,4 @@ pub use key::Key;
 pub(crate) use limiter::Keyed;
 pub use owned::OwnedKey;
 pub use plan::KeyedPlan;
-pub use snapshot::{PlanMatch, RestoreError, Restored, RestoredPlan};
+pub use snapshot::{PlanMatch, RestoreError, Restored, RestoredOverrides, RestoredPlan};

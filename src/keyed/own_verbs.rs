@@ -164,8 +164,7 @@ impl<A, C, S> Keyed<A, C, S> {
     /// ```
     #[must_use]
     pub fn overrides(&self) -> usize {
-        let overrides = self.core.plans.overrides();
-        overrides.map_or(0, |overrides| overrides.change(|owners| owners.len()))
+        self.core.plans.overrides_in_use()
     }
 
     /// How many keys can have an algorithm of their own: what the table was made

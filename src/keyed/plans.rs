@@ -129,6 +129,18 @@ impl<A> Plans<A> {
         self.overrides().filter(|_| held.plan() == OWN)
     }
 
+    /// A key's own algorithm, if it has one.
+    pub(super) fn own_in_force(&self, hash: u64) -> Option<InForce> {
+        let version = self.overrides()?.number_of(hash)?;
+        Some(InForce { plan: OWN, version })
+    }
+
+    /// How many keys have an algorithm of their own.
+    pub(super) fn overrides_in_use(&self) -> usize {
+        let in_use = |overrides: &Overrides<A>| overrides.change(|owners| owners.len());
+        self.overrides().map_or(0, in_use)
+    }
+
     /// No key has an algorithm of its own any more.
     pub(super) fn clear_overrides(&mut self) {
         if let Some(overrides) = &mut self.overrides {
@@ -141,7 +153,7 @@ impl<A> Plans<A> {
     #[inline(always)]
     pub(super) fn in_force(&self, plan: u8, hash: u64) -> InForce {
         match self.overrides() {
-            Some(overrides) => self.in_force_by(overrides, plan, hash),
+            Some(_) => self.own_or_plan(plan, hash),
             None => InForce {
                 plan,
                 version: self.version(),
@@ -151,14 +163,12 @@ impl<A> Plans<A> {
 
     #[cold]
     #[inline(never)]
-    fn in_force_by(&self, overrides: &Overrides<A>, plan: u8, hash: u64) -> InForce {
-        match overrides.number_of(hash) {
-            Some(version) => InForce { plan: OWN, version },
-            None => InForce {
-                plan,
-                version: self.version(),
-            },
-        }
+    fn own_or_plan(&self, plan: u8, hash: u64) -> InForce {
+        let of_plan = || InForce {
+            plan,
+            version: self.version(),
+        };
+        self.own_in_force(hash).unwrap_or_else(of_plan)
     }
 
     /// Does something with the algorithm that decides on a key with this hash. `None` if there is
@@ -170,9 +180,19 @@ impl<A> Plans<A> {
         hash: u64,
         act: impl FnOnce(&A) -> T,
     ) -> Option<T> {
-        match self.overrides() {
-            Some(overrides) if of.plan == OWN => overrides.with(hash, of.version, act),
+        match of.plan {
+            OWN => self.with_last(of, hash, act),
             _ => self.with(of.plan, of.version, act),
+        }
+    }
+
+    /// The same for the last plan that a table can have, or a key's own algorithm in its place.
+    #[cold]
+    #[inline(never)]
+    fn with_last<T>(&self, of: InForce, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+        match self.overrides() {
+            Some(overrides) => overrides.with(hash, of.version, act),
+            None => self.with(of.plan, of.version, act),
         }
     }
 

@@ -62,13 +62,13 @@ fn what_is_absurd_has_a_name() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
-        RestoreError::Version { found, known: 3 } => format!("version {found}"),
+        RestoreError::Version { found, known: 4 } => format!("version {found}"),
         RestoreError::OtherAlgorithm { found, expected } => format!("{found}, {expected}"),
         other => format!("{other:?}"),
     };
     for (place, number, right) in [
         (0, 0, "NotASnapshot"),
-        (1, 4, "version 4"),
+        (1, 5, "version 5"),
         (1, 0, "version 0"),
         (4, 2, "whether there is a seed"),
         // Another seed has not the same hash of the known key.
