@@ -11,6 +11,7 @@ mod concurrency_word;
 mod hint;
 mod keyed;
 mod keyed_map;
+mod keyed_overrides;
 mod keyed_quota;
 mod keyed_turnover;
 mod leases;
