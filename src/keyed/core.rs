@@ -229,7 +229,7 @@ impl<A: Algorithm> Core<A> {
         let (of, held_now, word) = match self.plans.overrides_of(held) {
             Some(overrides) => {
                 let version = overrides.number_in(held, hash)?;
-                (InForce { plan: OWN, version }, held, held.word)
+                (InForce::new(OWN, version), held, held.word)
             }
             None => {
                 let plan = if O::BANS { held.plan() } else { request.plan };
@@ -238,7 +238,7 @@ impl<A: Algorithm> Core<A> {
                 let held_now = self.plans.migrated(held, version)?;
                 let now = request.now;
                 let word = self.plans.moved_to_plan(held_now, plan, version, now)?;
-                (InForce { plan, version }, held_now, word)
+                (InForce::new(plan, version), held_now, word)
             }
         };
         let mut view = Current::new(word, request.now).with_source(source_of(of));
@@ -262,7 +262,7 @@ impl<A: Algorithm> Core<A> {
                     true => SlotKind::Banned,
                     false => SlotKind::Live,
                 };
-                let next = SlotState::live(held.tag(), at.second, of.plan, of.version, next);
+                let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
                 let is_protected = held.is_protected() || O::TAKES;
                 let next = next.with_state(state).protected_if(is_protected);
                 self.table.decide(at, held, next).ok()?;
@@ -375,7 +375,7 @@ impl<A: Algorithm> Core<A> {
             }
         };
         let tag = request.probe_seq.tag();
-        let next = SlotState::live(tag, at.second, of.plan, of.version, word);
+        let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
         let next = match O::BANS {
             true => next.with_state(SlotKind::Banned),
             false => next,
@@ -436,5 +436,5 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
 /// changes.
 #[inline(always)]
 pub(super) const fn source_of(of: InForce) -> u32 {
-    (of.plan as u32) << 28 | of.version as u32 & ((1 << 28) - 1)
+    (of.plan() as u32) << 28 | of.version() as u32 & ((1 << 28) - 1)
 }

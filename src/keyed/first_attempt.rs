@@ -70,11 +70,8 @@ impl<A: Algorithm> Core<A> {
         if self.plans.version() != 0 {
             return None;
         }
-        let of = InForce {
-            plan: request.plan,
-            version: 0,
-        };
-        let word = Current::new(held.word, request.now).with_source(source_of(of));
+        let source = source_of(InForce::new(request.plan, 0));
+        let word = Current::new(held.word, request.now).with_source(source);
         Some((place, op.run_fast(algorithm, word)?))
     }
 
@@ -109,8 +106,7 @@ impl<A: Algorithm> Core<A> {
         }
         let held = place.held;
         let view = Current::new(held.word, request.now);
-        let plan = request.plan;
-        let view = view.with_source(source_of(InForce { plan, version }));
+        let view = view.with_source(source_of(InForce::new(request.plan, version)));
         let said = |algorithm: &A| op.run(algorithm, view);
         match self.plans.with(request.plan, version, said)? {
             Ok((next, answer)) => {

@@ -33,7 +33,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             }
             let version = overrides.put(hash, &algorithm).ok_or(in_use)?;
             owners.insert(hash, algorithm);
-            self.move_to(InForce { plan: OWN, version }, probe_seq, now);
+            self.move_to(InForce::new(OWN, version), probe_seq, now);
             overrides.vacate_but(hash, Some(version));
             Ok(())
         })
@@ -54,7 +54,7 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
             let plan = self.plans.get(plan).map_or(0, |_| plan);
             // No quota is changed meanwhile.
             let version = self.plans.version();
-            self.move_to(InForce { plan, version }, probe_seq, now);
+            self.move_to(InForce::new(plan, version), probe_seq, now);
             overrides.vacate_but(hash, None);
             true
         })

@@ -24,10 +24,28 @@ pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
 
 /// Which algorithm decides on a key: a plan in one of its versions, or the key's own, which is of
 /// the plan [`OWN`], and whose number is the version.
+///
+/// The plan is in the first byte, so that a decision has both in one register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InForce {
-    pub(super) plan: u8,
-    pub(super) version: u64,
+pub(super) struct InForce(u64);
+
+impl InForce {
+    const VERSION_BITS: u32 = u64::BITS - 8;
+
+    #[inline(always)]
+    pub(super) const fn new(plan: u8, version: u64) -> Self {
+        Self((plan as u64) << Self::VERSION_BITS | version)
+    }
+
+    #[inline(always)]
+    pub(super) const fn plan(self) -> u8 {
+        (self.0 >> Self::VERSION_BITS) as u8
+    }
+
+    #[inline(always)]
+    pub(super) const fn version(self) -> u64 {
+        self.0 & ((1 << Self::VERSION_BITS) - 1)
+    }
 }
 
 /// The plans, of which there is at least one, and what they have become since. They have one
@@ -132,7 +150,7 @@ impl<A> Plans<A> {
     /// A key's own algorithm, if it has one.
     pub(super) fn own_in_force(&self, hash: u64) -> Option<InForce> {
         let version = self.overrides()?.number_of(hash)?;
-        Some(InForce { plan: OWN, version })
+        Some(InForce::new(OWN, version))
     }
 
     /// How many keys have an algorithm of their own.
@@ -154,20 +172,14 @@ impl<A> Plans<A> {
     pub(super) fn in_force(&self, plan: u8, hash: u64) -> InForce {
         match self.overrides() {
             Some(_) => self.own_or_plan(plan, hash),
-            None => InForce {
-                plan,
-                version: self.version(),
-            },
+            None => InForce::new(plan, self.version()),
         }
     }
 
     #[cold]
     #[inline(never)]
     fn own_or_plan(&self, plan: u8, hash: u64) -> InForce {
-        let of_plan = || InForce {
-            plan,
-            version: self.version(),
-        };
+        let of_plan = || InForce::new(plan, self.version());
         self.own_in_force(hash).unwrap_or_else(of_plan)
     }
 
@@ -180,19 +192,19 @@ impl<A> Plans<A> {
         hash: u64,
         act: impl FnOnce(&A) -> T,
     ) -> Option<T> {
-        match of.plan {
-            OWN => self.with_last(of, hash, act),
-            _ => self.with(of.plan, of.version, act),
+        // No override has the number 0.
+        match of.version() {
+            0 => Some(act(self.get(of.plan())?)),
+            _ => self.with_later(of, hash, act),
         }
     }
 
-    /// The same for the last plan that a table can have, or a key's own algorithm in its place.
     #[cold]
     #[inline(never)]
-    fn with_last<T>(&self, of: InForce, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+    fn with_later<T>(&self, of: InForce, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
         match self.overrides() {
-            Some(overrides) => overrides.with(hash, of.version, act),
-            None => self.with(of.plan, of.version, act),
+            Some(overrides) if of.plan() == OWN => overrides.with(hash, of.version(), act),
+            _ => self.with(of.plan(), of.version(), act),
         }
     }
 
@@ -281,11 +293,11 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
         let (held, from) = match self.overrides_of(held) {
             Some(overrides) => {
                 let version = overrides.number_in(held, hash)?;
-                (held, InForce { plan: OWN, version })
+                (held, InForce::new(OWN, version))
             }
             None => {
                 let (plan, version) = (held.plan(), self.version());
-                (self.migrated(held, version)?, InForce { plan, version })
+                (self.migrated(held, version)?, InForce::new(plan, version))
             }
         };
         let word = |from: &A| {
@@ -295,8 +307,8 @@ impl<A: ChangeQuota + Settings + Clone> Plans<A> {
         let word = self.with_in_force(from, hash, word)??;
         Some(
             held.with_word(word)
-                .with_plan(to.plan)
-                .with_version(to.version),
+                .with_plan(to.plan())
+                .with_version(to.version()),
         )
     }
 }

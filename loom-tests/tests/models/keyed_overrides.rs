@@ -208,11 +208,44 @@ fn a_thread_that_stops_in_a_change_stops_no_decision() {
     model(name, Some(1), one_stops);
 }
 
+/// All that is quick to explore.
+fn all(run: &mut Run) {
+    comes(run);
+    carried(run);
+    against_two(run);
+    against_each_verb(run);
+}
+
+#[test]
+fn weaker_orderings_are_found() {
+    let name = "keyed_overrides::weaker_orderings_are_found";
+    let why = format!("{MIXED} | {FOR_EVER}");
+    for operation in [
+        "key.store(hash << HASH_SHIFT | USED, ",
+        "self.latest.store(number",
+        "key.store(0, Ordering::Release)",
+        "let mut latest = self.latest.load",
+        "if !is_it(key.load(Ordering::Acquire))",
+        "is_it(key.load(Ordering::Acquire)).then",
+    ] {
+        relaxed(name, site(operation), &why, Some(2), all);
+    }
+}
+
 /// In the file that has the operation.
 fn site(operation: &'static str) -> Site {
+    let files = [
+        ("keyed/own.rs", include_str!("../../../src/keyed/own.rs")),
+        (
+            "keyed/overrides.rs",
+            include_str!("../../../src/keyed/overrides.rs"),
+        ),
+    ];
+    let has = files.iter().find(|(_, text)| text.contains(operation));
+    let (file, text) = *has.expect("a file has the operation");
     Site {
-        file: "keyed/own.rs",
-        text: include_str!("../../../src/keyed/own.rs"),
+        file,
+        text,
         operation,
     }
 }

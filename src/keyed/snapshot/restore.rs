@@ -111,10 +111,7 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
         Ok(Self {
             was,
             plans,
-            to: InForce {
-                plan: index,
-                version,
-            },
+            to: InForce::new(index, version),
             found,
         })
     }
@@ -128,7 +125,7 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
         let word = |was: &A| word(self.plans, Some(was), own, record, moved);
         match &self.was {
             Some(was) => word(was),
-            None => self.plans.with(self.to.plan, self.to.version, word)?,
+            None => self.plans.with(self.to.plan(), self.to.version(), word)?,
         }
     }
 }
@@ -177,7 +174,7 @@ fn end_of_ban<A: ChangeQuota>(was: &A, record: &Record, moved: Moved) -> Option<
 
 /// What the slot of this key holds, with this word of this algorithm.
 fn content(tag: u64, second: bool, record: &Record, to: InForce, word: u64) -> SlotState {
-    let content = SlotState::live(tag, second, to.plan, to.version, word);
+    let content = SlotState::live(tag, second, to.plan(), to.version(), word);
     let content = content.protected_if(record.is_protected);
     match record.is_banned {
         true => content.with_state(SlotKind::Banned),
@@ -321,7 +318,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
     ) -> Result<(InForce, Option<u64>), RestoreError> {
         let (plan, version) = (0, self.plans.version());
         let own = self.plans.own_in_force(record.hash);
-        let to = own.unwrap_or(InForce { plan, version });
+        let to = own.unwrap_or(InForce::new(plan, version));
         let known = self.plans.with_in_force(to, record.hash, Parameters::of);
         let is_same = known == Some(*parameters);
         let was = match is_same {
@@ -351,7 +348,7 @@ fn report<A>(
     let each = plans.iter().enumerate();
     let each = each.map(|(index, plan)| RestoredPlan {
         name: names.get(index).cloned(),
-        plan: plan.to.plan.into(),
+        plan: plan.to.plan().into(),
         found: plan.found,
         keys: before.get(index).map_or(0, |before| before.keys),
     });

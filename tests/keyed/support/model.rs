@@ -149,6 +149,11 @@ impl Model {
         }
     }
 
+    /// What decides on a key that is asked for by the first plan.
+    pub(crate) fn algorithm_of(&self, key: u64) -> AnyAlgorithm {
+        self.algorithm(key, self.of(key, 0).0)
+    }
+
     /// The algorithm of a key whose word is of this plan.
     fn algorithm(&self, key: u64, plan: usize) -> AnyAlgorithm {
         match plan {
