@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollgate::algorithm::Settings;
 use tollgate::keyed::RestoreError;
-use tollgate::{AnyAlgorithm, Tick};
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Tick};
 
 use super::{next_table, read, table, ticks, written};
 use crate::support::{Random, all, bucket, often, tick};
@@ -205,14 +205,18 @@ fn whatever_the_numbers_are_nothing_panics() {
 fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(), RestoreError> {
     let mut limiter = next_table(algorithm, to);
     limiter.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
+    asked(&limiter);
+    Ok(())
+}
+
+pub(super) fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {
     for key in 0..8_u64 {
         let key = limiter.key(&key);
         let _ = (key.available(), key.time_until(1), key.level());
         let _ = (key.try_acquire(), key.charge(3), key.refund(2));
     }
     let _ = limiter.key("mallory").try_acquire();
-    written(&limiter);
-    Ok(())
+    written(limiter);
 }
 
 /// As if it had left and come again while the snapshot was written.
