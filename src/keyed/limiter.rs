@@ -18,8 +18,9 @@ use crate::sync::{IS_MODEL, SLOTS};
 
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
 ///
-/// `KeyedMap` (feature `map`) keeps the keys, so that they can be listed, and have algorithms of
-/// their own; it takes more memory and time for a key.
+/// A bounded number of keys can have algorithms of their own:
+/// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) keeps the keys, so that they
+/// can be listed, and any of them can have its own; it takes more memory and time for a key.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -183,8 +184,8 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// The same empty table, in which up to `n` keys can have an algorithm of their own, or a quota
     /// of their own: see [`set_algorithm`](Self::set_algorithm).
     ///
-    /// An override takes about 300 bytes, which are allocated here. A table with overrides can have
-    /// seven plans. Decisions on other keys that are in the table take as long as before.
+    /// Each takes about 300 bytes, which are allocated here. A table with overrides has at most seven
+    /// plans. A decision on a known key without an override takes as long as before.
     ///
     /// ```
     /// use tollgate::{Keyed, Quota};
