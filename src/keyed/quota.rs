@@ -21,8 +21,10 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         match self.plans.overrides() {
             // A thread that moves a key from an algorithm of its own to a plan needs the version in
             // force to stay.
-            Some(overrides) => overrides.change(|_| self.set_quota_of(plan, quota, keep, at)),
-            None => self.set_quota_of(plan, quota, keep, at),
+            Some(overrides) if !inject_fault!(ChangesQuotasMeanwhile) => {
+                overrides.change(|_| self.set_quota_of(plan, quota, keep, at))
+            }
+            _ => self.set_quota_of(plan, quota, keep, at),
         }
     }
 

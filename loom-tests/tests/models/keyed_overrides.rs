@@ -134,6 +134,13 @@ fn late(run: &mut Run) {
     changes.actor(&[one(A)]).explore_rules(run);
 }
 
+/// A key goes back to its plan, whose quota is changed so often meanwhile that versions come again.
+fn back_to_its_plan(run: &mut Run) {
+    let sets = [7, 8, 9, 10].map(set_plan);
+    let back = scenario(&[A]).actor_after(&[own(A, 6), one(A)], &[none(A)]);
+    back.actor(&sets).explore_rules(run);
+}
+
 /// Another key gets the place of the override that the key had.
 fn taken(run: &mut Run) {
     let changes = [none(A), own(B, 8), one(B)];
@@ -196,6 +203,9 @@ fn a_key_that_comes_meanwhile_has_the_new_algorithm() {
 fn a_decision_that_is_late_by_several_changes_mixes_nothing() {
     let name = "keyed_overrides::a_decision_that_is_late_by_several_changes_mixes_nothing";
     model(name, Some(1), late);
+    model(name, Some(1), back_to_its_plan);
+    let fault = Fault::ChangesQuotasMeanwhile;
+    with_fault(name, fault, MIXED, Some(2), back_to_its_plan);
     let longer = "keyed_overrides::a_decision_that_is_late, of two preemptions";
     if deep(longer) {
         model(longer, Some(2), late);

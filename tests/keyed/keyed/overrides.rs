@@ -13,8 +13,8 @@ use tollgate::{
 
 use crate::support::model::Gave;
 use crate::support::{
-    Chosen, NOW, Random, SECOND, all, bucket, crowded, deadline, every, in_sixteen_slots,
-    on_threads, table, tick, with_plans,
+    Chosen, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
+    in_sixteen_slots, on_threads, table, tick, with_plans,
 };
 
 fn of_bucket(quota: &str, overrides: usize) -> Keyed<TokenBucket, ManualClock> {
@@ -164,13 +164,17 @@ fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_vie
     assert!(many.is_ok() && outcomes.iter().all(Result::is_ok));
     assert_eq!((of(1), limiter.key("bob").available()), (38, 4));
     // There is no such plan, also for this key.
-    for plan in [2, 6, 7, 8, 255, usize::MAX] {
-        let denied = limiter.plan(plan).try_acquire("alice");
-        assert!(matches!(denied, Err(Denied::NoSuchPlan { .. })), "{plan}");
-    }
+    let is_refused = || {
+        for plan in [2, 6, 7, 8, 255, usize::MAX] {
+            let denied = limiter.plan(plan).try_acquire("alice");
+            assert!(matches!(denied, Err(Denied::NoSuchPlan { .. })), "{plan}");
+        }
+    };
+    is_refused();
     // The quotas of plans are none of its.
     let set = limiter.plan(1).set_quota(Quota::per_hour(60), Keep::Fresh);
     assert_eq!((set, of(1)), (Ok(()), 38));
+    is_refused();
     assert!(limiter.plan(1).key("alice").unset_algorithm());
     assert_eq!(of(1), 38);
     assert_eq!(
@@ -258,25 +262,29 @@ fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
 /// in all 60 bits.
 #[test]
 fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
-    let limiter = crowded(bucket("5/h"))
-        .with_overrides(300)
-        .expect("one plan");
-    let alike: Vec<u64> = (0..256).map(|high| high << 52 | 0x1234_5678_9ABC).collect();
-    for (n, key) in (1..).zip(&alike) {
-        let quota = Quota::per_hour(36).burst(n);
-        assert_eq!(limiter.set_quota_of(key, quota), Ok(()));
-        assert!(limiter.try_acquire(key).is_ok());
+    let limiter = crowded(algorithm("token-bucket 36/h burst 5"));
+    let limiter = limiter.with_overrides(256).expect("one plan");
+    let alike = || (1..=256_u64).map(|n| (n, (n - 1) << 52 | 0x1234_5678_9ABC));
+    for (n, key) in alike() {
+        // After 32 changes a slot has the same bits for the number: those of a window, if it is one
+        // of a bucket.
+        let own = match (n - 1) / 32 % 2 {
+            0 => format!("fixed-window {n}/h"),
+            _ => format!("token-bucket 36/h burst {n}"),
+        };
+        assert_eq!(limiter.set_algorithm(&key, algorithm(&own)), Ok(()));
+        assert!(limiter.try_acquire(&key).is_ok());
     }
-    for (n, key) in (1..).zip(&alike) {
-        assert_eq!(limiter.key(key).available(), n - 1);
-        assert_eq!(limiter.key(&(key | 1 << 60)).available(), n - 1);
-        // None is taken for idle that is not.
-        assert!(limiter.try_acquire_n(key, n).is_err());
-    }
+    // None is taken for idle that is not.
     assert_eq!(limiter.stats().idle, 0);
+    for (n, key) in alike() {
+        assert_eq!(limiter.key(&key).available(), n - 1);
+        assert_eq!(limiter.key(&(key | 1 << 60)).available(), n - 1);
+        assert!(limiter.try_acquire_n(&key, n).is_err());
+    }
     limiter.clock().advance(Duration::from_secs(100 * 300));
-    for key in &alike {
-        assert!(limiter.unset_algorithm(key));
+    for (_, key) in alike() {
+        assert!(limiter.unset_algorithm(&key));
     }
     // Four of them had fewer permits than the plan gives.
     assert_eq!((limiter.overrides(), limiter.stats().idle), (0, 252));

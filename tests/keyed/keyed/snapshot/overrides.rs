@@ -276,3 +276,28 @@ fn whatever_the_numbers_of_a_key_s_own_algorithm_are_nothing_panics() {
     }
     assert!(restored > 50 && refused > 50, "{restored} {refused}");
 }
+
+/// Of a key that is written twice, since it left and came again meanwhile, the second one counts.
+#[test]
+fn keys_are_written_in_the_order_of_their_slots() {
+    let limiter = crowded(bucket("10/s")).with_overrides(1).expect("one plan");
+    // In the first pair of buckets, in the middle, and in the last one.
+    let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 1);
+    let [_, own, _] = keys;
+    assert_eq!(limiter.set_algorithm(&own, bucket("20/s")), Ok(()));
+    for key in keys {
+        assert!(limiter.try_acquire(&key).is_ok());
+    }
+    let bytes = written(&limiter);
+    // The hash, and whether there are other bits beside the plan's.
+    let place = |key: u64| {
+        let mut numbers = bytes.windows(8);
+        let is_it = |number: &[u8]| {
+            let number = u64::from_le_bytes(number.try_into().expect("eight"));
+            number & !0b1110 == key << 4
+        };
+        numbers.position(is_it).expect("it is there")
+    };
+    let places = keys.map(place);
+    assert!(places.is_sorted(), "{places:?}");
+}
