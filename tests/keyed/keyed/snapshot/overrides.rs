@@ -282,7 +282,7 @@ fn whatever_the_numbers_of_a_key_s_own_algorithm_are_nothing_panics() {
 fn keys_are_written_in_the_order_of_their_slots() {
     let limiter = crowded(bucket("10/s")).with_overrides(1).expect("one plan");
     // In the first pair of buckets, in the middle, and in the last one.
-    let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 1);
+    let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 0x1234_5678_9ABC);
     let [_, own, _] = keys;
     assert_eq!(limiter.set_algorithm(&own, bucket("20/s")), Ok(()));
     for key in keys {
