@@ -184,7 +184,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// The same empty table, in which up to `n` keys can have an algorithm of their own, or a quota
     /// of their own: see [`set_algorithm`](Self::set_algorithm).
     ///
-    /// Each takes about 300 bytes, which are allocated here. A table with overrides has at most seven
+    /// Each takes 400 to 1000 bytes, which are allocated here. A table with overrides has at most seven
     /// plans. A decision on a known key without an override takes as long as before.
     ///
     /// ```

@@ -16,8 +16,8 @@ impl<A: ChangeQuota + Settings + Clone, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// A key that is in the table goes on with the permits that there are
     /// ([`ChangeQuota::carry_over`]): what the new algorithm can't hold is lost, and debt stays. A
     /// ban ends when it would have ended. Grants from before can't be undone. A key that is not in
-    /// the table comes as a fresh one, by its own algorithm. So it does when it has left as idle,
-    /// was evicted or [removed](Self::remove): it keeps its algorithm.
+    /// the table comes as a fresh one, with the whole burst of its own algorithm. So it does when it
+    /// has left as idle, was evicted or [removed](Self::remove): it keeps its algorithm.
     ///
     /// The table must be made [with overrides](Self::with_overrides). A key is known by its hash
     /// here, as in the table: a key whose hash agrees in 60 bits has the same algorithm. A decision
