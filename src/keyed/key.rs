@@ -44,10 +44,10 @@ use crate::wait::waits;
 /// # }
 /// ```
 pub struct Key<'a, A, C> {
-    core: &'a Core<A>,
+    pub(super) core: &'a Core<A>,
     clock: &'a C,
-    probe_seq: ProbeSeq,
-    plan: u8,
+    pub(super) probe_seq: ProbeSeq,
+    pub(super) plan: u8,
 }
 
 impl<'a, A, C> Key<'a, A, C> {

@@ -71,6 +71,17 @@ pub enum RestoreError {
         /// The plan in the snapshot, if it is of a table of keys.
         plan: Option<usize>,
     },
+    /// The parameters of a key's own algorithm are none that such an algorithm has; or they can't be
+    /// checked ([`Settings::is_sound`](crate::algorithm::Settings::is_sound)), and they are not
+    /// those of the key's algorithm in the table.
+    OtherOwnParameters,
+    /// Keys of the table have algorithms of their own, and the hasher would take over another seed,
+    /// with which these keys could not be found. Set them after the restore, or give the table a
+    /// `SeededHasher` with the seed of the snapshot's.
+    OverridesOfAnotherSeed {
+        /// How many keys have algorithms of their own.
+        overrides: usize,
+    },
     /// Of the snapshot and the table of keys, only one has names of plans, and this plan of the
     /// snapshot has no equal in the same place of the table. Which plan it is can't be known.
     PlanNamesMissing {
@@ -189,6 +200,15 @@ impl fmt::Display for RestoreError {
                      them, or can't check them",
                 )
             }
+            Self::OtherOwnParameters => f.write_str(
+                "parameters of a key's own algorithm in the snapshot can't be those of such an algorithm, and are \
+                 not those of the key's algorithm in the table",
+            ),
+            Self::OverridesOfAnotherSeed { overrides } => write!(
+                f,
+                "{overrides} keys have algorithms of their own, set with another seed than the snapshot's: set \
+                 them after the restore, or give the table's hasher the same seed"
+            ),
             Self::PlanNamesMissing { plan, in_snapshot } => {
                 let without = if *in_snapshot { "snapshot" } else { "table" };
                 write!(

@@ -5,9 +5,7 @@ use std::string::String;
 
 use super::crc::Crc;
 use super::error::RestoreError;
-#[cfg(feature = "map")]
 use super::parameters::Parameters;
-#[cfg(feature = "map")]
 use crate::algorithm::MAX_SETTINGS;
 
 /// Writes numbers, and adds them to the checksum.
@@ -103,7 +101,6 @@ impl<'r> Input<'r> {
     }
 
     /// The parameters of an algorithm.
-    #[cfg(feature = "map")]
     pub(crate) fn parameters(&mut self) -> Result<Parameters, RestoreError> {
         let (field, most) = ("number of parameters", MAX_SETTINGS as u64);
         let count = self.number_within(field, (0, most))?;

@@ -14,6 +14,7 @@ mod keyed_concurrency;
 mod keyed_map;
 mod keyed_map_bans;
 mod keyed_map_quota;
+mod keyed_overrides;
 mod keyed_quota;
 mod keyed_turnover;
 mod leases;

@@ -13,6 +13,7 @@
 //! │ 1 │ plans │ of each: numbers │ those of its parameters       │  any number of
 //! │ 2 │ keys  │ of each: hash (60) plan (3) banned (1) │ word    │  these
 //! │ 3 │ keys  │ a bit for each: protected │ the same of each     │
+//! │ 5 │ hash, plan, banned │ word │ protected │ numbers │ those  │  one key
 //! ├──────────────────────────────────────────────────────────────┤
 //! │ 0 │ horizon │ keys in all │ checksum of all that is above    │
 //! └──────────────────────────────────────────────────────────────┘
@@ -28,6 +29,9 @@
 //!   table.
 //! - Which keys are **protected** is said by as many numbers as are needed for a bit of each key,
 //!   the lowest bit first; in a block of kind 2 none is. (Version 1 of the format has no others.)
+//! - A key that has an algorithm of its own has a block of **kind 5**, with the parameters of that
+//!   algorithm. A table that can have such keys writes version 4 of the format, and others write
+//!   version 3, which has no such block.
 //! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any key
 //!   that left as idle before then had become idle.
 //!
@@ -41,15 +45,17 @@ mod restore;
 mod verbs;
 mod write;
 
-pub use report::{PlanMatch, Restored, RestoredPlan};
+pub use report::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};
 
 use super::KeyHasher;
 
 /// The last three bytes are changed by what takes it for text.
 const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// The first version of the format with names of plans.
 const VERSION_OF_NAMES: u64 = 3;
+/// The first version of the format with keys that have algorithms of their own.
+const VERSION_OF_OVERRIDES: u64 = 4;
 
 /// How many keys are written at once, at most.
 const CHUNK: usize = 4096;
@@ -64,6 +70,7 @@ const PLANS: u64 = 1;
 const KEYS: u64 = 2;
 const PROTECTED_KEYS: u64 = 3;
 const NAMES: u64 = 4;
+const OWN_KEY: u64 = 5;
 
 const BANNED: u64 = 1;
 const PLAN_SHIFT: u32 = 1;

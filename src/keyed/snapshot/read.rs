@@ -4,12 +4,13 @@ use std::io::Read;
 use std::string::String;
 use std::vec::Vec;
 
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, PLANS, PROTECTED_KEYS};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, OWN_KEY, PLANS, PROTECTED_KEYS};
 use super::{ProtectedBits, Record, probe};
-use super::{VERSION, VERSION_OF_NAMES};
-use crate::algorithm::{MAX_SETTINGS, Settings};
+use super::{VERSION, VERSION_OF_NAMES, VERSION_OF_OVERRIDES};
+use crate::algorithm::Settings;
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
+use crate::keyed::overrides::OWN;
 use crate::keyed::plans::MAX_PLAN_NAME;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::snapshot::error::RestoreError;
@@ -29,6 +30,8 @@ pub(super) enum Block {
     Plans(Vec<Parameters>),
     /// In the place that was given for them.
     Keys,
+    /// A key that has an algorithm of its own, with these parameters.
+    OwnKey(Record, Parameters),
     End {
         horizon: Tick,
     },
@@ -132,6 +135,9 @@ impl<'r> Reading<'r> {
             self.read_names()?;
             kind = self.input.number()?;
         }
+        if kind == OWN_KEY && self.plans > 0 && self.version >= VERSION_OF_OVERRIDES {
+            return self.own_key();
+        }
         match RestoreError::unless_within("kind of the block", kind, range)? {
             PLANS => Ok(Block::Plans(self.plans()?)),
             kind @ (KEYS | PROTECTED_KEYS) => {
@@ -152,17 +158,19 @@ impl<'r> Reading<'r> {
         self.plans = self.input.number_within("number of plans", range)?;
         let mut plans = Vec::new();
         for _ in 0..self.plans {
-            let most = MAX_SETTINGS as u64;
-            let count = self
-                .input
-                .number_within("number of parameters", (0, most))?;
-            let mut parameters = Parameters::NONE;
-            for _ in 0..count {
-                parameters.push(self.input.number()?);
-            }
-            plans.push(parameters);
+            plans.push(self.input.parameters()?);
         }
         Ok(plans)
+    }
+
+    fn own_key(&mut self) -> Result<Block, RestoreError> {
+        let numbers = [self.input.number()?, self.input.number()?];
+        let is_protected = self.input.number_within("protected keys", (0, 1))? == 1;
+        let record = Record::of_numbers(numbers, is_protected);
+        let own = OWN.into();
+        check(&record, (own, own))?;
+        self.keys = self.keys.saturating_add(1);
+        Ok(Block::OwnKey(record, self.input.parameters()?))
     }
 
     fn read_keys(&mut self, has_protected: bool) -> Result<(), RestoreError> {
@@ -190,9 +198,7 @@ impl<'r> Reading<'r> {
             let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
             let numbers = [number(label), number(word)];
             let record = Record::of_numbers(numbers, self.protected.has(index));
-            RestoreError::unless_within("plan of a key", record.plan.into(), (0, most))?;
-            // The word of all ones is not used.
-            RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;
+            check(&record, (0, most))?;
             Ok(record)
         })
     }
@@ -213,4 +219,12 @@ impl<'r> Reading<'r> {
             false => Err(RestoreError::Checksum { computed, found }),
         }
     }
+}
+
+/// Whether there can be such a key, of one of these plans.
+fn check(record: &Record, plans: (u64, u64)) -> Result<(), RestoreError> {
+    RestoreError::unless_within("plan of a key", record.plan.into(), plans)?;
+    // The word of all ones is not used.
+    RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;
+    Ok(())
 }

@@ -100,9 +100,12 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
     ///   ([`ChangeQuota::carry_over`]). The keys of a plan that this table does not have go on in
     ///   the first one. [`Restored::plans`] says what became of each plan.
+    /// - A key with an **algorithm of its own** ([`set_algorithm`](Self::set_algorithm)) goes on by
+    ///   what is set in this table, and in the first plan if nothing is.
+    ///   [`Restored::overrides`] says how many do.
     /// - A key that was **banned** stays banned until it would have been.
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
-    ///   hashes.
+    ///   hashes. Overrides that were set with another seed are an error.
     /// - Of a key that was written twice, because it left and came again meanwhile, the second one
     ///   counts.
     ///

@@ -112,6 +112,12 @@ pub enum Fault {
     ReadsTheVersionFirst,
     /// Keyed concurrency: a key with guards is evicted where there is no room.
     EvictsWhoIsInside,
+    /// Overrides: a key's claims are left as they are when its algorithm is changed.
+    SparesClaimsOfTheKey,
+    /// Overrides: a key's slot is left as it is when its algorithm is changed.
+    LeavesTheSlot,
+    /// Overrides: a quota is changed while a key goes back to its plan.
+    ChangesQuotasMeanwhile,
     /// Keyed map: a key is taken out while its word can still be taken from.
     RemovesUnretired,
     /// Keyed map: a key that is new counts at its caller's tick.

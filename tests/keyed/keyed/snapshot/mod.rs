@@ -9,6 +9,7 @@ mod elsewhere;
 mod files;
 mod forged;
 mod names;
+mod overrides;
 mod protected;
 mod round_trip;
 mod rounding;
