@@ -42,8 +42,8 @@ impl<const N: usize> SeqLock<N> {
         }
     }
 
-    #[cfg(feature = "keyed")]
     /// The version that was announced last. Its words need not be there yet.
+    #[cfg(feature = "keyed")]
     pub(crate) fn version(&self) -> u64 {
         // ORDERING: Acquire. It pairs with the store of `announce`: a thread that finds a version
         // here knows what was done before it was written.
