@@ -78,8 +78,8 @@ impl ThreadIndex {
     }
 
     /// Returns the index of this thread. Threads that start one after another get different indexes
-    /// as far as there are any. If `places` is not a power of two, some indexes get more threads
-    /// than others.
+    /// as far as possible. If `places` is not a power of two, some indexes get more threads than
+    /// others.
     #[inline]
     pub(crate) fn of_this_thread(self) -> usize {
         self.place(number::of_this_thread())

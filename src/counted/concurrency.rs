@@ -22,7 +22,7 @@ impl<S: Borrow<Counters>> Counted<Concurrency, S> {
 
 /// For the limiter itself, or an `Arc` of it.
 impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
-    /// Enters and counts: see [`Concurrency::try_enter`].
+    /// Enters if there is room, and counts the outcome: see [`Concurrency::try_enter`].
     ///
     /// ```
     /// use tollgate::{Concurrency, Counted};
@@ -46,7 +46,8 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
         self.try_enter_n(1)
     }
 
-    /// Enters with weight `n` and counts: see [`Concurrency::try_enter_n`].
+    /// Enters with weight `n` if there is room, and counts the outcome: see
+    /// [`Concurrency::try_enter_n`].
     ///
     /// # Errors
     ///
@@ -56,7 +57,8 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
         self.entered(self.limiter.borrow().try_enter_n(n))
     }
 
-    /// Enters ahead of waiting callers and counts: see [`Concurrency::try_enter_ahead`].
+    /// Enters ahead of waiting callers if there is room, and counts the outcome: see
+    /// [`Concurrency::try_enter_ahead`].
     ///
     /// # Errors
     ///
@@ -66,14 +68,14 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
         self.entered(self.limiter.borrow().try_enter_ahead(n))
     }
 
-    /// Enters in a future, and counts when that is granted or denied: see [`Concurrency::enter`].
+    /// Returns a future that enters, and counts its outcome: see [`Concurrency::enter`].
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter(&self) -> Counted<EnterFuture<&Concurrency>, &Counters> {
         self.enter_n(1)
     }
 
-    /// Enters with weight `n` in a future, and counts when that is granted or denied: see
+    /// Returns a future that enters with weight `n`, and counts its outcome: see
     /// [`Concurrency::enter_n`].
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
@@ -90,8 +92,8 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
         self.counts()
     }
 
-    /// Enters with a guard that keeps the limiter alive, and counts: see
-    /// [`Concurrency::try_enter_owned`].
+    /// Enters if there is room, with a guard that keeps the limiter alive, and counts the outcome:
+    /// see [`Concurrency::try_enter_owned`].
     ///
     /// ```
     /// use std::sync::Arc;
@@ -114,8 +116,8 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
         self.entered(self.limiter.try_enter_owned(n))
     }
 
-    /// Enters in a future that keeps the limiter alive, and counts when that is granted or denied:
-    /// see [`Concurrency::enter_owned`].
+    /// Returns a future that enters with a guard that keeps the limiter alive, and counts its
+    /// outcome: see [`Concurrency::enter_owned`].
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_owned(&self, n: u64) -> Counted<EnterFuture<Arc<Concurrency>>> {
@@ -124,7 +126,7 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
 }
 
 impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterFuture<G>, S> {
-    /// Waits to enter and counts: see [`EnterFuture::wait`].
+    /// Waits to enter, and counts the outcome: see [`EnterFuture::wait`].
     ///
     /// # Errors
     ///
@@ -134,7 +136,8 @@ impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterF
         counted(counters.borrow(), limiter.wait())
     }
 
-    /// Waits to enter for at most `timeout` and counts: see [`EnterFuture::wait_timeout`].
+    /// Waits to enter for at most `timeout`, and counts the outcome: see
+    /// [`EnterFuture::wait_timeout`].
     ///
     /// # Errors
     ///

@@ -69,7 +69,7 @@ impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
     /// Takes up to `n` permits: as many as are available, which may be none. Getting fewer than `n`
     /// does not count as a denial.
     #[inline]
-    #[must_use = "it says how many were there"]
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_up_to_at(n, self.now())
     }

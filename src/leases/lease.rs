@@ -10,8 +10,8 @@ use lender::Sealed as _;
 
 /// Permits that one thread holds and decides by: nearly every decision is a subtraction.
 ///
-/// [`Leases::lease`] creates one. When it is empty, it draws as many permits as its
-/// [`size`](Self::size). When it is dropped, it gives back what it holds.
+/// [`Leases::lease`] creates one. An empty lease draws as many permits as its [`size`](Self::size).
+/// A lease that is dropped gives back what it holds.
 ///
 /// ```
 /// use tollgate::{Leases, ManualClock, Quota, TokenBucket};

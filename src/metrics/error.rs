@@ -2,7 +2,7 @@ use core::fmt;
 use std::error::Error;
 use std::string::String;
 
-/// The error when [`write_prometheus`](super::write_prometheus) wrote nothing, or only a part.
+/// An error of [`write_prometheus`](super::write_prometheus): it wrote nothing, or only a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricsError {

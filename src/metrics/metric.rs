@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 macro_rules! metrics {
     ($($metric:ident $name:literal $kind:ident $help:literal)*) => {
-        /// The name of a metric.
+        /// Identifies a metric.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Metric {$($metric),*}
 
@@ -76,15 +76,15 @@ metrics! {
     EvictedProtected "evicted_protected_total" Counter "Evicted keys that were protected."
     Removed "removed_total" Counter "Keys that were removed."
     NoRoom "no_room_total" Counter "Requests whose key found no room in the table."
-    Inside "inside" Gauge "Weight of the guards that are held."
-    Peak "peak" Gauge "Largest weight of guards that were held at once."
-    Limit "limit" Gauge "Largest weight of guards that can be held at once."
+    Inside "inside" Gauge "Total weight of the guards that are held."
+    Peak "peak" Gauge "Largest total weight of guards that were held at once."
+    Limit "limit" Gauge "Largest total weight of guards that can be held at once."
     Waiting "waiting" Gauge "Callers that are waiting."
     WaitingPermits "waiting_permits" Gauge "Permits that callers are waiting for."
     LongestWait "longest_wait_seconds" Gauge "Longest time that a caller can be made to wait."
     Lent "lent" Gauge "Permits that the live leases can hold."
-    MaxLent "max_lent" Gauge "Most permits that leases can hold together."
+    MaxLent "max_lent" Gauge "Largest number of permits that leases can hold together."
     Rate "rate" Gauge "Permits a second."
     Stored "stored" Gauge "Permits that are stored."
-    MaxStored "max_stored" Gauge "Most permits that can be stored."
+    MaxStored "max_stored" Gauge "Largest number of permits that can be stored."
 }

@@ -11,9 +11,9 @@
 //!
 //! - **A request for one permit** before the tick is denied without a scan.
 //! - **A thread that is about to scan** notes the epoch first. If the scan finds that no shard has
-//!   a permit before some tick, the thread exchanges the noted epoch for that tick. If it finds a
-//!   tick in the word that has passed, it first exchanges that tick for a new epoch, even if it
-//!   then takes permits. So the tick that others read is always that of the next permit.
+//!   a permit before some tick, the thread exchanges the noted epoch for that tick. If the word
+//!   holds a tick that has passed, the thread exchanges it for a new epoch before the scan, even if
+//!   it then takes permits. So the tick that others read is always that of the next permit.
 //! - **A thread that lowers a word**, or puts it into debt, sets a new epoch after that and before
 //!   its method returns. (Taking permits raises a word. Returning them lowers it.)
 //!
@@ -59,8 +59,8 @@ impl Hint {
     #[inline(always)]
     pub(super) fn known(&self) -> Option<Tick> {
         // ORDERING: Relaxed. It publishes nothing. A thread that lowered a word, or has
-        // synchronized with one that did, reads the epoch that was set after that or a later value,
-        // by coherence. Models: hint::
+        // synchronized with one that did, reads the epoch that was set afterwards, or a later
+        // value, by coherence. Models: hint::
         let word = self.word.load(Ordering::Relaxed);
         (word < EPOCH).then(|| Tick::from_nanos(word))
     }

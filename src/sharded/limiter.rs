@@ -123,7 +123,6 @@ impl<A: Split> Sharded<A> {
     /// Creates a limiter on the system clock with one shard for each core of the machine, but at
     /// most one for every four permits of the burst or limit (two for 4 to 7 permits, one below
     /// that). [`shards`](Self::shards) returns the number.
-    /// 4. [`shards`](Self::shards) returns the number.
     ///
     /// # Errors
     ///
@@ -379,7 +378,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
 
     /// Takes up to `n` permits: as many as are available, which may be none.
     #[inline]
-    #[must_use = "it says how many were there"]
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.at(self.now()).take_up_to(n)
     }

@@ -65,7 +65,8 @@ struct Survey<const N: usize> {
     total: u64,
     /// What the thread's own shard has.
     own: u64,
-    /// What the fullest shard has, and its distance from the thread's own. The nearest of several.
+    /// What the fullest shard has, and its distance from the thread's own: the nearest one, if
+    /// several are equally full.
     most: u64,
     fullest: usize,
 }

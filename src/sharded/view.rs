@@ -97,7 +97,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         (0..).map_while(move |distance| self.neighbour(distance))
     }
 
-    /// [`Sharded::try_acquire`](crate::Sharded::try_acquire) at this tick.
+    /// Takes one permit at this tick: see [`Sharded::try_acquire`](crate::Sharded::try_acquire).
     ///
     /// # Errors
     ///
@@ -107,7 +107,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.try_acquire_n(1)
     }
 
-    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n) at this tick.
+    /// Takes `n` permits or none at this tick: see
+    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n).
     ///
     /// # Errors
     ///
@@ -141,8 +142,9 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.shards.first().map_or(1, |shard| shard.permit())
     }
 
-    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.
-    #[must_use = "it says how many were there"]
+    /// Takes up to `n` permits at this tick: see
+    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to).
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_some(n).unwrap_or_else(|| self.take_of_own(n))
     }
@@ -161,7 +163,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
         })
     }
 
-    /// [`Sharded::available`](crate::Sharded::available) at this tick.
+    /// Returns how many permits are available at this tick: see
+    /// [`Sharded::available`](crate::Sharded::available).
     pub fn available(&self) -> u64 {
         let each = self
             .shards
@@ -175,7 +178,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         self.shards.iter().all(|shard| shard.at(self.now).is_idle())
     }
 
-    /// [`Sharded::reset`](crate::Sharded::reset).
+    /// Resets the limiter: see [`Sharded::reset`](crate::Sharded::reset).
     pub fn reset(&self) {
         self.lowering(|| self.shards.iter().for_each(|shard| shard.reset()));
     }
@@ -192,12 +195,13 @@ impl<'a, A: Split> ShardedView<'a, A> {
         done
     }
 
-    /// [`Sharded::time_until`](crate::Sharded::time_until) at this tick.
+    /// Returns how long it takes until `n` permits are available: see
+    /// [`Sharded::time_until`](crate::Sharded::time_until).
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         Some(self.due(n)?.saturating_since(self.now))
     }
 
-    /// [`Sharded::undo`](crate::Sharded::undo) at this tick.
+    /// Gives back a grant at this tick: see [`Sharded::undo`](crate::Sharded::undo).
     pub fn undo(&self, granted: Granted) -> u64 {
         self.lowering(|| self.give_back_grant(granted))
     }
@@ -216,8 +220,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 if back == fractions.n() {
                     return back.div_ceil(self.permit());
                 }
-                // The shard has no room for the rest, since other permits came back to it. The rest
-                // goes to all shards, less what time has refilled by the latest tick that this
+                // The shard has no room for the rest, because other permits came back to it. Give
+                // the rest to all shards, less what time has refilled by the latest tick that this
                 // shard has seen.
                 let now = self.now.max(shard.at(self.now).take_up_to(0).at());
                 let (_, all) = shard.algorithm().undo(fractions.mark(), now, &fractions);
@@ -239,7 +243,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         }
     }
 
-    /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
+    /// Gives back `n` permits at this tick: see [`Sharded::refund`](crate::Sharded::refund).
     pub fn refund(&self, n: u64) -> u64 {
         self.lowering(|| self.give_back(n))
     }
@@ -278,7 +282,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
 }
 
 impl<A: Split + Debt> ShardedView<'_, A> {
-    /// [`Sharded::settle`](crate::Sharded::settle) at this tick.
+    /// Corrects an estimate at this tick: see [`Sharded::settle`](crate::Sharded::settle).
     pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
         Settled::by(
             granted,
@@ -288,7 +292,8 @@ impl<A: Split + Debt> ShardedView<'_, A> {
         )
     }
 
-    /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
+    /// Takes `n` permits unconditionally at this tick: see
+    /// [`Sharded::charge`](crate::Sharded::charge).
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
@@ -314,7 +319,8 @@ impl<A: Split + Debt> ShardedView<'_, A> {
 }
 
 impl<A: Split + Gauge> ShardedView<'_, A> {
-    /// [`Sharded::level`](crate::Sharded::level) at this tick.
+    /// Returns how many permits are counted at this tick: see
+    /// [`Sharded::level`](crate::Sharded::level).
     pub fn level(&self) -> Level {
         let each = self.shards.iter().map(|shard| shard.at(self.now).level());
         let all = each.reduce(Level::plus).unwrap_or(Level::of_permits(0));

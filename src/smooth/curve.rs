@@ -53,7 +53,7 @@ impl PermitInterval {
     }
 }
 
-/// The methods in which the two limiters differ. They are the only implementations.
+/// The operations in which the two limiters differ. There are no other implementations.
 pub trait Curve: Copy {
     /// Returns the largest number of stored permits.
     fn max(&self, pace: &PermitInterval) -> f64;

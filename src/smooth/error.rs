@@ -2,8 +2,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// The error when a smooth limiter can't be created, or its rate can't be set. Each variant names a
-/// field, its value, and what is allowed.
+/// An invalid parameter of a smooth limiter, found when it is created or when its rate is set. Each
+/// variant names a field, its value, and what is allowed.
 ///
 /// ```
 /// use tollgate::smooth::SmoothBursty;
@@ -29,14 +29,14 @@ pub enum SmoothError {
         /// The largest rate, for the limiter's store.
         max: f64,
     },
-    /// The permits of more than 365 days to store, or too many permits at this rate.
+    /// More than 365 days of permits to store, or too many permits at this rate.
     MaxBurst {
         /// The value that was asked for.
         max_burst: Duration,
         /// The longest time, at this rate.
         max: Duration,
     },
-    /// A warm-up time of more than 365 days, or of too many permits at this rate.
+    /// A warm-up time of more than 365 days, or one with too many permits at this rate.
     WarmUp {
         /// The value that was asked for.
         warm_up: Duration,

@@ -17,7 +17,7 @@
 //! use tollgate::ManualClock;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // Two a second when warm, after four seconds in use; cold, a third of that.
+//! // Two permits a second once warm, which takes four seconds. A third of that when cold.
 //! let limiter = SmoothWarmingUp::with_clock(2.0, Duration::from_secs(4), ManualClock::new())?;
 //! let due = |_| limiter.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000);
 //! let waits = [0; 6].map(due);
@@ -214,8 +214,8 @@ impl<C> Smooth<Bursty, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// Sets how long permits accumulate, instead of for a second. Zero stores none. The limiter
-    /// starts again.
+    /// Sets for how long permits accumulate. The default is one second; zero stores none. The store
+    /// then starts as in a new limiter.
     ///
     /// # Errors
     ///
@@ -309,8 +309,8 @@ impl<C> Smooth<WarmingUp, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// Sets how many times slower a cold limiter is, instead of three. With 1 every permit costs an
-    /// interval, and stored permits make no difference. The limiter starts again.
+    /// Sets how many times slower a cold limiter is. The default is 3. With 1 every permit costs an
+    /// interval, and stored permits make no difference. The store then starts as in a new limiter.
     ///
     /// # Errors
     ///
@@ -367,7 +367,7 @@ impl<K: Curve, C> Smooth<K, C> {
     }
 
     /// Makes the limiter count as Guava does, in whole microseconds: see [the
-    /// module](self#whole-microseconds). The limiter starts again.
+    /// module](self#whole-microseconds). The store then starts as in a new limiter.
     ///
     /// ```
     /// use std::time::Duration;

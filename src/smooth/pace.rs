@@ -49,14 +49,14 @@ impl Unit {
         Tick::from_nanos(units.saturating_mul(self.nanos()))
     }
 
-    /// Rounds down the permits of a store, so that it never has more than accumulated: to a
-    /// multiple of the last digit of a double of the store's size, so that adding and taking is
-    /// exact, and to at most `max`. In microseconds nothing is rounded.
+    /// Rounds the permits of a store down to a multiple of its last digit, and to at most `max`.
+    /// The last digit is that of a double as large as `max`. Therefore adding and taking is exact,
+    /// and a store never has more than accumulated. In microseconds nothing is rounded.
     pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
         if self == Self::Micros || max <= 0.0 {
             return permits;
         }
-        // A double has 53 bits, and the last of them is 2^-52 of the first.
+        // `max` has 53 bits, and the last of them is 2^-52 of the first.
         let exponent = max.to_bits() >> 52;
         let scale = f64::from_bits(2_098_u64.saturating_sub(exponent) << 52);
         (permits.min(max) * scale) as u64 as f64 / scale

@@ -153,8 +153,8 @@ impl<K: Curve, C> Smooth<K, C> {
 
 impl<K: Curve, C: Clock> Smooth<K, C> {
     /// Takes any number `n` of permits, and returns when the caller may go: when all permits taken
-    /// before are paid for. The caller does not wait for its own permits; the next one does. `n` =
-    /// 0 takes nothing and may go at once.
+    /// before are paid for. The caller does not wait for its own permits; the next one does. A
+    /// request for 0 permits takes nothing and may go at once.
     ///
     /// This does not wait: [`acquire_n`](Self::acquire_n) does.
     ///

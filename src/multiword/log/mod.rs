@@ -1,6 +1,6 @@
 //! The exact log. Its state is more than one word: a decision changes the state word, and then
-//! enters what it took in a ring. If the thread that decided stops in between, other threads finish
-//! that for it. [`shape`] defines the layout of the words, [`claim`] the protocol.
+//! enters what it took in a ring. If the thread stops in between, other threads do the second step
+//! for it. [`shape`] defines the layout of the words, [`claim`] the protocol.
 
 mod claim;
 mod shape;
@@ -29,10 +29,10 @@ use crate::sync::{AtomicU64, Backoff};
 /// first ([`Granted::at`]), for any number of threads. A request for several permits gets all of
 /// them or none.
 ///
-/// If a caller's tick is older than the newest permit, it is counted at the tick of that permit.
-/// (If a thread stops between its decision and its answer until the ring has gone round, the answer
-/// may name an earlier tick than the one at which the permits count.) Permits can't be given back,
-/// and there is no debt: each permit occupies an entry for a period.
+/// If a caller's tick is older than the newest permit, its permits count at the tick of that
+/// permit. (If a thread stops between its decision and its answer until the ring has gone round,
+/// the answer may name an earlier tick than the one at which the permits count.) Permits can't be
+/// given back, and there is no debt: each permit occupies an entry for a period.
 ///
 /// ```
 /// use std::time::Duration;
@@ -170,7 +170,8 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// The answer leaves out how many permits remain, since that takes a search.
+    /// Returns the grant. It leaves out how many permits remain, since counting them takes a
+    /// search.
     #[inline(always)]
     fn granted(&self, n: u64, at: u64, now: Tick) -> Granted {
         let reset = Tick::from_nanos(at + self.shape.period);
@@ -183,7 +184,7 @@ impl<C> SlidingLog<C> {
     }
 
     /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
-    #[must_use = "it says how many were there"]
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         loop {
             let view = self.look(now);

@@ -35,10 +35,10 @@ use crate::sync::{AtomicU64, Backoff};
 /// one as long as the window. One exchange checks and raises the sum, so it never exceeds the
 /// limit, even while threads whose clocks differ move on to a new slot.
 ///
-/// If a caller's tick is before the word's slot, it is counted in that slot, at its beginning. A
-/// grant that is [undone](Self::undo) after its slot has ended does not come back: it is part of
-/// the sum. Permits that are [charged](Self::charge) count in the current slot. They may exceed the
-/// limit, which is debt until they leave the window.
+/// If a caller's tick is before the slot that the limiter is in, its permits count at the beginning
+/// of that slot. A grant that is [undone](Self::undo) after its slot has ended does not come back:
+/// it is part of the sum. Permits that are [charged](Self::charge) count in the current slot. They
+/// may exceed the limit, which is debt until they leave the window.
 ///
 /// The largest `n` depends on the length of a slot: it is 67 108 863 for a second in 50 slots.
 ///
@@ -226,7 +226,7 @@ impl<C> SlottedWindow<C> {
     }
 
     /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
-    #[must_use = "it says how many were there"]
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.change(now, |view| {
             let n = n.min(self.shape.limit.saturating_sub(view.total));

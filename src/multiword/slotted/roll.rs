@@ -104,7 +104,7 @@ impl<C> SlottedWindow<C> {
         let is_frozen = shape.is_frozen(word) && !inject_fault!(IgnoresTheFreeze);
         let slot = match shape.grid.elapsed_in(own, now) {
             Some(_) if !is_frozen => own,
-            // Another thread has seen a slot after a frozen one.
+            // A frozen word means that another thread has seen a later slot.
             _ => shape.grid.place(now).index.max(own + u64::from(is_frozen)),
         };
         let view = |total, finished, first| {
@@ -134,7 +134,7 @@ impl<C> SlottedWindow<C> {
     pub(super) fn count_of(&self, word: u64) -> Option<u64> {
         let own = self.shape.slot(word);
         let (older, _) = self.recorded(self.shape.oldest(own), own)?;
-        // This never saturates.
+        // The count is never less than `older`, so this does not saturate.
         Some(self.shape.count(word).saturating_sub(older))
     }
 
