@@ -32,7 +32,7 @@
 //! | limiter | for |
 //! |---|---|
 //! | [`Sharded`] | a limit that many cores ask at once |
-//! | [`Leases`] | one thread for each core, and tight loops: each decides by subtraction |
+//! | [`Leases`] | a few threads whose requests are mostly granted: such a grant is a subtraction |
 //! | [`SlottedWindow`] | at most `n` in the last minute, to the second |
 //! | [`SlidingLog`] | at most `n` in the last minute, exactly |
 //! | `Adjustable` (feature `wide`) | a quota that changes while the limiter is in use |

@@ -63,11 +63,34 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
-    /// The same key by another [plan](Keyed::plan).
+    /// The same key by the [plan](Keyed::plan) in this place.
     #[must_use]
     pub fn with_plan(self, plan: usize) -> Self {
         let plan = self.table.plan(plan).index();
         Self { plan, ..self }
+    }
+
+    /// The same key by the [plan with this name](Keyed::plan_named); `None` if there is none.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = |n| TokenBucket::new(Quota::per_hour(n));
+    /// let plans = [("free", bucket(10)?), ("paid", bucket(1000)?)];
+    /// let table = Arc::new(Keyed::with_named_plans(plans, 1000, ManualClock::new())?);
+    /// let alice = table.key_owned("alice").with_plan_named("paid").ok_or("no such plan")?;
+    /// let left = std::thread::spawn(move || alice.available());
+    /// assert_eq!(left.join().unwrap(), 1000);
+    /// assert!(table.key_owned("alice").with_plan_named("trial").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_plan_named(self, name: &str) -> Option<Self> {
+        let plan = self.table.plan_named(name)?.index();
+        Some(Self { plan, ..self })
     }
 }
 

@@ -13,12 +13,16 @@ use crate::rate_limiter::RateLimiter;
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without reading a clock and
-/// without touching memory that other threads use.
+/// A [`Limiter`] that lends permits to threads: while a [`Lease`] holds permits, it grants them
+/// without reading the clock and without touching shared memory.
 ///
-/// Use it with one thread for each core, and for tight loops. A thread without a lease can call
-/// [`try_acquire`](Self::try_acquire) and [`try_acquire_n`](Self::try_acquire_n); all other methods
-/// are on [`limiter()`](Self::limiter). If you never lend, use a [`Limiter`].
+/// It pays if most requests are granted, with a lease for each of a few threads. A denial reads the
+/// clock and asks the limiter, so a [`Limiter`] is as fast if most requests are denied.
+/// (docs/PAST_ONE_WORD.md has a table of which limiter is fastest when.)
+///
+/// A thread without a lease can call [`try_acquire`](Self::try_acquire) and
+/// [`try_acquire_n`](Self::try_acquire_n); all other methods are on [`limiter()`](Self::limiter).
+/// If you never lend, use a [`Limiter`].
 ///
 /// ```
 /// use tollgate::{Leases, Quota};
