@@ -1,14 +1,15 @@
-//! Parameters that are read while others may write them: who reads finds out whether they were of
-//! one version.
+//! A sequence lock for parameters: other threads may write while a thread reads, and the reader
+//! detects whether all words that it read are of one version.
 
 use crate::algorithm::{Settings, Visit};
 use crate::sync::{AtomicU64, Ordering, fence, inject_fault};
 
-/// The parameters of a version, in up to `N` words; 15 fit two cache lines.
+/// The parameters of one version, in up to `N` words. 15 words and the version fit in two cache
+/// lines.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct SeqLock<const N: usize> {
-    /// The version that the words are of, or will be of.
+    /// The version that the words belong to, or will belong to once they are written.
     version: AtomicU64,
     words: [AtomicU64; N],
 }
@@ -21,8 +22,8 @@ impl<const N: usize> SeqLock<N> {
         }
     }
 
-    /// Writes the parameters of a version. Nobody else writes, and that version is not in force
-    /// yet.
+    /// Writes the parameters of a version. The caller is the only writer, and the version is not
+    /// current yet.
     pub(crate) fn write<A: Settings>(&self, version: u64, algorithm: &A) {
         let afterwards = inject_fault!(AnnouncesAfterwards);
         if !afterwards {
@@ -31,9 +32,9 @@ impl<const N: usize> SeqLock<N> {
         let mut words = self.words.iter();
         algorithm.save(&mut |value| {
             if let Some(word) = words.next() {
-                // ORDERING: Relaxed. The fence before it tells who reads it too early, and the
-                // exchange that brings the version publishes it. Model:
-                // adjust::a_late_one_mixes_nothing
+                // ORDERING: Relaxed. The exchange that makes the version current publishes it. If a
+                // thread reads it too early, the fence in `announce` lets that thread detect it.
+                // Model: adjust::a_late_one_mixes_nothing
                 word.store(value, Ordering::Relaxed);
             }
         });
@@ -52,17 +53,18 @@ impl<const N: usize> SeqLock<N> {
     }
 
     fn announce(&self, version: u64) {
-        // ORDERING: Release. A thread that finds this version here instead of an older one, and
-        // loads the pair again, finds that the older one is over. Otherwise it might retry for
-        // ever. Model: adjust::a_late_one_mixes_nothing
-        self.version.store(version, Ordering::Release);
-        // ORDERING: Release. A thread that reads one of the words written after this fence, and
-        // then passes the fence of `is_still`, sees this version or a later one.
+        // ORDERING: Release. It publishes that the older version is over, and pairs with the fence
+        // of the next `is_still`. A thread that finds this version here instead of an older one
+        // loads the pair again, and must then see a newer pair. Otherwise it could retry forever.
         // Model: adjust::a_late_one_mixes_nothing
+        self.version.store(version, Ordering::Release);
+        // ORDERING: Release. It pairs with the fence in `is_still`: a thread that reads one of the
+        // words written after this fence, and then passes that one, sees this version or a later
+        // one. Model: adjust::a_late_one_mixes_nothing
         fence(Ordering::Release);
     }
 
-    /// Does something with the parameters, if they are still those of this version.
+    /// Calls `then` with the parameters, if they are still those of this version.
     #[inline(always)]
     pub(crate) fn read<A: Settings, T: Visit<A>>(
         &self,
@@ -71,8 +73,8 @@ impl<const N: usize> SeqLock<N> {
     ) -> Option<T::Output> {
         let mut words = self.words.iter();
         let mut read = || match words.next() {
-            // ORDERING: Relaxed. If it is of a later version, what follows finds it out.
-            // Model: adjust::a_late_one_mixes_nothing
+            // ORDERING: Relaxed. It publishes nothing. If the word is of a later version,
+            // `is_still` detects it. Model: adjust::a_late_one_mixes_nothing
             Some(word) => word.load(Ordering::Relaxed),
             None => 0,
         };
@@ -84,21 +86,22 @@ impl<const N: usize> SeqLock<N> {
         A::restore_and(&mut read, then)?
     }
 
-    /// Whether all words that were read are of this version.
+    /// Returns whether all words that were read are of this version.
     #[inline(always)]
     fn is_still(&self, version: u64) -> bool {
-        // ORDERING: Acquire. It pairs with the fence of `announce`: the version that is loaded
-        // after it is no older than any of the words. Model: adjust::a_late_one_mixes_nothing
+        // ORDERING: Acquire. It pairs with the fence in `announce`: the version loaded after this
+        // fence is no older than any of the words read before it. Model:
+        // adjust::a_late_one_mixes_nothing
         fence(Ordering::Acquire);
-        // ORDERING: Relaxed. The fence before it orders it after the words. A thread that finds
-        // another version retries and passes that fence, which then pairs with the store of
+        // ORDERING: Relaxed. The fence above orders it after the words. A thread that finds another
+        // version retries and passes that fence again, which then pairs with the store in
         // `announce`. Model: adjust::a_late_one_mixes_nothing
         let now = self.version.load(Ordering::Relaxed);
         now == version || inject_fault!(ReadsUnchecked)
     }
 }
 
-/// Does something if the slot is still that version's.
+/// A visitor that calls another one if the parameters are still those of a version.
 struct IfStill<'s, const N: usize, T> {
     slot: &'s SeqLock<N>,
     version: u64,

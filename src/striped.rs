@@ -1,4 +1,4 @@
-//! Counts that many threads add to at once.
+//! Counters that many threads add to at once.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{Count, Ordering};
 use crate::thread_index::ThreadIndex;
 
-/// `N` counts, in stripes: each thread adds to its own. Clones share them.
+/// `N` counters, split into stripes: each thread adds to its own stripe. Clones share the counters.
 #[derive(Debug, Clone)]
 pub(crate) struct StripedCounters<const N: usize> {
     thread_index: ThreadIndex,
@@ -16,7 +16,7 @@ pub(crate) struct StripedCounters<const N: usize> {
 
 impl<const N: usize> StripedCounters<N> {
     pub(crate) fn new() -> Self {
-        // Models make one for each execution, and are to be the same on every machine.
+        // A model creates counters in each execution, and must behave the same on every machine.
         let is_model = cfg!(any(
             all(tollgate_loom, feature = "loom"),
             all(tollgate_shuttle, feature = "shuttle")
@@ -36,12 +36,12 @@ impl<const N: usize> StripedCounters<N> {
     pub(crate) fn add(&self, which: usize, n: u64) {
         let stripe = self.counts.get(self.thread_index.of_this_thread());
         if let Some(count) = stripe.and_then(|counts| counts.get(which)) {
-            // ORDERING: Relaxed. Counts publish nothing.
+            // ORDERING: Relaxed. It publishes nothing.
             count.fetch_add(n, Ordering::Relaxed);
         }
     }
 
-    /// Counts one, and returns a number that no other call gets from this count.
+    /// Adds one, and returns a number that no other call for this counter gets.
     #[cfg(feature = "keyed")]
     pub(crate) fn number(&self, which: usize) -> u64 {
         let thread_index = self.thread_index.of_this_thread();
@@ -49,18 +49,18 @@ impl<const N: usize> StripedCounters<N> {
             .counts
             .get(thread_index)
             .and_then(|counts| counts.get(which));
-        // ORDERING: Relaxed. Numbers publish nothing, and are only to differ.
+        // ORDERING: Relaxed. It publishes nothing: the numbers need only be distinct.
         let number = counts.map_or(0, |count| count.fetch_add(1, Ordering::Relaxed));
         number
             .wrapping_mul(self.counts.len() as u64)
             .wrapping_add(thread_index as u64)
     }
 
-    /// What was counted by all. Each is read once, and never goes back for a thread that looks
-    /// twice.
+    /// Returns the sum over all stripes. It reads each stripe once, so a thread that calls this
+    /// again never gets a smaller sum.
     pub(crate) fn sum(&self, which: usize) -> u64 {
         let each = self.counts.iter().filter_map(|counts| counts.get(which));
-        // ORDERING: Relaxed. Counts publish nothing.
+        // ORDERING: Relaxed. It publishes nothing.
         each.map(|count| count.load(Ordering::Relaxed))
             .fold(0, u64::wrapping_add)
     }

@@ -1,4 +1,4 @@
-//! Which of several words a thread uses first.
+//! Chooses which of several words a thread uses first.
 
 #[cfg(not(any(
     all(tollgate_loom, feature = "loom"),
@@ -9,26 +9,26 @@ mod number {
 
     use crate::sync::{AtomicU64, Ordering};
 
-    /// How many threads have got a number. It wraps after 2^64 threads, and two may then have the
-    /// same.
+    /// The number of threads that have a number. It wraps after 2^64 threads, and two threads may
+    /// then have the same number.
     static THREADS: AtomicU64 = AtomicU64::new(0);
 
-    /// A thread that has none yet.
+    /// The value for a thread that has no number yet.
     const NONE: u64 = u64::MAX;
 
     std::thread_local! {
         static NUMBER: Cell<u64> = const { Cell::new(NONE) };
     }
 
-    /// The number of this thread, if it has one already.
+    /// Returns the number of this thread, if it has one already.
     #[inline(always)]
     pub(super) fn known() -> Option<u64> {
-        // While a thread ends, its number may be gone.
+        // A thread-local may already be destroyed while its thread ends.
         let number = NUMBER.try_with(Cell::get).unwrap_or(NONE);
         (number != NONE).then_some(number)
     }
 
-    /// The number of this thread: threads are numbered as they ask first.
+    /// Returns the number of this thread. A thread gets the next number when it first asks.
     #[inline]
     pub(super) fn of_this_thread() -> u64 {
         known().unwrap_or_else(first)
@@ -37,9 +37,9 @@ mod number {
     #[cold]
     #[inline(never)]
     fn first() -> u64 {
-        // ORDERING: Relaxed. Numbers publish nothing, and are only to differ.
+        // ORDERING: Relaxed. It publishes nothing: the numbers need only be distinct.
         let new = THREADS.fetch_add(1, Ordering::Relaxed);
-        // A thread that can't keep it gets another one next time.
+        // If it can't be stored, the thread gets another number next time.
         let _ = NUMBER.try_with(|number| number.set(new));
         new
     }
@@ -60,11 +60,11 @@ mod number {
     }
 }
 
-/// Spreads threads over indexes below a number.
+/// Maps threads to the indexes below `places`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadIndex {
     places: usize,
-    /// The power of two from `places` on, less one.
+    /// The smallest power of two that is not below `places`, minus 1.
     mask: u64,
 }
 
@@ -77,14 +77,15 @@ impl ThreadIndex {
         Self { places, mask }
     }
 
-    /// The place of this thread. Threads that come one after the other have different ones, as far
-    /// as there are, but where their number is no power of two some are shared early.
+    /// Returns the index of this thread. Threads that start one after another get different indexes
+    /// as far as possible. If `places` is not a power of two, some indexes get more threads than
+    /// others.
     #[inline]
     pub(crate) fn of_this_thread(self) -> usize {
         self.place(number::of_this_thread())
     }
 
-    /// The place of this thread, if it has a number already.
+    /// Returns the index of this thread, if it has a number already.
     #[inline(always)]
     pub(crate) fn known(self) -> Option<usize> {
         Some(self.place(number::known()?))
@@ -93,7 +94,7 @@ impl ThreadIndex {
     #[inline(always)]
     const fn place(self, number: u64) -> usize {
         let place = (number & self.mask) as usize;
-        // Below twice the number of places.
+        // The masked number is less than twice `places`.
         if place < self.places {
             place
         } else {

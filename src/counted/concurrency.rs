@@ -1,4 +1,4 @@
-//! A counted `Concurrency`, and the futures that enter it.
+//! `Concurrency` in a `Counted`, and the futures that enter it.
 
 use core::borrow::Borrow;
 use core::future::Future;
@@ -13,16 +13,16 @@ use crate::concurrency::{Concurrency, ConcurrencyGuard, EnterFuture};
 use crate::outcome::Denied;
 
 impl<S: Borrow<Counters>> Counted<Concurrency, S> {
-    /// What was counted so far.
+    /// Returns what was counted so far.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         self.counts()
     }
 }
 
-/// The limiter itself, or an `Arc` of it.
+/// For the limiter itself, or an `Arc` of it.
 impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
-    /// [`Concurrency::try_enter`], counted.
+    /// Enters if there is room, and counts the outcome: see [`Concurrency::try_enter`].
     ///
     /// ```
     /// use tollgate::{Concurrency, Counted};
@@ -40,40 +40,43 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     #[inline]
     pub fn try_enter(&self) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
         self.try_enter_n(1)
     }
 
-    /// [`Concurrency::try_enter_n`], counted.
+    /// Enters with weight `n` if there is room, and counts the outcome: see
+    /// [`Concurrency::try_enter_n`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     #[inline]
     pub fn try_enter_n(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
         self.entered(self.limiter.borrow().try_enter_n(n))
     }
 
-    /// [`Concurrency::try_enter_ahead`], counted.
+    /// Enters ahead of waiting callers if there is room, and counts the outcome: see
+    /// [`Concurrency::try_enter_ahead`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     #[inline]
     pub fn try_enter_ahead(&self, n: u64) -> Result<ConcurrencyGuard<&Concurrency>, Denied> {
         self.entered(self.limiter.borrow().try_enter_ahead(n))
     }
 
-    /// [`Concurrency::enter`], counted when it is inside or denied.
+    /// Returns a future that enters, and counts its outcome: see [`Concurrency::enter`].
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter(&self) -> Counted<EnterFuture<&Concurrency>, &Counters> {
         self.enter_n(1)
     }
 
-    /// [`Concurrency::enter_n`], counted when it is inside or denied.
+    /// Returns a future that enters with weight `n`, and counts its outcome: see
+    /// [`Concurrency::enter_n`].
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_n(&self, n: u64) -> Counted<EnterFuture<&Concurrency>, &Counters> {
@@ -81,15 +84,16 @@ impl<G: Borrow<Concurrency>, S: Borrow<Counters>> Counted<G, S> {
     }
 }
 
-/// With guards that keep the limiter alive.
+/// For guards that keep the limiter alive.
 impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
-    /// What was counted so far.
+    /// Returns what was counted so far.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         self.counts()
     }
 
-    /// [`Concurrency::try_enter_owned`], counted.
+    /// Enters if there is room, with a guard that keeps the limiter alive, and counts the outcome:
+    /// see [`Concurrency::try_enter_owned`].
     ///
     /// ```
     /// use std::sync::Arc;
@@ -106,13 +110,14 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     #[inline]
     pub fn try_enter_owned(&self, n: u64) -> Result<ConcurrencyGuard<Arc<Concurrency>>, Denied> {
         self.entered(self.limiter.try_enter_owned(n))
     }
 
-    /// [`Concurrency::enter_owned`], counted when it is inside or denied.
+    /// Returns a future that enters with a guard that keeps the limiter alive, and counts its
+    /// outcome: see [`Concurrency::enter_owned`].
     #[inline]
     #[must_use = "it enters only when it is awaited or waited for"]
     pub fn enter_owned(&self, n: u64) -> Counted<EnterFuture<Arc<Concurrency>>> {
@@ -121,21 +126,22 @@ impl<S: Borrow<Counters>> Counted<Arc<Concurrency>, S> {
 }
 
 impl<G: Deref<Target = Concurrency> + Clone, S: Borrow<Counters>> Counted<EnterFuture<G>, S> {
-    /// [`EnterFuture::wait`], counted.
+    /// Waits to enter, and counts the outcome: see [`EnterFuture::wait`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     pub fn wait(self) -> Result<ConcurrencyGuard<G>, Denied> {
         let Self { limiter, counters } = self;
         counted(counters.borrow(), limiter.wait())
     }
 
-    /// [`EnterFuture::wait_timeout`], counted.
+    /// Waits to enter for at most `timeout`, and counts the outcome: see
+    /// [`EnterFuture::wait_timeout`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     pub fn wait_timeout(self, timeout: Duration) -> Result<ConcurrencyGuard<G>, Denied> {
         let Self { limiter, counters } = self;
         counted(counters.borrow(), limiter.wait_timeout(timeout))

@@ -4,20 +4,20 @@ use crate::metrics::{Metric, MetricSource, Value};
 use crate::outcome::{Denied, Granted};
 use crate::striped::StripedCounters;
 
-/// What a [`Counted`](super::Counted) limiter has counted.
+/// The counts of a [`Counted`](super::Counted) limiter.
 ///
-/// Requests for no permits are not counted. Each number is right by itself: while others decide
-/// they need not belong to the same moment.
+/// Requests for 0 permits are not counted. Each number is correct by itself. While other threads
+/// decide, the numbers need not be of the same moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LimiterStats {
     /// Requests that were granted. A reservation counts when it is made.
     pub granted: u64,
-    /// The permits that these got.
+    /// The permits that these requests got.
     pub permits: u64,
     /// Requests that were denied.
     pub denied: u64,
-    /// Permits that came back, also of reservations that were cancelled.
+    /// Permits that came back, including those of cancelled reservations.
     pub returned: u64,
     /// Permits that were charged.
     pub charged: u64,
@@ -25,14 +25,16 @@ pub struct LimiterStats {
 
 /// The counters of a [`Counted`](super::Counted) limiter. Clones share them.
 ///
-/// They are in cache lines of their own, one for each core, and each thread adds to its own.
+/// They are in cache lines of their own, one stripe for each core, and each thread adds to its own
+/// stripe.
 #[derive(Clone)]
 pub struct Counters(StripedCounters<5>);
 
 #[derive(Clone, Copy)]
 enum Counter {
     Granted,
-    /// Permits, less one for each grant: so nearly every decision adds to one counter only.
+    /// Permits beyond the first of each grant, so that nearly every decision adds to one counter
+    /// only.
     Beyond,
     Denied,
     Returned,
@@ -83,7 +85,7 @@ impl Counters {
         self.0.add(Counter::Charged as usize, n);
     }
 
-    /// Counts what was answered.
+    /// Counts an answer.
     #[inline(always)]
     pub(crate) fn outcome(&self, outcome: &Result<Granted, Denied>) {
         match outcome {

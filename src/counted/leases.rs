@@ -1,4 +1,4 @@
-//! Counted `Leases`, and the leases of them.
+//! `Leases` in a `Counted`, and their leases.
 
 use core::borrow::Borrow;
 use core::ops::Deref;
@@ -10,10 +10,10 @@ use crate::leases::{Lease, Leases, Lender};
 use crate::outcome::Denied;
 
 impl<A: Lend, C: Clock, S: Borrow<Counters>> Counted<Leases<A, C>, S> {
-    /// [`Leases::lease`], counted. What the lease draws ahead counts when it is taken from the
-    /// lease.
+    /// Creates a lease that counts: see [`Leases::lease`]. A permit counts when it is taken from
+    /// the lease, and not when the lease draws it.
     ///
-    /// Counting costs more than a lease's decision does.
+    /// Counting takes longer than a lease's decision.
     ///
     /// ```
     /// use tollgate::{Counted, Leases, Quota, TokenBucket};
@@ -38,27 +38,27 @@ impl<A: Lend, C: Clock, S: Borrow<Counters>> Counted<Leases<A, C>, S> {
 }
 
 impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
-    /// What was counted so far.
+    /// Returns what was counted so far.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         self.counts()
     }
 
-    /// [`Lease::try_acquire`], counted.
+    /// Takes one permit and counts: see [`Lease::try_acquire`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     #[inline]
     pub fn try_acquire(&mut self) -> Result<(), Denied> {
         self.try_acquire_n(1)
     }
 
-    /// [`Lease::try_acquire_n`], counted.
+    /// Takes `n` permits or none, and counts: see [`Lease::try_acquire_n`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The same as for that method.
     #[inline]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         let outcome = self.limiter.try_acquire_n(n);
@@ -69,7 +69,8 @@ impl<G: Deref<Target: Lender>, S: Borrow<Counters>> Counted<Lease<G>, S> {
         outcome
     }
 
-    /// [`Lease::give_back`]. It is not counted: no request had been granted these permits.
+    /// Gives back what the lease holds: see [`Lease::give_back`]. This is not counted, since no
+    /// request was granted these permits.
     pub fn give_back(&mut self) -> u64 {
         self.limiter.give_back()
     }

@@ -1,4 +1,4 @@
-//! Limiters with the verbs of a `RateLimiter`.
+//! A `RateLimiter` in a `Counted`.
 
 use core::borrow::Borrow;
 
@@ -8,17 +8,17 @@ use crate::outcome::{Charged, Denied, Granted};
 use crate::rate_limiter::{DebtLimiter, GiveBackLimiter, RateLimiter, ReserveLimiter};
 
 impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
-    /// What was counted so far.
+    /// Returns what was counted so far.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         self.counts()
     }
 
-    /// Takes `n` permits, or none, at this tick.
+    /// Takes `n` permits or none at this tick.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if fewer than `n` permits are available.
     #[inline]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         let outcome = self.limiter.try_acquire_n_at(n, now);
@@ -30,7 +30,7 @@ impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there.
+    /// [`Denied`] if no permit is available.
     #[inline]
     pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
         self.try_acquire_n_at(1, now)
@@ -38,17 +38,17 @@ impl<G: RateLimiter, S: Borrow<Counters>> Counted<G, S> {
 }
 
 impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
-    /// What the limiter's clock says.
+    /// Reads the limiter's clock.
     #[inline]
     pub fn now(&self) -> Tick {
         self.limiter.clock().now()
     }
 
-    /// Takes `n` permits, or none.
+    /// Takes `n` permits or none.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if fewer than `n` permits are available.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         let outcome = self.limiter.try_acquire_n(n);
@@ -60,21 +60,21 @@ impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there.
+    /// [`Denied`] if no permit is available.
     #[inline]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
     }
 
-    /// Takes as many of `n` permits as there are, which may be none. To get less than was asked for
-    /// is no denial.
+    /// Takes up to `n` permits: as many as are available, which may be none. Getting fewer than `n`
+    /// does not count as a denial.
     #[inline]
-    #[must_use = "it says how many were there"]
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_up_to_at(n, self.now())
     }
 
-    /// How many permits there are. Takes and counts none.
+    /// Returns how many permits are available. Takes and counts none.
     #[inline]
     pub fn available(&self) -> u64 {
         self.limiter.available_at(self.now())
@@ -82,13 +82,13 @@ impl<G: RateLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
 }
 
 impl<G: GiveBackLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
-    /// Gives back this grant, as far as it can be; how many permits came back.
+    /// Gives back this grant as far as possible, and returns how many permits came back.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
         self.undo_at(granted, self.now())
     }
 
-    /// Gives back `n` permits, as far as they can be; how many came back.
+    /// Gives back `n` permits as far as possible, and returns how many came back.
     #[inline]
     pub fn refund(&self, n: u64) -> u64 {
         self.refund_at(n, self.now())
@@ -96,7 +96,7 @@ impl<G: GiveBackLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
 }
 
 impl<G: DebtLimiter<Clock: Clock>, S: Borrow<Counters>> Counted<G, S> {
-    /// Takes `n` permits, whether they are there or not.
+    /// Takes `n` permits unconditionally; the limiter may go into debt.
     #[inline]
     pub fn charge(&self, n: u64) -> Charged {
         self.charge_at(n, self.now())
@@ -162,7 +162,7 @@ impl<G: DebtLimiter, S: Borrow<Counters>> DebtLimiter for Counted<G, S> {
     }
 }
 
-/// A reservation counts as granted when it is made, and what is cancelled of it as returned.
+/// A reservation counts as granted when it is made. Its cancelled permits count as returned.
 impl<G: ReserveLimiter, S: Borrow<Counters>> ReserveLimiter for Counted<G, S> {
     #[inline]
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied> {

@@ -1,4 +1,4 @@
-//! Statistics of decisions, for those who want them.
+//! Statistics of decisions, for limiters that opt in.
 
 mod concurrency;
 mod counters;
@@ -14,8 +14,8 @@ use core::fmt;
 
 /// A limiter that counts what it grants and what it denies.
 ///
-/// The counts are kept in cache lines of their own, one for each core, where a thread adds to its
-/// own; they are summed when `stats` is called. A limiter that is not wrapped pays nothing.
+/// The counters are in cache lines of their own, one stripe for each core. A thread adds to its own
+/// stripe, and `stats` sums them. A limiter that is not wrapped pays nothing.
 ///
 /// ```
 /// use tollgate::{Counted, Limiter, Quota};
@@ -35,16 +35,17 @@ use core::fmt;
 ///
 /// | wrapped | counts |
 /// |---|---|
-/// | any [`RateLimiter`](crate::RateLimiter), also a key | its verbs, and those that reserve and wait if it has them |
+/// | any [`RateLimiter`](crate::RateLimiter), or a key of a table | its methods, and those that reserve and wait if it has them |
 /// | `Keyed`, `KeyedMap` | all keys together: `key(..)` is a `Counted` key, and `stats()` adds `decisions` to the table's own |
-/// | [`Leases`](crate::Leases) | what is taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
-/// | [`Concurrency`](crate::Concurrency) | those that entered, by their weights, and those that were denied |
+/// | [`Leases`](crate::Leases) | permits taken without a lease, and by each `lease(..)`, which is a `Counted` lease |
+/// | [`Concurrency`](crate::Concurrency) | callers that entered, with their weights, and callers that were denied |
 /// | [`Pacer`](crate::Pacer) | its reservations |
 ///
-/// An `AsyncLimiter` or a [`WaitingRoom`](crate::WaitingRoom) goes around it:
-/// `WaitingRoom::for_wait(Counted::new(limiter), longest)`.
+/// Wrap the counted limiter, and not the other way round, in an `AsyncLimiter` or a
+/// [`WaitingRoom`](crate::WaitingRoom): `WaitingRoom::for_wait(Counted::new(limiter), longest)`.
 ///
-/// `S` is how it holds its counters: [`Counters`] or, in the key of a counted table, a reference.
+/// `S` is how it holds its counters: as [`Counters`], or as a reference in the key of a counted
+/// table.
 #[derive(Clone, Copy)]
 pub struct Counted<G, S = Counters> {
     pub(crate) limiter: G,
@@ -52,8 +53,7 @@ pub struct Counted<G, S = Counters> {
 }
 
 impl<G> Counted<G> {
-    /// Counts what this limiter decides, if it is asked through this. A clone counts in the same
-    /// counters.
+    /// Wraps a limiter and counts the requests made through the wrapper. Clones share the counters.
     #[must_use]
     pub fn new(limiter: G) -> Self {
         Self {
@@ -64,19 +64,19 @@ impl<G> Counted<G> {
 }
 
 impl<G, S> Counted<G, S> {
-    /// The limiter. Requests made directly on it are not counted.
+    /// Returns the limiter. Requests made directly on it are not counted.
     pub const fn limiter(&self) -> &G {
         &self.limiter
     }
 
-    /// The limiter, without its counts.
+    /// Unwraps the limiter and drops its counters.
     pub fn into_limiter(self) -> G {
         self.limiter
     }
 }
 
 impl<G, S: Borrow<Counters>> Counted<G, S> {
-    /// Another limiter that counts in the same counters, such as a key that goes into a task.
+    /// Wraps another limiter that adds to the same counters, such as a key that moves into a task.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -99,7 +99,7 @@ impl<G, S: Borrow<Counters>> Counted<G, S> {
         }
     }
 
-    /// What was counted, whatever is wrapped.
+    /// Returns what was counted, for any wrapped type.
     pub(crate) fn counts(&self) -> LimiterStats {
         self.counters().stats()
     }
@@ -109,7 +109,7 @@ impl<G, S: Borrow<Counters>> Counted<G, S> {
         self.counters.borrow()
     }
 
-    /// Counts what a part of the limiter decides.
+    /// Wraps a part of the limiter, which adds to the same counters.
     #[inline(always)]
     pub(crate) fn part<P>(&self, limiter: P) -> Counted<P, &Counters> {
         Counted {

@@ -1,4 +1,4 @@
-//! A counted `Pacer`.
+//! `Pacer` in a `Counted`.
 
 use core::borrow::Borrow;
 
@@ -12,7 +12,7 @@ use crate::wait::{Pacer, Reservation, acquire};
 type Paced<'p, C> = Counted<&'p Limiter<Gcra, C>, &'p Counters>;
 
 impl<C, S: Borrow<Counters>> Counted<Pacer<C>, S> {
-    /// What was counted so far.
+    /// Returns what was counted so far.
     #[must_use]
     pub fn stats(&self) -> LimiterStats {
         self.counts()
@@ -23,22 +23,22 @@ impl<C, S: Borrow<Counters>> Counted<Pacer<C>, S> {
         self.part(self.limiter.limiter())
     }
 
-    /// [`Pacer::reserve_at`], counted.
+    /// Reserves one permit at this tick and counts: see [`Pacer::reserve_at`].
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the clock will not get there.
+    /// [`Denied`] if the clock can't represent the tick at which the permit is due.
     pub fn reserve_at(&self, now: Tick) -> Result<Reservation<Paced<'_, C>>, Denied> {
         Reservation::until(self.paced(), 1, Tick::MAX, now)
     }
 }
 
 impl<C: Clock, S: Borrow<Counters>> Counted<Pacer<C>, S> {
-    /// [`Pacer::reserve`], counted.
+    /// Reserves one permit and counts: see [`Pacer::reserve`].
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the clock will not get there.
+    /// [`Denied`] if the clock can't represent the tick at which the permit is due.
     ///
     /// ```
     /// use tollgate::{Counted, ManualClock, Pacer, Quota};
@@ -56,7 +56,7 @@ impl<C: Clock, S: Borrow<Counters>> Counted<Pacer<C>, S> {
         self.reserve_at(self.limiter.limiter().now())
     }
 
-    /// [`Pacer::with_timer`], counted.
+    /// Returns a limiter that waits on this timer and counts: see [`Pacer::with_timer`].
     #[cfg(feature = "wait")]
     pub fn with_timer<T: crate::clock::Timer>(
         &self,
@@ -67,11 +67,11 @@ impl<C: Clock, S: Borrow<Counters>> Counted<Pacer<C>, S> {
 }
 
 impl<C: SleepClock, S: Borrow<Counters>> Counted<Pacer<C>, S> {
-    /// [`Pacer::acquire`], counted.
+    /// Waits for one permit and counts: see [`Pacer::acquire`].
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the clock will not get there.
+    /// [`Denied`] if the clock can't represent the tick at which the permit is due.
     pub fn acquire(&self) -> Result<Tick, Denied> {
         let now = self.limiter.limiter().now();
         Ok(acquire(&self.paced(), 1, now, Tick::MAX)?.at())

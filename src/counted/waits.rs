@@ -1,4 +1,4 @@
-//! Counted limiters whose permits can be reserved and waited for.
+//! A `Counted` whose permits can be reserved and waited for.
 
 use super::{Counted, Counters};
 use crate::clock::{Clock, SleepClock};
@@ -11,7 +11,7 @@ waits!(
     [G: ReserveLimiter<Clock: SleepClock>]
     borrowed Counted<G>
 );
-// The key of a counted table is a view, and a reservation has a copy of it.
+// The key of a counted table is a view, and a reservation holds a copy of it.
 waits!(
     [G: ReserveLimiter + Copy]
     [G: ReserveLimiter<Clock: Clock> + Copy]

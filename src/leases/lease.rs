@@ -8,11 +8,11 @@ use crate::outcome::Denied;
 use crate::sync::inject_fault;
 use lender::Sealed as _;
 
-/// Permits that one thread holds: while there are some, a grant is a subtraction.
+/// Permits that one thread holds: while it holds some, a grant is a subtraction.
 ///
-/// [`Leases::lease`] makes one. An empty lease reads the clock and draws as many permits as its
+/// [`Leases::lease`] creates one. An empty lease reads the clock and draws as many permits as its
 /// [`size`](Self::size) from the limiter, or denies the request. A lease that is dropped gives back
-/// the permits that it holds.
+/// what it holds.
 ///
 /// ```
 /// use tollgate::{Leases, ManualClock, Quota, TokenBucket};
@@ -52,31 +52,32 @@ impl<G: Deref<Target: Lender>> Lease<G> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the lease is empty and the limiter has none.
+    /// [`Denied`] if the lease is empty and the limiter has no permit.
     #[inline]
     pub fn try_acquire(&mut self) -> Result<(), Denied> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits, or none. `n` = 0 succeeds if the lease holds a permit, or the limiter is
+    /// Takes `n` permits or none. `n` = 0 succeeds if the lease holds a permit or the limiter is
     /// not in debt.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if lease and limiter together have not so many. What there was then is held by
-    /// the lease, up to its size. It is [`Denied::Never`] if `n` is more than the limiter can have
-    /// at once and what the lease holds: a lease that holds more later may be granted more.
+    /// [`Denied`] if the lease and the limiter together have fewer than `n` permits. The lease then
+    /// keeps what it drew, up to its size. [`Denied::Never`] if `n` is more than the limiter can
+    /// have at once plus what the lease holds. If the lease holds more later, it may grant more.
     #[inline(always)]
     pub fn try_acquire_n(&mut self, n: u64) -> Result<(), Denied> {
         match self.held.checked_sub(n) {
-            // Also of an empty lease none can be taken, if it may.
+            // An empty lease asks the limiter even for no permits, since that may be in debt.
             Some(left) if self.held > 0 => {
                 self.held = left;
                 Ok(())
             }
             _ if n == 1 => {
                 let now = self.limiter.now();
-                // Inline, as a limiter's denial: where most is denied this is what it does most.
+                // Inline, like a limiter's denial: this is the most frequent path if most requests
+                // are denied.
                 match self.limiter.denial(now) {
                     Some(denied) => Err(denied),
                     None => self.draw_one(now),
@@ -86,7 +87,7 @@ impl<G: Deref<Target: Lender>> Lease<G> {
         }
     }
 
-    /// One permit of an empty lease.
+    /// Draws permits for an empty lease and takes one of them.
     #[cold]
     #[inline(never)]
     fn draw_one(&mut self, now: Tick) -> Result<(), Denied> {
@@ -110,22 +111,23 @@ impl<G: Deref<Target: Lender>> Lease<G> {
             })
     }
 
-    /// How many permits it holds.
+    /// Returns how many permits the lease holds.
     #[inline]
     #[must_use]
     pub const fn held(&self) -> u64 {
         self.held
     }
 
-    /// How many it can hold: what was asked for, or what was left of the total.
+    /// Returns how many permits the lease can hold: what was asked for, or what was left of the
+    /// total.
     #[inline]
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Gives back what it holds, and returns how many permits came back: of those that the limiter
-    /// would have refilled anyhow, none. The lease can draw again.
+    /// Gives back what the lease holds, and returns how many permits came back. Permits that the
+    /// limiter has already refilled do not come back a second time. The lease can draw again.
     pub fn give_back(&mut self) -> u64 {
         let held = core::mem::take(&mut self.held);
         match held {
@@ -135,7 +137,7 @@ impl<G: Deref<Target: Lender>> Lease<G> {
     }
 }
 
-/// Its permits first, and then its size: never is more held than the total.
+/// Gives back the permits first and the size second, so that leases never hold more than the total.
 impl<G: Deref<Target: Lender>> Drop for Lease<G> {
     fn drop(&mut self) {
         if inject_fault!(ReleasesSizeFirst) {
@@ -157,7 +159,7 @@ impl<G: Deref<Target: Lender>> fmt::Debug for Lease<G> {
     }
 }
 
-/// What leases can be had of: [`Leases`].
+/// A limiter that lends permits to leases: [`Leases`].
 pub trait Lender: lender::Sealed {}
 
 impl<A: Lend, C: Clock> Lender for Leases<A, C> {}
@@ -166,27 +168,27 @@ mod lender {
     use super::{Clock, Denied, Leases, Lend, Tick};
 
     pub trait Sealed {
-        /// Reserves a size, or what is left of one.
+        /// Reserves up to `size` of the total, and returns how much.
         fn reserve(&self, size: u64) -> u64;
 
-        /// Gives a size back, after the permits.
+        /// Releases a size, after the permits came back.
         fn release(&self, size: u64);
 
-        /// What the clock says.
+        /// Reads the clock.
         fn now(&self) -> Tick;
 
-        /// The denial of one permit, if there is none.
+        /// Returns the denial of a request for one permit, if none is available.
         fn denial(&self, now: Tick) -> Option<Denied>;
 
-        /// Draws as many of `n` as there are, which is not 0, and takes one of them: what is held
-        /// then.
+        /// Draws up to `n` permits, which is not 0, and takes one of them. Returns how many are
+        /// held then.
         fn draw_one(&self, n: u64, now: Tick) -> Result<u64, Denied>;
 
-        /// Draws as many as are wanted and takes `n` from what is held then, or from the limiter
-        /// what is missing.
+        /// Draws up to `wanted` permits. Then takes `n` from what is held, and what is missing from
+        /// the limiter.
         fn draw(&self, held: &mut u64, wanted: u64, n: u64) -> Result<(), Denied>;
 
-        /// Takes permits back; how many came back.
+        /// Takes permits back, and returns how many came back.
         fn take_back(&self, held: u64) -> u64;
     }
 
@@ -227,7 +229,7 @@ mod lender {
                     *held = 0;
                     Ok(())
                 }
-                // The lease can't hold more than now and have the limiter full as well.
+                // The most that can be granted: a full limiter, and what the lease holds now.
                 Err(Denied::Never { limit, .. }) => {
                     Err(Denied::never(n, limit.saturating_add(*held)))
                 }

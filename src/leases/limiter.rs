@@ -16,13 +16,13 @@ use std::sync::Arc;
 /// A [`Limiter`] that lends permits to threads: while a [`Lease`] holds permits, it grants them
 /// without reading the clock and without touching shared memory.
 ///
-/// It pays where most requests are granted, with a lease for each of a few threads. A denial reads
-/// the clock and asks the limiter, so where most requests are denied a [`Limiter`] is as quick
-/// (docs/PAST_ONE_WORD.md has a table of which limiter is quickest when).
+/// It pays if most requests are granted, with a lease for each of a few threads. A denial reads the
+/// clock and asks the limiter, so a [`Limiter`] is as fast if most requests are denied.
+/// (docs/PAST_ONE_WORD.md has a table of which limiter is fastest when.)
 ///
-/// A thread that holds no lease can call [`try_acquire`](Self::try_acquire) and
-/// [`try_acquire_n`](Self::try_acquire_n) on it; all other verbs are on
-/// [`limiter()`](Self::limiter). A limiter that never lends should be a [`Limiter`].
+/// A thread without a lease can call [`try_acquire`](Self::try_acquire) and
+/// [`try_acquire_n`](Self::try_acquire_n); all other methods are on [`limiter()`](Self::limiter).
+/// If you never lend, use a [`Limiter`].
 ///
 /// ```
 /// use tollgate::{Leases, Quota};
@@ -43,22 +43,22 @@ use std::sync::Arc;
 /// # }
 /// ```
 ///
-/// # What is promised
+/// # Guarantees
 ///
-/// **The bound is that of the algorithm with its full burst**, exactly, counted at the ticks at
-/// which permits are used: what leases hold could be used at any moment, so it is set aside. The
-/// limiter itself works with a burst that is smaller by `total`, and leases never hold more than
-/// `total`. (Of a window it is the limit that is smaller, in each window.) What a request takes
-/// beyond the lease's size counts as any grant does.
+/// **The bound is that of the algorithm with its full burst**, exactly, at the ticks at which
+/// permits are used. A lease can use its permits at any moment, so they are set aside: the limiter
+/// works with a burst that is smaller by `total`, and leases never hold more than `total` together.
+/// (For a window, the limit of each window is smaller by `total`.) Permits that a request takes
+/// beyond the lease's size count like any other grant.
 ///
-/// A lease grants whenever that limiter would. If a caller decides at a tick that is ahead of the
-/// clock, by [`at`](Limiter::at) of the [`limiter`](Self::limiter), and so begins the next window,
-/// then leases draw from that window too. Their permits count in it, as [`Granted::at`] says of a
+/// A lease grants whenever that limiter would. If a caller decides at a tick ahead of the clock, by
+/// [`at`](Limiter::at) on the [`limiter`](Self::limiter), and so begins the next window, leases
+/// draw from that window too. Their permits count in that window, as [`Granted::at`] says of a
 /// grant without a lease, and not at the tick at which they are used.
 ///
-/// **What it costs.** A caller without a lease has a burst that is smaller by `total`, also when no
-/// lease is alive. Only the lease can use the permits that it holds, until it is dropped, which
-/// gives them back. A lease that is leaked keeps its part of `total`.
+/// **Costs.** The burst for a caller without a lease is smaller by `total`, even while no lease is
+/// alive. Only the lease can use the permits that it holds, until it gives them back or is dropped.
+/// A leaked lease keeps its part of `total`.
 pub struct Leases<A, C = SystemClock> {
     pub(super) limiter: Limiter<A, C>,
     pub(super) lent: CachePadded<AtomicU64>,
@@ -66,11 +66,12 @@ pub struct Leases<A, C = SystemClock> {
 }
 
 impl<A: Lend> Leases<A> {
-    /// A limiter on the system's clock that lends at most `total` permits at once.
+    /// Creates a limiter on the system clock that lends at most `total` permits at once.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroLeases`]; [`ConfigError::LeasesTooLarge`] if no permit would be left.
+    /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
+    /// algorithm can't lend that many and keep a permit.
     ///
     /// ```
     /// use tollgate::{ConfigError, Leases, Quota, TokenBucket};
@@ -90,11 +91,12 @@ impl<A: Lend> Leases<A> {
 }
 
 impl<A: Lend, C: Clock> Leases<A, C> {
-    /// The same on a clock of your own.
+    /// Creates a limiter on a clock of your own that lends at most `total` permits at once.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::ZeroLeases`]; [`ConfigError::LeasesTooLarge`] if no permit would be left.
+    /// [`ConfigError::ZeroLeases`] if `total` is 0, and [`ConfigError::LeasesTooLarge`] if the
+    /// algorithm can't lend that many and keep a permit.
     pub fn with_clock(algorithm: A, total: u64, clock: C) -> Result<Self, ConfigError> {
         let max = algorithm.most_lent();
         if total == 0 {
@@ -110,15 +112,15 @@ impl<A: Lend, C: Clock> Leases<A, C> {
         })
     }
 
-    /// A lease of so many permits, or of as many as are left of the total: it may be of none, and
-    /// then takes each permit from the limiter. See [`Lease::size`].
+    /// Creates a lease of up to `size` permits: fewer if less is left of the total. A lease of size
+    /// 0 takes each permit from the limiter. See [`Lease::size`].
     ///
-    /// It holds nothing yet.
+    /// It holds no permits yet.
     pub fn lease(&self, size: u64) -> Lease<&Self> {
         Lease::new(self, size)
     }
 
-    /// The same, for threads and tasks that outlive this borrow.
+    /// Creates a lease for threads and tasks that outlive this borrow: it keeps the limiter alive.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -138,35 +140,37 @@ impl<A: Lend, C: Clock> Leases<A, C> {
 }
 
 impl<A, C> Leases<A, C> {
-    /// The limiter that they draw from, for all who decide without a lease. Its burst is smaller by
-    /// the total.
+    /// Returns the limiter that leases draw from, for callers that decide without a lease. Its
+    /// burst is smaller by the total.
     pub const fn limiter(&self) -> &Limiter<A, C> {
         &self.limiter
     }
 
-    /// The most that leases hold together: the `total` that it was made with.
+    /// Returns the most that leases can hold together: the `total` that this was created with.
     pub const fn max_lent(&self) -> u64 {
         self.total
     }
 
-    /// The sizes of the leases that live, together.
+    /// Returns the sizes of all live leases, added up.
     pub fn lent(&self) -> u64 {
-        // ORDERING: Relaxed. To be looked at; nobody concludes anything from it.
+        // ORDERING: Relaxed. It publishes nothing: the value is for display, and no decision
+        // depends on it.
         self.lent.load(Ordering::Relaxed)
     }
 
-    /// Reserves a size, or what is left of one.
+    /// Reserves up to `size` of the total, and returns how much.
     pub(super) fn reserve(&self, size: u64) -> u64 {
-        // ORDERING: Relaxed. The exchange finds out what has changed since.
+        // ORDERING: Relaxed. It publishes nothing, and the exchange detects a stale value.
         let mut lent = self.lent.load(Ordering::Relaxed);
         loop {
             let size = size.min(self.total.saturating_sub(lent));
             if size == 0 {
                 return 0;
             }
-            // ORDERING: Acquire. It pairs with the release in `release`: whoever gets a size that a
-            // dropped lease had draws from a word in which that one's permits are back. Relaxed,
-            // both could be held at once, which is more than the total. Models: leases::
+            // ORDERING: Acquire. It pairs with the release in `release`: a lease that gets the size
+            // of a dropped lease draws from a word in which the dropped lease's permits are back.
+            // If this were Relaxed, both could hold their permits at once, which is more than the
+            // total. Models: leases::
             match self.lent.compare_exchange_weak(
                 lent,
                 lent + size,
@@ -179,9 +183,10 @@ impl<A, C> Leases<A, C> {
         }
     }
 
-    /// Gives a size back, after the permits.
+    /// Releases a size, after the permits came back.
     pub(super) fn release(&self, size: u64) {
-        // ORDERING: Release. See `reserve`.
+        // ORDERING: Release. It publishes the permits that came back, and pairs with the acquire in
+        // `reserve`. Models: leases::
         self.lent.fetch_sub(size, Ordering::Release);
     }
 }
@@ -191,23 +196,23 @@ impl<A: Lend, C: Clock> Leases<A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there.
+    /// [`Denied`] if no permit is available.
     #[inline]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.limiter.try_acquire()
     }
 
-    /// Takes `n` permits, or none, from the limiter, without a lease.
+    /// Takes `n` permits or none from the limiter, without a lease.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if fewer than `n` permits are available.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         self.limiter.try_acquire_n(n)
     }
 
-    /// What the limiter's clock says.
+    /// Reads the limiter's clock.
     #[inline]
     pub fn now(&self) -> Tick {
         self.limiter.now()
@@ -224,7 +229,7 @@ impl<A: fmt::Debug, C: fmt::Debug> fmt::Debug for Leases<A, C> {
     }
 }
 
-/// Without a lease.
+/// Decides without a lease.
 impl<A: Lend, C> RateLimiter for Leases<A, C> {
     type Clock = C;
 

@@ -4,32 +4,34 @@
 //! # The words
 //!
 //! ```text
-//!  the limiter's word                      one of its own
+//!  the limiter's word                      a word of `Leases`
 //! ┌─────────────────────────────────────┐ ┌─────────────────────────────────────┐
-//! │ as that of any limiter, with a      │ │ the sizes of all leases that live   │
-//! │ burst (or limit) smaller by `total` │ │ (at most `total`)                   │
+//! │ as in any limiter, with a burst     │ │ the sizes of all live leases        │
+//! │ (or limit) smaller by `total`       │ │ (at most `total` together)          │
 //! └─────────────────────────────────────┘ └─────────────────────────────────────┘
 //! ```
 //!
-//! The two need not agree at any moment. A lease first gets a size out of what is left of `total`;
-//! then draws up to that many permits from the limiter's word whenever it is empty; and when it is
-//! dropped first gives back what it holds and then its size.
+//! The two words need not agree at any moment. A new lease reserves a size from what is left of
+//! `total`. Whenever it is empty, it draws up to that many permits from the limiter's word. When it
+//! is dropped, it gives back its permits first and its size second.
 //!
 //! # Why the bound is exact
 //!
-//! In an interval `[a, b]`, what is used of leases is what they held at `a`, and what they drew in
-//! it, less what they gave back and what they hold at `b`. What they held at `a` is at most
-//! `total`, since each holds at most its size, also while it is giving back. What they drew, with
-//! what was granted besides, is at most what a limiter with a burst of `burst - total` grants, and
-//! what came back to it: which is no more than they gave back. So all that is used is at most
-//! `total + (burst - total) + rate * (b - a)`.
+//! Take an interval `[a, b]`. The permits that are used from leases in it are those that the leases
+//! held at `a`, plus those that they drew in it, minus those that they gave back in it and those
+//! that they hold at `b`. At `a` the leases hold at most `total`, since each holds at most its
+//! size, even while it gives back. The permits that they drew and all other grants together are at
+//! most what a limiter with a burst of `burst - total` grants, plus what came back to it, which is
+//! at most what the leases gave back. So at most `total + (burst - total) + rate * (b - a)` permits
+//! are used.
 //!
-//! A limiter may count a grant later than the tick that it was asked at, in a window that is ahead.
-//! A lease uses the permits at once, and the bound still holds by when they are used, if all ticks
-//! are the clock's. A window on the clock is begun by a thread that has read a tick in it, and the
-//! clock does not go back: the permits are used in it. Of a period that a permit opened, the
-//! beginning is rounded up to a quantum, but the tick that was read when it was opened is not
-//! before the end of the period before. The proofs of the bounds need no more than that.
+//! If the window of a limiter is ahead of a caller's tick, the limiter counts the grant in that
+//! later window, while a lease uses the permits at once. The bound still holds for the ticks at
+//! which permits are used, if all ticks come from the clock. A thread that begins a window has read
+//! a tick in it, and the clock does not go back, so the permits are used in that window. The
+//! beginning of a period that a permit opened is rounded up to a quantum, but the tick that opened
+//! it is not before the end of the previous period. The proofs of the bounds need no more than
+//! that.
 
 mod lease;
 pub(crate) mod limiter;

@@ -2,19 +2,19 @@ use core::fmt;
 use std::error::Error;
 use std::string::String;
 
-/// Says why [`write_prometheus`](super::write_prometheus) wrote nothing, or not all.
+/// An error of [`write_prometheus`](super::write_prometheus): it wrote nothing, or only a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricsError {
-    /// The prefix is no beginning of a metric's name.
+    /// The prefix is not valid at the beginning of a metric's name.
     Prefix(String),
-    /// This can't be the name of a label.
+    /// The name of a label is not valid.
     LabelName(String),
     /// A limiter has two labels of this name.
     DuplicateLabel(String),
-    /// The limiters at these places in the list have the same labels and the same metric.
+    /// The limiters at these positions of the list have the same labels and a metric in common.
     SameLabels(usize, usize),
-    /// The output failed. A part may have been written.
+    /// Writing to the output failed. A part may have been written.
     Output(fmt::Error),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for MetricsError {
             Self::DuplicateLabel(name) => {
                 write!(
                     f,
-                    "label name {name:?} is there twice, but must be there once"
+                    "label name {name:?} occurs twice, but must occur only once"
                 )
             }
             Self::SameLabels(one, other) => write!(
@@ -42,7 +42,7 @@ impl fmt::Display for MetricsError {
                 "labels of limiters {one} and {other} are the same, but must differ \
                  where limiters have the same metrics"
             ),
-            Self::Output(error) => write!(f, "the output failed: {error}"),
+            Self::Output(error) => write!(f, "writing to the output failed: {error}"),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The list of metrics: each has one name, kind and meaning, whatever limiter has it.
+//! The list of metrics. Each has one name, kind and meaning for all limiters.
 
 use core::fmt;
 
-/// What has some of the metrics.
+/// A source of some of the metrics.
 pub trait MetricSource {
-    /// The value of a metric, if it has this one.
+    /// Returns the value of a metric, or `None` if the source does not have it.
     fn value(&self, metric: Metric) -> Option<Value>;
 }
 
-/// A number that is whole, or is not.
+/// The value of a metric: an integer or a real number.
 #[derive(Debug, Clone, Copy)]
 pub enum Value {
     Whole(u64),
@@ -38,21 +38,21 @@ impl fmt::Display for Value {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Only grows.
+    /// A value that only increases.
     Counter,
     Gauge,
 }
 
 macro_rules! metrics {
     ($($metric:ident $name:literal $kind:ident $help:literal)*) => {
-        /// A metric.
+        /// Identifies a metric.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Metric {$($metric),*}
 
         impl Metric {
             pub(super) const ALL: &[Self] = &[$(Self::$metric),*];
 
-            /// Its name without prefix, its kind, and what it means.
+            /// Returns its name without a prefix, its kind, and its description.
             pub(super) const fn about(self) -> (&'static str, Kind, &'static str) {
                 match self {
                     $(Self::$metric => ($name, Kind::$kind, $help)),*
@@ -69,22 +69,22 @@ metrics! {
     Returned "returned_total" Counter "Permits that came back."
     Charged "charged_total" Counter "Permits that were charged."
     Tracked "tracked" Gauge "Keys in the table."
-    Idle "idle" Gauge "Keys in the table that are as good as fresh."
-    Inserted "inserted_total" Counter "Keys that were put into the table."
-    Expired "expired_total" Counter "Keys that left because they were idle."
-    Evicted "evicted_total" Counter "Keys that left although they were not idle."
+    Idle "idle" Gauge "Keys in the table that are idle."
+    Inserted "inserted_total" Counter "Keys that were inserted into the table."
+    Expired "expired_total" Counter "Idle keys that left the table."
+    Evicted "evicted_total" Counter "Keys that left the table although they were not idle."
     EvictedProtected "evicted_protected_total" Counter "Evicted keys that were protected."
     Removed "removed_total" Counter "Keys that were removed."
-    NoRoom "no_room_total" Counter "How often there was no room for a key."
-    Inside "inside" Gauge "How much is inside, by weight."
-    Peak "peak" Gauge "The most that was inside at any moment, by weight."
-    Limit "limit" Gauge "How much can be inside, by weight."
-    Waiting "waiting" Gauge "Callers that wait."
-    WaitingPermits "waiting_permits" Gauge "Permits that are waited for."
-    LongestWait "longest_wait_seconds" Gauge "The longest time that a caller waits."
-    Lent "lent" Gauge "Permits that leases can hold now."
-    MaxLent "max_lent" Gauge "The most permits that leases can hold together."
+    NoRoom "no_room_total" Counter "Requests whose key found no room in the table."
+    Inside "inside" Gauge "Total weight of the guards that are held."
+    Peak "peak" Gauge "Largest total weight of guards that were held at once."
+    Limit "limit" Gauge "Largest total weight of guards that can be held at once."
+    Waiting "waiting" Gauge "Callers that are waiting."
+    WaitingPermits "waiting_permits" Gauge "Permits that callers are waiting for."
+    LongestWait "longest_wait_seconds" Gauge "Longest time that a caller can be made to wait."
+    Lent "lent" Gauge "Permits that the live leases can hold."
+    MaxLent "max_lent" Gauge "Largest number of permits that leases can hold together."
     Rate "rate" Gauge "Permits a second."
     Stored "stored" Gauge "Permits that are stored."
-    MaxStored "max_stored" Gauge "The most permits that can be stored."
+    MaxStored "max_stored" Gauge "Largest number of permits that can be stored."
 }

@@ -1,4 +1,4 @@
-//! Statistics as the metrics of a monitoring system.
+//! Statistics as metrics for a monitoring system.
 
 mod error;
 mod metric;
@@ -8,7 +8,7 @@ pub use error::MetricsError;
 pub(crate) use metric::{Metric, MetricSource, Value};
 pub use prometheus::write_prometheus;
 
-/// What [`write_prometheus`] can write: the statistics in this module,
+/// A source of metrics for [`write_prometheus`]: the statistics in this module,
 /// [`Concurrency`](crate::Concurrency), [`Leases`](crate::Leases),
 /// [`WaitingRoom`](crate::WaitingRoom), and the smooth limiters.
 pub trait Metrics: MetricSource {}

@@ -1,4 +1,4 @@
-//! Prometheus' text format.
+//! Statistics in Prometheus' text format.
 
 use core::fmt::{self, Write};
 use std::string::ToString;
@@ -6,14 +6,15 @@ use std::string::ToString;
 use super::metric::Kind;
 use super::{Metric, Metrics, MetricsError};
 
-/// A limiter's labels, each with its name and value, and its statistics.
+/// A limiter's labels, as names and values, and its statistics.
 type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 
 /// Writes statistics as Prometheus text (exposition format 0.0.4).
 ///
-/// A metric's name is the prefix, `_`, the name of the field (or of the method, where the limiter
-/// itself is written), and `_total` if it only grows. Write all limiters of a program in one call:
-/// each metric may be described once only, so Prometheus rejects what two calls have written.
+/// A metric's name is the prefix, `_`, and the name of the field (of the method, if the limiter
+/// itself is written), followed by `_total` if the metric only increases. Write all limiters of a
+/// program in one call: Prometheus accepts only one description of each metric, so it rejects the
+/// combined output of two calls.
 ///
 /// Labels name limiters. Don't put a key into a label: Prometheus keeps a time series for each
 /// value that it has ever seen.
@@ -50,8 +51,9 @@ type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 ///
 /// # Errors
 ///
-/// [`MetricsError`] if the prefix or a label's name is none that Prometheus knows, or two limiters
-/// with the same labels have the same metric: then nothing was written. Or if the output fails.
+/// [`MetricsError`] if the prefix or the name of a label is not valid in Prometheus, or if two
+/// limiters with the same labels have the same metric; then nothing was written. Also if the output
+/// fails.
 pub fn write_prometheus<W: Write + ?Sized>(
     out: &mut W,
     prefix: &str,
@@ -119,7 +121,7 @@ fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
             limiter.value(metric).is_some() && other.value(metric).is_some()
         };
         for (earlier, (others, other)) in limiters.iter().take(place).enumerate() {
-            // No name is there twice, so they are the same if there are as many.
+            // No name occurs twice, so the labels are equal if there are as many of them.
             let are_same =
                 labels.len() == others.len() && labels.iter().all(|l| others.contains(l));
             if are_same && Metric::ALL.iter().any(|metric| has_both(*other, *metric)) {
@@ -130,7 +132,8 @@ fn check(prefix: &str, limiters: &[Labelled<'_>]) -> Result<(), MetricsError> {
     Ok(())
 }
 
-/// Whether these are letters, digits, `_` and what is allowed besides, and the first is no digit.
+/// Returns whether `name` has only letters, digits, `_` and the characters of `besides`, and does
+/// not begin with a digit.
 fn is_name(name: &str, besides: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || besides.contains(c);
     name.chars().all(allowed) && name.starts_with(|c: char| !c.is_ascii_digit())

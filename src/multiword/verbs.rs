@@ -1,16 +1,17 @@
-//! The verbs of limiters that are no stores, made from the list of verbs.
+//! Generates the methods of limiters whose state is more than one word, from the common lists of
+//! methods.
 
-/// Implements the verbs on its clock, and the traits, of a limiter that is no store: by its verbs
-/// that take a tick. Its groups of verbs come after its type.
+/// Implements a limiter's clock-reading methods, and the traits, by its methods that take a tick.
+/// The names of its groups of methods follow the type.
 macro_rules! verbs_by_ticks {
     ($limiter:ident: $($group:ident),*) => {
         impl<C> $limiter<C> {
-            /// The quota that it was made from.
+            /// Returns the quota that the limiter was created with.
             pub const fn quota(&self) -> $crate::quota::Quota {
                 self.quota
             }
 
-            /// The clock.
+            /// Returns the clock.
             pub const fn clock(&self) -> &C {
                 &self.clock
             }
@@ -19,7 +20,7 @@ macro_rules! verbs_by_ticks {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if it was not there.
+            /// [`Denied`](crate::Denied) if no permit is available.
             #[inline]
             pub fn try_acquire_at(
                 &self,
@@ -30,7 +31,7 @@ macro_rules! verbs_by_ticks {
         }
 
         impl<C: $crate::clock::Clock> $limiter<C> {
-            /// What the limiter's clock says.
+            /// Reads the limiter's clock.
             #[inline]
             pub fn now(&self) -> $crate::clock::Tick {
                 self.clock.now()
@@ -40,7 +41,7 @@ macro_rules! verbs_by_ticks {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if it was not there: then nothing was taken.
+            /// [`Denied`](crate::Denied) if no permit is available. Then nothing was taken.
             #[inline]
             pub fn try_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 self.try_acquire_n_at(1, self.now())
@@ -59,7 +60,7 @@ macro_rules! verbs_by_ticks {
 }
 pub(crate) use verbs_by_ticks;
 
-/// The verbs of a group on the clock of a limiter that is no store.
+/// Generates the clock-reading methods of a group.
 macro_rules! clock_forms_by_ticks {
     (
         {$limiter:ident}
@@ -79,7 +80,7 @@ macro_rules! clock_forms_by_ticks {
 }
 pub(crate) use clock_forms_by_ticks;
 
-/// The trait of a group, implemented by a limiter's own verbs that take a tick.
+/// Implements the trait of a group by the limiter's own methods that take a tick.
 macro_rules! traits_by_ticks {
     (
         {$limiter:ident}

@@ -1,40 +1,42 @@
-//! The tick before which no shard has a permit, so that a denial need not look at all shards.
+//! The hint: a tick before which no shard has a permit, so that a denial need not scan all shards.
 //!
 //! ```text
 //!  63  62                                    0
 //! ┌───┬───────────────────────────────────────┐
-//! │ 0 │ a tick: no shard has a permit before  │   set by a thread that looked at all in vain
+//! │ 0 │ a tick: no shard has a permit before  │   set by a thread that scanned all shards in vain
 //! ├───┼───────────────────────────────────────┤
 //! │ 1 │ an epoch: nothing is known            │   set by a thread that lowered a word
 //! └───┴───────────────────────────────────────┘
 //! ```
 //!
-//! - **A request for one permit** that comes before the tick is denied without another look.
-//! - **A thread that is about to look** notes the epoch first. If it finds that no shard has a
-//!   permit before some tick, it exchanges that epoch for the tick. A tick that is over it first
-//!   exchanges for a new epoch, also if it then takes permits: so the tick that others read is the
-//!   one at which a permit comes.
+//! - **A request for one permit** before the tick is denied without a scan.
+//! - **A thread that is about to scan** notes the epoch first. If the scan finds that no shard has
+//!   a permit before some tick, the thread exchanges the noted epoch for that tick. If the word
+//!   holds a tick that has passed, the thread exchanges it for a new epoch before the scan, even if
+//!   it then takes permits. So the tick that others read is always that of the next permit.
 //! - **A thread that lowers a word**, or puts it into debt, sets a new epoch after that and before
-//!   its verb returns.
+//!   its method returns. (Taking permits raises a word. Returning them lowers it.)
 //!
-//! No epoch is used twice. So the exchange succeeds only if no thread has set an epoch since this
-//! one was noted. The look has seen what was lowered before, and what is lowered later ends in a
-//! new epoch. A denial by a tick that is still there is concurrent with the verb that lowers. All
-//! other verbs raise words and take permits away, so the tick stays right.
+//! No epoch is used twice, so the exchange succeeds only if no thread has set an epoch since this
+//! one was noted. The scan sees everything that was lowered before the noted epoch; anything that
+//! is lowered later sets a new epoch. If a denial still reads the old tick, it is concurrent with
+//! the method that lowers. All other operations raise words and take permits away, so the tick
+//! stays right.
 //!
 //! The epoch must be set after the word is lowered. If it were set before, another thread could
-//! note it, look, and set a tick before the permits are back, and that tick would stay.
+//! note it, scan, and set a tick before the permits are back, and that tick would stay.
 //!
-//! The tick was found at one tick and is used at others. So it needs algorithms for which permits
-//! never become fewer with time: [`Split::never_falls`](crate::algorithm::Split::never_falls).
+//! A thread computes the tick at one time and others use it at another. Therefore the hint needs
+//! algorithms in which a word that does not change never loses permits over time:
+//! [`Split::never_falls`](crate::algorithm::Split::never_falls).
 
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// Of words that hold an epoch.
+/// The bit that marks an epoch.
 const EPOCH: u64 = 1 << 63;
 
-/// A word that held an epoch when it was noted.
+/// The hint's word as it was noted; it holds an epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Noted(u64);
 
@@ -53,19 +55,20 @@ impl Hint {
         }
     }
 
-    /// The tick before which no shard has a permit, if one is known.
+    /// Returns the tick before which no shard has a permit, if one is known.
     #[inline(always)]
     pub(super) fn known(&self) -> Option<Tick> {
-        // ORDERING: Relaxed. It publishes nothing. A thread that lowered a word, or knows of it by
-        // other means, sees that one's epoch or what came after it, by coherence. Models: hint::
+        // ORDERING: Relaxed. It publishes nothing. A thread that lowered a word, or has
+        // synchronized with one that did, reads the epoch that was set afterwards, or a later
+        // value, by coherence. Models: hint::
         let word = self.word.load(Ordering::Relaxed);
         (word < EPOCH).then(|| Tick::from_nanos(word))
     }
 
-    /// Notes the epoch before a look at this tick, if it may end in a hint.
+    /// Notes the epoch before a scan at this tick. `None` if the scan can't set the hint.
     pub(super) fn note(&self, now: Tick) -> Option<Noted> {
-        // ORDERING: Acquire. It pairs with the release in `raise`: what was lowered before that
-        // epoch is seen by the look that follows. Models: hint::
+        // ORDERING: Acquire. It pairs with the release in `raise`: the scan that follows sees what
+        // was lowered before that epoch. Models: hint::
         let word = self.word.load(Ordering::Acquire);
         if word >= EPOCH {
             return Some(Noted(word));
@@ -77,7 +80,7 @@ impl Hint {
             return Some(Noted(word));
         }
         let next = self.next_epoch();
-        // ORDERING: Acquire, both ways, as the load.
+        // ORDERING: Acquire on success and failure, as for the load above.
         let (order, failure) = (Ordering::Acquire, Ordering::Acquire);
         match self.word.compare_exchange(word, next, order, failure) {
             Ok(_) => Some(Noted(next)),
@@ -85,31 +88,33 @@ impl Hint {
         }
     }
 
-    /// Sets the tick before which no shard has a permit, if no thread has set another epoch.
+    /// Sets the tick before which no shard has a permit, if the noted epoch is still there.
     pub(super) fn set(&self, noted: Noted, due: Tick) {
         let due = due.as_nanos();
         if due >= EPOCH {
             return;
         }
         if inject_fault!(SetsTheHintBlindly) {
-            // ORDERING: Relaxed. A model's fault, in no other build.
+            // ORDERING: Relaxed. A fault that a model injects; no other build has it.
             self.word.swap(due, Ordering::Relaxed);
         }
-        // ORDERING: Relaxed. Who reads the tick reads nothing else for it. Models: hint::
+        // ORDERING: Relaxed. It publishes nothing: a thread that reads the tick uses no other
+        // memory because of it. Models: hint::
         let order = Ordering::Relaxed;
         let _ = self.word.compare_exchange(noted.0, due, order, order);
     }
 
-    /// Begins a new epoch, after a word was lowered or put into debt.
+    /// Starts a new epoch. The caller has lowered a word or put it into debt.
     pub(super) fn raise(&self) {
         let next = self.next_epoch();
-        // ORDERING: Release. See `note`. Models: hint::
+        // ORDERING: Release. It publishes the lowered word, and pairs with the acquire in `note`.
+        // Models: hint::
         self.word.swap(next, Ordering::Release);
     }
 
-    /// A new epoch. 2^63 of them take centuries.
+    /// Returns a new epoch. They wrap after 2^63, which takes centuries.
     fn next_epoch(&self) -> u64 {
-        // ORDERING: Relaxed. Epochs are only to differ.
+        // ORDERING: Relaxed. It publishes nothing: epochs need only be distinct.
         EPOCH | self.epochs.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 }

@@ -19,9 +19,11 @@ use crate::rate_limiter::forms::{clock_forms, settle_form, traits_by_views};
 use crate::rate_limiter::verbs::{debt_verbs, forecast_verbs, gauge_verbs, give_back_verbs};
 use crate::thread_index::ThreadIndex;
 
-/// A rate limiter for many cores: the limit is kept in shards, each in a cache line of its own, and
-/// each thread uses its own shard first. It has the verbs of a [`Limiter`](crate::Limiter) that do
-/// not wait; [`is_idle`](ShardedView::is_idle) is on its [view](Self::at).
+/// A rate limiter for many cores: the limit is split into shards, each in cache lines of its own,
+/// and each thread uses its own shard first.
+///
+/// It has the methods of a [`Limiter`](crate::Limiter) except those that wait.
+/// [`is_idle`](ShardedView::is_idle) is on its [view](Self::at).
 ///
 /// ```
 /// use tollgate::{Quota, Sharded};
@@ -39,68 +41,71 @@ use crate::thread_index::ThreadIndex;
 /// # }
 /// ```
 ///
-/// # What is promised
+/// # Guarantees
 ///
-/// **The bound is the algorithm's own**, exactly, under any number of threads: the shards' bounds
-/// add up to it. Each shard is exact in the same way as the whole would be.
+/// **The bound is the algorithm's own**, exactly, for any number of threads: the bounds of the
+/// shards add up to it. Each shard is as exact as a single word.
 ///
-/// **Nothing is stranded.** Each shard has an equal share of burst and rate, a fraction of a permit
-/// and all. A request takes fractions of several shards together where no shard has enough, so at
-/// one tick any thread can take every permit. (At rates that are not exact the last permit may come
-/// a nanosecond later for each shard.) The shards have less than one word would have only in two
-/// ways:
+/// **No permit is stranded.** The shards have equal shares of burst and rate, down to a fraction of
+/// a permit. If no single shard has enough, a request takes fractions from several, so any thread
+/// can take every permit at one tick. (At rates that whole nanoseconds can't express, the last
+/// permit may come later by up to a nanosecond for each shard.) The shards admit less than a single
+/// word would only in two cases:
 ///
-/// - A shard that is full takes in nothing while another is not full. So shards are kept level: a
-///   request that would leave its own shard less than seven eighths full looks at all shards, and
-///   takes from one or from several of those that have most. For buckets and aligned intervals one
-///   look serves several requests, if a shard holds at least 32 permits and the fullest is at most
-///   31/32 full: until the thread's shard has a 32nd less than the fullest had.
-/// - What does not make a whole fraction waits for the rest: of a sliding window less than a 32nd
-///   of a permit in all shards together, or less than a permit if its limit takes more than an
-///   eighth of what its word can count; elsewhere nothing to speak of.
+/// - A full shard can't refill, even if another shard is not full. Therefore shards are kept level:
+///   a request that would leave its own shard less than seven eighths full scans all shards, and
+///   takes from one or several of the fullest. For buckets and aligned intervals one scan serves
+///   several requests, if a shard holds at least 32 permits and the fullest is at most 31/32 full:
+///   until the thread's shard has a 32nd less than the fullest had.
+/// - Less than a whole fraction can't be granted until the rest of it comes. For a sliding window
+///   that is less than a 32nd of a permit in all shards together, or less than a permit if the
+///   limit takes more than an eighth of the range that its word can count. For the other algorithms
+///   it is negligible.
 ///
-/// With the number of shards that [`new`](Self::new) chooses, 99 % of what one word serves is
-/// served where each request takes one permit (97 % of greedy intervals of less than 8), and 95 %
-/// where it takes half the burst: at loads from 0.5 to 1.5, from all shards in turn and from one.
-/// `cargo test -p tollgate --test limits service` shows it, and docs/PAST_ONE_WORD.md what other
-/// numbers of shards cost.
+/// With the number of shards that [`new`](Self::new) chooses, `Sharded` serves at least 99 % of
+/// what a single word serves if each request takes one permit (97 % for greedy intervals of fewer
+/// than 8 permits), and 95 % if each takes half the burst. This holds at loads from 0.5 to 1.5,
+/// both with requests spread over all shards and with all requests on one. `cargo test -p tollgate
+/// --test limits service` measures it; docs/PAST_ONE_WORD.md says what other numbers of shards
+/// cost.
 ///
 /// # Requests that take from several shards
 ///
-/// A request that needs several shards takes from one after the other, all requests in the same
-/// order. If others are faster, so that it can't have all, it rolls back what it took, and while it
-/// is under way others may be denied for that.
+/// A request that needs several shards takes from one after the other. All requests use the same
+/// order. If other threads are faster and the request can't get everything, it rolls back what it
+/// took. Until then other requests may be denied for lack of those permits.
 ///
-/// It returns what it took to a shard only if no other thread has changed that shard meanwhile.
-/// Otherwise returning the permits could count them twice, so they stay consumed: less than it
-/// asked for, and they come again with time, like granted ones. That happens to requests for
-/// several permits; to requests for one only where three or more threads take the last permits of
-/// shards of less than eight permits each. A shard takes nothing back while another thread returns
-/// permits to it: an `undo` or a `refund` at that moment gives them to the other shards, as far as
-/// those are not full.
+/// A request returns permits to a shard only if no other thread has changed that shard meanwhile.
+/// Otherwise returning the permits could count them twice, so they stay consumed. The limiter then
+/// grants less than it could until time refills them, as it refills granted permits. This happens
+/// to requests for several permits. It happens to requests for one permit only if three or more
+/// threads take the last permits of shards with fewer than eight permits each.
+///
+/// A shard accepts no returned permits while another thread rolls back on it: an `undo` or a
+/// `refund` at that moment returns them to the other shards, as far as those have room.
 ///
 /// # Denials
 ///
-/// A thread that finds no permit in any shard notes when the next one comes. Until then requests
-/// for one permit are denied without a look at the shards, which takes as long as with one word.
-/// What gives permits back ends that. This is the one place where a denial writes something: once
-/// for each permit to come, and not once for each denial. An algorithm of your own takes part if it
-/// [never falls](Split::never_falls).
+/// A thread that finds no permit in any shard stores the tick at which the next one comes. Until
+/// then requests for one permit are denied without a scan, as fast as with a single word. Returning
+/// permits clears that tick. This is the only place where a denial writes: once for each tick that
+/// is stored, and not for each denial. An algorithm of your own takes part if it [never
+/// falls](Split::never_falls).
 ///
 /// # What differs from a `Limiter`
 ///
 /// - [`Granted::remaining`](crate::Granted::remaining) and
-///   [`reset_after`](crate::Granted::reset_after) tell of the shards that the permits came from.
-///   [`available`](Self::available) looks at all shards, one after the other.
-/// - `charge` takes what there is, and spreads the debt over all shards alike, as `refund` spreads
-///   what it gives back. Its debt is the sum of what the shards owe. A shard grants when it owes
-///   nothing itself. (After an `undo` in debt the shard that granted is the first that grants
-///   again.) A sliding window of fractions counts debts of up to three times its limit.
-/// - `undo` gives back to the shard that granted, and to the others what that shard can't take
-///   since other permits came back to it. Of a grant from several shards it gives back, to all of
-///   them, as many permits as would come back to one word that nobody else has used.
-/// - `reset` reaches one shard after the other, and leaves out one to which somebody is rolling
-///   back at that very moment.
+///   [`reset_after`](crate::Granted::reset_after) describe the shards that the permits came from.
+///   [`available`](Self::available) reads all shards, one after the other.
+/// - `charge` takes the available permits and spreads the debt evenly over all shards, as `refund`
+///   spreads what it gives back. The reported debt is the sum over the shards. A shard grants again
+///   when its own debt is paid. (After an `undo` in debt, the shard that granted is the first to
+///   grant again.) A sliding window in fractions can count debts of up to three times its limit.
+/// - `undo` returns the permits to the shard that granted them, and to the others what that shard
+///   has no room for because other permits came back to it. A grant from several shards returns to
+///   all shards, as many permits as a single word would take back if it had made no other grant.
+/// - `reset` resets one shard after the other. It skips a shard on which another thread is rolling
+///   back at that moment.
 pub struct Sharded<A, C = SystemClock> {
     pub(super) shards: Box<[CachePadded<Shard<A>>]>,
     hint: CachePadded<Hint>,
@@ -110,32 +115,32 @@ pub struct Sharded<A, C = SystemClock> {
 }
 
 impl Sharded<TokenBucket> {
-    /// The most shards that a limiter can have.
+    /// The largest number of shards that a limiter can have.
     pub const MAX_SHARDS: usize = MAX_SHARDS;
 }
 
 impl<A: Split> Sharded<A> {
-    /// A limiter on the system's clock with as many shards as the machine has cores, but at most
-    /// one for each four permits of the burst or limit, and two for less than eight: see
-    /// [`shards`](Self::shards).
+    /// Creates a limiter on the system clock with one shard for each core of the machine, but at
+    /// most one for every four permits of the burst or limit (two for 4 to 7 permits, one below
+    /// that). [`shards`](Self::shards) returns the number.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own
-    /// algorithms.
+    /// [`ConfigError`] if not even one shard can be represented. The algorithms of this crate never
+    /// fail here.
     pub fn new(algorithm: A) -> Result<Self, ConfigError> {
         Self::with_clock(algorithm, SystemClock)
     }
 }
 
 impl<A: Split, C> Sharded<A, C> {
-    /// A limiter with so many shards that starts at this tick, on a clock that need not be one that
-    /// can be read.
+    /// Creates a limiter with `shards` shards that starts at this tick. The clock may be one that
+    /// can't be read, such as [`NoClock`](crate::clock::NoClock).
     ///
     /// # Errors
     ///
     /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split
-    /// in so many.
+    /// that finely.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -176,22 +181,22 @@ impl<A: Split, C> Sharded<A, C> {
         })
     }
 
-    /// How many shards it has.
+    /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.shards.len()
     }
 
-    /// The algorithm that was split.
+    /// Returns the algorithm of the whole limiter, before it was split.
     pub const fn algorithm(&self) -> &A {
         &self.whole
     }
 
-    /// The clock.
+    /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// A view on which every verb runs at this tick, without reading a clock.
+    /// Returns a view whose methods run at this tick, without reading a clock.
     #[inline(always)]
     pub fn at(&self, now: Tick) -> ShardedView<'_, A> {
         self.view(self.thread_index.of_this_thread(), now)
@@ -212,7 +217,7 @@ impl<A: Split, C> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if it was not there.
+    /// [`Denied`] if no shard has a permit.
     #[inline]
     pub fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
         self.try_acquire_n_at(1, now)
@@ -222,7 +227,7 @@ impl<A: Split, C> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if the shards have fewer than `n` permits together.
     #[inline]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         match self.try_once(n, now) {
@@ -231,8 +236,8 @@ impl<A: Split, C> Sharded<A, C> {
         }
     }
 
-    /// The hint, and the own shard in one turn. Nearly every decision is done then; all else is one
-    /// call out of line, in tail position.
+    /// Tries the hint, and then the thread's own shard once. Nearly every decision ends here. All
+    /// others are one out-of-line call in tail position.
     #[inline(always)]
     fn try_once(&self, n: u64, now: Tick) -> Option<Result<Granted, Denied>> {
         if let Some(due) = self.hint.known() {
@@ -249,14 +254,14 @@ impl<A: Split, C> Sharded<A, C> {
         self.at(now).acquire(n)
     }
 
-    /// Forgets everything, one shard after the other: they are fresh and full again. It allows one
-    /// burst more.
+    /// Resets the shards, one after the other, so that they are new and full. This allows one extra
+    /// burst.
     pub fn reset(&self) {
         self.at(Tick::ZERO).reset();
     }
 }
 
-/// The shards, each started at this tick.
+/// Splits the algorithm into shards that start at this tick.
 fn split<A: Split>(
     algorithm: &A,
     shards: usize,
@@ -273,23 +278,24 @@ fn split<A: Split>(
 }
 
 impl<A: Split, C: Clock> Sharded<A, C> {
-    /// The same on a clock of your own.
+    /// Creates a limiter on a clock of your own, with as many shards as [`Sharded::new`] chooses.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own
-    /// algorithms.
+    /// [`ConfigError`] if not even one shard can be represented. The algorithms of this crate never
+    /// fail here.
     pub fn with_clock(algorithm: A, clock: C) -> Result<Self, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         Self::for_cores(algorithm, cores, clock)
     }
 
-    /// The same for so many cores, where it is known better than by the machine how many will ask.
+    /// Creates a limiter for this number of cores, instead of asking the machine. Use it if you
+    /// know better how many threads will call the limiter.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if not even one shard can be represented: not for the crate's own
-    /// algorithms.
+    /// [`ConfigError`] if not even one shard can be represented. The algorithms of this crate never
+    /// fail here.
     ///
     /// ```
     /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
@@ -302,7 +308,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     /// # }
     /// ```
     pub fn for_cores(algorithm: A, cores: usize, clock: C) -> Result<Self, ConfigError> {
-        // What small shards lose is measured by the tests of service.
+        // The tests of service measure what small shards lose.
         let bears = match algorithm.most_shards() {
             ..4 => 1,
             permits => usize::try_from((permits / 4).max(2)).unwrap_or(MAX_SHARDS),
@@ -314,12 +320,12 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         Self::starting_at(algorithm, shards, clock, now)
     }
 
-    /// The same with so many shards.
+    /// Creates a limiter with exactly this number of shards.
     ///
     /// # Errors
     ///
     /// [`ConfigError::ZeroShards`], or [`ConfigError::TooManyShards`] if the quota can't be split
-    /// in so many.
+    /// that finely.
     ///
     /// ```
     /// use tollgate::{ManualClock, Quota, Sharded, TokenBucket};
@@ -337,7 +343,7 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         Self::starting_at(algorithm, shards, clock, now)
     }
 
-    /// What the limiter's clock says.
+    /// Reads the limiter's clock.
     #[inline(always)]
     pub fn now(&self) -> Tick {
         self.clock.now()
@@ -347,20 +353,20 @@ impl<A: Split, C: Clock> Sharded<A, C> {
     ///
     /// # Errors
     ///
-    /// [`Denied`] if no shard had it: then nothing was taken.
+    /// [`Denied`] if no shard has a permit. Then nothing was taken.
     #[inline]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
     }
 
-    /// Takes `n` permits, or none, from one shard or from several. `n` = 0 succeeds exactly when
-    /// not all shards are in debt, and changes nothing.
+    /// Takes `n` permits or none, from one shard or several. `n` = 0 changes nothing, and succeeds
+    /// unless all shards are in debt.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there. If others came between while it took from several
-    /// shards, it may be denied although there would have been enough without them, and be told to
-    /// come back at once.
+    /// [`Denied`] if the shards have fewer than `n` permits together. If other threads interfere
+    /// while it takes from several shards, it may be denied although there would have been enough
+    /// without them. The denial may then say to retry at once.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         let now = self.now();
@@ -370,14 +376,14 @@ impl<A: Split, C: Clock> Sharded<A, C> {
         }
     }
 
-    /// Takes as many of `n` permits as there are, which may be none.
+    /// Takes up to `n` permits: as many as are available, which may be none.
     #[inline]
-    #[must_use = "it says how many were there"]
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.at(self.now()).take_up_to(n)
     }
 
-    /// How many permits there are in all shards. Takes none.
+    /// Returns how many permits are available in all shards together. Takes none.
     pub fn available(&self) -> u64 {
         self.at(self.now()).available()
     }
@@ -392,7 +398,7 @@ debt_verbs!([traits_by_views] {[+ Split] [] Sharded<A, C>});
 settle_form!([A: Split + crate::algorithm::Debt, C: Clock] Sharded<A, C>);
 
 impl<A: Split + ChangeQuota, C> Sharded<A, C> {
-    /// The quota that the algorithm was made from.
+    /// Returns the quota that the algorithm was made from.
     pub fn quota(&self) -> Quota {
         self.whole.quota()
     }
@@ -422,7 +428,6 @@ impl<A: Split, C> RateLimiter for Sharded<A, C> {
         self.at(now).try_acquire_n(n)
     }
 
-    /// It may read the clock again: see [`Sharded`].
     #[inline]
     fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
     where

@@ -1,21 +1,24 @@
-//! A limit in several words, one for each core: [`Sharded`](crate::Sharded) and its view.
+//! A limit that is split into shards, about one for each core: [`Sharded`](crate::Sharded) and its
+//! view.
 //!
 //! # Layout
 //!
 //! ```text
-//!  one cache line, or as few as it takes      the next
+//!  one shard: one or more whole cache lines  the next shard
 //! ┌────────────────────────────────────────┬────────────────────────────────────────┬──
 //! │ word, and the shard's own parameters   │ word, and the shard's own parameters   │ ...
 //! └────────────────────────────────────────┴────────────────────────────────────────┴──
 //! ```
 //!
-//! Each word runs the algorithm on fractions of a permit, so that all shards are equal. There is no
-//! word that all share: the shards' bounds add up to the whole's, whatever the threads do.
+//! Each shard has a word of its own and runs the algorithm on fractions of a permit, so that all
+//! shards get equal shares. No word counts for the whole limiter: the bounds of the shards add up
+//! to the bound of the limiter, however the threads interleave.
 //!
-//! A decision takes from the thread's own shard if that stays seven eighths full, or nearly as full
-//! as the fullest was at the last look; else it looks at all shards and takes from one or from
-//! several, so that they stay level (`multi_shard.rs`). If none has a permit, a word beside the
-//! shards says until when, so that others are denied without such a look (`hint.rs`).
+//! A decision takes from the thread's own shard if that leaves it at least seven eighths full, or
+//! nearly as full as the fullest shard was at the last scan. Otherwise it scans all shards and
+//! takes from one or several, which keeps them level (`multi_shard.rs`). If no shard has a permit,
+//! a word beside the shards stores the tick of the next permit, and requests before that tick are
+//! denied without a scan (`hint.rs`).
 
 mod hint;
 pub(crate) mod limiter;

@@ -1,20 +1,23 @@
 //! Decisions that need more than the thread's own shard. The shards' words are the only state: a
-//! thread that stops in the middle leaves its permits taken, and holds up no other thread.
+//! thread that stops in the middle blocks no other thread, and the permits that it took stay
+//! consumed.
 //!
 //! # Why shards are kept level
 //!
-//! A shard that is full takes in nothing, so permits are lost while one shard is full and another
-//! is not. Hence a request that would leave its own shard less than seven eighths full looks at
-//! all. It takes from one shard alone if that leaves this shard about as full as the others, and
-//! else from all that are above the level that remains.
+//! A full shard can't refill, so the limiter loses permits while one shard is full and another is
+//! not. Therefore a request that would leave its own shard less than seven eighths full scans all
+//! shards. If one shard would still be about as full as the others afterwards, the request takes
+//! from that shard alone. Otherwise it takes from all shards above a common level.
 //!
-//! A look at each request would be slow while a burst is used up. So a look stores a limit for the
-//! shard of its thread: the fullest shard's word plus a 32nd of what a shard can hold. (A larger
-//! word has fewer permits. Words must be comparable: [`Split::is_ordered`].) Requests take from the
-//! own shard, and then from the fullest, without another look until the word passes the limit.
-//! Nothing is stored while the fullest shard is nearly full, since a full shard loses what comes.
-//! And a word that is smaller than the fullest shard's was got permits back since; other shards may
-//! have too, so the request looks.
+//! A scan for each request would be slow while a burst is used up. So a scan stores a limit for the
+//! shard of its thread: the word of the fullest shard, plus a 32nd of what a shard can hold. (A
+//! larger word has fewer permits. Words must be comparable: [`Split::is_ordered`].) Requests take
+//! from their own shard, and then from the fullest one, without another scan until the word exceeds
+//! the limit.
+//!
+//! No limit is stored while the fullest shard is nearly full, since a full shard loses what it
+//! would refill. If the word is smaller than the one that was stored for the fullest shard, permits
+//! came back since the scan. Other shards may have got some back too, so the request scans again.
 
 use core::time::Duration;
 
@@ -26,65 +29,65 @@ use crate::clock::Tick;
 use crate::outcome::{Denied, Granted};
 use crate::store::AtomicWord;
 
-/// When to ask again, if permits came or came back meanwhile.
+/// The wait that a denial reports if permits became available meanwhile.
 const SOON: Duration = Duration::from_nanos(1);
 
-/// How often a request takes from several shards in vain before it is denied. Requests may stand in
-/// each other's way, and none of them must go on for ever.
+/// How many times a request tries to take from several shards before it is denied. Concurrent
+/// requests can make each other fail, and none may retry forever.
 const ATTEMPTS: u32 = 4;
 
-/// When at most this fraction of the burst is left (one eighth), shards are emptied one after the
-/// other instead of kept level. No thread changes an empty shard, so a failed request can put
-/// everything back.
+/// If at most this fraction of the burst is left (one eighth), requests empty one shard after the
+/// other instead of keeping them level. No other request takes from an empty shard, so a failed
+/// request can roll back everything.
 const SCARCE: u64 = 8;
 
-/// Parts of fewer permits than this are kept level to a fraction of a permit.
+/// Shards of fewer permits than this are kept level to a fraction of a permit.
 const SMALL: u64 = 4;
 
-/// How taking permits ended.
+/// The outcome of an attempt to take permits.
 enum Attempt {
     Done(Granted),
-    /// Another thread took what was seen, before anything was taken here.
+    /// Another thread was faster, and nothing was taken here.
     Lost,
-    /// There was less than was seen, and what was taken is rolled back.
+    /// The shards had less than the scan found. What was taken is rolled back.
     TooFew,
-    /// A shard counts at a later tick than others do.
+    /// One shard counts at a later tick than the others: try again at that tick.
     From(Tick),
 }
 
-/// The words of up to this many shards fit two cache lines.
+/// The words of this many shards fit in two cache lines.
 const FEW: usize = 16;
 
-/// What was seen of all shards, each looked at once; in fractions of a permit.
+/// The result of a scan that reads each shard once, in fractions of a permit.
 struct Survey<const N: usize> {
-    /// The words, from the first shard on.
+    /// The words, by shard number.
     words: [u64; N],
     total: u64,
-    /// What the own shard has.
+    /// What the thread's own shard has.
     own: u64,
-    /// What the shard has that has most, and how far that is from the first; the nearest of
-    /// several.
+    /// What the fullest shard has, and its distance from the thread's own: the nearest one, if
+    /// several are equally full.
     most: u64,
     fullest: usize,
 }
 
-/// How to take from several shards.
+/// A plan to take from several shards.
 struct Plan<const N: usize> {
-    /// What each shard has, from the first shard on.
+    /// What each shard has, by shard number.
     have: [u64; N],
-    /// What is to be left in each.
+    /// What to leave in each.
     leave: u64,
 }
 
 impl<A: Split> ShardedView<'_, A> {
-    /// A decision that was not made in one turn.
+    /// Makes a decision that the first attempt did not make.
     #[cold]
     #[inline(never)]
     pub(super) fn acquire(self, n: u64) -> Result<Granted, Denied> {
         if n == 0 {
             return self.acquire_none();
         }
-        // More than there can be at once.
+        // Denies requests for more than the limiter can ever have.
         let _ = self.whole.step(0, self.now, n)?;
         let noted = self.hint.note(self.now);
         let (number, shard) = self.neighbour(0).ok_or(Denied::stuck(n))?;
@@ -103,14 +106,14 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// Takes from the shard that was the fullest at the last look, if no look is needed for it.
+    /// Takes from the shard that was the fullest at the last scan, if that needs no new scan.
     fn take_from_fullest(&self, own: &Shard<A>, n: u64) -> Option<Granted> {
         let (number, shard) = self.neighbour(own.fullest_distance()?)?;
         let granted = own.take_from(shard, self.now, n)?;
         Some(granted.with_source(number))
     }
 
-    /// A decision that needs a look.
+    /// Makes a decision that needs a scan.
     #[inline(never)]
     fn acquire_of<const N: usize>(
         self,
@@ -128,13 +131,13 @@ impl<A: Split> ShardedView<'_, A> {
                 }
                 Denied::later(n, due.saturating_since(self.now))
             }
-            // Others are at it, or of a later tick there was less than at this one.
+            // Other threads interfered, or the shards have less at a later tick than at this one.
             _ => Denied::later(n, SOON),
         };
         self.take::<N, _>(Some(own), wanted, denied)
     }
 
-    /// No permit, of a shard that owes none.
+    /// Takes no permit, from a shard that is not in debt.
     fn acquire_none(self) -> Result<Granted, Denied> {
         for (number, shard) in self.nearest_first() {
             if let Ok(granted) = shard.at(self.now).try_acquire_n(0) {
@@ -148,7 +151,7 @@ impl<A: Split> ShardedView<'_, A> {
         })
     }
 
-    /// As many permits as there are, up to `n`; `None` if there are none.
+    /// Takes up to `n` permits. `None` if there are none.
     pub(super) fn take_some(self, n: u64) -> Option<Granted> {
         let wanted = |there: u64| there.min(n);
         self.hint.note(self.now);
@@ -159,14 +162,14 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// Looks at all shards, asks `wanted` how many of the permits there to take, and takes them
-    /// from one shard or from several. `own` is the own shard's word, if the caller has just read
-    /// it.
+    /// Scans all shards, asks `wanted` how many of the available permits to take, and takes them
+    /// from one shard or several. `own` is the word of the thread's own shard, if the caller has
+    /// just read it.
     ///
     /// # Errors
     ///
-    /// What `denied` says: of the look, if `wanted` is 0; of `None`, if other threads were faster
-    /// in every attempt.
+    /// What `denied` returns: for the scan, if `wanted` returned 0; for `None`, if other threads
+    /// were faster in every attempt.
     #[inline(always)]
     fn take<const N: usize, E>(
         self,
@@ -185,7 +188,8 @@ impl<A: Split> ShardedView<'_, A> {
             match then.take_of(n, &look) {
                 Attempt::Done(granted) => return Ok(granted.of_permits(n, self.permit())),
                 Attempt::Lost => {}
-                // Later each time, until it is that of the shard that is ahead of all.
+                // Each of these ticks is later than the one before. The last is that of the shard
+                // that is furthest ahead.
                 Attempt::From(tick) => then.now = tick,
                 Attempt::TooFew => left -= 1,
             }
@@ -224,7 +228,7 @@ impl<A: Split> ShardedView<'_, A> {
         look
     }
 
-    /// Stores what requests of the own shard's threads need to know of this look.
+    /// Stores what later requests from this shard need to know about the scan.
     #[inline(always)]
     fn store_look<const N: usize>(&self, look: &Survey<N>) {
         let (own, fullest) = (self.neighbour(0), self.neighbour(look.fullest));
@@ -234,7 +238,8 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// Takes from the own shard, or from the fullest, if that keeps them level; else from several.
+    /// Takes from the thread's own shard or from the fullest, if that keeps the shards level;
+    /// otherwise from several.
     #[inline(never)]
     fn take_of<const N: usize>(&self, n: u64, look: &Survey<N>) -> Attempt {
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
@@ -265,9 +270,9 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// How much less than the others a shard may have after it gave, in fractions of a permit. The
-    /// smaller this is, the more shards a request takes from; the larger, the more often one is
-    /// full when another is not.
+    /// Returns how much less than the others a shard may have after a request took from it, in
+    /// fractions of a permit. If this is smaller, requests take from more shards. If it is larger,
+    /// it happens more often that one shard is full while another is not.
     fn may_be_uneven(&self, n: u64) -> u64 {
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let share = permit / n.max(1);
@@ -278,12 +283,12 @@ impl<A: Split> ShardedView<'_, A> {
         share.saturating_add(self.full() / 64)
     }
 
-    /// What a full shard has.
+    /// Returns what a full shard has.
     fn full(&self) -> u64 {
         self.shards.first().map_or(0, |shard| shard.full())
     }
 
-    /// The first tick at which all shards together have `n`.
+    /// Returns the first tick at which all shards together have `n` permits.
     pub(super) fn due(&self, n: u64) -> Option<Tick> {
         let _ = self.whole.step(0, self.now, n).ok()?;
         if self.shards.len() <= FEW {
@@ -293,7 +298,7 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// The same of a request that fits.
+    /// The same, for a request that is not too large.
     fn due_of(&self, words: &[u64], n: u64) -> Option<Tick> {
         let words = words.get(..self.shards.len())?;
         let algorithm = self.shards.first()?.algorithm();
@@ -304,7 +309,7 @@ impl<A: Split> ShardedView<'_, A> {
         algorithm.due_together(words, self.now, n.saturating_mul(self.permit()))
     }
 
-    /// Takes from those shards that have most, so that all have about the same then.
+    /// Plans to take from the fullest shards, so that all have about the same afterwards.
     fn plan<const N: usize>(&self, look: &Survey<N>, wanted: u64, uneven: u64) -> Option<Plan<N>> {
         let mut have = [0; N];
         for ((have, word), shard) in have.iter_mut().zip(&look.words).zip(self.shards) {
@@ -335,7 +340,8 @@ impl<A: Split> ShardedView<'_, A> {
         }
     }
 
-    /// The latest tick at which one of these shards counts, if they count at different ones.
+    /// Returns the latest tick at which one of the planned shards counts, if they count at
+    /// different ticks.
     fn latest_of<const N: usize>(
         &self,
         look: &Survey<N>,
@@ -354,12 +360,12 @@ impl<A: Split> ShardedView<'_, A> {
         (first < last).then_some(last)
     }
 
-    /// Takes what is missing from this shard and the shards after it, going round twice. If the
-    /// rest can't be taken, each frame rolls back what it took. It is recursive because the frames
-    /// hold what to roll back.
+    /// Takes what is missing from this shard and those after it, in at most two rounds over all
+    /// shards. If it can't take everything, each stack frame rolls back what it took. The function
+    /// is recursive because the frames hold what to roll back.
     ///
-    /// All requests go over the shards in the same order. Of two that look at the same moment, the
-    /// second finds the first shard changed, and has taken nothing yet.
+    /// All requests visit the shards in the same order. If two scan at the same moment, the slower
+    /// one finds the first shard changed before it has taken anything.
     fn gather_from<const N: usize>(
         &self,
         mut turn: usize,
@@ -369,7 +375,8 @@ impl<A: Split> ShardedView<'_, A> {
     ) -> Attempt {
         let shards = self.shards.len();
         while turn < 2 * shards {
-            // Where others took in between, the second time round takes what all shards still have.
+            // If other threads took permits meanwhile, the second round takes all that the shards
+            // still have.
             let (number, leave) = match turn.checked_sub(shards) {
                 None => (turn, plan.leave),
                 Some(number) => (number, 0),

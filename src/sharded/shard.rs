@@ -1,17 +1,20 @@
-//! One shard of the limit: a word, and a second word that keeps apart the threads that lower it.
+//! One shard of the limit: a word that counts, and a second word that keeps threads that lower the
+//! first one apart.
 //!
 //! # Rolling back what a request could not use
 //!
-//! A request that takes from several shards and can't have all rolls back what it took. No caller
-//! was granted those permits. So, unlike a give-back that a caller asks for, rolling back must not
-//! bring forward a single permit, whatever the algorithm, and whatever ticks other threads bring.
-//! Hence the word gets its value **before** the take again only if it still has the value **after**
-//! the take, and if nothing has lowered it in between. Then no thread has changed it: grants,
-//! charges and new windows only raise a word. Other requests may have taken and rolled back by the
-//! same rule, which leaves nothing behind.
+//! A request that takes from several shards and can't get everything rolls back what it took. No
+//! caller was granted those permits. So rolling back, unlike a give-back that a caller asks for,
+//! must not make a single permit available early, for any algorithm and for any ticks that other
+//! threads pass.
 //!
-//! The word alone does not show that it was lowered: permits may come back, the bucket may be idle
-//! later, and a take may then produce the very same word. Hence a second word:
+//! Therefore rolling back restores the word from **before** the take only if two things hold: the
+//! word still has the value from **after** the take, and nothing has lowered it in between. Then no
+//! thread has changed it, because grants, charges and new windows only raise a word. Other requests
+//! may have taken and rolled back under the same rule, which leaves no trace.
+//!
+//! The word alone does not show that it was lowered. Permits may come back, the bucket may become
+//! idle, and a later take may then produce the very same word. Hence the second word:
 //!
 //! ```text
 //!  63                       24             12             0
@@ -20,21 +23,22 @@
 //! └─────────────────────────┴──────────────┴──────────────┘
 //! ```
 //!
-//! - **A take** notes the changes first, and the word before and after.
-//! - **Rolling back** enters the lowest field, if no thread is giving back and the changes are as
-//!   noted; exchanges the words; and leaves.
-//! - **Giving back** (undo, refund, reset) enters the middle field, if no thread is rolling back;
-//!   exchanges the word; and leaves. Entering and leaving each count as a change. If a thread is
-//!   rolling back, nothing comes back.
+//! - **A take** notes the number of changes first, and the word before and after.
+//! - **Rolling back** adds one to the lowest field, if no thread is giving back and the number of
+//!   changes is as noted. Then it exchanges the word and leaves.
+//! - **Giving back** (undo, refund, reset) adds one to the middle field, if no thread is rolling
+//!   back. Then it exchanges the word and leaves. Entering and leaving each count as a change. If a
+//!   thread is rolling back, nothing is given back.
 //!
-//! So while one thread rolls back no other gives back, and none has since the permits were taken: a
-//! give-back that was under way then has left since, which is a change, or is still inside. (To
-//! count a change on entering alone would not do: the exchange of a give-back may succeed on a word
-//! that a take made again after noting that change.)
+//! So while a thread rolls back, no other thread gives back, and none has since the permits were
+//! taken. A give-back that was under way at the take either has left since, which is a change, or
+//! is still inside. (It would not be enough to count a change on entering: a take can note that
+//! change and produce again the word that the give-back read, and the exchange of the give-back
+//! then succeeds.)
 //!
-//! No thread waits. One that stops while it rolls back keeps this shard from taking anything back,
-//! and one that stops while it gives back keeps others from rolling back, which loses permits and
-//! grants none.
+//! No thread waits for another. A thread that stops while it rolls back prevents this shard from
+//! taking permits back. A thread that stops while it gives back prevents others from rolling back.
+//! Both lose permits and grant none.
 
 use core::num::NonZeroU64;
 
@@ -47,9 +51,9 @@ use crate::store::view::View;
 use crate::store::word::WordStore;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// How wide the fields are of those who are inside. More are not let in.
+/// The width of the two fields that count threads. A thread that would overflow a field is refused.
 const WIDTH: u32 = 12;
-/// One who is rolling back, and one who gives back; and one change.
+/// The increments of the fields: one thread that rolls back, one that gives back, one change.
 const ROLLING_BACK: u64 = 1;
 const GIVING_BACK: u64 = 1 << WIDTH;
 const CHANGE: u64 = 1 << (2 * WIDTH);
@@ -66,34 +70,33 @@ const fn changes(state: u64) -> u64 {
     state / CHANGE
 }
 
-/// Between two looks a shard may come to have less than the fullest one by this part of what it can
-/// hold.
+/// Between two scans, a shard may drop below the fullest one by this part of what it can hold.
 const SLACK: u64 = 32;
 
-/// The most shards of a limiter.
+/// The largest number of shards of a limiter.
 pub(super) const MAX_SHARDS: usize = 256;
 
 #[repr(C)]
 pub(super) struct Shard<A> {
-    /// The word first, and next to it the parameters that every decision reads.
+    /// The word comes first, next to the parameters that every decision reads.
     cell: WordCell,
-    /// How many fractions a permit is: what the algorithm counts.
+    /// The number of fractions in a permit. The algorithm counts these.
     permit: NonZeroU64,
-    /// A request that leaves at least this much room, as the algorithm tells it, needs no look.
+    /// A request that leaves at least this much room, as the algorithm reports it, needs no scan.
     keep: u64,
     algorithm: A,
-    /// How much less than the fullest shard this one may have before the next look, as a difference
-    /// of words; 0 if words can't be compared, or where it is less than a permit.
+    /// How far this shard may drop below the fullest one before the next scan, as a difference of
+    /// words. 0 if words can't be compared, or if it is less than a permit.
     slack: u64,
-    /// The largest word for which no look is needed: the fullest shard's at the last look, and
-    /// `slack` more.
+    /// The largest word that needs no scan: that of the fullest shard at the last scan, plus
+    /// `slack`.
     limit: AtomicU64,
-    /// How far away that shard is.
+    /// The distance of that shard from this one.
     fullest: AtomicU64,
     backs: AtomicU64,
 }
 
-/// How to roll back what a request took from a shard, before it has all it asked for.
+/// What is needed to roll back what a request took from a shard.
 pub(super) struct Taken {
     before: u64,
     after: u64,
@@ -101,9 +104,9 @@ pub(super) struct Taken {
 }
 
 impl<A: Split> Shard<A> {
-    /// A shard of so many.
+    /// Creates one of `shards` shards.
     pub(super) fn new(algorithm: A, permit: NonZeroU64, shards: u64, tick: Tick) -> Self {
-        // Seven eighths of what a fresh shard has.
+        // Seven eighths of what a new shard has.
         let keep = match algorithm.step(0, tick, 0) {
             Ok((_, fresh)) if shards > 1 => fresh.room() - fresh.room() / 8,
             _ => 0,
@@ -137,48 +140,50 @@ impl<A: Split> Shard<A> {
         &self.cell
     }
 
-    /// How many fractions a permit is.
+    /// Returns how many fractions make one permit.
     #[inline(always)]
     pub(super) const fn permit(&self) -> u64 {
         self.permit.get()
     }
 
-    /// What a full shard has.
+    /// Returns what a full shard has.
     pub(super) fn full(&self) -> u64 {
         self.algorithm.available(0, Tick::ZERO)
     }
 
-    /// The verbs that don't lower the word, in fractions of a permit.
+    /// Returns a view with the operations that don't lower the word, in fractions of a permit.
     #[inline(always)]
     pub(super) const fn at(&self, now: Tick) -> View<WordStore<'_, A>> {
         WordStore::new(&self.algorithm, &self.cell).at(now)
     }
 
-    /// Changes the word by a function that can't refuse.
+    /// Changes the word by a function that can't fail.
     #[inline(always)]
     pub(super) fn change<T>(&self, now: Tick, change: impl FnMut(u64) -> (u64, T)) -> T {
         let Ok(answer) = cell::apply(&self.algorithm, &self.cell, now, Change(change));
         answer
     }
 
-    /// Whether a grant that leads to this word needs no look at the other shards.
+    /// Returns whether a grant that produces this word needs no scan of the other shards.
     #[inline(always)]
     pub(super) fn needs_no_look(&self, word: u64, granted: &Granted) -> bool {
         granted.room() >= self.keep || self.slack > 0 && self.is_within_limit(word)
     }
 
-    /// Whether the word is between the fullest shard's at the last look and the limit. A smaller
-    /// word got permits back since, and other shards may have too.
+    /// Returns whether the word is between that of the fullest shard at the last scan and the
+    /// limit. If it is smaller, permits came back to it, and other shards may have got some back
+    /// too.
     #[inline(always)]
     fn is_within_limit(&self, word: u64) -> bool {
-        // ORDERING: Relaxed. Only from which shard permits are taken depends on it, and not how
-        // many. If several threads use this shard, it may go with a `fullest` of another look.
+        // ORDERING: Relaxed. It publishes nothing: it affects which shard permits are taken from,
+        // and not how many. If several threads use this shard, `limit` and `fullest` may come from
+        // different scans.
         let limit = self.limit.load(Ordering::Relaxed);
         limit.wrapping_sub(word) < self.slack
     }
 
-    /// Stores what a look found: the word of the fullest shard, and how far away that is. Not if it
-    /// is nearly full, since a full shard loses what comes.
+    /// Stores the word of the fullest shard and its distance, as a scan found them. Stores nothing
+    /// if that shard is nearly full, since a full shard loses what it would refill.
     pub(super) fn store_look(&self, word: u64, distance: usize, now: Tick) {
         let full = self.full();
         let is_open = self.algorithm.available(word, now) <= full - full / SLACK;
@@ -191,7 +196,7 @@ impl<A: Split> Shard<A> {
         }
     }
 
-    /// How far away the shard is that was the fullest at the last look.
+    /// Returns the distance of the shard that was the fullest at the last scan.
     pub(super) fn fullest_distance(&self) -> Option<usize> {
         if self.slack == 0 {
             return None;
@@ -207,8 +212,8 @@ impl<A: Split> Shard<A> {
             .ok()
     }
 
-    /// Takes `n` permits in one turn, if no look at the other shards is needed for it: `None` may
-    /// mean that it was disturbed.
+    /// Takes `n` permits in a single attempt, if that needs no scan of the other shards. `None`
+    /// means that nothing was taken; use the slow path.
     #[inline(always)]
     pub(super) fn try_once(&self, now: Tick, n: u64) -> Option<Granted> {
         let fractions = n.checked_mul(self.permit())?;
@@ -218,11 +223,11 @@ impl<A: Split> Shard<A> {
         Some(granted.of_permits(n, self.permit()))
     }
 
-    /// Takes `n` permits, if `accepts` agrees to the new word and the grant.
+    /// Takes `n` permits, if `accepts` returns true for the new word and the grant.
     ///
     /// # Errors
     ///
-    /// The word, unchanged.
+    /// Returns the unchanged word as the error.
     pub(super) fn take_if(
         &self,
         now: Tick,
@@ -239,11 +244,11 @@ impl<A: Split> Shard<A> {
         Ok(granted?.of_permits(n, self.permit()))
     }
 
-    /// Takes up to `n` fractions in a way that can be rolled back. `None` if the shard has fewer
-    /// than `at_least`, or none.
+    /// Takes up to `n` fractions, and returns what is needed to roll them back. `None` if the shard
+    /// has fewer than `at_least`, or none.
     pub(super) fn take(&self, now: Tick, at_least: u64, n: u64) -> Option<(Granted, Taken)> {
-        // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back of which this one
-        // knows has exchanged the word before we take. Models: shards::
+        // ORDERING: Acquire. It pairs with the release in `go_out`: a give-back whose change is
+        // noted here has exchanged the word before this take. Models: shards::
         let changes = changes(self.backs.load(Ordering::Acquire));
         self.change(now, |before| {
             if self.algorithm.available(before, now) < at_least.max(1) {
@@ -259,7 +264,8 @@ impl<A: Split> Shard<A> {
         })
     }
 
-    /// Rolls back permits that no caller was granted, if no thread has changed the word since.
+    /// Rolls back permits that no caller was granted, if no thread has changed the word since the
+    /// take.
     pub(super) fn roll_back(&self, taken: &Taken) {
         let may_enter = |state| {
             let is_as_noted = changes(state) == taken.changes && giving_back(state) == 0;
@@ -274,22 +280,22 @@ impl<A: Split> Shard<A> {
         if inject_fault!(RollsBackBlindly) {
             self.cell.swap(taken.before);
         }
-        // It may fail without a reason.
+        // The exchange is weak and may fail spuriously.
         while self.cell.compare_exchange(taken.after, taken.before) == Err(taken.after) {}
         self.go_out(ROLLING_BACK.wrapping_neg());
     }
 
-    /// Enters, if that may be and there is room.
+    /// Adds `who` to the second word, if `may_enter` allows it and no field would overflow.
     fn enter(&self, who: u64, may_enter: impl Fn(u64) -> bool) -> bool {
-        // ORDERING: Relaxed. The exchange finds out what has changed since.
+        // ORDERING: Relaxed. It publishes nothing, and the exchange detects a stale value.
         let mut state = self.backs.load(Ordering::Relaxed);
         loop {
             let is_full = rolling_back(state).max(giving_back(state)) == GIVING_BACK - 1;
             if is_full || !may_enter(state) {
                 return false;
             }
-            // ORDERING: Acquire. It pairs with the release in `go_out`: what those did who were
-            // inside before is done before what we do. Models: shards::
+            // ORDERING: Acquire. It pairs with the release in `go_out`: the exchanges of threads
+            // that were inside before happen before those of this one. Models: shards::
             match self.backs.compare_exchange_weak(
                 state,
                 state.wrapping_add(who),
@@ -303,12 +309,13 @@ impl<A: Split> Shard<A> {
     }
 
     fn go_out(&self, who: u64) {
-        // ORDERING: Release. See `enter` and `take`. Models: shards::
+        // ORDERING: Release. It publishes the exchange of the word, and pairs with the acquires in
+        // `enter` and `take`. Models: shards::
         self.backs.fetch_add(who, Ordering::Release);
     }
 
-    /// Runs a step that lowers the word, and returns how many permits it gave back: none, if
-    /// another thread is rolling back.
+    /// Runs a step that lowers the word, and returns how many permits it gave back: 0 if another
+    /// thread is rolling back.
     pub(super) fn give_back(&self, step: impl Fn(&A, u64) -> (u64, u64)) -> u64 {
         let word = self.cell.load();
         let (next, n) = step(&self.algorithm, word);
@@ -334,7 +341,7 @@ impl<A: Split> Shard<A> {
         n
     }
 
-    /// Makes it fresh, unless another thread is rolling back.
+    /// Resets the shard to a new one, unless another thread is rolling back.
     pub(super) fn reset(&self) {
         self.give_back(|_, _| (0, 0));
     }

@@ -11,7 +11,7 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted, SEVERAL, Settled};
 use crate::sync::inject_fault;
 
-/// Which shards are full.
+/// The set of shards that are full.
 #[derive(Default, Clone, Copy)]
 struct Full([u64; MAX_SHARDS / 64]);
 
@@ -32,8 +32,8 @@ impl Full {
     }
 }
 
-/// A view of a [`Sharded`](crate::Sharded) limiter at one tick, from the shard that the caller uses
-/// first.
+/// A view of a [`Sharded`](crate::Sharded) limiter at one tick and from one shard, which its
+/// requests use first.
 pub struct ShardedView<'a, A> {
     pub(super) shards: &'a [CachePadded<Shard<A>>],
     pub(super) hint: &'a Hint,
@@ -43,15 +43,17 @@ pub struct ShardedView<'a, A> {
 }
 
 impl<'a, A: Split> ShardedView<'a, A> {
-    /// The tick of this view.
+    /// Returns the tick of this view.
     #[inline]
     pub const fn now(&self) -> Tick {
         self.now
     }
 
-    /// The same view from another shard: for callers that know better than a thread's number where
-    /// they run, such as a thread for each core. Shards are numbered from 0; a larger number wraps
-    /// around.
+    /// Returns the same view with another first shard. Shards are numbered from 0; a larger number
+    /// wraps around.
+    ///
+    /// Use it where the caller knows better than a thread's index which shard to use, such as with
+    /// one thread for each core.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -72,8 +74,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
         Self { first, ..self }
     }
 
-    /// The shard at this distance from the first, wrapping around, and its number. `None` if that
-    /// is the first again.
+    /// Returns the shard at this distance from the first one, with its number. Distances wrap
+    /// around at the last shard; `None` once they are back at the first.
     #[inline(always)]
     pub(super) fn neighbour(&self, distance: usize) -> Option<(u32, &'a CachePadded<Shard<A>>)> {
         let (shards, place) = (self.shards.len(), self.first + distance);
@@ -88,28 +90,29 @@ impl<'a, A: Split> ShardedView<'a, A> {
         Some((place as u32, self.shards.get(place)?))
     }
 
-    /// All shards with their numbers, from the first on.
+    /// Returns all shards with their numbers, beginning with the first one.
     pub(super) fn nearest_first(
         self,
     ) -> impl Iterator<Item = (u32, &'a CachePadded<Shard<A>>)> + Clone {
         (0..).map_while(move |distance| self.neighbour(distance))
     }
 
-    /// [`Sharded::try_acquire`](crate::Sharded::try_acquire) at this tick.
+    /// Takes one permit at this tick: see [`Sharded::try_acquire`](crate::Sharded::try_acquire).
     ///
     /// # Errors
     ///
-    /// [`Denied`] if no shard had it.
+    /// [`Denied`] if no shard has a permit.
     #[inline]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
     }
 
-    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n) at this tick.
+    /// Takes `n` permits or none at this tick: see
+    /// [`Sharded::try_acquire_n`](crate::Sharded::try_acquire_n).
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if the shards have fewer than `n` permits together.
     #[inline]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         match self.hint.known() {
@@ -125,26 +128,28 @@ impl<'a, A: Split> ShardedView<'a, A> {
         }
     }
 
-    /// The own shard, in one turn.
+    /// Takes `n` permits from the thread's own shard in a single attempt. `None` means that nothing
+    /// was taken; use the slow path.
     #[inline(always)]
     pub(super) fn try_once(&self, n: u64) -> Option<Granted> {
         let granted = self.shards.get(self.first)?.try_once(self.now, n)?;
         Some(granted.with_source(self.first as u32))
     }
 
-    /// How many fractions a permit is.
+    /// Returns how many fractions make one permit.
     #[inline]
     pub(super) fn permit(&self) -> u64 {
         self.shards.first().map_or(1, |shard| shard.permit())
     }
 
-    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to) at this tick.
-    #[must_use = "it says how many were there"]
+    /// Takes up to `n` permits at this tick: see
+    /// [`Sharded::take_up_to`](crate::Sharded::take_up_to).
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         self.take_some(n).unwrap_or_else(|| self.take_of_own(n))
     }
 
-    /// As many as the own shard has.
+    /// Takes up to `n` permits from the thread's own shard.
     fn take_of_own(&self, n: u64) -> Granted {
         let Some(shard) = self.shards.get(self.first) else {
             return Granted::new(0, self.now);
@@ -158,7 +163,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
         })
     }
 
-    /// [`Sharded::available`](crate::Sharded::available) at this tick.
+    /// Returns how many permits are available at this tick: see
+    /// [`Sharded::available`](crate::Sharded::available).
     pub fn available(&self) -> u64 {
         let each = self
             .shards
@@ -167,17 +173,18 @@ impl<'a, A: Split> ShardedView<'a, A> {
         each.fold(0, u64::saturating_add) / self.permit().max(1)
     }
 
-    /// Whether the limiter can no longer be told from a fresh one at this tick.
+    /// Returns whether the limiter behaves like a new one at this tick.
     pub fn is_idle(&self) -> bool {
         self.shards.iter().all(|shard| shard.at(self.now).is_idle())
     }
 
-    /// [`Sharded::reset`](crate::Sharded::reset).
+    /// Resets the limiter: see [`Sharded::reset`](crate::Sharded::reset).
     pub fn reset(&self) {
         self.lowering(|| self.shards.iter().for_each(|shard| shard.reset()));
     }
 
-    /// Does what lowers a word, and ends what is known of permits to come.
+    /// Runs `lower`, which lowers words, and then discards what the hint knows. A lower word has
+    /// more permits.
     pub(super) fn lowering<T>(&self, lower: impl FnOnce() -> T) -> T {
         if inject_fault!(RaisesTheEpochFirst) {
             self.hint.raise();
@@ -188,12 +195,13 @@ impl<'a, A: Split> ShardedView<'a, A> {
         done
     }
 
-    /// [`Sharded::time_until`](crate::Sharded::time_until) at this tick.
+    /// Returns how long it takes until `n` permits are available: see
+    /// [`Sharded::time_until`](crate::Sharded::time_until).
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         Some(self.due(n)?.saturating_since(self.now))
     }
 
-    /// [`Sharded::undo`](crate::Sharded::undo) at this tick.
+    /// Gives back a grant at this tick: see [`Sharded::undo`](crate::Sharded::undo).
     pub fn undo(&self, granted: Granted) -> u64 {
         self.lowering(|| self.give_back_grant(granted))
     }
@@ -212,16 +220,17 @@ impl<'a, A: Split> ShardedView<'a, A> {
                 if back == fractions.n() {
                     return back.div_ceil(self.permit());
                 }
-                // What this shard can't take, because other permits came back to it, goes to all
-                // shards; but not what time has refilled at the latest tick that this shard knows.
+                // The shard has no room for the rest, because other permits came back to it. Give
+                // the rest to all shards, less what time has refilled by the latest tick that this
+                // shard has seen.
                 let now = self.now.max(shard.at(self.now).take_up_to(0).at());
                 let (_, all) = shard.algorithm().undo(fractions.mark(), now, &fractions);
                 let others = self.give_back_to_all(all.saturating_sub(back));
                 back.saturating_add(others).div_ceil(self.permit())
             }
             None => {
-                // As many as would come back of it to one word that nobody else has used, at the
-                // latest tick that a shard knows.
+                // Several shards granted it. Give back as many permits as a single word would take
+                // back if this were its only grant, at the latest tick that any shard has seen.
                 let ticks = self
                     .shards
                     .iter()
@@ -234,7 +243,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
         }
     }
 
-    /// [`Sharded::refund`](crate::Sharded::refund) at this tick.
+    /// Gives back `n` permits at this tick: see [`Sharded::refund`](crate::Sharded::refund).
     pub fn refund(&self, n: u64) -> u64 {
         self.lowering(|| self.give_back(n))
     }
@@ -245,8 +254,8 @@ impl<'a, A: Split> ShardedView<'a, A> {
         back.div_ceil(self.permit()).min(n)
     }
 
-    /// Gives fractions back to all shards alike, and to the others what a shard does not take since
-    /// it is full. How many came back.
+    /// Gives fractions back to all shards in equal shares, and returns how many came back. What a
+    /// full shard can't take goes to the other shards.
     fn give_back_to_all(&self, fractions: u64) -> u64 {
         let (mut left, mut full) = (fractions, Full::default());
         loop {
@@ -273,7 +282,7 @@ impl<'a, A: Split> ShardedView<'a, A> {
 }
 
 impl<A: Split + Debt> ShardedView<'_, A> {
-    /// [`Sharded::settle`](crate::Sharded::settle) at this tick.
+    /// Corrects an estimate at this tick: see [`Sharded::settle`](crate::Sharded::settle).
     pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
         Settled::by(
             granted,
@@ -283,12 +292,13 @@ impl<A: Split + Debt> ShardedView<'_, A> {
         )
     }
 
-    /// [`Sharded::charge`](crate::Sharded::charge) at this tick.
+    /// Takes `n` permits unconditionally at this tick: see
+    /// [`Sharded::charge`](crate::Sharded::charge).
     pub fn charge(&self, n: u64) -> Charged {
         let taken = self.take_up_to(n);
         let (permit, shards) = (self.permit(), self.shards.len() as u64);
         let (owed, mut at) = (n - taken.n(), taken.at());
-        // A permit is as many fractions of each shard.
+        // One owed permit is the same number of fractions of each shard.
         let each = owed.saturating_mul(permit.checked_div(shards).unwrap_or(0));
         let (mut charged, mut debt, mut clear) = (0_u128, 0_u128, Duration::ZERO);
         for shard in self.shards {
@@ -299,7 +309,7 @@ impl<A: Split + Debt> ShardedView<'_, A> {
             debt += u128::from(one.debt());
             clear = clear.max(one.clear_after());
         }
-        // What is owed moves the tick at which a permit comes.
+        // The new debt moves the tick of the next permit.
         self.hint.raise();
         let permit = u128::from(permit.max(1));
         let charged = u64::try_from(charged / permit).unwrap_or(owed).min(owed);
@@ -309,7 +319,8 @@ impl<A: Split + Debt> ShardedView<'_, A> {
 }
 
 impl<A: Split + Gauge> ShardedView<'_, A> {
-    /// [`Sharded::level`](crate::Sharded::level) at this tick.
+    /// Returns how many permits are counted at this tick: see
+    /// [`Sharded::level`](crate::Sharded::level).
     pub fn level(&self) -> Level {
         let each = self.shards.iter().map(|shard| shard.at(self.now).level());
         let all = each.reduce(Level::plus).unwrap_or(Level::of_permits(0));

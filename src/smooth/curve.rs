@@ -1,5 +1,5 @@
-//! The two stores of permits, and what it costs to take from them: all that the two limiters differ
-//! in.
+//! The two ways to store permits and what stored permits cost. The two limiters differ only in
+//! this.
 
 use core::time::Duration;
 
@@ -7,38 +7,39 @@ use super::error::SmoothError;
 use super::pace::{Cost, Unit};
 use super::state::{NEVER, SmoothState};
 
-/// The slowest rate: a permit in 365 days.
+/// The slowest rate: one permit in 365 days.
 pub(super) const MIN_RATE: f64 = 1.0 / (365.0 * 86_400.0);
-/// The fastest.
+/// The fastest rate.
 pub(super) const MAX_RATE: f64 = 1e12;
-/// The most permits that are ever stored: so many can be told from one more.
+/// The largest number of permits that a store can hold: a double still distinguishes it from one
+/// more.
 const MAX_STORED: f64 = (1_u64 << 50) as f64;
-/// The longest time that a store takes to fill.
+/// The longest time that a store may take to fill.
 const MAX_FILL: Duration = Duration::from_secs(365 * 86_400);
-/// How many times slower a cold limiter can be.
+/// The largest cold factor.
 pub(super) const MAX_COLD_FACTOR: f64 = 1e6;
 
-/// Permits stored are free: [`SmoothBursty`](crate::smooth::SmoothBursty).
+/// The curve of [`SmoothBursty`](crate::smooth::SmoothBursty): stored permits are free.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bursty {
     pub(super) max_burst: Duration,
 }
 
-/// Permits stored cost more, the more there are:
-/// [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp).
+/// The curve of [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp): stored permits cost more, the
+/// more of them there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmingUp {
     pub(super) warm_up: Duration,
     pub(super) cold_factor: f64,
 }
 
-/// A rate, in the limiter's unit.
+/// A rate, with its interval in the limiter's unit.
 #[derive(Debug, Clone, Copy)]
 pub struct PermitInterval {
     pub(super) unit: Unit,
-    /// Permits a second.
+    /// In permits a second.
     pub(super) rate: f64,
-    /// Units from one permit to the next.
+    /// The units from one permit to the next.
     pub(super) interval: f64,
 }
 
@@ -52,17 +53,17 @@ impl PermitInterval {
     }
 }
 
-/// What the two stores have in common. There are no others.
+/// The operations in which the two limiters differ. There are no other implementations.
 pub trait Curve: Copy {
-    /// The most permits that are stored.
+    /// Returns the largest number of stored permits.
     fn max(&self, pace: &PermitInterval) -> f64;
-    /// Units from one permit that is stored to the next.
+    /// Returns the units from one stored permit to the next.
     fn refill_interval(&self, pace: &PermitInterval) -> f64;
-    /// How many there are at first.
+    /// Returns how many permits a new limiter stores.
     fn initial(&self, pace: &PermitInterval) -> f64;
-    /// What it costs to take `take` of the `stored` permits.
+    /// Returns the cost of taking `take` of the `stored` permits.
     fn cost(&self, pace: &PermitInterval, stored: f64, take: f64) -> Cost;
-    /// The fastest rate with this store.
+    /// Returns the fastest rate with this store.
     fn max_rate(&self) -> f64;
 }
 
@@ -88,11 +89,12 @@ impl Curve for Bursty {
     }
 }
 
-/// A warm limiter has no more than a threshold: its permits are an interval apart. Above, the
-/// interval grows along a line to the cold one, with a full store, so that it takes the time to
-/// warm up to get from there to the threshold; and half as long from there to nothing.
+/// A limiter is warm while its store is at or below a threshold: permits are then an interval
+/// apart. Above the threshold the interval grows linearly, up to the cold interval with a full
+/// store. It takes the warm-up time to go from a full store to the threshold, and half that time
+/// from there to an empty one.
 impl WarmingUp {
-    /// In units.
+    /// Returns the warm-up time in units.
     fn period(&self, pace: &PermitInterval) -> f64 {
         match pace.unit {
             Unit::Nanos => self.warm_up.as_nanos() as f64,
@@ -119,7 +121,7 @@ impl Curve for WarmingUp {
         self.period(pace) / self.max(pace)
     }
 
-    /// Cold.
+    /// A new limiter is cold.
     fn initial(&self, pace: &PermitInterval) -> f64 {
         self.max(pace)
     }
@@ -144,8 +146,8 @@ impl Curve for WarmingUp {
     }
 }
 
-/// Permits that are stored, by those that a warm limiter lets go in the time to warm up: with a
-/// cold factor of 1.
+/// The largest ratio of stored permits to those that a warm limiter grants in the warm-up time. It
+/// is reached with a cold factor of 1.
 const MOST_A_PERIOD: f64 = 1.5;
 
 fn max_rate(fill: Duration, times: f64) -> f64 {
@@ -182,7 +184,7 @@ pub(super) fn check_warm_up(warm_up: Duration, rate: f64) -> Result<(), SmoothEr
     }
 }
 
-/// The store at a rate: pure functions of the state.
+/// The store at a rate. Its methods are pure functions of the state.
 #[derive(Clone, Copy)]
 pub(super) struct StoredPermits<K> {
     curve: K,
@@ -207,7 +209,7 @@ impl<K: Curve> StoredPermits<K> {
         self.curve.initial(&self.pace)
     }
 
-    /// What has come together until now, if no turn is still to come.
+    /// Adds the permits that accumulated until now, unless a turn is still pending.
     pub(super) fn resync(&self, state: SmoothState, now: u64) -> SmoothState {
         if now <= state.next {
             return state;
@@ -220,7 +222,7 @@ impl<K: Curve> StoredPermits<K> {
                 let came = self.pace.unit.settle(came, max);
                 (state.stored + came).min(max)
             }
-            // Nothing is stored where there is no room: not nothing divided by nothing.
+            // Without room nothing is stored. This avoids dividing zero by zero.
             false => 0.0,
         };
         SmoothState {
@@ -230,7 +232,8 @@ impl<K: Curve> StoredPermits<K> {
         }
     }
 
-    /// After `n` permits: stored ones first. The next caller waits for them.
+    /// Returns the state after taking `n` permits, stored ones first. The next caller waits for
+    /// them.
     pub(super) fn take(&self, state: SmoothState, n: u64) -> SmoothState {
         let n = n as f64;
         let spent = n.min(state.stored);
@@ -243,7 +246,7 @@ impl<K: Curve> StoredPermits<K> {
         }
     }
 
-    /// As many permits as are the same part of a full store at another rate.
+    /// Returns the number of permits that is the same fraction of a full store at another rate.
     pub(super) fn scaled(&self, stored: f64, new: &Self) -> f64 {
         let (old, max) = (self.max(), new.max());
         match old > 0.0 {

@@ -2,8 +2,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a smooth limiter could not be made, or its rate not be set. Each variant names a field, what
-/// it was, and what is allowed.
+/// An invalid parameter of a smooth limiter, found when it is created or when its rate is set. Each
+/// variant names a field, its value, and what is allowed.
 ///
 /// ```
 /// use tollgate::smooth::SmoothBursty;
@@ -16,46 +16,45 @@ use core::time::Duration;
 /// );
 /// ```
 ///
-/// `Debug` says the same as `Display`, for a `main` that returns it.
+/// `Debug` writes the same as `Display`, for a `main` that returns this error.
 #[derive(Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum SmoothError {
-    /// A rate of nothing, of less than a permit in 365 days, of more than there can be, or no
-    /// number.
+    /// The rate is zero, negative, NaN, below one in 365 days, or too large.
     Rate {
         /// The value that was asked for.
         rate: f64,
-        /// The least.
+        /// The smallest rate.
         min: f64,
-        /// The most, for the store that it has.
+        /// The largest rate, for the limiter's store.
         max: f64,
     },
-    /// More to store than 365 days make, or more permits than can be counted at this rate.
+    /// More than 365 days of permits to store, or too many permits at this rate.
     MaxBurst {
         /// The value that was asked for.
         max_burst: Duration,
-        /// The most, at this rate.
+        /// The longest time, at this rate.
         max: Duration,
     },
-    /// More than 365 days to warm up, or more permits in them than can be counted at this rate.
+    /// A warm-up time of more than 365 days, or one with too many permits at this rate.
     WarmUp {
         /// The value that was asked for.
         warm_up: Duration,
-        /// The most, at this rate.
+        /// The longest time, at this rate.
         max: Duration,
     },
-    /// A cold limiter that would be faster than a warm one, or slower than there can be, or no
-    /// number.
+    /// A cold factor below 1, which would make a cold limiter faster than a warm one, or one that
+    /// is too large or NaN.
     ColdFactor {
         /// The value that was asked for.
         cold_factor: f64,
-        /// The most.
+        /// The largest factor.
         max: f64,
     },
 }
 
 impl SmoothError {
-    /// The field that is wrong.
+    /// Returns the name of the invalid field.
     pub const fn field(&self) -> &'static str {
         match self {
             Self::Rate { .. } => "rate",

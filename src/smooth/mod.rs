@@ -1,14 +1,15 @@
-//! Turns at a steady rate that can be changed in use: [`SmoothBursty`] and [`SmoothWarmingUp`], as
-//! in Guava.
+//! Rate limiters that space permits at a steady rate, which can be changed in use: [`SmoothBursty`]
+//! and [`SmoothWarmingUp`], as in Guava.
 //!
-//! A call never waits for what it takes itself: the **next** one does. So a caller gets any number
-//! at once if no turn is pending, and the caller after a large request waits long. Permits that
-//! accumulate while idle are stored, up to a limit:
+//! Each request gets a *turn*: the tick from which on its caller may go. A request never waits for
+//! its own permits: the **next** one does. So if no turn is pending, a caller gets any number of
+//! permits at once, and the caller after it waits for them. Permits that accumulate while the
+//! limiter is idle are stored, up to a limit:
 //!
-//! | | stored permits | for |
+//! | | stored permits | use it for |
 //! |---|---|---|
-//! | [`SmoothBursty`] | are free, up to a second of them (or [`max_burst`](Smooth::max_burst)) | a rate that may be caught up with |
-//! | [`SmoothWarmingUp`] | cost more the more there are: idle means cold | a cache or a pool that must warm up |
+//! | [`SmoothBursty`] | are free, up to a second of them (or [`max_burst`](Smooth::max_burst)) | a rate after which callers may catch up |
+//! | [`SmoothWarmingUp`] | cost more, the more of them there are: an idle limiter is cold | a cache or a pool that must warm up |
 //!
 //! ```
 //! use std::time::Duration;
@@ -16,7 +17,7 @@
 //! use tollgate::ManualClock;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // Two a second when warm, after four seconds in use; cold, a third of that.
+//! // Two permits a second once warm, which takes four seconds. A third of that when cold.
 //! let limiter = SmoothWarmingUp::with_clock(2.0, Duration::from_secs(4), ManualClock::new())?;
 //! let due = |_| limiter.reserve(1).map(|turn| turn.due().as_nanos() / 1_000_000);
 //! let waits = [0; 6].map(due);
@@ -25,37 +26,37 @@
 //! # }
 //! ```
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! - **No caller is early.** A turn's due tick is rounded up to a whole nanosecond, and a waiting
-//!   caller wakes up at it or later.
-//! - **In each interval** from one due tick to another the permits of all calls whose turn is in
-//!   it, but for the last one's, are at most `stored + rate * interval`; what is stored is at most
-//!   `rate * max_burst`, and of a limiter that warms up none is free: there it is
-//!   `rate * interval`. Rates, costs and stored permits are doubles: with a cold factor of 3 a cost
-//!   may be wrong by 2^-50 of itself, which is a nanosecond in two weeks. The extra cost of cold
-//!   permits is less exact where the factor is large: by 2^-38 with one of 1000, by 2^-19 with a
-//!   million. None costs less than an interval.
-//! - **No less**, but for the nanosecond to which each call's cost is rounded up (so not more than
-//!   one call a nanosecond), and one more with every sixteenth change of the rate at the latest
-//!   turn. (A store of more than 50 days loses up to 7 ns of what comes between two calls to its
-//!   last digit.)
-//! - **A change of the rate** takes effect at one moment: each call costs what it does at the old
-//!   rate or at the new one. Turns that were given stay, and what is stored stays the same part of
-//!   a full store.
+//! - **No caller is early.** The tick of a turn is rounded up to a whole nanosecond, and a waiting
+//!   caller wakes at that tick or later.
+//! - **The rate holds in each interval** between the ticks of two turns. The permits of all calls
+//!   whose turn is in it, except the last, are at most `stored + rate * interval`. For a
+//!   [`SmoothBursty`], `stored` is at most `rate * max_burst`. A limiter that warms up has no free
+//!   permits, so there it is 0. Rates, costs and stored permits are doubles. With a cold factor of
+//!   3, the relative error of a cost is at most 2^-50, a nanosecond in two weeks. The extra cost of
+//!   cold permits is less exact if the factor is large: the error is 2^-38 with a factor of 1000,
+//!   2^-19 with a million. No permit costs less than an interval.
+//! - **The limiter serves the full rate**, except for rounding. Each call's cost is rounded up to a
+//!   nanosecond, so there is at most one call a nanosecond. Every sixteenth change of the rate
+//!   costs at most one more nanosecond. (A store of more than 50 days loses up to 7 ns of what
+//!   accumulates between two calls, because a double has no more digits.)
+//! - **A change of the rate** takes effect at one moment: each call pays the old rate or the new
+//!   one. Turns that were given stay as they are, and the store stays full to the same fraction.
 //!
 //! # Whole microseconds
 //!
-//! [`in_whole_micros`](Smooth::in_whole_micros) counts as Guava does, decision by decision: time in
-//! whole microseconds, and each part of a cost cut off to them. At three million permits a second
-//! nothing is left of a call's cost then, and nothing is limited; it is there for programs that
-//! need the same answers. (Every sixteenth change of the rate that finds the next turn where it was
-//! moves it on by a microsecond, which Guava's doesn't.)
+//! [`in_whole_micros`](Smooth::in_whole_micros) counts as Guava does, decision by decision: in
+//! whole microseconds, with each part of a cost rounded down. At three million permits a second a
+//! call's cost is then rounded to zero, and nothing is limited. Use it for programs that need the
+//! same answers as Guava's. (One difference remains: every sixteenth change of the rate moves the
+//! next turn later by a microsecond, unless that turn is in the past. Guava's does not.)
 //!
 //! # Lock-free
 //!
-//! The state is 128 bits in one exchange ([`is_lock_free`] says whether the processor has it); no
-//! decision ever waits for another thread. Threads that set a rate exclude each other by a mutex.
+//! The state is 128 bits, changed by one exchange ([`is_lock_free`] returns whether the processor
+//! has such an exchange). No decision ever waits for another thread. Threads that set a rate
+//! exclude each other by a mutex.
 
 mod curve;
 mod error;
@@ -81,8 +82,8 @@ use curve::{
 use pace::Unit;
 use state::SmoothState;
 
-/// Gives turns at a steady rate, and stores permits for a second (or
-/// [`max_burst`](Smooth::max_burst)) while no caller comes; stored permits are free.
+/// A rate limiter that spaces permits at a steady rate, and stores permits for a second (or
+/// [`max_burst`](Smooth::max_burst)) while no caller comes. Stored permits are free.
 ///
 /// ```
 /// use std::time::Duration;
@@ -102,11 +103,11 @@ use state::SmoothState;
 /// ```
 pub type SmoothBursty<C = SystemClock> = Smooth<Bursty, C>;
 
-/// Gives turns at a steady rate, once it is warm. After a pause it is cold: a permit costs up to
-/// [`cold_factor`](Smooth::cold_factor) intervals (three), and it takes the time to warm up to get
-/// from cold to warm. It begins cold.
+/// A rate limiter that spaces permits at a steady rate once it is warm. After a pause it is cold: a
+/// permit costs up to [`cold_factor`](Smooth::cold_factor) intervals (three by default), and the
+/// limiter takes its warm-up time to get from cold to warm. A new limiter is cold.
 ///
-/// A time of zero to warm up is none: each permit costs an interval, and none is stored.
+/// With a warm-up time of zero each permit costs an interval, and none is stored.
 ///
 /// ```
 /// use std::time::Duration;
@@ -126,11 +127,11 @@ pub type SmoothBursty<C = SystemClock> = Smooth<Bursty, C>;
 /// ```
 pub type SmoothWarmingUp<C = SystemClock> = Smooth<WarmingUp, C>;
 
-/// Both smooth limiters: [`SmoothBursty`] and [`SmoothWarmingUp`].
+/// The type of both smooth limiters: [`SmoothBursty`] and [`SmoothWarmingUp`].
 #[repr(C)]
 pub struct Smooth<K, C = SystemClock> {
     state: AtomicU128,
-    // The rates, as the bits of a double: see `rates.rs`.
+    // The rates of even and odd versions, as the bits of a double: see `rates.rs`.
     even: AtomicU64,
     odd: AtomicU64,
     curve: K,
@@ -139,10 +140,11 @@ pub struct Smooth<K, C = SystemClock> {
     clock: C,
 }
 
-/// Whether the state of a smooth limiter is exchanged by the processor alone. So it is on x86-64
-/// with `cmpxchg16b`, which all but the oldest have (without it a lock takes its place, which is
-/// found out at run time), on aarch64, and on some others; elsewhere it goes through a lock of
-/// `portable-atomic`.
+/// Returns whether the processor exchanges the state of a smooth limiter without a lock.
+///
+/// It does on x86-64 with `cmpxchg16b`, on aarch64, and on some others. All but the oldest x86-64
+/// processors have `cmpxchg16b`; that is detected at run time. Everywhere else a lock of
+/// `portable-atomic` takes its place.
 ///
 /// ```
 /// # #[cfg(target_arch = "aarch64")]
@@ -154,12 +156,13 @@ pub fn is_lock_free() -> bool {
 }
 
 impl SmoothBursty {
-    /// A limiter of `rate` permits a second, on the system's clock. Nothing is stored at first.
+    /// Creates a limiter of `rate` permits a second on the system clock. It stores nothing at
+    /// first.
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
-    /// or above 10^12.
+    /// [`SmoothError`] if the rate is zero, negative, NaN, infinite, below one in 365 days, or
+    /// above 10^12.
     ///
     /// ```
     /// use tollgate::smooth::SmoothBursty;
@@ -173,11 +176,11 @@ impl SmoothBursty {
 }
 
 impl<C> Smooth<Bursty, C> {
-    /// The same on a clock of your own.
+    /// Creates a limiter on a clock of your own.
     ///
     /// # Errors
     ///
-    /// As [`new`](SmoothBursty::new).
+    /// The same as for [`new`](SmoothBursty::new).
     pub fn with_clock(rate: f64, clock: C) -> Result<Self, SmoothError>
     where
         C: Clock,
@@ -186,11 +189,11 @@ impl<C> Smooth<Bursty, C> {
         Self::started_at(rate, clock, start)
     }
 
-    /// The same from this tick on, for callers that always pass the tick.
+    /// Creates a limiter that starts at this tick, for callers that always pass the tick.
     ///
     /// # Errors
     ///
-    /// As [`new`](SmoothBursty::new).
+    /// The same as for [`new`](SmoothBursty::new).
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -211,12 +214,12 @@ impl<C> Smooth<Bursty, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// Stores the permits of `max_burst`, instead of a second's; none, if it is zero. The limiter
-    /// begins anew.
+    /// Sets for how long permits accumulate. The default is one second; zero stores none. The store
+    /// then starts as in a new limiter.
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if that is more than 365 days, or than 2^50 permits.
+    /// [`SmoothError`] if `max_burst` is more than 365 days, or stores more than 2^50 permits.
     ///
     /// ```
     /// use std::time::Duration;
@@ -237,13 +240,13 @@ impl<C> Smooth<Bursty, C> {
 }
 
 impl SmoothWarmingUp {
-    /// A limiter of `rate` permits a second when it is warm, which takes `warm_up`; on the system's
-    /// clock.
+    /// Creates a limiter of `rate` permits a second on the system clock, which takes `warm_up` to
+    /// become warm.
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
-    /// or above 10^12, or the time to warm up above 365 days or that of 2^50 permits.
+    /// [`SmoothError`] if the rate is zero, negative, NaN, infinite, below one in 365 days, or
+    /// above 10^12; or if `warm_up` is above 365 days, or the time of 2^50 permits.
     ///
     /// ```
     /// use std::time::Duration;
@@ -258,11 +261,11 @@ impl SmoothWarmingUp {
 }
 
 impl<C> Smooth<WarmingUp, C> {
-    /// The same on a clock of your own.
+    /// Creates a limiter on a clock of your own.
     ///
     /// # Errors
     ///
-    /// As [`new`](SmoothWarmingUp::new).
+    /// The same as for [`new`](SmoothWarmingUp::new).
     pub fn with_clock(rate: f64, warm_up: Duration, clock: C) -> Result<Self, SmoothError>
     where
         C: Clock,
@@ -271,11 +274,11 @@ impl<C> Smooth<WarmingUp, C> {
         Self::started_at(rate, warm_up, clock, start)
     }
 
-    /// The same from this tick on, for callers that always pass the tick.
+    /// Creates a limiter that starts at this tick, for callers that always pass the tick.
     ///
     /// # Errors
     ///
-    /// As [`new`](SmoothWarmingUp::new).
+    /// The same as for [`new`](SmoothWarmingUp::new).
     ///
     /// ```
     /// use std::time::Duration;
@@ -306,12 +309,12 @@ impl<C> Smooth<WarmingUp, C> {
         Ok(Self::begin(curve, Unit::Nanos, rate, clock, start))
     }
 
-    /// How many times slower it is when it is cold, instead of three. With 1 it always costs an
-    /// interval a permit, and what is stored makes no difference. The limiter begins anew.
+    /// Sets how many times slower a cold limiter is. The default is 3. With 1 every permit costs an
+    /// interval, and stored permits make no difference. The store then starts as in a new limiter.
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if it is below 1, above a million, or no number.
+    /// [`SmoothError`] if the factor is below 1, above a million, or NaN.
     ///
     /// ```
     /// use std::time::Duration;
@@ -363,8 +366,8 @@ impl<K: Curve, C> Smooth<K, C> {
         Self::begin(curve, unit, rate, self.clock, start)
     }
 
-    /// Counts as Guava does, in whole microseconds: see [the module](self#whole-microseconds). The
-    /// limiter begins anew.
+    /// Makes the limiter count as Guava does, in whole microseconds: see [the
+    /// module](self#whole-microseconds). The store then starts as in a new limiter.
     ///
     /// ```
     /// use std::time::Duration;
@@ -388,7 +391,7 @@ impl<K: Curve, C> Smooth<K, C> {
         self.anew(curve, Unit::Micros)
     }
 
-    /// The clock.
+    /// Returns the clock.
     pub const fn clock(&self) -> &C {
         &self.clock
     }

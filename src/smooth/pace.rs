@@ -1,17 +1,17 @@
-//! Units, and how numbers are rounded in them: the two ways in which a smooth limiter counts.
+//! The unit of time that a smooth limiter counts in, and how it rounds.
 
 use core::time::Duration;
 
 use super::state::NEVER;
 use crate::clock::Tick;
 
-/// In what time is counted, and costs are rounded.
+/// The unit of time, which also decides how costs are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Nanoseconds. A call's cost is rounded up to a whole one, and permits that come are rounded
-    /// down.
+    /// Nanoseconds. A call's cost is rounded up to a whole one, and permits that accumulate are
+    /// rounded down.
     Nanos,
-    /// Microseconds, as Guava counts: each part of a cost is cut off to whole ones.
+    /// Microseconds, as Guava counts: each part of a cost is rounded down to a whole one.
     Micros,
 }
 
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// Whole units since the clock's start. What is beyond the end of time is there.
+    /// Returns the whole units since the clock's start, at most [`NEVER`].
     pub(super) const fn of(self, tick: Tick) -> u64 {
         let units = tick.as_nanos() / self.nanos();
         if units < NEVER { units } else { NEVER }
@@ -49,21 +49,21 @@ impl Unit {
         Tick::from_nanos(units.saturating_mul(self.nanos()))
     }
 
-    /// How many permits a store has that is not to have more than it got: a multiple of the last
-    /// digit that its size has, so that adding and taking is exact, and no more than fits. In
-    /// microseconds it is the double that it is.
+    /// Rounds the permits of a store down to a multiple of its last digit, and to at most `max`.
+    /// The last digit is that of a double as large as `max`. Therefore adding and taking is exact,
+    /// and a store never has more than accumulated. In microseconds nothing is rounded.
     pub(super) fn settle(self, permits: f64, max: f64) -> f64 {
         if self == Self::Micros || max <= 0.0 {
             return permits;
         }
-        // The size has 53 bits, and the last of them is 2^-52 of the first.
+        // `max` has 53 bits, and the last of them is 2^-52 of the first.
         let exponent = max.to_bits() >> 52;
         let scale = f64::from_bits(2_098_u64.saturating_sub(exponent) << 52);
         (permits.min(max) * scale) as u64 as f64 / scale
     }
 }
 
-/// What a call costs, part by part.
+/// The cost of a call, added up part by part.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     unit: Unit,
@@ -93,7 +93,7 @@ impl Cost {
         }
     }
 
-    /// In whole units.
+    /// Returns the sum in whole units.
     pub(super) fn total(self) -> u64 {
         match self.unit {
             Unit::Micros => self.cut,
@@ -105,7 +105,7 @@ impl Cost {
     }
 }
 
-/// Without its fraction. What can't be told takes for ever.
+/// Rounds down. A cost that can't be represented becomes [`NEVER`].
 fn whole(part: f64) -> u64 {
     match part < NEVER as f64 {
         true => part as u64,
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn costs_are_rounded_up_or_cut_part_by_part() {
+    fn nanos_round_the_sum_up_and_micros_round_each_part_down() {
         let total = |unit, parts: [f64; 2]| Cost::none(unit).and(parts[0]).and(parts[1]).total();
         assert_eq!(total(Unit::Nanos, [0.75, 0.75]), 2);
         assert_eq!(total(Unit::Nanos, [0.25, 0.75]), 1);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_rounded_down_to_its_last_digit() {
+    fn settle_rounds_down_to_the_last_digit() {
         for max in [0.5, 1.0, 3.0, 1e-9, 1e12] {
             assert_eq!(Unit::Nanos.settle(max, max), max);
             let digit = f64::EPSILON * max / 2.0;

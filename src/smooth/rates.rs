@@ -1,20 +1,20 @@
-//! How a rate is changed while others take their turns by it.
+//! The protocol that changes the rate while other threads take turns.
 //!
-//! Two rates are kept: the one in force, and the one before it or the next. The version in the
-//! state says which: an even one the first, an odd one the second.
+//! The limiter keeps two rates: the current one, and the previous or the next one. The version in
+//! the state says which is current: the first if it is even, the second if it is odd.
 //!
 //! - **A thread that takes a turn** loads the state, reads the rate of its version, and exchanges
-//!   the state. If that succeeds the state was still the same, so the rate was in force: the rate
-//!   of a version is written only while the state has another one, and a next turn and a version
-//!   never come together twice (the next turn never goes back, and moves on by a unit when the
-//!   versions begin anew).
-//! - **A thread that sets a rate** writes it where the next version's is, and then exchanges the
-//!   state for one of the next version, with what is stored scaled. Until then it is not in force.
-//!   Threads that set rates exclude each other by a mutex.
+//!   the state. If that succeeds, the state was still the same, so the rate was current. This holds
+//!   for two reasons. The rate of a version is written only while the state has another version.
+//!   And a pair of a next turn and a version never occurs twice, because the next turn never
+//!   decreases and moves later by a unit when the versions wrap.
+//! - **A thread that sets a rate** writes it to the word of the next version. Then it exchanges the
+//!   state for one with that version and with the stored permits scaled, which makes the rate
+//!   current. Threads that set rates exclude each other by a mutex.
 //!
 //! A thread that takes a turn waits for no other: a thread that stops while it sets a rate leaves a
-//! state with its old rate, or with the new one. A denial is a question to the next turn alone,
-//! which is answered by one load.
+//! state with the old rate or with the new one. A denial depends only on the next turn, so one load
+//! answers it.
 
 use super::Smooth;
 use super::curve::{Curve, StoredPermits};
@@ -26,15 +26,15 @@ use std::sync::PoisonError;
 impl<K: Curve, C> Smooth<K, C> {
     #[inline]
     pub(super) fn load(&self) -> SmoothState {
-        // ORDERING: Acquire. It pairs with the release in `change`, also through the exchanges of
-        // others in between: a thread that sees a version sees its rate. Models: smooth::
+        // ORDERING: Acquire. It pairs with the release in `change`, also through exchanges of other
+        // threads in between: a thread that sees a version sees its rate. Models: smooth::
         SmoothState::unpack(self.state.load(Ordering::Acquire))
     }
 
     #[inline]
     fn exchange(&self, state: SmoothState, next: SmoothState) -> bool {
-        // ORDERING: Relaxed. It publishes nothing, and hands on what the thread that set the rate
-        // published. A thread that fails loads the state again. Models: smooth::
+        // ORDERING: Relaxed. It publishes nothing of its own, and continues the release of the
+        // thread that set the rate. A thread that fails loads the state again. Models: smooth::
         self.state
             .compare_exchange_weak(
                 state.pack(),
@@ -52,18 +52,18 @@ impl<K: Curve, C> Smooth<K, C> {
         }
     }
 
-    /// The rate of the version that the state has. (If the state has gone on it may be another
-    /// one's: the exchange will fail.)
+    /// Returns the rate of the state's version. (If the state has changed, it may be the rate of
+    /// another version. The exchange will fail then.)
     #[inline]
     pub(super) fn rate_of(&self, state: SmoothState) -> f64 {
-        // ORDERING: Acquire. It pairs with the release in `change`: a thread that reads a rate that
-        // was written over this version's sees that the state has gone on, be it by another look,
-        // be it by an exchange (for that it is argued: in a model no thread's operations change
-        // places). Models: smooth::
+        // ORDERING: Acquire. It pairs with the release of the rate in `change`: a thread that reads
+        // a rate written over this version's sees that the state has changed, both by a load and by
+        // an exchange. The models check the load. For the exchange it is argued, since a model does
+        // not reorder the operations of a thread. Models: smooth::
         f64::from_bits(self.place_of(state.version).load(Ordering::Acquire))
     }
 
-    /// The state, and the store at the rate that was in force with it.
+    /// Returns the state, and the store at the rate that was current with it.
     pub(super) fn look(&self) -> (SmoothState, StoredPermits<K>) {
         let mut state = self.load();
         loop {
@@ -81,8 +81,8 @@ impl<K: Curve, C> Smooth<K, C> {
         StoredPermits::new(self.curve, self.unit, rate)
     }
 
-    /// Changes the state by a step that may run several times, at the rate that is in force; unless
-    /// the check of the state, which needs no rate, says no.
+    /// Checks the state, and then changes it by a step at the current rate. The check needs no
+    /// rate; if it fails, nothing changes. The step may run several times.
     #[inline]
     pub(super) fn step<T, E>(
         &self,
@@ -104,22 +104,23 @@ impl<K: Curve, C> Smooth<K, C> {
         }
     }
 
-    /// Puts another rate in force at this moment.
+    /// Makes another rate current at this moment.
     pub(super) fn change(&self, rate: f64, now: u64) {
         let alone = inject_fault!(SetsTogether => None, else
             Some(self.setting.lock().unwrap_or_else(PoisonError::into_inner)));
-        // No other thread changes the version, nor what belongs to it.
+        // No other thread changes the version or the rate of the next one.
         let mut state = self.load();
         let in_force = self.rate_of(state);
         if in_force == rate && self.unit == Unit::Nanos {
-            // As where a configuration is read again. (Guava scales what is stored all the same,
-            // which may change its last digit.)
+            // This happens when a configuration is read again. (Guava scales the stored permits
+            // even then, which may change the last digit.)
             return;
         }
         let (old, new) = (self.store(in_force), self.store(rate));
         let version = inject_fault!(OverwritesTheRate => state.version, else state.version + 1);
-        // ORDERING: Release. See `rate_of`. Models: smooth::. A swap, since words change by
-        // read-modify-write alone.
+        // ORDERING: Release. It publishes that the state no longer has the version whose rate this
+        // overwrites, and pairs with the acquire in `rate_of`. It is a swap because words change
+        // only by read-modify-writes. Models: smooth::
         self.place_of(version)
             .swap(rate.to_bits(), Ordering::Release);
         loop {
@@ -130,8 +131,9 @@ impl<K: Curve, C> Smooth<K, C> {
             if inject_fault!(OverwritesTheRate) {
                 next.version = state.version;
             }
-            // ORDERING: Release on success: it publishes the rate. On failure Relaxed: nothing is
-            // read by what was seen. Models: smooth::
+            // ORDERING: Release on success. It publishes the rate, and pairs with the acquire in
+            // `load`. Relaxed on failure: no other memory is read because of the value. Models:
+            // smooth::
             match self.state.compare_exchange_weak(
                 state.pack(),
                 next.pack(),

@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use crate::clock::Tick;
 
-/// A caller's turn: its permits are taken, and it says when the caller may go.
+/// The turn of a caller: permits that were taken, and the tick from which on the caller may go.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,25 +32,25 @@ impl SmoothReservation {
         Self { n, at, due }
     }
 
-    /// How many permits were taken.
+    /// Returns how many permits were taken.
     #[inline]
     pub const fn n(&self) -> u64 {
         self.n
     }
 
-    /// The tick at which they were asked for.
+    /// Returns the tick at which they were asked for.
     #[inline]
     pub const fn at(&self) -> Tick {
         self.at
     }
 
-    /// The first tick at which the caller may go.
+    /// Returns the first tick at which the caller may go.
     #[inline]
     pub const fn due(&self) -> Tick {
         self.due
     }
 
-    /// How long that is after it asked.
+    /// Returns how long after asking the caller may go.
     #[inline]
     pub const fn delay(&self) -> Duration {
         self.due.saturating_since(self.at)

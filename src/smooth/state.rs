@@ -8,15 +8,15 @@
 //! └──────────────────────────────┴──────┴────────────────────────────────┘
 //! ```
 //!
-//! - **The next turn** is when the next caller may go. It never goes back.
-//! - **The version** says which rate is in force: see `rates.rs`.
-//! - **The stored permits** are those that came together while no caller came.
+//! - **The next turn** is the tick from which on the next caller may go. It never decreases.
+//! - **The version** selects the current rate: see `rates.rs`.
+//! - **The stored permits** are those that accumulated while no caller came.
 
-/// How many bits the version has.
+/// The width of the version, in bits.
 const VERSION_BITS: u32 = 4;
 const VERSIONS: u64 = 1 << VERSION_BITS;
 
-/// A turn that never comes. Whatever would be later is this, so nothing wraps.
+/// A turn that never comes. Later turns become this one, so nothing wraps.
 pub(super) const NEVER: u64 = u64::MAX >> VERSION_BITS;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,9 +42,9 @@ impl SmoothState {
         }
     }
 
-    /// The same in the next version, with so many permits. Where the versions begin anew the next
-    /// turn moves on by one, unless it has just `moved`, so that a next turn and a version never
-    /// come together a second time.
+    /// Returns the state with the next version and this number of stored permits. When the versions
+    /// wrap, the next turn moves later by one unit, unless it has just `moved`. So no pair of a
+    /// next turn and a version ever occurs twice.
     pub(super) const fn next_version(self, stored: f64, moved: bool) -> Self {
         let version = (self.version + 1) % VERSIONS;
         let next = match version {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_comes_back() {
+    fn unpack_reverses_pack() {
         for next in [0, 1, 12_345, NEVER - 1, NEVER] {
             for version in [0, 1, VERSIONS - 1] {
                 for stored in [0.0, 0.1, 1e12, f64::MAX] {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_and_a_version_never_come_twice() {
+    fn no_pair_of_turn_and_version_occurs_twice() {
         let mut state = SmoothState {
             next: 7,
             version: 0,

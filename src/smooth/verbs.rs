@@ -1,4 +1,4 @@
-//! The verbs: to take turns, change the rate, look.
+//! The methods that take turns, change the rate, and read the state.
 
 use core::time::Duration;
 
@@ -12,42 +12,46 @@ use crate::metrics::{Metric, MetricSource, Value};
 use crate::outcome::Denied;
 
 impl<K: Curve, C> Smooth<K, C> {
-    /// [`reserve`](Self::reserve) at this tick.
+    /// Takes `n` permits at this tick, and returns when the caller may go: see
+    /// [`reserve`](Self::reserve).
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve).
+    /// The same as for [`reserve`](Self::reserve).
     #[inline]
     pub fn reserve_at(&self, n: u64, now: Tick) -> Result<SmoothReservation, Denied> {
         self.take(n, now, NEVER)
     }
 
-    /// [`try_acquire`](Self::try_acquire) at this tick.
+    /// Takes one permit at this tick, if it can be used at once: see
+    /// [`try_acquire`](Self::try_acquire).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// The same as for [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_at(&self, now: Tick) -> Result<SmoothReservation, Denied> {
         self.take(1, now, 0)
     }
 
-    /// [`try_acquire_n`](Self::try_acquire_n) at this tick.
+    /// Takes `n` permits at this tick, if they can be used at once: see
+    /// [`try_acquire_n`](Self::try_acquire_n).
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// The same as for [`try_acquire`](Self::try_acquire).
     #[inline]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<SmoothReservation, Denied> {
         self.take(n, now, 0)
     }
 
-    /// [`acquire_timeout`](Self::acquire_timeout) at this tick, which does not wait: the
-    /// turn says how long.
+    /// Takes `n` permits at this tick, if their turn comes within `timeout`: see
+    /// [`acquire_timeout`](Self::acquire_timeout). It does not wait; the reservation has the tick
+    /// of the turn.
     ///
     /// # Errors
     ///
-    /// As [`acquire_timeout`](Self::acquire_timeout).
+    /// The same as for [`acquire_timeout`](Self::acquire_timeout).
     #[inline]
     pub fn acquire_timeout_at(
         &self,
@@ -58,7 +62,7 @@ impl<K: Curve, C> Smooth<K, C> {
         self.take(n, now, self.unit.of_wait(timeout))
     }
 
-    /// A turn, if its wait is not above `longest`.
+    /// Takes a turn, if its wait is at most `longest`.
     #[inline]
     fn take(&self, n: u64, now: Tick, longest: u64) -> Result<SmoothReservation, Denied> {
         if n == 0 {
@@ -73,7 +77,7 @@ impl<K: Curve, C> Smooth<K, C> {
         })
     }
 
-    /// Whether the next turn comes soon enough.
+    /// Returns an error if the next turn comes too late.
     #[inline]
     fn check(&self, state: SmoothState, n: u64, now: Tick, longest: u64) -> Result<(), Denied> {
         if state.next >= NEVER {
@@ -87,18 +91,18 @@ impl<K: Curve, C> Smooth<K, C> {
         Ok(())
     }
 
-    /// [`set_rate`](Self::set_rate) at this tick.
+    /// Changes the rate at this tick: see [`set_rate`](Self::set_rate).
     ///
     /// # Errors
     ///
-    /// As [`set_rate`](Self::set_rate).
+    /// The same as for [`set_rate`](Self::set_rate).
     pub fn set_rate_at(&self, rate: f64, now: Tick) -> Result<(), SmoothError> {
         check_rate(rate, self.curve.max_rate())?;
         self.change(rate, self.unit.of(now));
         Ok(())
     }
 
-    /// The rate in force, in permits a second.
+    /// Returns the current rate, in permits a second.
     ///
     /// ```
     /// use tollgate::smooth::SmoothBursty;
@@ -113,7 +117,7 @@ impl<K: Curve, C> Smooth<K, C> {
         self.look().1.rate()
     }
 
-    /// The most permits that are stored, at the rate in force.
+    /// Returns the largest number of permits that are stored at the current rate.
     ///
     /// ```
     /// use tollgate::smooth::SmoothBursty;
@@ -128,15 +132,16 @@ impl<K: Curve, C> Smooth<K, C> {
         self.look().1.max()
     }
 
-    /// [`stored`](Self::stored) at this tick. At a tick older than the limiter has seen, it is the
-    /// number of then.
+    /// Returns how many permits are [stored](Self::stored) at this tick. If the limiter has seen a
+    /// later tick, it is the number at that one.
     #[must_use]
     pub fn stored_at(&self, now: Tick) -> f64 {
         let (state, store) = self.look();
         store.resync(state, self.unit.of(now)).stored
     }
 
-    /// [`next_free`](Self::next_free) at this tick.
+    /// Returns when the next caller may go, if it asks at this tick: see
+    /// [`next_free`](Self::next_free).
     #[must_use]
     pub fn next_free_at(&self, now: Tick) -> Tick {
         match self.load().next {
@@ -147,17 +152,17 @@ impl<K: Curve, C> Smooth<K, C> {
 }
 
 impl<K: Curve, C: Clock> Smooth<K, C> {
-    /// Takes `n` permits, however many, and says when the caller may go: when those before it have
-    /// been paid for, and not later for its own. The next caller waits for these. `n` = 0 takes
-    /// nothing, and goes at once.
+    /// Takes any number `n` of permits, and returns when the caller may go: when all permits taken
+    /// before are paid for. The caller does not wait for its own permits; the next one does. A
+    /// request for 0 permits takes nothing and may go at once.
     ///
-    /// It does not wait: [`acquire_n`](Self::acquire_n) does.
+    /// This does not wait: [`acquire_n`](Self::acquire_n) does.
     ///
     /// # Errors
     ///
-    /// [`Denied::Stuck`] if that would be beyond what 60 bits of nanoseconds can tell, 36 years
-    /// after the clock's start: a caller has taken as much, or passed a tick from there. Nothing is
-    /// taken, then or ever after.
+    /// [`Denied::Stuck`] if the turn is beyond what 60 bits of nanoseconds can represent, 36 years
+    /// after the clock's start. That happens after a caller took that many permits, or passed a
+    /// tick that late. Nothing is taken, and every later request is denied too.
     ///
     /// ```
     /// use std::time::Duration;
@@ -177,23 +182,23 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         self.reserve_at(n, self.clock.now())
     }
 
-    /// Takes a permit if it can be used at once.
+    /// Takes one permit, if it can be used at once.
     ///
     /// # Errors
     ///
-    /// [`Denied::Later`] if another caller's turn is still to come, and [`Denied::Stuck`] as
+    /// [`Denied::Later`] if another caller's turn is still pending, and [`Denied::Stuck`] as for
     /// [`reserve`](Self::reserve). Nothing is taken then.
     #[inline]
     pub fn try_acquire(&self) -> Result<SmoothReservation, Denied> {
         self.try_acquire_at(self.clock.now())
     }
 
-    /// Takes `n` permits, however many, if they can be used at once: the next caller waits for
+    /// Takes any number `n` of permits, if they can be used at once. The next caller waits for
     /// them.
     ///
     /// # Errors
     ///
-    /// As [`try_acquire`](Self::try_acquire).
+    /// The same as for [`try_acquire`](Self::try_acquire).
     ///
     /// ```
     /// use std::time::Duration;
@@ -214,12 +219,12 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
     }
 
     /// Changes the rate to `rate` permits a second. Turns that were given stay as they are, and the
-    /// store stays full to the same part.
+    /// store stays full to the same fraction.
     ///
     /// # Errors
     ///
-    /// [`SmoothError`] if the rate is zero, negative, no number, infinite, below one in 365 days,
-    /// or above 10^12 or the rate at which 2^50 permits are stored. Nothing is changed then.
+    /// [`SmoothError`] if the rate is zero, negative, NaN, infinite, below one in 365 days, above
+    /// 10^12, or above the rate at which 2^50 permits are stored. Nothing is changed then.
     ///
     /// ```
     /// use std::time::Duration;
@@ -240,15 +245,15 @@ impl<K: Curve, C: Clock> Smooth<K, C> {
         self.set_rate_at(rate, self.clock.now())
     }
 
-    /// How many permits are stored. Of a [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp): how
-    /// cold it is.
+    /// Returns how many permits are stored. For a
+    /// [`SmoothWarmingUp`](crate::smooth::SmoothWarmingUp), this says how cold it is.
     #[must_use]
     pub fn stored(&self) -> f64 {
         self.stored_at(self.clock.now())
     }
 
-    /// When the next caller may go: now, or when all before it have been paid for. [`Tick::MAX`] if
-    /// never.
+    /// Returns when the next caller may go: now, or when all permits taken before are paid for.
+    /// [`Tick::MAX`] if never.
     ///
     /// ```
     /// use tollgate::smooth::SmoothBursty;

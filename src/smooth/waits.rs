@@ -1,4 +1,4 @@
-//! The verbs that wait.
+//! The methods that wait.
 
 use core::time::Duration;
 
@@ -13,21 +13,21 @@ use crate::outcome::Denied;
 use crate::wait::sleep_check::SleepCheck;
 
 impl<K: Curve, C: SleepClock> Smooth<K, C> {
-    /// Takes a permit and waits for its turn.
+    /// Takes one permit and waits for its turn.
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve).
+    /// The same as for [`reserve`](Self::reserve).
     pub fn acquire(&self) -> Result<SmoothReservation, Denied> {
         self.acquire_n(1)
     }
 
-    /// Takes `n` permits, however many, and waits for their turn: until the permits taken before
-    /// are paid for, and not these.
+    /// Takes any number `n` of permits, and waits until all permits taken before are paid for. It
+    /// does not wait for its own.
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve).
+    /// The same as for [`reserve`](Self::reserve).
     ///
     /// ```
     /// use tollgate::clock::Clock;
@@ -47,13 +47,14 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
         Ok(turn)
     }
 
-    /// Takes `n` permits, however many, if their turn comes within `timeout`, and waits for it.
-    /// Zero is a try.
+    /// Takes any number `n` of permits if their turn comes within `timeout`, and waits for it. With
+    /// a timeout of zero it never waits.
     ///
     /// # Errors
     ///
-    /// At once: [`Denied::Later`] if the turn comes later than that, and when the same would
-    /// succeed; [`Denied::Stuck`] as [`reserve`](Self::reserve). Nothing is taken then.
+    /// Returns an error at once: [`Denied::Later`] if the turn comes later than `timeout`, with the
+    /// time after which the same call would succeed; [`Denied::Stuck`] as for
+    /// [`reserve`](Self::reserve). Nothing is taken then.
     ///
     /// ```
     /// use std::time::Duration;
@@ -78,13 +79,13 @@ impl<K: Curve, C: SleepClock> Smooth<K, C> {
 #[cfg(feature = "wait")]
 impl<K: Curve, C: Clock> Smooth<K, C> {
     /// Takes `n` permits and waits for their turn in a future, on any runtime that can sleep. The
-    /// turn is taken when it is first polled. Dropped while it waits, it loses its turn; the turns
-    /// of others stay as they are.
+    /// first poll takes the permits. A future that is dropped while it waits loses its turn; the
+    /// turns of other callers stay as they are.
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve), and [`Denied::TimerMismatch`] if the timer does not follow the
-    /// limiter's clock.
+    /// The same as for [`reserve`](Self::reserve), and [`Denied::TimerMismatch`] if the timer does
+    /// not follow the limiter's clock.
     ///
     /// ```
     /// # #[cfg(feature = "tokio")]

@@ -1,45 +1,47 @@
-//! How permits get into a log.
+//! The protocol by which permits get into a log.
 //!
-//! 1. **Look.** The last claim must have been entered: whoever finds that it was not enters it.
-//!    Then ticks along the ring never fall, the place ahead holds the oldest permit, and `n` of
-//!    them may be replaced if the `n`-th oldest has expired.
-//! 2. **Claim.** The state goes on by `n` in one exchange: that is the decision, for all of them or
-//!    none. It fails if anybody has claimed since the look, and an entry changes only after its
-//!    claim; so all that was seen still holds.
-//! 3. **Enter.** The places that were claimed get the tick, in their order. The first exchange
-//!    decides which tick that is. Anybody can do it: who has claimed and stops stops nobody.
+//! 1. **Look.** The last claim must have been entered; a thread that finds it missing enters it.
+//!    Then ticks along the ring never decrease, and the next index holds the oldest permit. `n`
+//!    permits may be replaced if the `n`-th oldest has expired.
+//! 2. **Claim.** One exchange moves the state on by `n`. This is the decision, for all of them or
+//!    none. It fails if another thread has claimed since the look. An entry changes only after a
+//!    claim, so everything that was read still holds.
+//! 3. **Enter.** The claimed entries get the claim's tick, in order. The first exchange decides
+//!    which tick that is. Any thread can do this, so a thread that stops after its claim blocks no
+//!    other.
 //!
-//! A claim is entered at `max(now, the newest tick, the n-th oldest's expiry)`, where `now` is that
-//! of whoever enters it: of the claimer that is the tick at which it was admitted, and anybody
-//! else's is no less than the floor of the other two, which is all that the bound asks for. The
-//! claimer reports the tick that was entered, or, if its place has been claimed anew by the time it
-//! looks, that floor, which is no later.
+//! A claim is entered at `max(now, newest, expiry)`: the tick of the thread that enters it, the
+//! tick of the newest permit, and the expiry of the `n`-th oldest. If the claimer enters it, that
+//! is the tick at which it was admitted. If another thread does, the tick is still no less than the
+//! floor `max(newest, expiry)`, and the bound needs only that. The claimer reports the tick that
+//! was entered. If its entry has been claimed again before it reads it, it reports the floor, which
+//! is no later.
 //!
-//! **The bound.** Number all permits as they were claimed. The tick of the `i`-th is never below
+//! **The bound.** Number all permits in the order of their claims. The tick of each is never below
 //! that of the one before it, and at least a period above that of the one a lap before. So of `n +
-//! 1` permits that follow each other the last is at least a period later than the first.
+//! 1` consecutive permits the last is at least a period later than the first.
 
 use super::SlidingLog;
 use super::shape::{RingPosition, tick_of, told};
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Backoff, Ordering, inject_fault};
 
-/// A state in which all is entered, and what it says.
+/// A state whose last claim has been entered, and what was read with it.
 #[derive(Clone, Copy)]
 pub(super) struct LogState {
     pub(super) state: u64,
-    /// The tick at which a permit would count.
+    /// The tick at which a permit would count now.
     pub(super) now: u64,
-    /// That of the newest permit.
+    /// The tick of the newest permit.
     newest: u64,
 }
 
 impl<C> SlidingLog<C> {
     #[inline(always)]
     pub(super) fn load(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `claim`: who sees a claim sees the
-        // entries of all claims before it. Relaxed, an entry could look as it did a lap ago, and
-        // its permit be had again. Models: log::
+        // ORDERING: Acquire. It pairs with the release in `claim_of`: a thread that sees a claim
+        // sees the entries of all earlier claims. If this were Relaxed, an entry could look as it
+        // did a lap ago, and its permit be granted twice. Models: log::
         self.state.load(Ordering::Acquire)
     }
 
@@ -50,27 +52,27 @@ impl<C> SlidingLog<C> {
 
     #[inline(always)]
     fn read(&self, place: RingPosition) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `enter`: an entry of a later lap shows
-        // that the state has gone on, and the state that is loaded after it does not look older. It
-        // also hands on the entries of that claim with the next one. Models: log::
+        // ORDERING: Acquire. It pairs with the release in `enter`: if an entry is of a later lap,
+        // the state has moved on, and the state that is loaded after it is not an older one. It
+        // also makes the next claim publish that entry. Models: log::
         self.entry(place)
             .map_or(0, |entry| entry.load(Ordering::Acquire))
     }
 
-    /// Fails if the entry is another one by now.
+    /// Exchanges an entry that was `old`. Returns false if another thread changed it first.
     #[inline(always)]
     fn enter(&self, place: RingPosition, old: u64, tick: u64) -> bool {
         let Some(entry) = self.entry(place) else {
             return true;
         };
-        // ORDERING: Release: see `read`. Relaxed on failure: it is read again.
-        // Models: log::
+        // ORDERING: Release. It publishes the claim, and pairs with the acquire in `read`. Relaxed
+        // on failure: the entry is read again. Models: log::
         let entered =
             entry.compare_exchange(old, place.entry(tick), Ordering::Release, Ordering::Relaxed);
         entered.is_ok()
     }
 
-    /// The log as it is, if all that was claimed is entered.
+    /// Reads the log. `None` if the last claim has not been entered.
     #[inline(always)]
     pub(super) fn glance(&self, now: Tick) -> Option<LogState> {
         self.view(self.load(), now)
@@ -93,13 +95,13 @@ impl<C> SlidingLog<C> {
         Some(LogState { state, now, newest })
     }
 
-    /// The log as it is, when all that was claimed is entered.
+    /// Reads the log, and enters the last claim if it has not been entered.
     pub(super) fn look(&self, now: Tick) -> LogState {
         let mut state = self.load();
         if let Some(view) = self.view(state, now) {
             return view;
         }
-        // The thread that claimed is most likely about to enter it.
+        // The thread that claimed is probably about to enter it.
         Backoff::new().wait();
         loop {
             match self.view(state, now) {
@@ -111,14 +113,15 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// Enters the last claim of this state, unless it has been. The state then.
+    /// Enters the last claim of this state, if it has not been entered, and returns the state after
+    /// that.
     #[cold]
     #[inline(never)]
     fn help(&self, state: u64, now: Tick) -> u64 {
         let shape = &self.shape;
         let n = shape.last(state);
         let floor = match n < shape.limit {
-            // The newest permit before the claim. It has been entered.
+            // The newest permit before the claim, which has been entered.
             true => tick_of(self.read(shape.behind(state, n + 1))),
             false => 0,
         };
@@ -128,20 +131,21 @@ impl<C> SlidingLog<C> {
         self.load()
     }
 
-    /// Enters all `n` of this claim, some of which may be. `None` if the state is another one by
-    /// now: then all of them are. Else the tick at which they are.
+    /// Enters all `n` permits of this claim, some of which may have been entered. Returns the tick
+    /// at which they were entered. `None` if the state has changed: then all of them have been
+    /// entered.
     pub(super) fn enter_all(&self, state: u64, n: u64, tick: u64) -> Option<u64> {
         let mut tick = tick;
         for i in (1..=n).rev() {
             let place = self.shape.behind(state, i);
             loop {
                 let entry = self.read(place);
-                // While the state is this one the entry is of this lap or of the one before.
+                // While the state has not changed, the entry is of this lap or of the one before.
                 if self.load() != state && !inject_fault!(EntersLate) {
                     return None;
                 }
                 if place.is_filled(entry) {
-                    // All of a claim have the tick of its first.
+                    // All permits of a claim have the tick of its first one.
                     tick = tick_of(entry);
                     break;
                 }
@@ -153,19 +157,19 @@ impl<C> SlidingLog<C> {
         Some(tick)
     }
 
-    /// The oldest entry.
+    /// Returns the oldest entry.
     #[inline(always)]
     pub(super) fn oldest_one(&self, view: &LogState) -> u64 {
         self.read(self.shape.next(view.state))
     }
 
-    /// The `n`-th oldest entry. `n` is not 0, and at most the limit.
+    /// Returns the `n`-th oldest entry. `n` is from 1 to the limit.
     #[inline(always)]
     pub(super) fn oldest(&self, view: &LogState, n: u64) -> u64 {
         self.read(self.shape.ahead(view.state, n - 1))
     }
 
-    /// When all have expired: 0 of a fresh log.
+    /// Returns the tick at which all permits have expired: 0 for a new log.
     pub(super) fn newest_expiry(&self, view: &LogState) -> u64 {
         match view.state {
             0 => 0,
@@ -173,13 +177,14 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// Whether nobody has claimed since that look.
+    /// Returns whether no thread has claimed since that look.
     #[inline(always)]
     pub(super) fn still(&self, view: &LogState) -> bool {
         self.load() == view.state
     }
 
-    /// Claims `n`, if nobody has claimed since that look: the state then.
+    /// Claims `n` permits and returns the new state. `None` if another thread has claimed since
+    /// that look.
     #[inline(always)]
     fn claim_of(&self, view: &LogState, n: u64) -> Option<u64> {
         let claimed = self.shape.after(view.state, n);
@@ -187,28 +192,28 @@ impl<C> SlidingLog<C> {
             let place = self.shape.next(view.state);
             self.enter(place, self.read(place), view.now);
         }
-        // ORDERING: Release, for the entries that were seen: see `load`. On failure Relaxed: the
-        // state is loaded again. Models: log::
+        // ORDERING: Release. It publishes the entries that were read, and pairs with the acquire in
+        // `load`. Relaxed on failure: the state is loaded again. Models: log::
         let exchanged =
             self.state
                 .compare_exchange(view.state, claimed, Ordering::Release, Ordering::Relaxed);
         exchanged.ok().map(|_| claimed)
     }
 
-    /// Claims one and enters it, in place of the oldest entry, which has expired. The tick at which
-    /// it counts; `None` if somebody has claimed since that look.
+    /// Claims one permit and enters it in place of the oldest entry, which has expired. Returns the
+    /// tick at which it counts. `None` if another thread has claimed since that look.
     #[inline(always)]
     pub(super) fn claim_one(&self, view: &LogState, oldest: u64) -> Option<u64> {
         let claimed = self.claim_of(view, 1)?;
-        // Nobody has changed the entry between the look and the claim.
+        // No thread has changed the entry between the look and the claim.
         match self.enter(self.shape.next(view.state), oldest, view.now) {
             true => Some(view.now),
             false => Some(self.entered(view, claimed, 1, oldest)),
         }
     }
 
-    /// Claims `n` and enters them. `last` is the `n`-th oldest entry, and has expired. The tick at
-    /// which they count; `None` if somebody has claimed since that look.
+    /// Claims `n` permits and enters them. `last` is the `n`-th oldest entry, and has expired.
+    /// Returns the tick at which they count. `None` if another thread has claimed since that look.
     pub(super) fn claim(&self, view: &LogState, n: u64, last: u64) -> Option<u64> {
         let claimed = self.claim_of(view, n)?;
         Some(self.entered(view, claimed, n, last))
@@ -220,8 +225,8 @@ impl<C> SlidingLog<C> {
         if let Some(tick) = self.enter_all(claimed, n, view.now) {
             return tick;
         }
-        // Somebody else has entered it. Its first place is not claimed anew before the log has gone
-        // round.
+        // Another thread has entered the claim. Its first entry is not claimed again before the
+        // ring has gone round.
         let entry = self.read(self.shape.behind(claimed, n));
         if self.shape.between(claimed, self.load()) <= self.shape.limit - n {
             return tick_of(entry);
@@ -229,11 +234,11 @@ impl<C> SlidingLog<C> {
         view.newest.max(self.shape.expiry(last))
     }
 
-    /// How many of the oldest have expired; a moment later it may be more.
+    /// Returns how many of the oldest permits have expired. It may be more a moment later.
     pub(super) fn expired(&self, view: &LogState) -> u64 {
         let is_expired = |n| self.shape.expiry(self.oldest(view, n)) <= view.now;
         let (mut expired, mut kept) = (0, self.shape.limit + 1);
-        // Ticks never fall along the ring.
+        // Ticks never decrease along the ring, so this is a binary search.
         while kept - expired > 1 {
             let middle = expired + (kept - expired) / 2;
             match is_expired(middle) {

@@ -1,6 +1,6 @@
-//! The exact log. It is no store of one word: a decision changes a state and then enters what it
-//! took in a ring, and other threads help. [`shape`] says what its words mean, [`claim`] how
-//! permits get into it.
+//! The exact log. Its state is more than one word: a decision changes the state word, and then
+//! enters what it took in a ring. If the thread stops in between, other threads do the second step
+//! for it. [`shape`] defines the layout of the words, [`claim`] the protocol.
 
 mod claim;
 mod shape;
@@ -18,22 +18,21 @@ use crate::outcome::{Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 use crate::sync::{AtomicU64, Backoff};
 
-/// The sliding log: it remembers when each permit was taken, and never grants more than `n` in any
+/// A sliding log: remembers when each permit was taken, and never grants more than `n` in any
 /// interval of the window's length, wherever it begins.
 ///
-/// It is exact and needs memory for that: 8 bytes a permit, at most
-/// [`MAX_PERMITS`](Self::MAX_PERMITS) permits. Where a part of a permit does not matter, a
-/// [`SlidingWindow`](crate::SlidingWindow) needs a word, and a
-/// [`SlottedWindow`](crate::SlottedWindow) one for each slot.
+/// Being exact takes memory: 8 bytes a permit, for at most [`MAX_PERMITS`](Self::MAX_PERMITS)
+/// permits. If a small error does not matter, a [`SlidingWindow`](crate::SlidingWindow) takes one
+/// word, and a [`SlottedWindow`](crate::SlottedWindow) one word for each slot.
 ///
-/// **Bound.** Of any `n + 1` permits that follow each other, the last is counted a period after the
-/// first, or later ([`Granted::at`]): for any number of threads. Several permits at once are had
-/// all or none.
+/// **Bound.** Of any `n + 1` consecutive permits, the last is counted at least a period after the
+/// first ([`Granted::at`]), for any number of threads. A request for several permits gets all of
+/// them or none.
 ///
-/// A caller with an older tick than the newest permit is counted at that one's tick. (One that is
-/// stopped between its decision and its answer, until the log has gone round, may be told an older
-/// tick than its own.) There is nothing to give back or to owe: a place in the log is taken for a
-/// period.
+/// If a caller's tick is older than the newest permit, its permits count at the tick of that
+/// permit. (If a thread stops between its decision and its answer until the ring has gone round,
+/// the answer may name an earlier tick than the one at which the permits count.) Permits can't be
+/// given back, and there is no debt: each permit occupies an entry for a period.
 ///
 /// ```
 /// use std::time::Duration;
@@ -54,7 +53,7 @@ use crate::sync::{AtomicU64, Backoff};
 /// ```
 #[repr(C)]
 pub struct SlidingLog<C = SystemClock> {
-    // The state first, and next to it the parameters that every decision reads.
+    // The state comes first, next to the parameters that every decision reads.
     state: AtomicU64,
     shape: LogLayout,
     ring: Box<[AtomicU64]>,
@@ -63,15 +62,15 @@ pub struct SlidingLog<C = SystemClock> {
 }
 
 impl SlidingLog {
-    /// The most permits that a log can keep.
+    /// The largest number of permits that a log can keep.
     pub const MAX_PERMITS: u64 = MAX_LOG;
 
-    /// A log of the quota's period on the system's clock.
+    /// Creates a log that is as long as the quota's period, on the system clock.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] names what can't be represented, and what is allowed: from 1 to
-    /// [`Self::MAX_PERMITS`](Self::MAX_PERMITS) permits, and no other burst than those.
+    /// [`Self::MAX_PERMITS`](Self::MAX_PERMITS) permits, with a burst of the same number.
     ///
     /// ```
     /// use tollgate::{ConfigError, Quota, SlidingLog};
@@ -85,11 +84,11 @@ impl SlidingLog {
 }
 
 impl<C> SlidingLog<C> {
-    /// The same on a clock of your own.
+    /// Creates a log that is as long as the quota's period, on a clock of your own.
     ///
     /// # Errors
     ///
-    /// As [`new`](SlidingLog::new).
+    /// The same as for [`new`](SlidingLog::new).
     pub fn with_clock(quota: Quota, clock: C) -> Result<Self, ConfigError> {
         let (period, n) = (period_of(quota)?, quota.permits());
         quota.check_is_window()?;
@@ -105,11 +104,11 @@ impl<C> SlidingLog<C> {
         })
     }
 
-    /// Takes `n` permits, or none, at this tick.
+    /// Takes `n` permits or none at this tick.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if fewer than `n` permits are available.
     #[inline(always)]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         if n == 1 {
@@ -120,7 +119,8 @@ impl<C> SlidingLog<C> {
         self.try_all(n, now)
     }
 
-    /// One permit, if nobody stands in the way.
+    /// Decides on one permit in a single attempt. `None` if another thread interferes; use the slow
+    /// path.
     #[inline(always)]
     fn try_one(&self, now: Tick) -> Option<Result<Granted, Denied>> {
         let view = self.glance(now)?;
@@ -132,7 +132,7 @@ impl<C> SlidingLog<C> {
         Some(Ok(self.granted(1, self.claim_one(&view, oldest)?, now)))
     }
 
-    /// In whatever state the log is.
+    /// Decides in any state of the log.
     #[cold]
     #[inline(never)]
     fn try_all(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
@@ -140,15 +140,15 @@ impl<C> SlidingLog<C> {
             return Err(Denied::never(n, self.shape.limit));
         }
         if n == 0 {
-            // It never is in debt.
+            // A log is never in debt.
             return Ok(self.granted_none(&self.look(now), now));
         }
-        // The first attempt for one permit has been made, and another thread disturbed it.
+        // A request for one permit gets here if another thread disturbed its first attempt.
         let mut was_disturbed = n == 1;
         loop {
             if core::mem::replace(&mut was_disturbed, true) {
-                // As long each time: a claim takes two lines, and longer waits would starve the
-                // slower thread.
+                // The same wait each time: a claim takes two cache lines, and longer waits would
+                // starve the slower thread.
                 Backoff::new().wait();
             }
             if n == 1 {
@@ -160,7 +160,7 @@ impl<C> SlidingLog<C> {
             let last = self.oldest(&view, n);
             let expiry = self.shape.expiry(last);
             if expiry <= view.now {
-                // What fails here lost to a thread that claimed.
+                // If this fails, another thread claimed first.
                 if let Some(at) = self.claim(&view, n, last) {
                     return Ok(self.granted(n, at, now));
                 }
@@ -170,7 +170,8 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// It does not say what remains: that would have to be searched for.
+    /// Returns the grant. It leaves out how many permits remain, since counting them takes a
+    /// search.
     #[inline(always)]
     fn granted(&self, n: u64, at: u64, now: Tick) -> Granted {
         let reset = Tick::from_nanos(at + self.shape.period);
@@ -182,8 +183,8 @@ impl<C> SlidingLog<C> {
         Granted::new(0, counted_at(view.now, now)).with_reset_at(reset)
     }
 
-    /// [`take_up_to`](Self::take_up_to) at this tick.
-    #[must_use = "it says how many were there"]
+    /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         loop {
             let view = self.look(now);
@@ -200,7 +201,7 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// [`available`](Self::available) at this tick.
+    /// Returns how many permits are [available](Self::available) at this tick.
     pub fn available_at(&self, now: Tick) -> u64 {
         loop {
             let view = self.look(now);
@@ -211,7 +212,8 @@ impl<C> SlidingLog<C> {
         }
     }
 
-    /// [`time_until`](Self::time_until) at this tick.
+    /// Returns how long it takes until `n` permits are available: see
+    /// [`time_until`](Self::time_until).
     pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
         if n > self.shape.limit {
             return None;
@@ -232,8 +234,8 @@ impl<C> SlidingLog<C> {
     }
 }
 
-/// The tick at which permits count. At the end of time, where the log stands still, the caller's
-/// own.
+/// Returns the tick at which permits count. At the end of time, where the log can't represent later
+/// ticks, that is the caller's own.
 #[inline(always)]
 const fn counted_at(at: u64, now: Tick) -> Tick {
     match is_told(now.as_nanos()) {
@@ -242,7 +244,7 @@ const fn counted_at(at: u64, now: Tick) -> Tick {
     }
 }
 
-/// When a permit has expired, if the clock gets there.
+/// Returns the tick at which a permit expires, if it can be represented.
 fn due(expiry: u64) -> Option<Tick> {
     is_told(expiry).then(|| Tick::from_nanos(expiry))
 }

@@ -1,50 +1,49 @@
-//! What the words of a log mean. Pure.
+//! The layout of a log's words. Pure functions.
 //!
 //! ```text
 //!  63                       2 width         width                     0
 //! ┌─────────────────────────┬───────────────┬─────────────────────────┐
-//! │ lap                     │ last claim    │ place                   │   the state
+//! │ lap                     │ last claim    │ index                   │   the state
 //! └─────────────────────────┴───────────────┴─────────────────────────┘
 //! ┌───────────────────────────────────────────────────────────┬───────┐
 //! │ tick                                                      │ parity│   an entry
 //! └───────────────────────────────────────────────────────────┴───────┘
 //! ```
 //!
-//! Permits are entered round the ring, one after the other. The state says how many have been
-//! claimed: so many laps of the ring and so many places, and how many of them in the last claim. (0
-//! claimed is a fresh log.) Its laps wrap: with the largest log after 2^42 permits, with smaller
-//! ones later. A thread that is stopped for exactly so many between its look and its exchange would
-//! not notice.
+//! Permits are entered round the ring, one after the other. The state holds how many have been
+//! claimed, as the number of laps round the ring and the index in this lap, and how many of them
+//! the last claim took. (Only in a new log is that 0.) The laps wrap: after 2^42 permits with the
+//! largest log, later with smaller ones. A thread that is stopped for exactly that many between its
+//! load and its exchange would not notice.
 //!
-//! An entry's parity is that of the lap in which it was entered, and 1 in the first: so an entry of
-//! this lap can be told from one of the lap before. An entry of 0 has never been used. Ticks never
-//! fall along the ring, and two entries of one place are at least a period apart: so no entry ever
-//! comes again.
+//! An entry's parity says in which lap it was entered. The first lap has parity 1, so an entry of
+//! this lap differs from one of the lap before, and an entry of 0 has never been used. Ticks never
+//! decrease along the ring, and two entries at the same index are at least a period apart, so no
+//! entry ever occurs twice.
 
 use crate::clock::Tick;
 
-/// The most permits that a log keeps.
+/// The largest number of permits that a log keeps.
 pub(super) const MAX_LOG: u64 = 1 << 20;
 
-/// The last tick that is told from later ones.
+/// The last tick that an entry can represent. Later ones count as this one.
 const LAST: u64 = u64::MAX >> 1;
 
-/// Nothing of it is computed anew for a decision, in which shifts by a variable would be a good
-/// part.
+/// The layout, precomputed: shifts by a variable would be a large part of a decision's cost.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct LogLayout {
-    /// How many permits are kept.
+    /// The number of permits that are kept.
     pub(super) limit: u64,
-    /// The bits of the place: the lowest ones.
+    /// The mask of the index: the lowest bits.
     places: u64,
     /// The lowest bit of the lap.
     lap: u64,
-    /// How long a permit is kept, in nanoseconds: at most 50 years.
+    /// The time that a permit is kept, in nanoseconds: at most 50 years.
     pub(super) period: u64,
 }
 
-/// A place in the ring, and the parity of what is entered there.
+/// An index in the ring, and the parity of what is entered there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RingPosition {
     pub(super) index: u64,
@@ -62,7 +61,7 @@ impl LogLayout {
         }
     }
 
-    /// The permits of the last claim; none only of a fresh log.
+    /// Returns the number of permits of the last claim. It is 0 only in a new log.
     pub(super) const fn last(&self, state: u64) -> u64 {
         (state & (self.lap - 1)) >> self.places.count_ones()
     }
@@ -72,7 +71,7 @@ impl LogLayout {
         state & self.places
     }
 
-    /// The state after `n` more; at most a lap.
+    /// Returns the state after `n` more permits, which are at most a lap.
     #[inline(always)]
     pub(super) const fn after(&self, state: u64, n: u64) -> u64 {
         let index = self.index(state) + n;
@@ -81,12 +80,12 @@ impl LogLayout {
         if index < self.limit {
             laps | last | index
         } else {
-            // After the last lap that fits comes the first one again.
+            // After the last lap that can be represented, the first one follows.
             laps.wrapping_add(self.lap) | last | (index - self.limit)
         }
     }
 
-    /// How many permits were claimed from one state to a later one.
+    /// Returns how many permits were claimed between one state and a later one.
     pub(super) const fn between(&self, from: u64, to: u64) -> u64 {
         let laps = (to & !(self.lap - 1)).wrapping_sub(from & !(self.lap - 1)) / self.lap;
         let whole = laps.saturating_mul(self.limit);
@@ -95,13 +94,14 @@ impl LogLayout {
             .saturating_sub(self.index(from))
     }
 
-    /// The parity of what is entered in the lap that the state is in.
+    /// Returns the parity of entries in this state's lap.
     #[inline(always)]
     const fn parity(&self, state: u64) -> u64 {
         (state & self.lap == 0) as u64
     }
 
-    /// The place of the `i`-th permit that is claimed next; of less than a lap.
+    /// Returns the position of the `i`-th permit to be claimed next, counted from 0. `i` is less
+    /// than a lap.
     #[inline(always)]
     pub(super) const fn ahead(&self, state: u64, i: u64) -> RingPosition {
         let (index, parity) = (self.index(state) + i, self.parity(state));
@@ -115,8 +115,8 @@ impl LogLayout {
         }
     }
 
-    /// The place of the `i`-th last permit that was claimed; 1 is the last, and `i` is at most a
-    /// lap.
+    /// Returns the position of the `i`-th last permit that was claimed. 1 is the last one, and `i`
+    /// is at most a lap.
     #[inline(always)]
     pub(super) const fn behind(&self, state: u64, i: u64) -> RingPosition {
         let (index, parity) = (self.index(state), self.parity(state));
@@ -133,7 +133,7 @@ impl LogLayout {
         }
     }
 
-    /// The place of the permit that is claimed next.
+    /// Returns the position of the permit to be claimed next.
     #[inline(always)]
     pub(super) const fn next(&self, state: u64) -> RingPosition {
         RingPosition {
@@ -142,7 +142,7 @@ impl LogLayout {
         }
     }
 
-    /// The first tick at which an entry counts no more.
+    /// Returns the first tick at which an entry no longer counts.
     #[inline(always)]
     pub(super) const fn expiry(&self, entry: u64) -> u64 {
         match entry {
@@ -153,32 +153,32 @@ impl LogLayout {
 }
 
 impl RingPosition {
-    /// Whether this is the entry of the lap that was meant, and not of the one before.
+    /// Returns whether this entry is of the position's own lap, and not of the one before.
     #[inline(always)]
     pub(super) const fn is_filled(&self, entry: u64) -> bool {
         entry & 1 == self.parity && entry != 0
     }
 
-    /// The entry of a permit at this tick.
+    /// Returns the entry for a permit at this tick.
     #[inline(always)]
     pub(super) const fn entry(&self, tick: u64) -> u64 {
         (tick << 1) | self.parity
     }
 }
 
-/// When an entry's permit was counted.
+/// Returns the tick at which an entry's permit counts.
 #[inline(always)]
 pub(super) const fn tick_of(entry: u64) -> u64 {
     entry >> 1
 }
 
-/// The tick as far as it can be told; `None` at the end of time, where a log stands still.
+/// Returns the tick, or the last representable one if it is later.
 #[inline(always)]
 pub(super) fn told(now: Tick) -> u64 {
     now.as_nanos().min(LAST)
 }
 
-/// Whether the clock gets there, as a log tells it.
+/// Returns whether the log can represent this tick.
 #[inline(always)]
 pub(super) const fn is_told(tick: u64) -> bool {
     tick <= LAST

@@ -1,6 +1,6 @@
-//! A sliding window of slots. It is no store of one word: at the end of a slot its count moves to a
-//! word of its own, and other threads help. [`shape`] says what its words mean, [`roll`] how it
-//! goes from one slot to the next.
+//! A sliding window of slots. Its state is more than one word: when a slot ends, its count moves to
+//! an entry of a ring, and any thread can do that. [`shape`] defines the layout of the words,
+//! [`roll`] the protocol that moves from one slot to the next.
 
 mod roll;
 mod shape;
@@ -20,27 +20,27 @@ use crate::quota::{ConfigError, Quota};
 use crate::rate_limiter::forms::settle_form;
 use crate::sync::{AtomicU64, Backoff};
 
-/// The sliding window of slots: at most `n` permits in the last so many slots of the clock, this
-/// one among them.
+/// A sliding window that is divided into slots: grants at most `n` permits in the current slot and
+/// the slots before it that make up the window.
 ///
 /// A window of a minute in 60 slots slides by the second. (Sentinel calls this a leap array;
-/// others, a counter for each second.) One word decides, and the slots' counts are summed once a
-/// slot and not once a decision; so a decision costs what it costs in a
-/// [`FixedWindow`](crate::FixedWindow). It takes 8 bytes for each slot, rounded up to a power of
-/// two.
+/// others, a counter for each second.) One word decides. The slots' counts are summed once a slot
+/// and not once a decision, so a decision costs as much as in a
+/// [`FixedWindow`](crate::FixedWindow). The window takes 8 bytes for each slot, with the number of
+/// slots rounded up to a power of two.
 ///
-/// **Bound.** At most `n` permits in any so many slots that follow each other, for any number of
-/// threads, at the ticks at which they were counted ([`Granted::at`]): so at most `n` in every
-/// interval that is shorter than the window by a slot, and at most `2 * n` in one of the window's
-/// length. The sum is checked and raised in one exchange: it never exceeds the limit, also while
-/// threads whose clocks differ go on to a new slot.
+/// **Bound.** At most `n` permits in any run of as many consecutive slots as the window has, for
+/// any number of threads, at the ticks at which they were counted ([`Granted::at`]). So there are
+/// at most `n` in every interval that is shorter than the window by a slot, and at most `2 * n` in
+/// one as long as the window. One exchange checks and raises the sum, so it never exceeds the
+/// limit, even while threads whose clocks differ move on to a new slot.
 ///
-/// A caller with an older tick than the slot that the word is in is counted in that slot, at its
-/// beginning. What is [undone](Self::undo) after the grant's slot is over does not come back: it
-/// has been summed. What is [charged](Self::charge) counts in the current slot and may exceed the
-/// limit, into debt, until it has left the window.
+/// If a caller's tick is before the slot that the limiter is in, its permits count at the beginning
+/// of that slot. A grant that is [undone](Self::undo) after its slot has ended does not come back:
+/// it is part of the sum. Permits that are [charged](Self::charge) count in the current slot. They
+/// may exceed the limit, which is debt until they leave the window.
 ///
-/// How large `n` may be depends on how long a slot is: up to 67 108 863 for a second in 50 slots.
+/// The largest `n` depends on the length of a slot: it is 67 108 863 for a second in 50 slots.
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,10 +61,10 @@ use crate::sync::{AtomicU64, Backoff};
 /// ```
 #[repr(C)]
 pub struct SlottedWindow<C = SystemClock> {
-    // The word first, and next to it the parameters that every decision reads.
+    // The word comes first, next to the parameters that every decision reads.
     word: AtomicU64,
     shape: SlotLayout,
-    /// Of the word's slot, how many slots before it the first permits were taken.
+    /// The note of the first slot that has permits: see [`note_first`](Self::note_first).
     first: AtomicU64,
     ring: Box<[AtomicU64]>,
     quota: Quota,
@@ -72,15 +72,16 @@ pub struct SlottedWindow<C = SystemClock> {
 }
 
 impl SlottedWindow {
-    /// The most slots that a window can have.
+    /// The largest number of slots that a window can have.
     pub const MAX_SLOTS: usize = MAX_SLOTS;
 
-    /// A window as long as the quota's period in so many slots, on the system's clock.
+    /// Creates a window as long as the quota's period, divided into `slots` slots, on the system
+    /// clock.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] names what can't be represented, and what is allowed: the slots must divide
-    /// the period in whole nanoseconds, and there are at most [`MAX_SLOTS`](Self::MAX_SLOTS).
+    /// the period into whole nanoseconds, and there are at most [`MAX_SLOTS`](Self::MAX_SLOTS).
     ///
     /// ```
     /// use std::time::Duration;
@@ -98,11 +99,12 @@ impl SlottedWindow {
 }
 
 impl<C> SlottedWindow<C> {
-    /// The same on a clock of your own.
+    /// Creates a window as long as the quota's period, divided into `slots` slots, on a clock of
+    /// your own.
     ///
     /// # Errors
     ///
-    /// As [`new`](SlottedWindow::new).
+    /// The same as for [`new`](SlottedWindow::new).
     pub fn with_clock(quota: Quota, slots: usize, clock: C) -> Result<Self, ConfigError> {
         let shape = SlotLayout::new(quota, slots)?;
         Ok(Self {
@@ -117,36 +119,36 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// How many slots a window has.
+    /// Returns the number of slots in a window.
     pub const fn slots(&self) -> usize {
         self.shape.slots as usize
     }
 
-    /// How long a slot is.
+    /// Returns the length of a slot.
     pub const fn slot_length(&self) -> Duration {
         self.shape.slot_length()
     }
 
-    /// How many permits above the limit can be counted: what is charged beyond that is not
+    /// Returns the largest debt that can be counted. Permits that are charged beyond it are not
     /// recorded.
     pub const fn largest_debt(&self) -> u64 {
         self.shape.most - self.shape.limit
     }
 
-    /// Takes `n` permits, or none, at this tick.
+    /// Takes `n` permits or none at this tick.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they were not all there.
+    /// [`Denied`] if fewer than `n` permits are available.
     #[inline(always)]
     pub fn try_acquire_n_at(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
         let (shape, word) = (&self.shape, self.load());
         let (slot, total) = (shape.slot(word), shape.count(word));
-        // In the slot that the word is in, nothing need be summed.
+        // Within the word's own slot, nothing needs to be summed.
         let is_current = shape.grid.elapsed_in(slot, now).is_some() && !shape.is_frozen(word);
         if is_current && n == 1 {
-            // The limit is at least 1. Where it is reached one permit comes with the first slot
-            // that leaves.
+            // The limit is at least 1. If it is reached, a permit comes when the first slot that
+            // has any leaves the window.
             if total == shape.limit {
                 if let Some(first) = self.first_in(slot) {
                     if let Some(due) = shape.reachable_end(Some(first)) {
@@ -181,7 +183,7 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// Decides in whatever state the word is.
+    /// Decides in any state of the word.
     #[cold]
     #[inline(never)]
     fn try_all(&self, n: u64, now: Tick) -> Result<Granted, Denied> {
@@ -201,7 +203,7 @@ impl<C> SlottedWindow<C> {
             if n == 0 {
                 return Some(Ok(self.granted_none(view, now)?));
             }
-            // The attempt before takes permits of the word's own slot: another thread disturbed it.
+            // The first attempt handles the word's own slot, so another thread disturbed it.
             if view.slot == self.shape.slot(view.word) && core::mem::take(&mut is_first_look) {
                 return None;
             }
@@ -210,11 +212,11 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// Looks at the word as it stands at `now` until the look was good enough.
+    /// Evaluates the word at `now` and calls `act`, until that returns an answer.
     fn change<T>(&self, now: Tick, mut act: impl FnMut(&RolledWindow) -> Option<T>) -> T {
         let mut backoff = Backoff::new();
         loop {
-            // What fails here has failed because the word is another one: another thread is done.
+            // If this fails, the word has changed: another thread made progress.
             let view = self.view(self.load(), now);
             if let Some(done) = view.and_then(|view| act(&view)) {
                 return done;
@@ -223,8 +225,8 @@ impl<C> SlottedWindow<C> {
         }
     }
 
-    /// [`take_up_to`](Self::take_up_to) at this tick.
-    #[must_use = "it says how many were there"]
+    /// Takes up to `n` permits at this tick: see [`take_up_to`](Self::take_up_to).
+    #[must_use = "the grant says how many permits were taken"]
     pub fn take_up_to_at(&self, n: u64, now: Tick) -> Granted {
         self.change(now, |view| {
             let n = n.min(self.shape.limit.saturating_sub(view.total));
@@ -237,19 +239,20 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// [`available`](Self::available) at this tick.
+    /// Returns how many permits are [available](Self::available) at this tick.
     pub fn available_at(&self, now: Tick) -> u64 {
         self.change(now, |view| {
             Some(self.shape.limit.saturating_sub(view.total))
         })
     }
 
-    /// [`level`](Self::level) at this tick: whole permits.
+    /// Returns the [level](Self::level) at this tick: whole permits.
     pub fn level_at(&self, now: Tick) -> Level {
         self.change(now, |view| Some(Level::of_permits(view.total)))
     }
 
-    /// [`time_until`](Self::time_until) at this tick.
+    /// Returns how long it takes until `n` permits are available: see
+    /// [`time_until`](Self::time_until).
     pub fn time_until_at(&self, n: u64, now: Tick) -> Option<Duration> {
         if n > self.shape.limit {
             return None;
@@ -258,12 +261,12 @@ impl<C> SlottedWindow<C> {
         Some(self.shape.reachable_end(slot)?.saturating_since(now))
     }
 
-    /// [`undo`](Self::undo) at this tick.
+    /// Gives back a grant at this tick: see [`undo`](Self::undo).
     pub fn undo_at(&self, granted: Granted, now: Tick) -> u64 {
         self.give_back(granted.n(), Some(granted.mark()), now)
     }
 
-    /// [`refund`](Self::refund) at this tick.
+    /// Gives back `n` permits at this tick: see [`refund`](Self::refund).
     pub fn refund_at(&self, n: u64, now: Tick) -> u64 {
         self.give_back(n, None, now)
     }
@@ -272,7 +275,7 @@ impl<C> SlottedWindow<C> {
         self.change(now, |view| {
             let own = self.shape.slot(view.word);
             if view.slot != own || slot.is_some_and(|slot| slot != own) {
-                // That slot is over, for the clock or for the word.
+                // That slot has ended, for the clock or for the word.
                 return Some(0);
             }
             let n = n.min(self.count_of(view.word)?);
@@ -281,13 +284,13 @@ impl<C> SlottedWindow<C> {
         })
     }
 
-    /// [`charge`](Self::charge) at this tick.
+    /// Takes `n` permits unconditionally at this tick: see [`charge`](Self::charge).
     pub fn charge_at(&self, n: u64, now: Tick) -> Charged {
         let shape = &self.shape;
         self.change(now, |view| {
             let n = n.min(shape.most.saturating_sub(view.total));
             let total = view.total + n;
-            // Before it is exchanged, so that the answer is of one moment.
+            // Computed before the exchange, so that the answer is of one moment.
             let clear = self.falls_with(&RolledWindow { total, ..*view }, shape.limit)?;
             if n > 0 && !self.advance(view, total) {
                 return None;

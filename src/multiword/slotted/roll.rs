@@ -1,42 +1,43 @@
-//! How a slotted window goes on to its next slot.
+//! The protocol by which a slotted window moves on to its next slot.
 //!
-//! One word decides. A ring, which is as long as the next power of two, keeps the count of each
-//! finished slot, and is read only when a slot ends (or by who wants to know when it will have been
-//! long enough).
+//! One word decides. A ring, whose length is the number of slots rounded up to a power of two,
+//! keeps the count of each finished slot. It is read only when a slot ends, or to compute how long
+//! a caller must wait.
 //!
-//! 1. **Freeze.** Who has a permit to count in a later slot sets a bit in the word. From then on
-//!    the word changes in one way only: to a later slot. So the finished slot's count is known for
-//!    good: it is what the word has, less the older slots in the ring.
-//! 2. **Record.** Anybody who sees a frozen word computes the same count, and puts it into the ring
-//!    by `fetch_max`. Once is as good as many times, and a late writer changes nothing: its entry
-//!    is there, or a later one.
-//! 3. **Move on.** The sum of the slots that the new window still has, and the permits that are
-//!    taken, become the new word in one exchange. Whoever is first wins; the others look again.
+//! 1. **Freeze.** A thread that has a permit to count in a later slot sets a bit in the word. From
+//!    then on the word can only change to a later slot, so the count of the finished slot is final:
+//!    what the word has, less the older slots in the ring.
+//! 2. **Record.** Any thread that sees a frozen word computes the same count, and puts it into the
+//!    ring by `fetch_max`. Recording it several times is harmless, and a late writer changes
+//!    nothing: the ring already has its entry or a later one.
+//! 3. **Move on.** One exchange sets the new word: the sum of the slots that stay in the window,
+//!    plus the permits that are taken. The first thread wins; the others look again.
 //!
-//! Nobody waits: who stops after any of these leaves a word that everybody else can go on from.
-//! Where no slot of the old window is in the new one, nothing need be recorded, and 3 is enough.
+//! No thread waits for another: a thread that stops after any of these steps leaves a word from
+//! which all others can go on. If no slot of the old window is in the new one, nothing need be
+//! recorded, and step 3 is enough.
 //!
-//! Without the bit a count could be recorded that was changed before the word moved on. More would
-//! be counted than was taken if permits were given back meanwhile, and the next slots' counts,
-//! which are differences, would then be less than what was taken in them.
+//! Without the bit, a thread could record a count that another then changes before the word moves
+//! on. If permits were given back meanwhile, the record would be larger than what was taken. The
+//! counts of the next slots, which are differences, would then be too small.
 
 use super::SlottedWindow;
 use crate::clock::Tick;
 use crate::sync::{AtomicU64, Ordering, inject_fault};
 
-/// How wide the note is of how long ago the first permits were taken: for as many slots as there
-/// can be.
+/// The width of the note's distance to the first slot with permits: enough for
+/// [`MAX_SLOTS`](super::shape::MAX_SLOTS).
 const NOTED: u32 = 17;
 
-/// A word as it stands at a tick.
+/// A word, evaluated at a tick.
 #[derive(Clone, Copy)]
 pub(super) struct RolledWindow {
     pub(super) word: u64,
-    /// The slot that a permit would be counted in.
+    /// The slot in which a permit would count.
     pub(super) slot: u64,
     /// The permits in the window that ends with that slot.
     pub(super) total: u64,
-    /// Those of the word's own slot, if it has been finished.
+    /// The permits in the word's own slot, if that is finished.
     pub(super) finished: u64,
     /// No slot of that window before this one has permits.
     pub(super) first: u64,
@@ -45,24 +46,24 @@ pub(super) struct RolledWindow {
 impl<C> SlottedWindow<C> {
     #[inline(always)]
     pub(super) fn load(&self) -> u64 {
-        // ORDERING: Acquire. It pairs with the release in `exchange`: who sees a slot sees the
-        // entries of the slots before it. Relaxed, an entry could be missing, and its permits be
-        // had again. Models: slots::
+        // ORDERING: Acquire. It pairs with the release in `exchange`: a thread that sees a slot
+        // sees the entries of the slots before it. If this were Relaxed, an entry could be missing,
+        // and its permits be granted twice. Models: slots::
         self.word.load(Ordering::Acquire)
     }
 
     #[inline(always)]
     pub(super) fn exchange(&self, word: u64, next: u64) -> bool {
-        // ORDERING: Release on success, for what was recorded before: see `load`. On failure
-        // Relaxed: the word is loaded again. Models: slots::
+        // ORDERING: Release on success. It publishes what was recorded before, and pairs with the
+        // acquire in `load`. Relaxed on failure: the word is loaded again. Models: slots::
         self.word
             .compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The permits of finished slots, from the first to before the last, and which has some first:
-    /// the last if none of them. `None` if one of them is in the ring no more: then the word has
-    /// moved on.
+    /// Returns the permits of the finished slots in `first..last`, and the first of these slots
+    /// that has any (`last` if none has). `None` if the ring has lost one of them: then the word
+    /// has moved on.
     fn recorded(&self, first: u64, last: u64) -> Option<(u64, u64)> {
         let (mut sum, mut begins) = (0_u64, last);
         for slot in (first..last).rev() {
@@ -74,19 +75,19 @@ impl<C> SlottedWindow<C> {
         Some((sum, begins))
     }
 
-    /// Where a slot is recorded. Slots of one window have different places.
+    /// Returns the entry for a slot. The slots of one window have different entries.
     #[inline(always)]
     fn place_of(&self, slot: u64) -> Option<&AtomicU64> {
         self.ring
             .get(slot as usize & self.ring.len().wrapping_sub(1))
     }
 
-    /// The permits of a finished slot; none if it was never begun.
+    /// Returns the permits of a finished slot: 0 if it never began.
     fn recorded_in(&self, slot: u64) -> Option<u64> {
-        // ORDERING: Acquire. Of this slot or an older one the word has told: see `load`. A later
-        // slot's entry says that the word has moved on, and pairs with the release in `advance`:
-        // the word that is loaded after it is one that has. Relaxed, it could be the same again and
-        // again. Models: slots::
+        // ORDERING: Acquire. An entry of this slot or an older one is known from the word: see
+        // `load`. An entry of a later slot says that the word has moved on, and pairs with the
+        // release in `advance`: a load of the word after it finds a word that has. If this were
+        // Relaxed, that load could return the old word again and again. Models: slots::
         let entry = self.place_of(slot)?.load(Ordering::Acquire);
         match self.shape.slot(entry) {
             recorded if recorded == slot => Some(self.shape.count(entry)),
@@ -95,7 +96,7 @@ impl<C> SlottedWindow<C> {
         }
     }
 
-    /// How the word stands at `now`. `None` if it has moved on meanwhile.
+    /// Evaluates the word at `now`. `None` if it has moved on meanwhile.
     #[inline]
     pub(super) fn view(&self, word: u64, now: Tick) -> Option<RolledWindow> {
         let shape = &self.shape;
@@ -103,7 +104,7 @@ impl<C> SlottedWindow<C> {
         let is_frozen = shape.is_frozen(word) && !inject_fault!(IgnoresTheFreeze);
         let slot = match shape.grid.elapsed_in(own, now) {
             Some(_) if !is_frozen => own,
-            // Somebody has seen a slot after a frozen one.
+            // A frozen word means that another thread has seen a later slot.
             _ => shape.grid.place(now).index.max(own + u64::from(is_frozen)),
         };
         let view = |total, finished, first| {
@@ -129,16 +130,16 @@ impl<C> SlottedWindow<C> {
         }
     }
 
-    /// The permits in the word's own slot.
+    /// Returns the permits in the word's own slot.
     pub(super) fn count_of(&self, word: u64) -> Option<u64> {
         let own = self.shape.slot(word);
         let (older, _) = self.recorded(self.shape.oldest(own), own)?;
-        // It never is less.
+        // The count is never less than `older`, so this does not saturate.
         Some(self.shape.count(word).saturating_sub(older))
     }
 
-    /// Makes the view's slot the word's, with so many permits in the window. Fails if the word is
-    /// another one by now.
+    /// Moves the word to the view's slot, with `total` permits in the window. Returns false if the
+    /// word has changed.
     pub(super) fn advance(&self, view: &RolledWindow, total: u64) -> bool {
         let shape = &self.shape;
         let (own, next) = (shape.slot(view.word), shape.word(view.slot, total));
@@ -156,9 +157,10 @@ impl<C> SlottedWindow<C> {
             return self.exchange(frozen, next);
         }
         if let Some(entry) = self.place_of(own) {
-            // ORDERING: Release. It tells that the word is frozen: see `recorded_in`. What is
-            // recorded `exchange` publishes, also if somebody else was first here: then that one's
-            // entry was read here, and who sees our exchange reads nothing older. Models: slots::
+            // ORDERING: Release. It publishes that the word is frozen, and pairs with the acquire
+            // in `recorded_in`. The record itself is published by `exchange`. That holds even if
+            // another thread recorded it first: then this operation reads that entry, and a thread
+            // that sees our exchange reads nothing older. Models: slots::
             let record = shape.word(own, view.finished);
             let _ = inject_fault!(RecordsByStore => entry.swap(record, Ordering::Release),
                 else entry.fetch_max(record, Ordering::Release));
@@ -166,17 +168,18 @@ impl<C> SlottedWindow<C> {
         self.exchange(frozen, next) && self.note_first(view)
     }
 
-    /// Notes which slot has the first permits of the window that the word has moved to: only who
-    /// moved it does, so that there is one note for each slot. Until it is there, and if an older
-    /// one comes after it, who wants to know looks from the oldest slot on.
+    /// Notes which slot of the new window is the first that has permits. Only the thread that moved
+    /// the word writes this note, so there is one for each slot. If the note is missing, or an
+    /// older one overwrites it, readers search from the oldest slot.
     fn note_first(&self, view: &RolledWindow) -> bool {
         let note = (view.slot << NOTED) | (view.slot - view.first);
-        // ORDERING: Relaxed. It says itself of which slot it is. Models: slots::
+        // ORDERING: Relaxed. It publishes nothing: the note contains its own slot. Models: slots::
         self.first.swap(note, Ordering::Relaxed);
         true
     }
 
-    /// What was noted of the window that ends with this slot.
+    /// Returns the first slot that has permits in the window that ends with this slot, if it was
+    /// noted.
     #[inline(always)]
     pub(super) fn first_in(&self, slot: u64) -> Option<u64> {
         // ORDERING: Relaxed. See `note_first`.
@@ -185,9 +188,9 @@ impl<C> SlottedWindow<C> {
             .then(|| slot.wrapping_sub(note & !(u64::MAX << NOTED)))
     }
 
-    /// With which slot's end there are no more than `target` permits in the window of this view, if
-    /// nobody takes more. `None` if the word has moved on meanwhile; else `None` if there are no
-    /// more now.
+    /// Returns the slot whose end brings the window of this view down to `target` permits, if no
+    /// more are taken. `None` if the word has moved on meanwhile, and `Some(None)` if the window
+    /// has no more than `target` now.
     pub(super) fn falls_with(&self, view: &RolledWindow, target: u64) -> Option<Option<u64>> {
         let own = self.shape.slot(view.word);
         if view.total <= target {
@@ -203,7 +206,7 @@ impl<C> SlottedWindow<C> {
         if total.saturating_sub(view.finished) <= target {
             return Some(Some(own));
         }
-        // In the view's slot are all that are left.
+        // All that are left are in the view's slot.
         Some(Some(view.slot))
     }
 }

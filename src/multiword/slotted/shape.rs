@@ -1,4 +1,4 @@
-//! What the words of a slotted window mean. Pure.
+//! The layout of a slotted window's words. Pure functions.
 //!
 //! ```text
 //!  63                               bits + 1   bits                   0
@@ -10,10 +10,11 @@
 //! └─────────────────────────────────┴────────┴─────────────────────────┘
 //! ```
 //!
-//! The window is the slot and those before it, as many as there are in a window. What the window
-//! has above its limit is debt. An entry is ordered as the integer: first by slot, then by count.
+//! The window is the word's slot and the slots before it. A count above the limit is debt. Entries
+//! compare as integers: first by slot, then by count.
 //!
-//! **Budget.** `2^bits > limit`, and slots for 50 years: `2^(63 - bits)` of them.
+//! **Budget.** `2^bits > limit`, and the slot numbers reach 50 years: there are `2^(63 - bits)` of
+//! them.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -22,20 +23,20 @@ use crate::algorithm::{Grid, needed, period_of, shortest_period};
 use crate::clock::Tick;
 use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
 
-/// The most slots that a window can have.
+/// The largest number of slots that a window can have.
 pub(super) const MAX_SLOTS: usize = 1 << 16;
 
-/// What every decision reads comes first.
+/// The parameters that every decision reads come first.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct SlotLayout {
     pub(super) limit: u64,
     /// The largest count.
     pub(super) most: u64,
-    /// How wide a count is.
+    /// The width of a count, in bits.
     bits: u32,
     pub(super) grid: Grid,
-    /// How many slots a window has.
+    /// The number of slots in a window.
     pub(super) slots: u64,
 }
 
@@ -58,7 +59,7 @@ impl SlotLayout {
             return Err(ConfigError::SlotsUneven { slots, period });
         }
         let limit = quota.permits();
-        // Enough for the slots of 50 years, and of a window more.
+        // Enough numbers for the slots of 50 years and two windows.
         let slots_needed = needed(slot.get()) + 2 * count.get();
         let bits = 62 - slots_needed.ilog2();
         let most = (1 << bits) - 1;
@@ -85,18 +86,18 @@ impl SlotLayout {
         })
     }
 
-    /// How long a slot is.
+    /// Returns the length of a slot.
     pub(super) const fn slot_length(&self) -> Duration {
         Duration::from_nanos(self.grid.period().get())
     }
 
-    /// The slot of a word or an entry.
+    /// Returns the slot of a word or an entry.
     #[inline(always)]
     pub(super) const fn slot(&self, word: u64) -> u64 {
         word >> (self.bits + 1)
     }
 
-    /// The permits of a word or an entry.
+    /// Returns the permits of a word or an entry.
     #[inline(always)]
     pub(super) const fn count(&self, word: u64) -> u64 {
         word & self.most
@@ -107,37 +108,38 @@ impl SlotLayout {
         word & self.frozen(0) != 0
     }
 
-    /// The same word, frozen.
+    /// Returns the same word, frozen.
     #[inline(always)]
     pub(super) const fn frozen(&self, word: u64) -> u64 {
         word | (1 << self.bits)
     }
 
-    /// A word or an entry.
+    /// Returns a word or an entry.
     #[inline(always)]
     pub(super) const fn word(&self, slot: u64, count: u64) -> u64 {
         (slot << (self.bits + 1)) | count
     }
 
-    /// The first of the slots in the window that ends with this one.
+    /// Returns the first slot of the window that ends with this one.
     #[inline(always)]
     pub(super) const fn oldest(&self, slot: u64) -> u64 {
         (slot + 1).saturating_sub(self.slots)
     }
 
-    /// When permits of this slot count: now, or at its beginning if it is ahead.
+    /// Returns the tick at which permits of this slot count: now, or the slot's beginning if that
+    /// is later.
     #[inline(always)]
     pub(super) fn counted_at(&self, slot: u64, now: Tick) -> Tick {
         now.max(Tick::from_nanos(self.grid.start_of(slot)))
     }
 
-    /// When this slot leaves the window.
+    /// Returns the tick at which this slot leaves the window.
     #[inline(always)]
     pub(super) fn end(&self, slot: u64) -> Tick {
         Tick::from_nanos(self.grid.start_of(slot + self.slots))
     }
 
-    /// The same, if the clock gets there; at once, if it is none.
+    /// The same, if the tick can be represented. `Tick::ZERO` if there is no slot.
     #[inline(always)]
     pub(super) fn reachable_end(&self, slot: Option<u64>) -> Option<Tick> {
         match slot {
