@@ -29,7 +29,7 @@ use crate::quota::{ConfigError, Quota};
 /// let limiter = Limiter::with_clock(spaced, clock.clone());
 /// assert_eq!(limiter.available(), 3); // 1 + floor(25 / 10)
 /// assert!(limiter.try_acquire_n(3).is_ok());
-/// clock.advance(Duration::from_millis(5)); // 5 ms of the tolerance were left
+/// clock.advance(Duration::from_millis(5)); // 5 ms of the tolerance are left
 /// assert!(limiter.try_acquire().is_ok());
 /// # Ok(())
 /// # }

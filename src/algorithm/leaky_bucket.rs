@@ -38,7 +38,7 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // nginx's `rate=10r/s burst=4 delay=1`: one request is served, four more may queue, and the
-/// // first of these goes at once.
+/// // first of those goes at once.
 /// let queue = LeakyBucket::queue(Quota::per_second(10).burst(5))?.free(1);
 /// let limiter = Limiter::with_clock(queue, ManualClock::new());
 /// let mut delays = Vec::new();

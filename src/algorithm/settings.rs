@@ -23,7 +23,7 @@ pub const MAX_SETTINGS: usize = 15;
 /// ```
 /// use tollgate::algorithm::Settings;
 ///
-/// /// At most so many, of so many in all.
+/// /// At most `limit` permits, out of `all`.
 /// struct Total { limit: u64, all: u64 }
 ///
 /// impl Settings for Total {
@@ -269,7 +269,7 @@ mod tests {
     fn restored(words: &[u64]) -> Option<AnyAlgorithm> {
         let mut words = words.iter();
         let algorithm = AnyAlgorithm::restore(&mut || *words.next().unwrap_or(&0));
-        algorithm.inspect(|_| assert!(words.next().is_none(), "a word is not read"))
+        algorithm.inspect(|_| assert!(words.next().is_none(), "restore must read every word"))
     }
 
     /// Settings that keep the default of `is_sound`.
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_not_sound_unless_they_say_so() {
+    fn settings_are_not_sound_by_default() {
         assert!(!Total(1).is_sound());
         assert!(
             "gcra 1/s"
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_restored_decides_alike_and_torn_words_do_no_harm() {
+    fn restored_settings_decide_alike_and_torn_words_do_not_panic() {
         let texts = [
             "token-bucket 13/s burst 40",
             "gcra 1/10ms tolerance 25ms",

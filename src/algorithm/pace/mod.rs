@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_pace_that_can_be_made_is_sound() {
+    fn pace_is_sound_only_if_a_constructor_can_make_it() {
         let made = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
         assert!(made.fits());
         for initial in [0, 1, 3] {
@@ -312,31 +312,31 @@ mod tests {
         let missing = 4;
         assert!(
             !Pace { missing, ..made }.fits(),
-            "a fresh bucket lacks more than a burst"
+            "a new bucket must not lack more than a burst"
         );
         assert!(forged(1 << SPEED_BITS, 1, 9, 27).fits());
         assert!(
             !forged((1 << SPEED_BITS) - 1, 1, 9, 27).fits(),
-            "a unit of over a nanosecond"
+            "a unit must not exceed a nanosecond"
         );
         assert!(
             !forged(1 << SPEED_BITS, 2, 9, 27).fits(),
-            "rounded by two units"
+            "must not round by two units"
         );
         let round = u64::MAX;
         assert!(
             !Pace { round, ..made }.fits(),
-            "rounded by more than a word holds"
+            "must not round by more than a word holds"
         );
         let reach = MAX_WORD / 2 + 1;
         assert!(
             !Pace { reach, ..made }.fits(),
-            "more units than a word holds"
+            "must not have more units than a word holds"
         );
     }
 
     #[test]
-    fn a_debt_that_is_paid_at_the_last_tick_is_paid() {
+    fn debt_can_be_paid_at_the_last_tick() {
         let pace = Pace::<Steady>::from_quota(Quota::per(1, Duration::from_nanos(1)).burst(3));
         let pace = pace.expect("a quota");
         let last = pace.meter.horizon;

@@ -161,7 +161,7 @@ impl SlidingWindow {
     /// for (window, there) in [(exact, 0), (exact.rounding(Rounding::Down), 1)] {
     ///     let limiter = Limiter::unstarted(window, NoClock);
     ///     limiter.try_acquire_n_at(2, Tick::ZERO)?;
-    ///     // Of the two permits before, 1.8 are still within a second.
+    ///     // 1.8 of the two earlier permits are still within a second.
     ///     assert_eq!(limiter.at(Tick::from_nanos(1_100_000_000)).available(), there);
     /// }
     /// # Ok(())
@@ -277,7 +277,7 @@ mod tests {
     use super::{Quota, SlidingWindow};
 
     #[test]
-    fn only_a_window_whose_counts_fit_the_word_is_sound() {
+    fn window_is_sound_only_if_its_counts_fit_the_word() {
         let made = SlidingWindow::new(Quota::per_second(10)).expect("a quota");
         assert!(made.fits());
         for bits in made.bits + 1..32 {
@@ -287,12 +287,12 @@ mod tests {
         let most = made.most - 1;
         assert!(
             !SlidingWindow { most, ..made }.fits(),
-            "another largest count"
+            "the largest count must fill its bits"
         );
         let allowed = (made.allowed.0 + 1, made.allowed.1);
         assert!(
             !SlidingWindow { allowed, ..made }.fits(),
-            "more is allowed than the limit"
+            "the allowance must match the limit"
         );
     }
 }
