@@ -13,7 +13,7 @@ pub const MAX_SETTINGS: usize = 15;
 ///
 /// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter
 /// stores its parameters in words, and builds an algorithm from them for each decision. So save
-/// only what decisions read. More than [`MAX_SETTINGS`] words do not compile.
+/// only what decisions read. More than [`MAX_SETTINGS`] words do not compile there.
 ///
 /// A restored algorithm must behave as the saved one does: it must decide, give back, charge and
 /// carry words over in the same way, and start with the same word, because a table of keys uses it

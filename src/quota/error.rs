@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 
-/// Why a limiter or an algorithm could not be made. Each variant stands for one field, and holds
-/// its value and what is allowed.
+/// Why a limiter or an algorithm could not be made. Each variant is about one field, and holds the
+/// field's value and what is allowed where these vary.
 ///
 /// ```
 /// use tollgate::{ConfigError, Quota, TokenBucket};

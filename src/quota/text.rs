@@ -9,7 +9,7 @@
 //! unit       = one of `UNITS`
 //! ```
 //!
-//! `burst` and `initial` are allowed once each. White space is allowed between any two of these, but
+//! `burst` and `initial` are allowed once each. White space is allowed between any two parts, but
 //! not inside a multiplier.
 
 use core::error::Error;

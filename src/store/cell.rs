@@ -68,8 +68,8 @@ impl AtomicWord for WordCell {
     #[inline]
     fn load(&self) -> u64 {
         // ORDERING: Relaxed. The word publishes no other memory, so this pairs with nothing. A
-        // stale word is one from a moment ago, and the exchange detects it. Model:
-        // cell::never_grants_more_than_the_burst
+        // stale word is a state from a moment ago, and an exchange that was computed from it fails.
+        // Model: cell::never_grants_more_than_the_burst
         self.word.load(Ordering::Relaxed)
     }
 
@@ -77,7 +77,8 @@ impl AtomicWord for WordCell {
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         // ORDERING: Relaxed on success and on failure. The word publishes no other memory, so this
         // pairs with nothing. A step depends only on the word itself, and the exchange proves that
-        // the word has not changed. Model: cell::never_grants_more_than_the_burst
+        // the word has not changed.
+        // Model: cell::never_grants_more_than_the_burst
         match self
             .word
             .compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed)
@@ -90,7 +91,8 @@ impl AtomicWord for WordCell {
     #[inline]
     fn swap(&self, next: u64) -> u64 {
         // ORDERING: Relaxed. The word publishes no other memory, so this pairs with nothing. An
-        // exchange that was computed from the replaced word fails. Model: cell::reset_is_not_lost
+        // exchange that was computed from the replaced word fails.
+        // Model: cell::reset_is_not_lost
         self.word.swap(next, Ordering::Relaxed)
     }
 }

@@ -90,7 +90,7 @@ impl Aligned {
         word >> self.bits
     }
 
-    /// Returns the word brought forward, if it is not in the current window.
+    /// Brings forward a word that is not in the current window.
     #[cold]
     #[inline(never)]
     fn elsewhere(&self, word: u64, now: Tick) -> u64 {

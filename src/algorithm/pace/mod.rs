@@ -117,8 +117,8 @@ impl Pace {
         if n / divisor > 1 {
             let unit = (4 * period as u128).div_ceil(n as u128);
             let speed = ((unit * n as u128) << SPEED_BITS) / period as u128;
-            // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed is below 10 units
-            // per nanosecond.
+            // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed is at most 10
+            // units per nanosecond.
             match Self::fitted(speed as u64, 1, unit as u64, burst) {
                 Ok(pace) => return Ok(pace.starting_with(initial)),
                 Err(fits) if fits > max => max = fits,
