@@ -1,8 +1,8 @@
-//! When windows begin.
+//! Where windows begin on the clock.
 
 use core::time::Duration;
 
-/// What the windows' beginnings are counted from, and how much later they are.
+/// The origin from which windows are counted, and an offset that is added to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Alignment {
     pub(super) epoch: Epoch,
@@ -13,14 +13,14 @@ pub(super) struct Alignment {
 pub(super) enum Epoch {
     /// The clock's tick 0.
     Clock,
-    /// 1970-01-01 in UTC, on a clock whose tick 0 is so much after it.
+    /// 1970-01-01 in UTC, on a clock whose tick 0 is this long after it.
     Unix(Duration),
-    /// The same, on a clock that knows it: the system's, unless another one was given.
+    /// The same, on a clock that knows it: the system clock, unless another one was given.
     Utc(Duration),
 }
 
 impl Alignment {
-    /// To the clock's tick 0.
+    /// Windows begin at the clock's tick 0.
     pub(super) const CLOCK: Self = Self {
         epoch: Epoch::Clock,
         offset: Duration::ZERO,
@@ -30,7 +30,7 @@ impl Alignment {
         Self { epoch, ..self }
     }
 
-    /// A sum that has no text is told as what is left of it beside whole periods.
+    /// Adds `offset`. A sum too large for the text form is reduced modulo the period.
     pub(super) const fn later(self, offset: Duration, period: u64) -> Self {
         let sum = self.offset.as_nanos() + offset.as_nanos();
         let sum = if sum > u64::MAX as u128 {
@@ -44,7 +44,8 @@ impl Alignment {
         }
     }
 
-    /// To a clock whose tick 0 is so much after 1970, as far as that has a text.
+    /// Aligns to Unix time on a clock whose tick 0 is `origin` after 1970. An origin too large for
+    /// the text form is reduced modulo the period.
     pub(super) const fn to_unix(self, origin: Duration, period: u64) -> Self {
         let nanos = origin.as_nanos();
         let origin = if nanos > u64::MAX as u128 {
@@ -55,7 +56,7 @@ impl Alignment {
         self.to(Epoch::Unix(origin))
     }
 
-    /// How long before tick 0 the window began in which tick 0 is.
+    /// Returns how long before tick 0 the window that contains tick 0 began.
     pub(super) const fn lead(self, period: u64) -> u64 {
         let since_epoch = match self.epoch {
             Epoch::Clock => 0,
@@ -66,8 +67,8 @@ impl Alignment {
     }
 }
 
-/// The methods that say when windows begin, for an algorithm with an `alignment` and a const
-/// `fn aligned(self, Alignment) -> Self`.
+/// Adds the methods that set where windows begin, to an algorithm with an `alignment` and a
+/// `const fn aligned(self, Alignment) -> Self`.
 macro_rules! alignable {
     ($algorithm:ident) => {
         impl $algorithm {
@@ -75,14 +76,14 @@ macro_rules! alignable {
                 self.alignment
             }
 
-            /// How long before tick 0 the window began in which tick 0 is.
+            /// Returns how long before tick 0 the window that contains tick 0 began.
             #[cfg(feature = "audit")]
             pub(crate) const fn lead(&self) -> u64 {
-                // The period was checked when the algorithm was made: it fits.
+                // The period fits: it was checked when the algorithm was made.
                 self.alignment.lead(self.quota.period().as_nanos() as u64)
             }
 
-            /// All windows begin so much later than they else would.
+            /// Delays the beginning of every window by `offset`. Repeated offsets add up.
             ///
             /// ```
             /// use std::time::Duration;
@@ -106,8 +107,9 @@ macro_rules! alignable {
                 self.aligned(self.alignment.later(offset, period))
             }
 
-            /// Windows begin at the multiples of the period since 1970-01-01, 00:00 UTC, on a clock
-            /// whose tick 0 is `origin` after that moment; an [`offset`](Self::offset) is added.
+            /// Aligns windows to the multiples of the period since 1970-01-01, 00:00 UTC, on a
+            /// clock whose tick 0 is `origin` after that moment. An [`offset`](Self::offset) is
+            /// added.
             ///
             /// ```
             /// use std::time::Duration;
@@ -127,13 +129,13 @@ macro_rules! alignable {
                 self.aligned(self.alignment.to_unix(origin, period))
             }
 
-            /// Windows begin at the multiples of the period in UTC, on the
-            /// [`SystemClock`](crate::clock::SystemClock): a quota per day starts anew at midnight.
-            /// Add an [`offset`](Self::offset) for midnight elsewhere. For other clocks use
-            /// [`aligned_to_utc_on`](Self::aligned_to_utc_on).
+            /// Aligns windows to the multiples of the period in UTC, on the
+            /// [`SystemClock`](crate::clock::SystemClock): a daily quota starts anew at midnight
+            /// UTC. For midnight in another time zone, add an [`offset`](Self::offset). For other
+            /// clocks use [`aligned_to_utc_on`](Self::aligned_to_utc_on).
             ///
-            /// The system's clocks are compared once in a process. What the time of day is set to
-            /// afterwards is not followed: limits keep to the clock that can't be set.
+            /// The wall clock is read once per process. Later changes to it have no effect, because
+            /// limits run on a monotonic clock.
             ///
             /// ```
             #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, Quota};")]
@@ -195,7 +197,7 @@ macro_rules! alignable {
 }
 pub(super) use alignable;
 
-/// What windows of one limit need for a part of it: to be split, or to lend.
+/// Adds what a window needs in order to have its limit split or lent.
 macro_rules! limited {
     ($window:ident) => {
         impl $window {
@@ -203,14 +205,14 @@ macro_rules! limited {
                 self.quota.permits()
             }
 
-            /// The least limit of a window of this length: a permit in 365 days.
+            /// Returns the smallest limit of a window of this length: one permit in 365 days.
             pub(super) fn least(&self) -> u64 {
                 let period = self.quota.period().as_nanos();
                 let least = period.div_ceil(crate::quota::MAX_INTERVAL_NS.into());
                 u64::try_from(least).unwrap_or(1).clamp(1, self.limit())
             }
 
-            /// The same with another limit.
+            /// Returns the same window with another limit.
             pub(super) fn of_limit(&self, n: u64) -> Result<Self, ConfigError> {
                 self.with_quota(Quota::per(n, self.quota.period()))
             }

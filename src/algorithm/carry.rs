@@ -1,17 +1,17 @@
-//! Going on with another quota, where the words of the two have little or nothing in common.
+//! Carries a word over to another quota where the two words have little or nothing in common.
 
 use super::{Algorithm, ChangeQuota, Debt};
 use crate::clock::Tick;
 
-/// The word with which `next` goes on at `now` where `this` left off: with as many whole permits,
-/// but no more than it can hold, and with as much debt.
+/// Returns the word with which `next` continues at `now`. It has as many whole permits as `this`
+/// has, up to what `next` can hold, and as much debt.
 pub(super) fn by_permits<A, B>(this: &A, word: u64, now: Tick, next: &B) -> u64
 where
     A: Algorithm + Debt,
     B: Algorithm + Debt,
 {
     let (_, seen) = this.charge(word, now, 0);
-    // A word that somebody with a later tick has written goes on at that tick.
+    // If the word was written at a later tick, continue at that tick.
     let now = seen.at();
     let (have, most) = (this.available(word, now), next.available(0, now));
     match most.saturating_sub(have).saturating_add(seen.debt()) {
@@ -20,31 +20,31 @@ where
     }
 }
 
-/// The word with which `next` goes on with as large a part of its permits as `this` had of its own,
-/// in whole ones.
+/// Returns the word with which `next` continues with the same share of its permits as `this` has of
+/// its own, in whole permits.
 pub(super) fn scaled<A: ChangeQuota>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     let (_, seen) = this.take_up_to(word, now, 0);
-    // As above.
+    // If the word was written at a later tick, continue at that tick.
     let now = now.max(seen.at());
     let (have, most) = (this.available(word, now), this.available(0, now));
     if have == 0 || most == 0 {
-        // There is nothing to be scaled, and a debt stays.
+        // There is nothing to scale, and debt is carried over unscaled.
         return this.carry_over(word, now, next);
     }
     let there = next.available(0, now);
     let part = u128::from(have) * u128::from(there) / u128::from(most);
-    // It fits: no more is there than there can be.
+    // `part` is at most `there`, so it fits.
     next.take_up_to(0, now, there.saturating_sub(part as u64)).0
 }
 
-/// An algorithm that counts in periods, whose counts may go on in another one's.
+/// An algorithm that counts in periods, and whose counts can continue under another quota.
 pub(super) trait Recount: ChangeQuota + Debt + PartialEq {
-    /// The word in which what was counted goes on until it would have been forgotten, if `next` has
+    /// Returns the word in which the counts continue until the end of their period, if `next` has
     /// the same periods.
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64>;
 }
 
-/// [`ChangeQuota::carry_over`] by counts, or else by whole permits.
+/// Implements [`ChangeQuota::carry_over`] by counts if possible, and otherwise by whole permits.
 pub(super) fn over<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     if this == next {
         return word;
@@ -55,11 +55,11 @@ pub(super) fn over<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 
     }
 }
 
-/// [`ChangeQuota::carry_scaled`] by counts, or else by whole permits.
+/// Implements [`ChangeQuota::carry_scaled`] by counts if possible, and otherwise by whole permits.
 pub(super) fn in_part<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u64 {
     let (have, most) = (this.available(word, now), this.available(0, now));
     if this == next || have == 0 || most == 0 {
-        // There is nothing to be scaled, and a debt stays.
+        // There is nothing to scale, and debt is carried over unscaled.
         return over(this, word, now, next);
     }
     match this.recount(word, now, next, CarriedCounts::Scaled) {
@@ -72,24 +72,25 @@ pub(super) fn in_part<A: Recount>(this: &A, word: u64, now: Tick, next: &A) -> u
     }
 }
 
-/// The word with no more permits than so many: what parts of permits are rounded to is taken.
+/// Takes permits from the word until at most `permits` are left. This removes what rounding added.
 fn no_more_than<A: Algorithm>(permits: u64, word: u64, now: Tick, next: &A) -> u64 {
     let there = next.available(word, now);
     next.take_up_to(word, now, there.saturating_sub(permits)).0
 }
 
-/// How counts go on where the periods stay: as many permits are there as before, or as large a part
-/// of them.
+/// How counts are converted when the periods stay the same: to keep the number of available
+/// permits, or their share of the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CarriedCounts {
-    /// What one limit has more than the other counts as taken, or as not taken.
+    /// Keeps the number of available permits: the difference between the limits is added to the
+    /// count or subtracted from it.
     AsIs,
-    /// Rounded up.
+    /// Keeps the share: the count is scaled with the limit and rounded up.
     Scaled,
 }
 
 impl CarriedCounts {
-    /// The count of the period that counts, of so many of the old limit and the new one.
+    /// Converts the count of the current period from the old limit to the new one.
     pub(super) fn current(self, count: u64, limit: u64, next: u64) -> u64 {
         match self {
             Self::AsIs => (count.saturating_add(next.saturating_sub(limit)))
@@ -98,7 +99,7 @@ impl CarriedCounts {
         }
     }
 
-    /// That of a period before it, which only weighs.
+    /// Converts the count of the previous period, which is only weighted.
     pub(super) fn before(self, count: u64, limit: u64, next: u64) -> u64 {
         match self {
             Self::AsIs => count,

@@ -1,7 +1,7 @@
-//! The step of all windows of one word: they count permits in a window, and forget the count with
-//! it.
+//! The step that all one-word windows share: they count permits in a window, and forget the count
+//! with the window.
 //!
-//! A window says how it reads its word ([`WindowCount`]); [`Counting`] does the rest.
+//! A window algorithm implements [`WindowCount`], which reads its word; [`Counting`] does the rest.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -13,16 +13,16 @@ use crate::outcome::{Charged, Denied, Granted};
 /// The contents of a word at a tick.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<M = ()> {
-    /// The word of the window that counts now.
+    /// The word, brought forward to the current window.
     pub(super) word: u64,
-    /// The permits that are counted.
+    /// How many permits are counted.
     pub(super) count: u64,
-    /// Further contents, which depend on the window.
+    /// Further contents, which depend on the algorithm.
     pub(super) more: M,
 }
 
 impl<M> Seen<M> {
-    /// The same with `n` more permits.
+    /// Returns the same contents with `n` more permits.
     #[inline(always)]
     fn with(self, n: u64) -> Self {
         Self {
@@ -32,75 +32,76 @@ impl<M> Seen<M> {
     }
 }
 
-/// A window whose word has the count of permits in its lowest bits.
+/// A window algorithm whose word has the count of permits in its lowest bits.
 pub(super) trait WindowCount {
-    /// The contents of the word besides the count.
+    /// The contents of the word apart from the count.
     type More: Copy;
 
     /// Reads the word at this tick.
     fn see(&self, word: u64, now: Tick) -> Seen<Self::More>;
 
-    /// The same, if the word's window is the clock's and it takes no division.
+    /// Does the same if the word is in the current window and reading it takes no division.
     fn see_fast(&self, word: u64, now: Tick) -> Option<Seen<Self::More>>;
 
-    /// The most permits at once.
+    /// Returns the most permits at once.
     fn limit(&self) -> NonZeroU64;
 
-    /// The largest count that the word can hold.
+    /// Returns the largest count that the word can hold.
     fn most(&self, seen: Seen<Self::More>) -> u64;
 
-    /// How many more permits fit.
+    /// Returns how many more permits fit.
     #[inline(always)]
     fn room(&self, seen: Seen<Self::More>) -> u64 {
         self.limit().get().saturating_sub(seen.count)
     }
 
-    /// Whether no more than the limit is counted.
+    /// Returns whether the count is within the limit.
     #[inline(always)]
     fn is_within(&self, seen: Seen<Self::More>) -> bool {
         seen.count <= self.limit().get()
     }
 
-    /// How many permits are counted above the limit, a part of one counted whole.
+    /// Returns how many permits are counted above the limit, rounded up.
     #[inline(always)]
     fn debt(&self, seen: Seen<Self::More>) -> u64 {
         seen.count.saturating_sub(self.limit().get())
     }
 
-    /// The permits that are counted, with a part of one.
+    /// Returns how many permits are counted, with their fraction.
     #[inline(always)]
     fn level(&self, seen: Seen<Self::More>) -> Level {
         Level::of_permits(seen.count)
     }
 
-    /// When `n` more permits will fit, if they do not now; `None` if the clock does not get there.
+    /// Returns when `n` more permits will fit, given that they do not fit now, or `None` if the
+    /// clock does not get there.
     fn fits_at(&self, seen: Seen<Self::More>, now: Tick, n: u64) -> Option<Tick>;
 
-    /// When all that is counted is forgotten; `None` if nothing is counted.
+    /// Returns when everything that is counted is forgotten, or `None` if nothing is counted.
     fn forgotten_at(&self, seen: Seen<Self::More>) -> Option<Tick>;
 
-    /// The tick at which permits count: now, or the beginning of the word's window, if that is
-    /// ahead.
+    /// Returns the tick at which permits count: now, or the beginning of the word's window if that
+    /// is ahead.
     fn counted_at(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> Tick;
 
-    /// How many permits of this grant are still counted.
+    /// Returns how many permits of this grant are still counted.
     fn left_of(&self, seen: Seen<Self::More>, granted: &Granted) -> u64;
 
-    /// Whether the word is as good as fresh.
+    /// Returns whether the word is idle.
     fn is_idle(&self, word: u64, seen: Seen<Self::More>, now: Tick) -> bool;
 
-    /// [`Algorithm::initial_word`].
+    /// See [`Algorithm::initial_word`].
     #[inline]
     fn initial_word(&self, now: Tick) -> u64 {
         let _ = now;
         0
     }
 
-    /// [`Rebase::rebase`].
+    /// See [`Rebase::rebase`].
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }
 
-/// The algorithm of such a window.
+/// The algorithm of a [`WindowCount`].
 #[derive(Debug)]
 pub(super) struct Counting<'w, W>(pub(super) &'w W);
 
@@ -126,7 +127,7 @@ impl<W: WindowCount> Counting<'_, W> {
         Ok(self.granted(word, seen, now, n))
     }
 
-    /// The next word and the grant of `n` permits, which fit.
+    /// Returns the next word and the grant of `n` permits, which must fit.
     #[inline(always)]
     fn granted(&self, word: u64, seen: Seen<W::More>, now: Tick, n: u64) -> (u64, Granted) {
         let (next, then) = (self.next(word, seen, n), seen.with(n));
@@ -139,7 +140,7 @@ impl<W: WindowCount> Counting<'_, W> {
         }
     }
 
-    /// The word with `n` more permits, which the count can hold.
+    /// Returns the word with `n` more permits, which the count must be able to hold.
     #[inline(always)]
     fn next(&self, word: u64, seen: Seen<W::More>, n: u64) -> u64 {
         match n {
@@ -183,7 +184,8 @@ impl<W: WindowCount> Algorithm for Counting<'_, W> {
         let Some(due) = self.due(word, now, self.0.limit().get()) else {
             return Tick::MAX;
         };
-        // A part of a permit may still be counted when all fit, and a window may be ahead.
+        // A fraction of a permit may still be counted when the whole limit fits, and the word's
+        // window may be ahead.
         let seen = self.0.see(word, now);
         let forgotten = self.0.forgotten_at(seen);
         due.max(forgotten.unwrap_or_else(|| self.0.counted_at(word, seen, now)))

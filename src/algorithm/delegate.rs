@@ -1,5 +1,6 @@
-/// Implements what every algorithm of this crate can do by handing each call to what does the work.
-/// `$core!(self, core => call)` must evaluate the call with `core` bound to that.
+/// Implements the traits that all algorithms of this crate share, by forwarding each call to the
+/// core that does the work. `$core!(self, core => call)` must evaluate the call with `core` bound
+/// to that core.
 macro_rules! runs_on {
     ($algorithm:ty, $core:ident) => {
         impl crate::algorithm::Algorithm for $algorithm {
@@ -92,7 +93,7 @@ macro_rules! runs_on {
 }
 pub(super) use runs_on;
 
-/// What does the work is the field `pace`.
+/// The core is the field `pace`.
 macro_rules! its_pace {
     ($this:ident, $core:ident => $call:expr) => {{
         let $core = &$this.pace;
@@ -101,8 +102,8 @@ macro_rules! its_pace {
 }
 pub(super) use its_pace;
 
-/// Implements [`ChangeQuota`](crate::algorithm::ChangeQuota) for a bucket that keeps a `pace` and
-/// was made from a quota.
+/// Implements [`ChangeQuota`](crate::algorithm::ChangeQuota) for a bucket that has a `pace` and was
+/// made from a quota.
 macro_rules! requota_by_pace {
     ($algorithm:ty) => {
         impl crate::algorithm::ChangeQuota for $algorithm {
@@ -113,7 +114,7 @@ macro_rules! requota_by_pace {
 
             fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
                 if quota == self.quota {
-                    // Also what no quota says, such as an uneven tolerance.
+                    // This also keeps what a quota can't express, such as an uneven tolerance.
                     return Ok(*self);
                 }
                 Self::new(quota)
@@ -133,7 +134,7 @@ macro_rules! requota_by_pace {
 }
 pub(super) use requota_by_pace;
 
-/// Implements [`Reserve`](crate::algorithm::Reserve) for a bucket that keeps a `pace`.
+/// Implements [`Reserve`](crate::algorithm::Reserve) for a bucket that has a `pace`.
 macro_rules! reserve_by_pace {
     ($algorithm:ty) => {
         impl crate::algorithm::Reserve for $algorithm {

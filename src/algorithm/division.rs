@@ -1,26 +1,27 @@
-//! Division of ticks by a period that is known beforehand: a multiplication and one correction.
+//! Division of ticks by a fixed period: a multiplication and one correction.
 
 use core::num::NonZeroU64;
 
 use super::settings::settings;
 
-/// Divides by a period.
+/// A period with its reciprocal, to divide by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct Divisor {
     period: NonZeroU64,
-    /// `2^(64 + shift) / period`, rounded down to what fits.
+    /// `2^(64 + shift) / period`, rounded down, and at most [`u64::MAX`].
     inverse: u64,
 }
 
 impl Divisor {
-    /// For a period of less than 2^63 (50 years are), in at most so many parts that one is a
-    /// nanosecond or longer: `2^shift <= period`. All calls must say the same shift.
+    /// Creates the divisor for a period below 2^63 ns, which 50 years are. The period is divided
+    /// into `2^shift` parts, each of at least a nanosecond: `2^shift <= period`. All calls must
+    /// pass the same `shift`.
     pub(super) const fn new(period: NonZeroU64, shift: u32) -> Self {
         let inverse = (1_u128 << (64 + shift)) / period.get() as u128;
         Self {
             period,
-            // 2^64 only if a part is a nanosecond.
+            // It is 2^64 only if a part is exactly one nanosecond.
             inverse: if inverse > u64::MAX as u128 {
                 u64::MAX
             } else {
@@ -34,14 +35,13 @@ impl Divisor {
         self.period
     }
 
-    /// `x * 2^shift / period`, rounded down, and what remains of `x * 2^shift`.
+    /// Returns `x * 2^shift / period`, rounded down, and the remainder.
     #[inline(always)]
     pub(super) const fn divide(&self, x: u64, shift: u32) -> (u64, u64) {
-        // `inverse` falls short of what it stands for by at most one, so the product of x falls
-        // short of the quotient by less than one, and by less than one more when it is cut off: the
-        // quotient is this or the next one.
+        // `inverse` is at most 1 too small, so the product is less than 1 below the true quotient.
+        // Truncating it loses less than 1 more: the quotient is this number or the next.
         let quotient = ((x as u128 * self.inverse as u128) >> 64) as u64;
-        // The remainder is below twice the period, so its last 64 bits are all of it.
+        // The remainder is below twice the period, so 64 bits hold all of it.
         let scaled = x.wrapping_shl(shift);
         let rest = scaled.wrapping_sub(quotient.wrapping_mul(self.period.get()));
         if rest >= self.period.get() {
@@ -51,7 +51,7 @@ impl Divisor {
         }
     }
 
-    /// The least `x` whose quotient is `quotient`, or [`u64::MAX`] if that is beyond it.
+    /// Returns the least `x` whose quotient is `quotient`, or [`u64::MAX`] if it does not fit.
     #[inline]
     pub(super) const fn first_with(&self, quotient: u64, shift: u32) -> u64 {
         let scaled = quotient as u128 * self.period.get() as u128;
@@ -70,7 +70,8 @@ settings!(Divisor, 2; period inverse);
 mod tests {
     use super::*;
 
-    /// Numbers at which something could go wrong: near multiples, powers of two and the ends.
+    /// Returns edge cases: numbers near multiples of the period, near powers of two, and at the
+    /// ends of the range.
     fn awkward(period: u64) -> impl Iterator<Item = u64> {
         let powers = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
         let multiples = powers.clone().flat_map(move |k| {
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_divides_as_wide_integers_do() {
+    fn division_agrees_with_u128_division() {
         let periods = [
             1,
             2,

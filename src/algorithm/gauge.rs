@@ -4,15 +4,15 @@ use core::num::{NonZeroU64, NonZeroU128};
 use super::Algorithm;
 use crate::clock::Tick;
 
-/// An algorithm that can say how much it has counted.
+/// An algorithm that can report how much it has counted.
 pub trait Gauge: Algorithm {
-    /// How many permits are counted at `now`: what is in the bucket, or in the window. 0 is as good
-    /// as new, the most that is allowed is full, and more is debt. What an algorithm rounds in the
-    /// caller's favour when it decides is not rounded here.
+    /// Returns how many permits are counted at `now`: the level of the bucket, or the count of the
+    /// window. 0 means that nothing is counted, the limit means full, and more is debt. The level
+    /// is exact, even where decisions round in the caller's favour.
     fn level(&self, word: u64, now: Tick) -> Level;
 }
 
-/// How much a limiter has counted: permits, and an exact part of one.
+/// How much a limiter has counted: permits, with an exact fraction.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,13 +38,13 @@ pub struct Level {
 }
 
 impl Level {
-    /// So many whole permits.
+    /// Creates a level of `n` whole permits.
     #[inline]
     pub const fn of_permits(n: u64) -> Self {
         Self::of_units(n as u128, NonZeroU64::MIN)
     }
 
-    /// So many units, of which a permit takes `unit`.
+    /// Creates a level of `units`, of which one permit takes `unit`.
     #[inline]
     pub const fn of_units(units: u128, unit: NonZeroU64) -> Self {
         let unit = match NonZeroU128::new(unit.get() as u128) {
@@ -54,14 +54,14 @@ impl Level {
         Self { units, unit }
     }
 
-    /// The sum of two levels that count the same units.
+    /// Adds two levels that count the same units.
     #[cfg(feature = "std")]
     pub(crate) fn plus(self, other: Self) -> Self {
         let units = self.units.saturating_add(other.units);
         Self { units, ..self }
     }
 
-    /// The same level in permits, if what was counted are fractions, `permit` of which are one.
+    /// Converts a level of fractions to permits. One permit is `permit` fractions.
     #[cfg(feature = "std")]
     pub(crate) fn of_fractions(self, permit: u64) -> Self {
         match NonZeroU128::new(permit.into()) {
@@ -73,21 +73,21 @@ impl Level {
         }
     }
 
-    /// The whole permits in it.
+    /// Returns the number of permits, rounded down.
     #[inline]
     #[must_use]
     pub fn floor(&self) -> u64 {
         u64::try_from(self.units / self.unit.get()).unwrap_or(u64::MAX)
     }
 
-    /// The whole permits in it, a part of one counted whole.
+    /// Returns the number of permits, rounded up.
     #[inline]
     #[must_use]
     pub fn ceil(&self) -> u64 {
         u64::try_from(self.units.div_ceil(self.unit.get())).unwrap_or(u64::MAX)
     }
 
-    /// The permits as a double, as near as it gets.
+    /// Returns the number of permits as a float, rounded to its precision.
     #[inline]
     #[must_use]
     pub fn as_f64(&self) -> f64 {
@@ -96,7 +96,7 @@ impl Level {
         (self.units / unit) as f64 + part
     }
 
-    /// Whether nothing is counted.
+    /// Returns whether nothing is counted.
     #[inline]
     #[must_use]
     pub const fn is_zero(&self) -> bool {

@@ -8,15 +8,15 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The generic cell rate algorithm: the token bucket seen in time.
+/// The generic cell rate algorithm (GCRA): a token bucket expressed in time.
 ///
-/// Take it to limit by an interval and a tolerance ([`from_interval`](Self::from_interval)), and a
+/// Use it to limit by an interval and a tolerance ([`from_interval`](Self::from_interval)), and a
 /// [`TokenBucket`](crate::TokenBucket) to limit by a rate and a burst.
 ///
-/// Permits are due one emission interval apart; a caller may be early by a tolerance. From a quota
-/// it decides exactly as the [`TokenBucket`](crate::TokenBucket) does, with the same bound. From
-/// two durations, which need not be multiples of each other, `1 + floor(tolerance / interval)`
-/// permits are had at once, and in every interval `[a, b]` at most
+/// Permits are due one emission interval apart, and a caller may be early by the tolerance. Made
+/// from a quota, it makes exactly the same decisions as the [`TokenBucket`](crate::TokenBucket),
+/// with the same bound. Made from two durations, which need not be multiples of each other, it
+/// grants `1 + floor(tolerance / interval)` permits at once, and in every interval `[a, b]` at most
 /// `1 + (tolerance + (b - a)) / interval`.
 ///
 /// ```
@@ -29,7 +29,7 @@ use crate::quota::{ConfigError, Quota};
 /// let limiter = Limiter::with_clock(spaced, clock.clone());
 /// assert_eq!(limiter.available(), 3); // 1 + floor(25 / 10)
 /// assert!(limiter.try_acquire_n(3).is_ok());
-/// clock.advance(Duration::from_millis(5)); // 5 ms of the tolerance were left
+/// clock.advance(Duration::from_millis(5)); // 5 ms of the tolerance are left
 /// assert!(limiter.try_acquire().is_ok());
 /// # Ok(())
 /// # }
@@ -42,12 +42,12 @@ pub struct Gcra {
 }
 
 impl Gcra {
-    /// From a quota: the interval is `period / n`, the tolerance `burst - 1` intervals.
+    /// Creates a GCRA from a quota. The interval is `period / n`, and the tolerance is `burst - 1`
+    /// intervals.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
         match Pace::from_quota(quota) {
             Ok(pace) => Ok(Self { pace, quota }),
@@ -55,11 +55,12 @@ impl Gcra {
         }
     }
 
-    /// From an emission interval and a tolerance, in whole nanoseconds.
+    /// Creates a GCRA from an emission interval and a tolerance, in whole nanoseconds.
     ///
-    /// Its [`quota`](crate::algorithm::ChangeQuota::quota) is one permit an interval with the burst
-    /// that is had at once, which says less than the tolerance does if that is no multiple of the
-    /// interval: the bound is that of the two durations.
+    /// Its [`quota`](crate::algorithm::ChangeQuota::quota) is one permit per interval, and the
+    /// burst is the number of permits that it grants at once. If the tolerance is not a multiple of
+    /// the interval, this quota says less than the tolerance does, but the bound remains that of
+    /// the two durations.
     ///
     /// # Errors
     ///
@@ -77,13 +78,14 @@ impl Gcra {
         }
     }
 
-    /// The tolerance, if no quota says it: it is no multiple of the interval then.
+    /// Returns the tolerance if the quota does not express it, because it is not a multiple of the
+    /// interval.
     pub(crate) const fn uneven_tolerance(&self) -> Option<Duration> {
         let excess = self.pace.excess();
         if excess.is_multiple_of(self.pace.unit()) {
             None
         } else {
-            // Only an interval of whole nanoseconds has one, and its unit is the nanosecond.
+            // Such a tolerance comes from `from_interval`, whose unit is the nanosecond.
             Some(Duration::from_nanos(excess))
         }
     }
@@ -92,7 +94,7 @@ impl Gcra {
         &self.pace
     }
 
-    /// The same at another pace.
+    /// Returns the same algorithm at another pace.
     pub(super) const fn at_pace(&self, pace: Pace) -> Self {
         Self { pace, ..*self }
     }

@@ -7,8 +7,8 @@
 //!  index   0     1         2         3
 //! ```
 //!
-//! Window 0 may have begun before the clock did. After the last window that the word can tell, the
-//! clock stands still at that window's end.
+//! Window 0 may have begun before the clock did. After the last window that a word can number, the
+//! clock stops at the end of that window.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -21,39 +21,40 @@ use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::quota::{ConfigError, MIN_HORIZON_NS, Quota};
 
-/// Which window a tick is in.
+/// Divides the clock into windows, and finds the window of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Grid {
     period: Divisor,
     /// How long before tick 0 window 0 began; less than a period.
     lead: u64,
-    /// The last tick that is told from later ones.
+    /// The last tick. Later ticks count as this one.
     last: u64,
-    /// How many windows can be told.
+    /// How many windows a word can number.
     windows: u64,
 }
 
-/// Where a tick is in its window.
+/// The position of a tick in its window.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WindowPosition {
-    /// The window.
+    /// The number of the window.
     pub(crate) index: u64,
-    /// How long ago it began.
+    /// How long ago the window began.
     pub(crate) elapsed: u64,
 }
 
 impl Grid {
-    /// So many windows, at least [`needed`].
+    /// Creates a grid of `windows` windows, which must be at least [`needed`].
     pub(super) const fn new(period: NonZeroU64, windows: u64, alignment: Alignment) -> Self {
         Self::leading(period, windows, alignment.lead(period.get()))
     }
 
-    /// The first of which began so long before tick 0; less than a period.
+    /// Creates a grid whose first window began `lead` nanoseconds before tick 0; less than a
+    /// period.
     const fn leading(period: NonZeroU64, windows: u64, lead: u64) -> Self {
         let length = windows as u128 * period.get() as u128;
         let last = length - 1 - lead as u128;
-        // One below the end of time: the window after it must begin later than the last tick.
+        // The last tick stays below the end of time, because the window after it must begin later.
         let most = (u64::MAX - 1 - lead) as u128;
         Self {
             period: Divisor::new(period, 0),
@@ -67,7 +68,7 @@ impl Grid {
         }
     }
 
-    /// Whether such a grid can be made.
+    /// Returns whether a constructor could have made this grid.
     fn fits(&self) -> bool {
         let period = self.period();
         period.get() <= MIN_HORIZON_NS
@@ -76,18 +77,18 @@ impl Grid {
             && *self == Self::leading(period, self.windows, self.lead)
     }
 
-    /// Whether the windows' numbers fit beside a field of `bits` (below 64) in a word, with one
-    /// number to spare.
+    /// Returns whether the window numbers fit in a word beside a field of `bits` bits (below 64),
+    /// with one number to spare.
     pub(super) const fn fits_beside(&self, bits: u32) -> bool {
         self.windows <= u64::MAX >> bits
     }
 
-    /// How long before tick 0 window 0 began.
+    /// Returns how long before tick 0 window 0 began.
     pub(super) const fn lead(&self) -> u64 {
         self.lead
     }
 
-    /// The same, beginning at tick 0.
+    /// Creates a grid that begins at tick 0.
     #[cfg(feature = "std")]
     pub(crate) const fn on_the_clock(period: NonZeroU64, windows: u64) -> Self {
         Self::new(period, windows, Alignment::CLOCK)
@@ -102,19 +103,19 @@ impl Grid {
         self.period.period()
     }
 
-    /// The last window that can be told.
+    /// Returns the number of the last window.
     #[inline(always)]
     pub(crate) const fn last_index(&self) -> u64 {
         self.windows - 1
     }
 
-    /// How long ago this window began, if it is the one that now is in. Not to be told is not to be
-    /// in it: then [`place`](Self::place) knows more. It is what nearly every decision needs, and
-    /// does not divide.
+    /// Returns how long ago window `index` began, if `now` is in it and not past the last tick.
+    /// Nearly every decision needs only this, which does not divide. If it returns `None`, use
+    /// [`place`](Self::place).
     #[inline(always)]
     pub(crate) fn elapsed_in(&self, index: u64, now: Tick) -> Option<u64> {
-        // Up to the last tick nothing wraps, for a window that there is. For another one it may,
-        // and a word that is not ours is then as good as any.
+        // Up to the last tick nothing wraps for a window of this grid. Another index may wrap, but
+        // only in a word that no algorithm wrote, for which any answer will do.
         let (start, now) = (index.wrapping_mul(self.period().get()), now.as_nanos());
         let elapsed = now.wrapping_add(self.lead).wrapping_sub(start);
         if elapsed < self.period().get() && now <= self.last {
@@ -124,7 +125,7 @@ impl Grid {
         }
     }
 
-    /// Where a tick is; the last tick that can be told, if it is later.
+    /// Returns the position of a tick. Ticks past the last one count as the last one.
     #[inline(always)]
     pub(crate) fn place(&self, now: Tick) -> WindowPosition {
         let tick = now.as_nanos().min(self.last);
@@ -132,12 +133,12 @@ impl Grid {
         WindowPosition { index, elapsed }
     }
 
-    /// Whether less of its window is left at `to` than of its own at `from`.
+    /// Returns whether less is left of the window at `to` than of the window at `from`.
     pub(super) fn ends_earlier(&self, from: Tick, to: Tick) -> bool {
         self.place(to).elapsed > self.place(from).elapsed
     }
 
-    /// The first tick of a window, or the end of time.
+    /// Returns the first tick of a window, or [`u64::MAX`] if it is past the end of time.
     #[inline]
     pub(crate) fn start_of(&self, index: u64) -> u64 {
         match self.period.first_with(index, 0) {
@@ -146,8 +147,8 @@ impl Grid {
         }
     }
 
-    /// The tick at which so much of a window has elapsed, if the clock gets there. In the window in
-    /// which the clock began it is tick 0 until that.
+    /// Returns the tick at which `elapsed` nanoseconds of a window have passed, if the clock gets
+    /// there. A tick before the clock's start becomes tick 0.
     #[inline]
     pub(super) fn tick_in(&self, index: u64, elapsed: u64) -> Option<u64> {
         let start = u128::from(index) * u128::from(self.period().get());
@@ -156,7 +157,7 @@ impl Grid {
         (tick <= self.last).then_some(tick)
     }
 
-    /// The first tick of a window, if the clock gets there.
+    /// Returns the first tick of a window, if the clock gets there.
     #[inline]
     pub(crate) fn reachable_start_of(&self, index: u64) -> Option<u64> {
         let start = self.start_of(index);
@@ -164,35 +165,35 @@ impl Grid {
     }
 }
 
-/// How many windows 50 years need, wherever they begin: the first and the last are cut.
+/// Returns how many windows cover 50 years, wherever they begin: the first and the last are cut.
 pub(crate) const fn needed(period: u64) -> u64 {
     MIN_HORIZON_NS / period + 2
 }
 
-/// The shortest period of which so many windows are enough for 50 years.
+/// Returns the shortest period for which `windows` windows cover 50 years.
 pub(crate) const fn shortest_period(windows: u64) -> Option<Duration> {
-    // Of the longest period there must be three.
+    // Even the longest period needs three windows.
     if windows < 3 {
         return None;
     }
     Some(Duration::from_nanos(MIN_HORIZON_NS / (windows - 1) + 1))
 }
 
-/// A layout of the word for windows: a window's number above some counts of the same width.
+/// A word layout for windows: the window's number, above one or more counts of the same width.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// How wide a count is.
+    /// The width of a count.
     pub(super) bits: u32,
-    /// How many windows can be told. The last number is left out, so that no word is all ones.
+    /// How many windows can be numbered. The last number is left out, so that no word is all ones.
     pub(super) windows: u64,
 }
 
 impl Layout {
-    /// The widest counts that leave room for the windows of 50 years.
+    /// Returns the layout with the widest counts that leave room to number the windows of 50 years.
     ///
     /// # Errors
     ///
-    /// The limit does not fit one: says what does.
+    /// [`ConfigError`] if the limit does not fit a count: it says what does.
     pub(super) const fn new(quota: Quota, counts: u32) -> Result<Self, ConfigError> {
         let period = match period_of(quota) {
             Ok(period) => period,
@@ -227,7 +228,7 @@ impl Layout {
     }
 }
 
-/// The period of a quota for windows: at most 50 years.
+/// Returns the period of a quota for windows, which is at most 50 years.
 pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
     let period = match quota.valid_period_ns() {
         Ok(period) => period,
@@ -245,12 +246,12 @@ pub(crate) const fn period_of(quota: Quota) -> Result<NonZeroU64, ConfigError> {
     }
 }
 
-/// Permits come all at once at each window's beginning.
+/// A meter that makes all permits of a window at once, at the window's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct WindowMeter {
     pub(super) grid: Grid,
-    /// Permits a window.
+    /// Permits per window.
     pub(super) step: NonZeroU64,
 }
 
@@ -270,7 +271,8 @@ impl Meter for WindowMeter {
 
     #[inline]
     fn tick_of(&self, units: u64) -> u64 {
-        // A burst of centuries ends in windows whose number times the period does not fit 64 bits.
+        // If the burst lasts for centuries, the window's number times the period may not fit 64
+        // bits.
         let (index, period) = (units.div_ceil(self.step.get()), self.grid.period().get());
         let start = u128::from(index) * u128::from(period);
         u64::try_from(start.saturating_sub(self.grid.lead.into())).unwrap_or(u64::MAX)

@@ -1,9 +1,9 @@
-//! A token bucket that is refilled in steps.
+//! A token bucket that is refilled once per period.
 //!
 //! # The word
 //!
-//! On the clock's grid it is that of a [`Pace`] whose units are permits and come at the beginning
-//! of each window:
+//! An aligned bucket has the word of a [`Pace`] whose units are permits, which come at the
+//! beginning of each window:
 //!
 //! ```text
 //!  63                                                              0
@@ -16,9 +16,9 @@
 //! admitted iff base + k <= made + burst;  the word becomes base + k
 //! ```
 //!
-//! **Budget.** `n * (windows in 50 years) + 2 * burst < 2^64`: a burst of debt always fits.
+//! **Budget.** `n * (windows in 50 years) + 2 * burst < 2^64`, so a burst of debt always fits.
 //!
-//! The greedy one is a [`FirstHit`]: its file draws the word.
+//! A greedy bucket has the word of a [`FirstHit`].
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -35,23 +35,23 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, MAX_BURST, Quota};
 
-/// A token bucket that gets all of a period's permits at once, at the period's end.
+/// A token bucket that gets all of a period's permits at once, at the end of the period.
 ///
-/// - As it is made, the periods lie on the clock, from its tick 0 or where the methods say, as with
-///   Bucket4j's `refillIntervally` (whose grid begins when the bucket is made) and
-///   `refillIntervallyAligned`.
-/// - [`greedy`](Self::greedy), a period begins with the first permit that is taken from a full
-///   bucket: each refill comes as soon as a whole period allows.
+/// - By default its periods are aligned to the clock: they begin at tick 0, or where the alignment
+///   methods say. Bucket4j has this as `refillIntervally` (whose periods begin when the bucket is
+///   made) and `refillIntervallyAligned`.
+/// - If it is [`greedy`](Self::greedy), a period begins with the first permit that is taken from a
+///   full bucket, so each refill comes as soon as a whole period allows.
 ///
-/// A bucket that is refilled as soon as possible, permit by permit, is the
-/// [`TokenBucket`](crate::TokenBucket).
+/// A bucket that is refilled permit by permit is the [`TokenBucket`](crate::TokenBucket).
 ///
-/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`.
-/// Around a refill that is a burst and a refill at once: choose small steps, or a
-/// [`TokenBucket`](crate::TokenBucket), where that matters.
+/// **Bound.** In every interval `[a, b]` at most `burst + min(n, burst) * ceil((b - a) / period)`
+/// permits are granted. Around a refill, callers can take a burst and a refill at once. Where that
+/// matters, choose short periods or a [`TokenBucket`](crate::TokenBucket).
 ///
-/// Unlike a [`FixedWindow`](crate::FixedWindow) it keeps what was not taken, up to the burst, and
-/// does not forget what was [charged](crate::Limiter::charge): debt is paid from the next refills.
+/// Unlike a [`FixedWindow`](crate::FixedWindow), it keeps permits that were not taken, up to the
+/// burst. It also remembers what was [charged](crate::Limiter::charge): debt is paid from the next
+/// refills.
 ///
 /// ```
 /// use std::time::Duration;
@@ -83,7 +83,7 @@ enum Refill {
     Greedy(FirstHit),
 }
 
-/// What any quota for it must have.
+/// The parts of a quota, checked.
 struct Checked {
     period: NonZeroU64,
     step: NonZeroU64,
@@ -116,12 +116,11 @@ impl Checked {
 }
 
 impl Intervals {
-    /// Refilled at the beginning of each period of the clock.
+    /// Creates a bucket that is refilled at the beginning of each period of the clock.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
         let Checked {
             period,
@@ -133,7 +132,7 @@ impl Intervals {
         };
         let (n, initial) = (step.get(), quota.initial_permits());
         let needed = needed(period.get());
-        // The step beside a burst and a debt of one permit.
+        // The refills must fit beside a burst of one permit and a debt of one permit.
         if (MAX_WORD - 2) / needed < n {
             return Err(ConfigError::LimitTooLarge {
                 n,
@@ -167,16 +166,17 @@ impl Intervals {
                     quota: self.quota,
                 }
             }
-            // It begins when something is taken.
+            // A greedy period begins when a permit is taken.
             Refill::Greedy(_) => self,
         }
     }
 
-    /// A period begins with the first permit that is taken from a full bucket, and others follow
-    /// until it is full again. When periods would else begin has no meaning then.
+    /// Begins a period with the first permit that is taken from a full bucket. Further periods
+    /// follow until the bucket is full again. Alignment has no effect on such a bucket.
     ///
-    /// The word keeps the beginning as a multiple of a [`quantum`](Self::quantum), rounded up: a
-    /// refill is never early, and at most a quantum late, also after many periods.
+    /// The word stores the beginning of the period rounded up to a multiple of the
+    /// [`quantum`](Self::quantum). So a refill is never early, and at most one quantum late, even
+    /// after many periods.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl Intervals {
         Self::greedily(self.quota)
     }
 
-    /// The same, of a quota that may be too large for a bucket that is aligned.
+    /// Does the same for a quota that may be too large for an aligned bucket.
     pub(super) const fn greedily(quota: Quota) -> Result<Self, ConfigError> {
         let Checked {
             period,
@@ -226,7 +226,7 @@ impl Intervals {
         }
     }
 
-    /// The pace of those that are aligned.
+    /// Returns the pace of an aligned bucket.
     pub(super) const fn pace(&self) -> Option<&Pace<WindowMeter>> {
         match &self.refill {
             Refill::Aligned(pace) => Some(pace),
@@ -238,7 +238,8 @@ impl Intervals {
         matches!(self.refill, Refill::Greedy(_))
     }
 
-    /// To what a period's beginning is rounded up, if it is greedy.
+    /// Returns the quantum to which the beginning of a period is rounded up, if the bucket is
+    /// greedy.
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.refill {
             Refill::Aligned(_) => None,
@@ -264,7 +265,7 @@ alignable!(Intervals);
 settings_of_kinds!(Refill, 12; 0 Aligned 1 Greedy);
 settings!(Intervals, 12, "intervals"; refill; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
-/// Where the period is the word's own. On the clock's grid whole permits are carried over.
+/// Only greedy buckets carry counts over. Aligned ones carry whole permits over.
 impl carry::Recount for Intervals {
     fn recount(
         &self,

@@ -1,5 +1,5 @@
-//! The leaky bucket. Its word is that of a [`Pace`]: what is in the bucket is what it stands above
-//! the clock.
+//! The leaky bucket. It uses the word of a [`Pace`]: the height of the word above the clock is the
+//! level of the bucket.
 
 use super::Level;
 use super::delegate::runs_on;
@@ -9,25 +9,28 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The leaky bucket: requests drop in, and run out at a steady rate; a request that does not fit is
+/// A leaky bucket: requests fill it, and it leaks at a steady rate. A request that does not fit is
 /// denied.
 ///
-/// - As a [`meter`](Self::meter) it polices: a request that fits may go at once. It decides as the
-///   [`TokenBucket`](crate::TokenBucket) of the same quota does, seen from the other side:
-///   [`level`](crate::Limiter::level) is what is in it.
-/// - As a [`queue`](Self::queue) it shapes: a request that fits is admitted, and told by
-///   [`granted.delay()`](Granted::delay) how long to wait, so that all leave at the quota's rate.
+/// - As a [`meter`](Self::meter) it polices: a request that fits may go at once. It makes the same
+///   decisions as the [`TokenBucket`](crate::TokenBucket) of the same quota, seen from the other
+///   side: [`level`](crate::Limiter::level) is how full it is.
+/// - As a [`queue`](Self::queue) it shapes: a request that fits is admitted, and
+///   [`granted.delay()`](Granted::delay) says how long it must wait, so that requests leave at the
+///   quota's rate.
 ///
-/// **Bound.** Of both: in every interval `[a, b]` at most `burst + rate * (b - a)` permits are
-/// admitted. Of the queue besides: in every interval at most `max(free + 1, k) + rate * (b - a + 1
-/// ns)` leave, if all wait as they are told, none asks for more than `k` at once, and nothing is
-/// given back: that makes room for others, but calls nobody back who was told to wait. (Waits are
-/// whole nanoseconds, so two permits may leave a part of one nearer to each other. Where the
-/// interval is whole too, they don't.)
+/// **Bound.** Both forms admit at most `burst + rate * (b - a)` permits in every interval `[a, b]`.
 ///
-/// What is said of the [`TokenBucket`](crate::TokenBucket)'s exactness holds here. No permit leaves
-/// early; where the rate is exact, each leaves at the first nanosecond at which it may, and
-/// elsewhere at most one later.
+/// From a queue, at most `max(free + 1, k) + rate * (b - a + 1 ns)` permits leave in every
+/// interval, provided that all callers wait as told, that no request is for more than `k`, and that
+/// nothing is given back. (Permits that are given back make room for new requests, but a caller
+/// that was already told when to go still goes.) Waits are whole nanoseconds, so two permits can
+/// leave a fraction of a nanosecond too close together, unless the time between permits is a whole
+/// number of nanoseconds.
+///
+/// **Exactness.** As for the [`TokenBucket`](crate::TokenBucket). No permit leaves early. If the
+/// rate is exact, each permit leaves at the first nanosecond that the rate allows, and otherwise at
+/// most one nanosecond later.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,7 +38,7 @@ use crate::quota::{ConfigError, Quota};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // nginx's `rate=10r/s burst=4 delay=1`: one request is served, four more may queue, and the
-/// // first of these goes at once.
+/// // first of those goes at once.
 /// let queue = LeakyBucket::queue(Quota::per_second(10).burst(5))?.free(1);
 /// let limiter = Limiter::with_clock(queue, ManualClock::new());
 /// let mut delays = Vec::new();
@@ -50,20 +53,19 @@ use crate::quota::{ConfigError, Quota};
 #[repr(C)]
 pub struct LeakyBucket {
     pace: Pace,
-    /// How far above the clock a permit may end and go without delay, in units.
+    /// A permit that ends at most this many units above the clock goes without delay.
     at_once: u64,
-    /// How many permits ahead of the rate go without delay; all, if it is [`u64::MAX`].
+    /// How many permits ahead of the rate go without delay. [`u64::MAX`] means all.
     free: u64,
     quota: Quota,
 }
 
 impl LeakyBucket {
-    /// Polices: it holds the quota's burst, and runs out at its rate.
+    /// Creates a meter, which polices: it holds the quota's burst, and leaks at the quota's rate.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn meter(quota: Quota) -> Result<Self, ConfigError> {
         match Pace::from_quota(quota) {
             Ok(pace) => Ok(Self {
@@ -76,17 +78,16 @@ impl LeakyBucket {
         }
     }
 
-    /// Shapes: it holds the quota's burst, the request that is being served among it, and all
-    /// leave at the quota's rate.
+    /// Creates a queue, which shapes: it holds the quota's burst, including the request that is
+    /// being served, and requests leave at the quota's rate.
     ///
-    /// The permits of one request leave one by one as well, and a reservation is due when the last
-    /// of them leaves. A request for more than leave within the caller's patience is denied with
-    /// [`Denied::Never`]. (At rates that are not exact, allow a nanosecond more.)
+    /// The permits of one request also leave one by one, and a reservation is due when its last
+    /// permit leaves. A request for more permits than can leave within the caller's maximum wait is
+    /// denied with [`Denied::Never`]. (If the rate is not exact, allow one nanosecond more.)
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn queue(quota: Quota) -> Result<Self, ConfigError> {
         match Self::meter(quota) {
             Ok(meter) => Ok(meter.free(0)),
@@ -94,8 +95,8 @@ impl LeakyBucket {
         }
     }
 
-    /// Up to so many permits ahead of the rate go without delay, and what comes after them as
-    /// much earlier. [`u64::MAX`] makes it a meter.
+    /// Lets up to `permits` permits ahead of the rate go without delay. Later permits leave earlier
+    /// by the same amount. [`u64::MAX`] turns the queue into a meter.
     #[must_use]
     pub const fn free(self, permits: u64) -> Self {
         let unit = self.pace.unit();
@@ -106,7 +107,8 @@ impl LeakyBucket {
         }
     }
 
-    /// How many permits ahead of the rate go without delay; `None` if it is a meter, where all do.
+    /// Returns how many permits ahead of the rate go without delay, or `None` for a meter, where
+    /// all do.
     pub const fn free_permits(&self) -> Option<u64> {
         match self.free {
             u64::MAX => None,
@@ -118,13 +120,13 @@ impl LeakyBucket {
         &self.pace
     }
 
-    /// The same at another pace.
+    /// Returns the same bucket at another pace.
     pub(super) const fn at_pace(&self, pace: Pace) -> Self {
         Self { pace, ..*self }
     }
 }
 
-/// A pace whose grants say when they may go.
+/// A pace whose grants carry a delay.
 struct Shaped<'a> {
     pace: &'a Pace,
     at_once: u64,
@@ -156,12 +158,12 @@ impl Shaped<'_> {
         }
     }
 
-    /// When the last of the permits leaves: when the clock has made this many units, or at once if
-    /// `None`. It leaves after all permits before it, except for the free ones.
+    /// Returns when the last of the permits leaves: once the clock has made this many units, or now
+    /// if `None`. It leaves after all permits before it, except the free ones.
     #[inline(always)]
     fn leaves(&self, n: u64, word: u64, next: u64, now: Tick) -> Option<u64> {
-        // The base of an idle bucket is a unit above the clock where a clock is not exact: a permit
-        // that finds it idle is not delayed for that.
+        // If the rate is not exact, the base of an idle bucket is one unit above `made`. Measure
+        // from the base, so that this unit delays no permit.
         let base = if self.pace.is_idle(word, now) {
             self.pace.base(now)
         } else {
@@ -198,7 +200,7 @@ runs_on!(LeakyBucket, its_shaped_pace);
 settings!(LeakyBucket, 10, "leaky-bucket", if LeakyBucket::fits; pace at_once free; quota = NO_QUOTA);
 
 impl LeakyBucket {
-    /// The next word, the grant of `n` permits, and when the last of them leaves.
+    /// Returns the next word, the grant of `n` permits, and when the last of them leaves.
     #[inline(always)]
     fn leaving(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted, Tick), Denied> {
         let (next, granted) = self.pace.reserve(word, now, n, Tick::MAX)?;
@@ -214,8 +216,8 @@ impl LeakyBucket {
         Ok((next, granted, due))
     }
 
-    /// The denial of `n` permits that would leave at `due`. They leave one after the other from an
-    /// empty queue as well: a caller that can't wait that long is never served.
+    /// Returns the denial of `n` permits that would leave at `due`. Permits leave one by one even
+    /// from an empty queue, so a request is denied for good if the caller cannot wait that long.
     #[cold]
     fn too_late(&self, word: u64, now: Tick, n: u64, latest: Tick, due: Tick) -> Denied {
         let (patience, wait) = (latest.saturating_since(now), due.saturating_since(latest));
@@ -240,8 +242,8 @@ impl LeakyBucket {
     }
 }
 
-/// Permits of a queue are due when they leave it. A reservation made while the queue is full leaves
-/// in its turn.
+/// The permits of a queue are due when they leave it. A reservation made while the queue is full
+/// waits its turn.
 impl crate::algorithm::Reserve for LeakyBucket {
     #[inline]
     fn reserve(
@@ -287,8 +289,8 @@ impl crate::algorithm::ChangeQuota for LeakyBucket {
     #[inline]
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         match (self.free_permits(), next.free_permits()) {
-            // Those in line stay in line, however long it may be; and what it can hold more is
-            // room.
+            // The line is kept, even if it is longer than the next queue allows. A larger queue has
+            // more room.
             (Some(_), Some(_)) => self.pace.carry_level(word, now, &next.pace),
             _ => self.pace.carry_over(word, now, &next.pace),
         }

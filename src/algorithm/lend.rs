@@ -1,4 +1,4 @@
-//! Limits that leave room for what is lent.
+//! Algorithms that leave room for lent permits.
 
 use core::time::Duration;
 
@@ -9,22 +9,22 @@ use super::{
 };
 use crate::quota::ConfigError;
 
-/// An algorithm that can set a part of its burst aside for permits that are held but not yet used,
-/// as `Leases` needs it.
+/// An algorithm that can set part of its burst aside for permits that are lent but not yet used.
+/// `Leases` needs it.
 pub trait Lend: GiveBack + Forecast + Sized {
-    /// The most that can be lent: as a rule all but one permit of what is had at once; 0 if nothing
-    /// can.
+    /// Returns the most permits that can be lent: usually one less than the algorithm grants at
+    /// once, and 0 if it can lend none.
     fn most_lent(&self) -> u64;
 
-    /// The same, with as many permits fewer at once.
+    /// Returns the same algorithm, granting `total` fewer permits at once.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if that can't be represented.
+    /// [`ConfigError`] if the result can't be represented.
     fn lending(&self, total: u64) -> Result<Self, ConfigError>;
 }
 
-/// Of one that is made from a quota with a burst.
+/// Reduces the burst of an algorithm that is made from a quota.
 fn with_less_burst<A: ChangeQuota>(algorithm: &A, total: u64) -> Result<A, ConfigError> {
     let quota = algorithm.quota();
     let burst = quota.burst_size().saturating_sub(total);
@@ -61,7 +61,7 @@ impl Lend for Gcra {
     }
 }
 
-/// A meter. A queue has nothing to lend: what it grants is to be used at a certain time.
+/// Only a meter lends. A queue grants permits for a certain time, so they can't be held.
 impl Lend for LeakyBucket {
     fn most_lent(&self) -> u64 {
         match self.free_permits() {
@@ -75,7 +75,7 @@ impl Lend for LeakyBucket {
     }
 }
 
-/// What is lent is missing in each window.
+/// Each window has fewer permits by the number that is lent.
 impl Lend for FixedWindow {
     fn most_lent(&self) -> u64 {
         self.limit() - self.least()
@@ -86,7 +86,7 @@ impl Lend for FixedWindow {
     }
 }
 
-/// What is lent is missing in each window.
+/// Each window has fewer permits by the number that is lent.
 impl Lend for SlidingWindow {
     fn most_lent(&self) -> u64 {
         self.limit() - self.least()

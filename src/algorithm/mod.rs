@@ -1,33 +1,38 @@
 //! Algorithms: pure steps on one 64-bit word.
 //!
-//! A step reads no clock, touches no memory and has no side effect: it may be run several times for
-//! one decision. All time comes in as a [`Tick`], all state is the word, all parameters are `self`.
+//! A step reads no clock, touches no memory and has no side effects, so a limiter may run it
+//! several times for one decision. Time comes in as a [`Tick`], the word is all of the state, and
+//! `self` holds the parameters.
+//!
 //! Three rules hold for every algorithm, and the rest of the crate relies on them:
 //!
-//! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that nobody has used.
-//! - **An admission never lowers the word**; giving back may.
-//! - **The word of all ones is not used.** A [`Limiter`](crate::Limiter) keeps it for itself, as
-//!   the mark of one that has not started. (A map of keys has two marks, and stores the next
-//!   smaller word for a larger one.)
+//! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that has never been used.
+//! - **An admission never lowers the word.** Giving permits back may lower it.
+//! - **No algorithm uses the word of all ones.** A [`Limiter`](crate::Limiter) reserves it to mark
+//!   a limiter that has not started. (A map of keys reserves one more word, and stores a larger one
+//!   as the largest that is left.)
 //!
-//! [`Algorithm`] is what every algorithm can do. What only some can do are traits beside it, so
-//! that code can ask for just what it needs:
+//! A word is *idle* if it behaves like a fresh one from now on. It is in *debt* if more permits
+//! were taken than it had.
+//!
+//! [`Algorithm`] is what every algorithm can do. Further traits cover what only some can do, so
+//! that code can ask for exactly what it needs:
 //!
 //! | trait | what it adds | verbs |
 //! |---|---|---|
-//! | [`GiveBack`] | permits can be given back | `undo`, `refund` |
-//! | [`Debt`] | more can be taken than there is | `charge` |
-//! | [`Forecast`] | it knows when permits will be there | `time_until` |
-//! | [`Reserve`] | permits can be had before they are there | `reserve`, `acquire` |
-//! | [`ChangeQuota`] | it is made from a quota, which can change | `quota` |
-//! | [`Rebase`] | its word can move to another clock | |
-//! | [`Gauge`] | it can say how much it has counted | `level` |
-//! | [`Split`] | it can be kept in several words | all, of a `Sharded` |
-//! | [`Settings`] | its parameters can be kept in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
-//! | [`Lend`] | it can leave room for permits that are lent | those of a `Lease` |
+//! | [`GiveBack`] | takes permits back | `undo`, `refund` |
+//! | [`Debt`] | takes more permits than are available | `charge` |
+//! | [`Forecast`] | knows when permits will be available | `time_until` |
+//! | [`Reserve`] | grants permits before they are available | `reserve`, `acquire` |
+//! | [`ChangeQuota`] | is made from a quota, which can change | `quota` |
+//! | [`Rebase`] | moves its word to another clock | |
+//! | [`Gauge`] | reports how much it has counted | `level` |
+//! | [`Split`] | runs in several words | all, of a `Sharded` |
+//! | [`Settings`] | stores its parameters in words | those of an [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) |
+//! | [`Lend`] | leaves room for permits that are lent | those of a `Lease` |
 //!
-//! All algorithms of this crate have all of them but [`Reserve`], which the buckets have.
-//! [`AnyAlgorithm`] is any of them, chosen at run time.
+//! All algorithms of this crate implement all of these traits, except that only the buckets
+//! implement [`Reserve`]. [`AnyAlgorithm`] is any of them, chosen at run time.
 
 mod alignment;
 pub(crate) mod any;
@@ -76,7 +81,7 @@ use crate::quota::{ConfigError, Quota};
 /// use tollgate::clock::NoClock;
 /// use tollgate::{Denied, Granted, Limiter, Tick};
 ///
-/// /// At most so many, ever.
+/// /// At most this many permits, ever.
 /// #[derive(Debug)]
 /// struct Total(u32);
 ///
@@ -101,55 +106,58 @@ use crate::quota::{ConfigError, Quota};
 /// assert!(limiter.try_acquire_at(Tick::MAX).is_err());
 /// ```
 pub trait Algorithm {
-    /// Decides on `n` permits at `now`: the next word and the grant, or why not.
+    /// Decides on `n` permits at `now`. Returns the next word and the grant.
     ///
-    /// `n` = 0 succeeds unless the limiter is in debt, and returns the word it was given.
+    /// `n` = 0 succeeds unless the limiter is in debt, and returns the same word.
     ///
     /// # Errors
     ///
-    /// [`Denied`], which says when it would succeed, or that it never will.
+    /// [`Denied`], which says when the request would succeed, or that it never will.
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied>;
 
-    /// How many permits a step would grant at `now`.
+    /// Returns how many permits a step would grant at `now`.
     fn available(&self, word: u64, now: Tick) -> u64;
 
-    /// Whether the word can no longer be told from a fresh one.
+    /// Returns whether the word is idle: it behaves like a fresh one from now on.
     fn is_idle(&self, word: u64, now: Tick) -> bool;
 
-    /// The same as [`step`](Self::step), if that is short here, such as in the window that the word
-    /// is in already. A limiter tries this first, in line, and makes the other steps out of line,
-    /// which keeps the short ones short. Leave it as it is if all steps are alike.
+    /// Does the same as [`step`](Self::step) if the short path applies, for example because the
+    /// word is already in the current window. A limiter calls this first, inlined, and makes all
+    /// other steps out of line, which keeps the short path small. Keep the default if all steps
+    /// cost the same.
     #[inline(always)]
     fn short_step(&self, word: u64, now: Tick, n: u64) -> Option<Result<(u64, Granted), Denied>> {
         Some(self.step(word, now, n))
     }
 
-    /// The word of a limiter that is made at `now`: 0 unless it starts with less than it can
-    /// hold.
+    /// Returns the word of a limiter that starts at `now`: 0, unless it starts with fewer permits
+    /// than it can hold.
     #[inline]
     fn initial_word(&self, now: Tick) -> u64 {
         let _ = now;
         0
     }
 
-    /// About when the word will be idle if it is left alone: `now`, if it is already. A table of
-    /// keys without room asks it, to find the one that is nearest to it. This finds it out by
-    /// [`is_idle`](Self::is_idle); an algorithm that knows it does better.
+    /// Returns about when the word becomes idle if it is left alone, or `now` if it already is. A
+    /// full table of keys calls this to find the key that is closest to idle. The default searches
+    /// with [`is_idle`](Self::is_idle); override it if the algorithm can compute the tick.
     fn idle_at(&self, word: u64, now: Tick) -> Tick {
         idle_from(self, word, now)
     }
 
-    /// Whether a larger word is always idle later than a smaller one, or at the same nanosecond
-    /// where they differ by less than a nanosecond makes. A table of keys without room then finds
-    /// the key that leaves without asking [`idle_at`](Self::idle_at) of each.
+    /// Returns whether a larger word always becomes idle later than a smaller one. Words that
+    /// differ by less than a nanosecond's refill may become idle at the same tick. A full table of
+    /// keys then picks the key to evict by comparing words, without calling
+    /// [`idle_at`](Self::idle_at) for each.
     ///
-    /// Provided: `false`.
+    /// The default is `false`.
     #[inline]
     fn larger_is_idle_later(&self) -> bool {
         false
     }
 
-    /// Takes as many of `n` as there are, which may be none: the next word and the grant.
+    /// Takes up to `n` permits: as many as are available, possibly none. Returns the next word and
+    /// the grant.
     #[inline]
     fn take_up_to(&self, word: u64, now: Tick, n: u64) -> (u64, Granted) {
         let n = n.min(self.available(word, now));
@@ -160,13 +168,13 @@ pub trait Algorithm {
     }
 }
 
-/// The first tick from this one on at which the word is idle.
+/// Returns the first tick, `from` or later, at which the word is idle.
 pub(crate) fn idle_from<A: Algorithm + ?Sized>(algorithm: &A, word: u64, from: Tick) -> Tick {
     if algorithm.is_idle(word, from) {
         return from;
     }
-    // The last tick of which it is known that it is not idle then, and how far on to look: farther
-    // and farther, and then back.
+    // `busy` is the last tick known not to be idle, and `stride` is how far ahead to look next. The
+    // stride doubles until it overshoots, and then halves.
     let (mut busy, mut stride) = (from.as_nanos(), 1_u64);
     let is_busy = |later| !algorithm.is_idle(word, Tick::from_nanos(later));
     while let Some(later) = busy.checked_add(stride).filter(|later| is_busy(*later)) {
@@ -182,82 +190,84 @@ pub(crate) fn idle_from<A: Algorithm + ?Sized>(algorithm: &A, word: u64, from: T
     Tick::from_nanos(busy.saturating_add(1))
 }
 
-/// An algorithm to which permits can be given back.
+/// An algorithm that takes permits back.
 pub trait GiveBack: Algorithm {
-    /// Gives back a grant, or as much of it as is still to be had: the next word, and how many
-    /// permits came back, a part of one counted whole.
+    /// Gives back a grant, or the part of it that is still counted. Returns the next word, and how
+    /// many permits came back, rounded up.
     fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64);
 
-    /// Gives back `n` permits, never above what a fresh one has: the next word, and how many came
-    /// back, a part of one counted whole.
+    /// Gives back `n` permits, up to what a fresh word has. Returns the next word, and how many
+    /// permits came back, rounded up.
     fn refund(&self, word: u64, now: Tick, n: u64) -> (u64, u64);
 }
 
-/// An algorithm that can take more than there is.
+/// An algorithm that can take more permits than are available.
 pub trait Debt: Algorithm {
-    /// Takes `n` permits whether they are there or not: the next word, and what was recorded.
+    /// Takes `n` permits unconditionally. Returns the next word, and what was recorded.
     fn charge(&self, word: u64, now: Tick, n: u64) -> (u64, Charged);
 }
 
-/// An algorithm that knows when permits will be there.
+/// An algorithm that knows when permits will be available.
 pub trait Forecast: Algorithm {
-    /// The first tick, `now` or later, at which a step would grant `n` if nobody else took any;
-    /// `None` if there is none.
+    /// Returns the first tick, `now` or later, at which a step would grant `n` permits if no other
+    /// caller took any. Returns `None` if there is no such tick.
     fn due(&self, word: u64, now: Tick, n: u64) -> Option<Tick>;
 }
 
-/// An algorithm of which permits can be had before they are there: those who take them are told
-/// when they are, in the order in which they came.
+/// An algorithm that can grant permits before they are available. Each grant says when its permits
+/// are due, in the order in which the callers came.
 pub trait Reserve: GiveBack + Debt {
-    /// Takes `n` permits, if they are there, or will be at `latest` or sooner: the next word and
-    /// the grant, which is [due](Granted::due) at the first tick at which they are.
+    /// Takes `n` permits if they are available, or will be at `latest` or sooner. Returns the next
+    /// word and the grant, which is [due](Granted::due) at the first tick at which its permits are
+    /// available.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they won't: how much too late they will be, or that they never will.
+    /// [`Denied`] if the permits will not be available in time: it says how much too late they will
+    /// be, or that they never will.
     fn reserve(&self, word: u64, now: Tick, n: u64, latest: Tick)
     -> Result<(u64, Granted), Denied>;
 
-    /// The same of permits that are there, if that is short: see
-    /// [`short_step`](Algorithm::short_step). Leave it as it is.
+    /// Does the same for permits that are available now, if the short path applies: see
+    /// [`short_step`](Algorithm::short_step). Keep the default.
     #[inline(always)]
     fn reserve_now(&self, word: u64, now: Tick, n: u64) -> Option<(u64, Granted)> {
         let (next, granted) = self.short_step(word, now, n)?.ok()?;
         granted.is_ready().then_some((next, granted))
     }
 
-    /// Gives back as much of the last `n` permits of what was reserved as can be without admitting
-    /// more than was promised, those who wait among it: the next word, what is kept of the
-    /// reservation, which may be due sooner now, and how many came back, a part of one counted
-    /// whole.
+    /// Gives back the last `n` permits of a reservation, or as many of them as the bound allows;
+    /// reservations that are still waiting count towards the bound. Returns the next word, the rest
+    /// of the reservation, which may now be due sooner, and how many permits came back, rounded up.
     fn cancel(&self, word: u64, now: Tick, granted: &Granted, n: u64) -> (u64, Granted, u64);
 
-    /// How many permits were taken that are not due yet, a started one counted whole.
+    /// Returns how many permits are taken but not yet due, rounded up.
     fn waiting(&self, word: u64, now: Tick) -> u64;
 }
 
-/// An algorithm that is made from a quota, and whose word can be carried over to another one.
+/// An algorithm that is made from a quota, and whose word can be carried over to another quota.
 pub trait ChangeQuota: Algorithm + Sized {
-    /// The quota it was made from.
+    /// Returns the quota that the algorithm was made from.
     fn quota(&self) -> Quota;
 
-    /// The same algorithm with another quota.
+    /// Returns the same algorithm with another quota.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] if the quota can't be represented.
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError>;
 
-    /// The word with which `next` goes on at `now` where this left off: with as many permits, but
-    /// no more than it can hold, and with as much debt, as far as it can hold that (a queue goes on
-    /// with its line); a part of a permit is rounded to the limiter's favour, not the caller's.
-    /// `now` should be no older than what the word has seen: a bucket that is carried over to
-    /// windows by a caller whose clock is behind may find a new window when the clock catches up.
+    /// Returns the word with which `next` continues at `now`. It has as many permits as `word` has
+    /// now, up to what `next` can hold, and as much debt, up to what `next` can record. A queue
+    /// keeps its line. Fractions of a permit are rounded in the limiter's favour.
+    ///
+    /// `now` should be no older than the ticks that the word has seen. If a caller whose clock is
+    /// behind carries a bucket over to windows, a new window may begin as soon as that clock
+    /// catches up.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64;
 
-    /// The same, but of the permits that there are as large a part is carried over as they are of
-    /// all that this can hold: half a burst goes on as half of the other burst, rounded down. A
-    /// debt stays as it is.
+    /// Does the same, but scales the available permits: half of the old burst becomes half of the
+    /// new one, rounded down. Debt is carried over unscaled.
     fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
         carry::scaled(self, word, now, next)
     }
@@ -265,10 +275,11 @@ pub trait ChangeQuota: Algorithm + Sized {
 
 /// An algorithm whose word can be moved to another clock.
 pub trait Rebase: Algorithm {
-    /// The word that stands at tick `to` of another clock as `word` stands at tick `from` of the
-    /// old one: with as many permits, and no more for the bound's sake. Where periods lie on the
-    /// clock, those of the other clock go on from there: the next permits of a bucket may come
-    /// earlier by less than a period, and those of a window in which something is counted come no
-    /// earlier, but may come as much later.
+    /// Returns the word that means at tick `to` of another clock what `word` means at tick `from`
+    /// of the old one. It has as many permits and never more, so the bound still holds.
+    ///
+    /// If periods are aligned to the clock, they continue as the new clock's periods. The next
+    /// permits of a bucket may then come earlier, by less than a period. Those of a window that has
+    /// counted permits never come earlier, but may come later, by less than a period.
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64;
 }

@@ -1,4 +1,4 @@
-//! The parameters of an algorithm as words.
+//! Stores the parameters of an algorithm as words.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -9,19 +9,21 @@ use crate::quota::Quota;
 /// The most words that an algorithm's parameters may take.
 pub const MAX_SETTINGS: usize = 15;
 
-/// Parameters that can be kept in memory that others write to at the same time.
+/// Parameters that can be stored in words while other threads write to them.
 ///
-/// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter keeps
-/// what its decisions read in words, and makes an algorithm of them for each decision. So as few
-/// words as decisions read are best; at most [`MAX_SETTINGS`], else it does not compile. What is
-/// restored must decide, give back and charge as what was saved does, begin with the same word, and
-/// carry a word over to the same: a table of keys does all that with it. What only says what it was
-/// made from, such as the quota, may be lost: for that a limiter has a copy.
+/// An [`Adjustable`](https://docs.rs/tollgate/latest/tollgate/struct.Adjustable.html) limiter
+/// stores its parameters in words, and builds an algorithm from them for each decision. So save
+/// only what decisions read. More than [`MAX_SETTINGS`] words do not compile there.
+///
+/// A restored algorithm must behave as the saved one does: it must decide, give back, charge and
+/// carry words over in the same way, and start with the same word, because a table of keys uses it
+/// for all of these. What only describes the algorithm, such as its quota, may be lost: limiters
+/// keep a copy of that.
 ///
 /// ```
 /// use tollgate::algorithm::Settings;
 ///
-/// /// At most so many, of so many in all.
+/// /// At most `limit` permits, out of `all`.
 /// struct Total { limit: u64, all: u64 }
 ///
 /// impl Settings for Total {
@@ -41,57 +43,57 @@ pub const MAX_SETTINGS: usize = 15;
 /// assert_eq!(words, [5, 7]);
 /// ```
 pub trait Settings: Sized {
-    /// How many words it writes, at most.
+    /// The most words that [`save`](Self::save) writes.
     const WORDS: usize;
 
-    /// By which a snapshot of a
-    /// [`Keyed`](https://docs.rs/tollgate/latest/tollgate/struct.Keyed.html) table knows whose
-    /// words it holds, in 64 bytes or fewer: those of another name are not read.
+    /// The name under which a snapshot of a
+    /// [`Keyed`](https://docs.rs/tollgate/latest/tollgate/struct.Keyed.html) table stores these
+    /// words, at most 64 bytes long. Words stored under another name are not read.
     const NAME: &'static str = "";
 
     /// Writes the words, one after the other.
     fn save(&self, write: &mut impl FnMut(u64));
 
-    /// Reads them again, in the same order: as many as were written, or fewer.
+    /// Reads the words in the same order: as many as were written, or fewer.
     ///
     /// The words may be torn: a mix of two writes. The result is then discarded, but this must not
-    /// panic. It may return `None` if they can't be what was written. For words of one write it
-    /// must return `Some`, or callers retry for ever.
+    /// panic. It may return `None` if the words can't be what was written. For the words of a
+    /// single write it must return `Some`, or callers retry forever.
     fn restore(read: &mut impl FnMut() -> u64) -> Option<Self>;
 
-    /// Restores it, and does something with it. Leave it as it is, unless there are several kinds:
-    /// if each is handed on where it is read, the compiler need not put it into memory first.
+    /// Restores the algorithm and passes it to `then`. Keep the default unless there are several
+    /// kinds of algorithm: passing each kind on where it is read saves storing it in memory first.
     #[inline(always)]
     fn restore_and<T: Visit<Self>>(read: &mut impl FnMut() -> u64, then: T) -> Option<T::Output> {
         Some(then.visit(&Self::restore(read)?))
     }
 
-    /// Whether an algorithm that was made in the usual way can have these parameters, so that it
-    /// can be asked with any word at any tick. A snapshot is from outside, and what it holds may be
-    /// anything.
+    /// Returns whether a constructor could have made these parameters, so that they are safe to use
+    /// with any word at any tick. A snapshot comes from outside and may hold anything.
     ///
-    /// Where this is as it is here, only a snapshot of a table with exactly the same parameters can
+    /// The default is `false`. Then only a snapshot of a table with exactly the same parameters can
     /// be restored.
     fn is_sound(&self) -> bool {
         false
     }
 }
 
-/// What is done with an algorithm that is restored: see [`Settings::restore_and`]. A trait and not
-/// a closure, so that it is inlined by force.
+/// What to do with a restored algorithm: see [`Settings::restore_and`]. It is a trait and not a
+/// closure, so that it is always inlined.
 pub trait Visit<A> {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Runs with the restored algorithm.
     fn visit(self, algorithm: &A) -> Self::Output;
 }
 
-/// Stands where decisions need no quota.
+/// A placeholder for the quota, which no decision reads.
 pub(super) const NO_QUOTA: Quota = Quota::per(0, Duration::ZERO);
 
-/// One after the other, each of these fields; the others get a value that no decision reads. They
-/// are sound if each of them is, and they fit together.
+/// Implements [`Settings`] by saving each of these fields in order; the other fields get a value
+/// that no decision reads. The parameters are sound if each field is sound and the fields fit
+/// together.
 macro_rules! settings {
     (
         $type:ty, $words:expr $(, $name:literal)? $(, if $fits:path)?;
@@ -122,7 +124,8 @@ macro_rules! settings {
 }
 pub(super) use settings;
 
-/// One of several kinds: its number, and then its own words.
+/// Implements [`Settings`] for an enum: the number of the kind comes first, then the words of that
+/// kind.
 macro_rules! settings_of_kinds {
     ($kinds:ident, $words:expr $(, $name:literal)?; $($number:literal $kind:ident)*) => {
         impl crate::algorithm::Settings for $kinds {
@@ -266,10 +269,10 @@ mod tests {
     fn restored(words: &[u64]) -> Option<AnyAlgorithm> {
         let mut words = words.iter();
         let algorithm = AnyAlgorithm::restore(&mut || *words.next().unwrap_or(&0));
-        algorithm.inspect(|_| assert!(words.next().is_none(), "a word is not read"))
+        algorithm.inspect(|_| assert!(words.next().is_none(), "restore must read every word"))
     }
 
-    /// Says nothing of what is sound.
+    /// Settings that keep the default of `is_sound`.
     struct Total(u64);
 
     impl Settings for Total {
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_not_sound_unless_they_say_so() {
+    fn settings_are_not_sound_by_default() {
         assert!(!Total(1).is_sound());
         assert!(
             "gcra 1/s"
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_restored_decides_alike_and_torn_words_do_no_harm() {
+    fn restored_settings_decide_alike_and_torn_words_do_not_panic() {
         let texts = [
             "token-bucket 13/s burst 40",
             "gcra 1/10ms tolerance 25ms",
@@ -332,7 +335,7 @@ mod tests {
                     assert_eq!(same.carry_over(word, now, &other), right, "{algorithm}");
                 }
             }
-            // The words of two algorithms, some of each.
+            // The first words of one algorithm and the rest of another.
             for other in &all {
                 for cut in 0..=words.len() {
                     let tail = saved(other).into_iter().skip(cut);

@@ -1,4 +1,4 @@
-//! How algorithms are shown: as the text from which [`AnyAlgorithm`] reads them.
+//! Formats algorithms as the text that [`AnyAlgorithm`] parses.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use super::{
 use crate::algorithm::ChangeQuota;
 use crate::quota::write_period;
 
-/// Implements `Display` by this function, and `Debug` by `Display`.
+/// Implements `Display` with the given function, and `Debug` with `Display`.
 macro_rules! shown_as_text {
     ($($algorithm:ident: |$this:ident, $f:ident| $write:expr;)*) => {$(
         impl fmt::Display for $algorithm {

@@ -8,56 +8,59 @@ use super::{
 };
 use crate::clock::Tick;
 
-/// An algorithm whose limit can be split into shards, for `Sharded`: words of equal shares of the
-/// limit, to the fraction of a permit.
+/// An algorithm whose limit can be split into shards, for `Sharded`. Each shard is one word with an
+/// equal share of the limit, down to fractions of a permit.
 ///
-/// The bounds of the shards add up to the bound of the whole limit, neither more nor less.
+/// The bounds of the shards add up to exactly the bound of the whole limit.
 pub trait Split: Forecast + GiveBack + Clone {
-    /// The most shards that it can be split into; 1 if it can't be split.
+    /// Returns the most shards that the algorithm can be split into, or 1 if it can't be split.
     fn most_shards(&self) -> u64;
 
-    /// The algorithm that each of these shards runs, and how many of its permits make one permit of
-    /// the whole: a multiple of `shards`. `None` if that can't be represented.
+    /// Returns the algorithm that each shard runs, and how many of that algorithm's permits make
+    /// one permit of the whole limit: a multiple of `shards`. Returns `None` if that can't be
+    /// represented.
     ///
-    /// Provided: each shard runs the whole algorithm, for which a permit is `shards` permits. An
-    /// algorithm that can count smaller fractions has fewer left over.
+    /// By default each shard runs the whole algorithm, and one permit is `shards` of its permits.
+    /// An algorithm that can count smaller fractions leaves less unused.
     fn per_shard(&self, shards: u64) -> Option<(Self, u64)> {
         let burst = self.available(0, Tick::ZERO);
         (shards > 0 && burst.checked_mul(shards).is_some()).then(|| (self.clone(), shards))
     }
 
-    /// Whether permits come steadily, or to all words at the same ticks. If not, small requests
-    /// empty one word after the other instead of keeping them level: when one that fails rolls back
-    /// what it took, no other thread has changed an empty word.
+    /// Returns whether permits come steadily, rather than to all words at the same tick. If they do
+    /// not, small requests drain one word after another instead of draining all words evenly. A
+    /// request that fails and rolls back what it took then finds that no other thread has changed
+    /// the words it emptied.
     ///
-    /// Provided: they do.
+    /// The default is `true`.
     fn is_steady(&self) -> bool {
         true
     }
 
-    /// Whether a word that does not change never has fewer permits at a later tick than at an
-    /// earlier one. Then a denial may be answered by what another thread found at another
-    /// tick. It must hold at all ticks, also at those before the word's own.
+    /// Returns whether an unchanged word never has fewer permits at a later tick than at an earlier
+    /// one. If so, a denial may use what another thread found at another tick. It must hold for all
+    /// ticks, including those before the tick at which the word was written.
     ///
-    /// Provided: it is not known.
+    /// The default is `false`.
     fn never_falls(&self) -> bool {
         false
     }
 
-    /// Whether a smaller word never has fewer permits than a larger one, at any tick, and taking
-    /// `n` permits adds the same amount to any word in use. Then a shard's word can be compared
-    /// with what another shard's was at an earlier tick. If it is wrong, shards become uneven; the
-    /// bound still holds.
+    /// Returns whether a smaller word never has fewer permits than a larger one, at any tick, and
+    /// taking `n` permits adds the same amount to any word in use. If so, a shard's word can be
+    /// compared with an older reading of another shard's word. A wrong answer makes shards uneven,
+    /// but the bound still holds.
     ///
-    /// Provided: `false`.
+    /// The default is `false`.
     fn is_ordered(&self) -> bool {
         false
     }
 
-    /// The first tick from `now` on at which these words have `n` permits together, if nobody takes
-    /// any; `None` if they never will. Fractions of a permit may be added to each other or not.
+    /// Returns the first tick, `now` or later, at which these words together have `n` permits if no
+    /// caller takes any, or `None` if they never will. An implementation may or may not add up
+    /// fractions of a permit across words.
     ///
-    /// Provided: it looks for that tick, which takes longer than to compute it.
+    /// The default searches for the tick, which takes longer than computing it.
     fn due_together(&self, words: &[u64], now: Tick, n: u64) -> Option<Tick> {
         search::due_together(self, words, now, n)
     }
@@ -92,7 +95,8 @@ macro_rules! split_by_pace {
 split_by_pace!(TokenBucket);
 split_by_pace!(Gcra);
 
-/// A meter. A queue is kept whole: two that leave at the same time are not what it promises.
+/// Only a meter can be split. A queue is kept whole: two shards could let permits leave at the same
+/// time, which a queue rules out.
 impl Split for LeakyBucket {
     fn most_shards(&self) -> u64 {
         match self.free_permits() {

@@ -6,25 +6,26 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The token bucket: permits drop in at a steady rate, up to a burst, and are taken at will.
+/// A token bucket: it fills with permits at a steady rate, up to a burst, and callers take them.
 ///
-/// [`Gcra`](crate::Gcra) decides exactly alike; take it where the limit is an interval with a
-/// tolerance, and a bucket where it is a rate with a burst.
+/// [`Gcra`](crate::Gcra) makes exactly the same decisions. Use it where the limit is an interval
+/// with a tolerance, and a token bucket where the limit is a rate with a burst.
 ///
 /// **Bound.** In every interval `[a, b]` at most `burst + rate * (b - a)` permits are granted, net
-/// of what was given back, for any number of threads, on the ticks at which they were counted
-/// ([`Granted::at`](crate::Granted::at)). A reset allows one burst more; a charge may exceed it,
-/// into debt.
+/// of what was given back, for any number of threads, by the ticks at which the permits were
+/// counted ([`Granted::at`](crate::Granted::at)). A reset allows one more burst. A charge may
+/// exceed the bound and put the bucket into debt.
 ///
-/// **Exact.** After the bucket ran dry, permit `k` is due `k * period / n` later. It is never
-/// early. It is exactly then if the interval is a whole number of nanoseconds, and wherever `n /
-/// period`, reduced and in nanoseconds, has a numerator of at most 11 and the burst fits so.
-/// Elsewhere it is at most one nanosecond late, after 50 years as in the first second: at one
-/// standing tick the last permit of a burst that is taken in parts may then be had a nanosecond
-/// later, and what is told of the bucket at that tick may be one permit short.
+/// **Exactness.** After the bucket runs dry, permit `k` is due `k * period / n` later, and it is
+/// never early. It is on time if the time between permits is a whole number of nanoseconds, and
+/// also if the reduced fraction `n / period`, with the period in nanoseconds, has a numerator of at
+/// most 11 and the burst fits the word in these units. At all other rates a permit is at most one
+/// nanosecond late, and this error does not grow, even over 50 years. At such a rate a burst that
+/// is taken in parts at one tick may get its last permit one nanosecond later, and what the bucket
+/// reports at that tick may be one permit too low.
 ///
-/// Any rate from one permit in 365 days to 10 a nanosecond, any burst up to 2^40 that the word can
-/// hold at that rate: what does not fit is refused when the bucket is made.
+/// **Range.** Any rate from one permit in 365 days to 10 permits per nanosecond, and any burst up
+/// to 2^40 that the word can hold at that rate. [`new`](Self::new) refuses everything else.
 ///
 /// ```
 /// use tollgate::{ConfigError, Limiter, Quota, TokenBucket};
@@ -47,12 +48,11 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A bucket that fills at the quota's rate up to its burst.
+    /// Creates a bucket that fills at the quota's rate up to its burst.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
         match Pace::from_quota(quota) {
             Ok(pace) => Ok(Self { pace, quota }),
@@ -64,7 +64,7 @@ impl TokenBucket {
         &self.pace
     }
 
-    /// The same at another pace.
+    /// Returns the same bucket at another pace.
     pub(super) const fn at_pace(&self, pace: Pace) -> Self {
         Self { pace, ..*self }
     }

@@ -2,7 +2,7 @@ use core::time::Duration;
 
 use crate::clock::Tick;
 
-/// Permits were taken, whether they were there or not.
+/// The record of a charge: permits that were taken unconditionally.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Charged {
 }
 
 impl Charged {
-    /// A charge of `n` permits, counted at `at`, that left no debt.
+    /// Creates a charge of `n` permits, counted at `at`, that left no debt.
     #[inline]
     pub const fn new(n: u64, at: Tick) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl Charged {
         }
     }
 
-    /// Says how many permits are owed, and how long it takes until they will have been paid:
-    /// [`Duration::MAX`] if they never will.
+    /// Sets how many permits are owed, and how long it takes until they are paid: [`Duration::MAX`]
+    /// if they never are.
     #[inline]
     #[must_use]
     pub const fn with_debt(self, debt: u64, clear_after: Duration) -> Self {
@@ -49,27 +49,28 @@ impl Charged {
         }
     }
 
-    /// How many permits were recorded: all that were charged, unless the word could not hold that
-    /// much debt (decades of it); none if a table of keys had no room for the key, or no such plan.
+    /// Returns how many permits were recorded: all that were charged, unless the word could not
+    /// hold that much debt (decades of it). It is 0 if a table of keys had no room for the key, or
+    /// did not have the plan.
     #[inline]
     pub const fn n(&self) -> u64 {
         self.n
     }
 
-    /// The tick at which they were counted.
+    /// Returns the tick at which the permits were counted.
     #[inline]
     pub const fn at(&self) -> Tick {
         self.at
     }
 
-    /// How many permits the limiter owes now, a started one counted whole; 0 if it is not in debt.
+    /// Returns how many permits the limiter owes now, rounded up; 0 if it is not in debt.
     #[inline]
     pub const fn debt(&self) -> u64 {
         self.debt
     }
 
-    /// How long until the debt is paid, if nobody takes or charges more; [`Duration::MAX`] if the
-    /// clock will not get there.
+    /// Returns how long it takes until the debt is paid, if no caller takes or charges more;
+    /// [`Duration::MAX`] if the clock will not get there.
     #[inline]
     pub const fn clear_after(&self) -> Duration {
         self.clear_after

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::seconds::ceil_secs;
 
-/// Permits were not there, and nothing was taken.
+/// A denied request: the permits were not available, and nothing was taken.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,76 +25,76 @@ use super::seconds::ceil_secs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 #[non_exhaustive]
-// With a tag of its own a caller that only asks whether it was denied does not compute when to come
-// again. In its place the compiler would use a part of that time.
+// The tag has a byte of its own, so a caller that only checks for a denial does not compute the
+// wait. Otherwise the compiler would store the tag in unused values of the wait.
 #[repr(u8)]
 pub enum Denied {
-    /// There will be enough later.
+    /// The permits will be available later.
     #[non_exhaustive]
     Later {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
-        /// How long until there are as many, if nobody else takes any.
+        /// How long until the permits are available, if no other caller takes any.
         retry_after: Duration,
     },
     /// The key is banned, by `Keyed::ban`.
     #[non_exhaustive]
     Banned {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
-        /// How long until the ban is over and there are as many, if nobody else takes any; `None`
-        /// if the clock ends before.
+        /// How long until the ban is over and the permits are available, if no other caller takes
+        /// any; `None` if the clock ends before that.
         retry_after: Option<Duration>,
     },
-    /// Others are inside, or wait before the caller: there will be enough when they have left, and
-    /// nobody knows when that is. A limit on how much runs at once answers so.
+    /// Other callers are inside, or wait ahead of this one. There will be enough room when they
+    /// have left, which may be at any time. Limits on concurrency deny requests in this way.
     #[non_exhaustive]
     Busy {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
     },
-    /// A table or map of keys has no room for another key: keys that are in use hold all places
-    /// that it looked at. There will be room when one of them has been left alone for long enough.
+    /// A table or map of keys has no room for another key: all places that it looked at hold keys
+    /// that are in use. There will be room when one of them has been left alone for long enough.
     #[non_exhaustive]
     NoRoom {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
     },
-    /// A table of keys was asked by a plan that it does not have.
+    /// A table of keys does not have the requested plan.
     #[non_exhaustive]
     NoSuchPlan {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
     },
-    /// More was asked for than there can ever be at once; or, of a queue, than ever leave within
-    /// the time that the caller can wait.
+    /// The request is for more permits than can ever be available at once; or, in a queue, for more
+    /// than can leave within the time that the caller can wait.
     #[non_exhaustive]
     Never {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
-        /// The most that can be asked for, with that wait.
+        /// The most permits that can be requested, with that wait.
         limit: u64,
     },
-    /// The limiter's word stands so far in the future that its clock will not get there: somebody
-    /// brought a tick from the end of time, or charged decades of debt. Waiting does not help; a
-    /// reset does, or giving as much back where there is something to give back.
+    /// The limiter's word is so far in the future that its clock will not get there: a caller
+    /// passed a tick near the end of time, or charged decades of debt. Waiting does not help. A
+    /// reset does, and so does giving back enough permits, if there are any to give back.
     #[non_exhaustive]
     Stuck {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
     },
     /// A future waited with a timer that does not follow the limiter's clock: the timer slept for a
     /// minute or more, and the clock hardly moved. This happens with tokio's paused time and the
-    /// system's clock: give the limiter a `TokioClock` there.
+    /// system clock. Give the limiter a `TokioClock` there.
     #[non_exhaustive]
     TimerMismatch {
-        /// How many were asked for.
+        /// The number of permits requested.
         requested: u64,
     },
 }
 
 impl Denied {
-    /// A denial that ends after a wait. For algorithms of your own.
+    /// Creates a denial that ends after a wait. For algorithms of your own.
     #[inline]
     pub const fn later(requested: u64, retry_after: Duration) -> Self {
         Self::Later {
@@ -103,7 +103,7 @@ impl Denied {
         }
     }
 
-    /// A denial because of a ban. For limiters of your own.
+    /// Creates a denial because of a ban. For limiters of your own.
     #[inline]
     pub const fn banned(requested: u64, retry_after: Option<Duration>) -> Self {
         Self::Banned {
@@ -112,44 +112,44 @@ impl Denied {
         }
     }
 
-    /// A denial that ends when others have left. For limiters of your own.
+    /// Creates a denial that ends when other callers have left. For limiters of your own.
     #[inline]
     pub const fn busy(requested: u64) -> Self {
         Self::Busy { requested }
     }
 
-    /// A denial for want of room. For limiters of your own.
+    /// Creates a denial because there is no room for the key. For limiters of your own.
     #[inline]
     pub const fn no_room(requested: u64) -> Self {
         Self::NoRoom { requested }
     }
 
-    /// A denial for want of a plan. For limiters of your own.
+    /// Creates a denial because the plan does not exist. For limiters of your own.
     #[inline]
     pub const fn no_such_plan(requested: u64) -> Self {
         Self::NoSuchPlan { requested }
     }
 
-    /// A denial for good. For algorithms of your own.
+    /// Creates a permanent denial. For algorithms of your own.
     #[inline]
     pub const fn never(requested: u64, limit: u64) -> Self {
         Self::Never { requested, limit }
     }
 
-    /// A denial until somebody resets the limiter. For algorithms of your own.
+    /// Creates a denial that lasts until the limiter is reset. For algorithms of your own.
     #[inline]
     pub const fn stuck(requested: u64) -> Self {
         Self::Stuck { requested }
     }
 
-    /// A denial because the timer does not follow the clock. For limiters of your own.
+    /// Creates a denial because the timer does not follow the clock. For limiters of your own.
     #[inline]
     pub const fn timer_mismatch(requested: u64) -> Self {
         Self::TimerMismatch { requested }
     }
 
-    /// How long until there will be enough, if nobody else takes any; `None` if waiting does not
-    /// help, or if nobody knows how long.
+    /// Returns how long until the permits are available, if no other caller takes any. Returns
+    /// `None` if waiting does not help, or if the wait is not known.
     #[inline]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -164,8 +164,9 @@ impl Denied {
         }
     }
 
-    /// The same in whole seconds, rounded up, as the HTTP header `Retry-After` has it: at least 1
-    /// for any wait above zero, so that a client that obeys does not come too early.
+    /// Returns [`retry_after`](Self::retry_after) in whole seconds, rounded up, for the HTTP header
+    /// `Retry-After`. It is at least 1 for any wait above zero, so a client that obeys it does not
+    /// come too early.
     ///
     /// ```
     /// use std::time::Duration;
@@ -183,7 +184,7 @@ impl Denied {
         }
     }
 
-    /// Whether the same request can never be granted, however long one waits.
+    /// Returns whether the same request can never be granted, even after a wait.
     #[inline]
     pub const fn is_permanent(&self) -> bool {
         match self {
@@ -196,7 +197,7 @@ impl Denied {
         }
     }
 
-    /// How many permits were asked for.
+    /// Returns the number of permits requested.
     #[inline]
     pub const fn requested(&self) -> u64 {
         match self {
@@ -218,14 +219,20 @@ impl fmt::Display for Denied {
             Self::Later {
                 requested,
                 retry_after,
-            } => write!(f, "rate limit reached: {requested} more in {retry_after:?}"),
+            } => write!(
+                f,
+                "rate limit reached: {requested} available in {retry_after:?}"
+            ),
             Self::Banned {
                 retry_after: Some(wait),
                 ..
             } => write!(f, "the key is banned: try again in {wait:?}"),
             Self::Banned { .. } => write!(f, "the key is banned for as long as the clock runs"),
             Self::Busy { requested } => {
-                write!(f, "limit reached: {requested} more when others have left")
+                write!(
+                    f,
+                    "limit reached: {requested} available when others have left"
+                )
             }
             Self::NoRoom { .. } => {
                 write!(
@@ -246,7 +253,7 @@ impl fmt::Display for Denied {
             ),
             Self::TimerMismatch { .. } => write!(
                 f,
-                "the timer does not follow the rate limiter's clock: in paused time use a TokioClock"
+                "the timer does not follow the rate limiter's clock: with paused time, use a TokioClock"
             ),
         }
     }

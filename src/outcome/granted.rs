@@ -4,9 +4,9 @@ use core::time::Duration;
 
 use crate::clock::Tick;
 
-/// Permits were there, and are taken.
+/// A granted request: the permits were available, and are taken.
 ///
-/// It holds what was known at the decision; what is not read is not computed.
+/// It holds what was known at the decision. Each method computes its answer when it is called.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::clock::Tick;
 /// # Spent once
 ///
 /// A grant can't be copied, and [`undo`](crate::Limiter::undo) consumes it, so its permits come
-/// back once. What it says is a value of its own, which can be kept: [`info`](Self::info).
+/// back only once. To keep what a grant says, use [`info`](Self::info).
 ///
 /// ```compile_fail,E0382
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,8 +45,8 @@ use crate::clock::Tick;
 /// # }
 /// ```
 ///
-/// It does not know its limiter: undo it on the one that made it. A `Reservation` holds its
-/// limiter, so it can't be given to another one.
+/// A grant does not know its limiter: undo it on the one that made it. A `Reservation` holds its
+/// limiter, so it can't be given back to another one.
 #[derive(PartialEq, Eq, Hash)]
 // Models run every order of their verbs with the same grant.
 #[cfg_attr(any(tollgate_loom, tollgate_shuttle), derive(Clone, Copy))]
@@ -54,20 +54,20 @@ pub struct Granted {
     n: u64,
     at: Tick,
     mark: u64,
-    /// What is left, in the algorithm's own unit, and how much of that a permit is: the division
-    /// waits until it is asked for.
+    /// What is left, in the algorithm's own unit, and how many of these units a permit takes. The
+    /// division waits until it is needed.
     room: u64,
     unit: NonZeroU64,
-    /// When the limiter is as good as new, and when the caller may go, on a scale of `speed / 2^60`
-    /// units a nanosecond.
+    /// When the limiter will be idle, and when the caller may go, in units of which the clock makes
+    /// `speed / 2^60` per nanosecond.
     reset: u64,
     ready: u64,
     speed: NonZeroU64,
-    /// Which word granted it, of a limiter that has several.
+    /// Which word of the limiter made the grant, if there are several.
     source: u32,
 }
 
-/// What a [`Granted`] says: a copy that can be kept and gives nothing back.
+/// What a [`Granted`] says: a copy that can be kept, and that gives nothing back.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -83,28 +83,28 @@ pub struct Granted {
 pub struct GrantInfo {
     n: u64,
     at: Tick,
-    /// What is left, in the algorithm's own unit, and how much of that a permit is: the division
-    /// waits until it is asked for.
+    /// What is left, in the algorithm's own unit, and how many of these units a permit takes. The
+    /// division waits until it is needed.
     room: u64,
     unit: NonZeroU64,
-    /// When the limiter is as good as new, and when the caller may go, on a scale of `speed / 2^60`
-    /// units a nanosecond.
+    /// When the limiter will be idle, and when the caller may go, in units of which the clock makes
+    /// `speed / 2^60` per nanosecond.
     reset: u64,
     ready: u64,
     speed: NonZeroU64,
 }
 
-/// Permits of several words.
+/// The source of a grant from several words.
 #[cfg(feature = "std")]
 pub(crate) const SEVERAL: u32 = u32::MAX;
 
-/// One unit a nanosecond.
+/// The speed of one unit per nanosecond.
 const NANOSECONDS: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 60) - 1);
 
 impl Granted {
-    /// A grant of `n` permits, counted at `at`: what an
-    /// [`Algorithm`](crate::algorithm::Algorithm)'s step returns. Nothing remains and nothing is to
-    /// be reset unless the following say so.
+    /// Creates a grant of `n` permits, counted at `at`, for the step of an
+    /// [`Algorithm`](crate::algorithm::Algorithm). Nothing remains, and the limiter is idle, unless
+    /// the following methods change that.
     #[inline]
     pub const fn new(n: u64, at: Tick) -> Self {
         Self {
@@ -120,25 +120,26 @@ impl Granted {
         }
     }
 
-    /// A copy, for code that gives out one of the two.
+    /// Returns a copy, for code that hands out only one of the two.
     #[inline]
     pub(crate) const fn again(&self) -> Self {
         Self { ..*self }
     }
 
-    /// Says which word granted it.
+    /// Sets which word made the grant.
     #[inline]
     pub(crate) const fn with_source(self, source: u32) -> Self {
         Self { source, ..self }
     }
 
-    /// The same of so many permits.
+    /// Returns the same grant with `n` permits.
     #[inline]
     pub(crate) const fn with_n(self, n: u64) -> Self {
         Self { n, ..self }
     }
 
-    /// The same of `n` permits, each of which is so many of those that the algorithm counted.
+    /// Returns the same grant with `n` permits, each of which takes `permit` of those that the
+    /// algorithm counted.
     #[inline(always)]
     #[cfg(feature = "std")]
     pub(crate) const fn of_permits(self, n: u64, permit: u64) -> Self {
@@ -149,21 +150,21 @@ impl Granted {
         Self { n, unit, ..self }
     }
 
-    /// What remains, in the algorithm's own unit.
+    /// Returns what remains, in the algorithm's own unit.
     #[inline]
     #[cfg(feature = "std")]
     pub(crate) const fn room(&self) -> u64 {
         self.room
     }
 
-    /// Which word granted it.
+    /// Returns which word made the grant.
     #[inline]
     pub(crate) const fn source(&self) -> u32 {
         self.source
     }
 
-    /// One grant of both, from different words. There is no mark by which one of them would know
-    /// it.
+    /// Combines two grants from different words into one. It has no mark, because no single word
+    /// could recognize it.
     #[cfg(feature = "std")]
     pub(crate) fn and(self, other: Self) -> Self {
         let (one, other) = (self.info(), other.info());
@@ -178,13 +179,13 @@ impl Granted {
             .with_source(SEVERAL)
     }
 
-    /// Says that `room` units remain, of which a permit takes `unit`.
+    /// Sets what remains: `room` units, of which a permit takes `unit`.
     #[inline]
     pub const fn with_room(self, room: u64, unit: NonZeroU64) -> Self {
         Self { room, unit, ..self }
     }
 
-    /// Says when the limiter will be as good as new.
+    /// Sets when the limiter will be idle.
     #[inline]
     pub const fn with_reset_at(self, tick: Tick) -> Self {
         Self {
@@ -195,7 +196,7 @@ impl Granted {
         }
     }
 
-    /// Says from when on the caller may go; at once, if nothing is said.
+    /// Sets when the caller may go. Without this the caller may go at once.
     #[inline]
     pub const fn with_ready_at(self, tick: Tick) -> Self {
         Self {
@@ -206,7 +207,8 @@ impl Granted {
         }
     }
 
-    /// Says the same in units of which the clock makes `speed / 2^60` a nanosecond.
+    /// Sets when the limiter will be idle, in units of which the clock makes `speed / 2^60` per
+    /// nanosecond.
     #[inline]
     pub(crate) const fn with_reset_units(self, reset: u64, speed: NonZeroU64) -> Self {
         Self {
@@ -217,27 +219,27 @@ impl Granted {
         }
     }
 
-    /// Says from when on the caller may go, in the units of
-    /// [`with_reset_units`](Self::with_reset_units), which came before.
+    /// Sets when the caller may go, in the units of an earlier
+    /// [`with_reset_units`](Self::with_reset_units).
     #[inline]
     pub(crate) const fn with_ready_units(self, ready: u64) -> Self {
         Self { ready, ..self }
     }
 
-    /// Leaves a mark by which the algorithm knows the grant again when it is to be undone; the
-    /// word after the grant, as a rule.
+    /// Sets the mark by which the algorithm recognizes the grant when it is undone: usually the
+    /// word after the grant.
     #[inline]
     pub const fn with_mark(self, mark: u64) -> Self {
         Self { mark, ..self }
     }
 
-    /// The mark that the algorithm left: see [`with_mark`](Self::with_mark).
+    /// Returns the mark that the algorithm set: see [`with_mark`](Self::with_mark).
     #[inline]
     pub const fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// What it says, to be kept.
+    /// Returns what the grant says, as a value that can be kept.
     #[inline]
     pub const fn info(&self) -> GrantInfo {
         GrantInfo {
@@ -251,13 +253,13 @@ impl Granted {
         }
     }
 
-    /// Whether the caller may go at once, unless that takes looking up.
+    /// Returns whether the caller may go at once, as far as this is known without computing a tick.
     #[inline(always)]
     pub(crate) const fn is_ready(&self) -> bool {
         self.ready == 0
     }
 
-    /// The same grant when its permits are there, or were: it counts then, and there is nothing to
+    /// Returns the same grant as of its due tick: its permits count then, and there is nothing to
     /// wait for.
     #[inline]
     pub const fn when_due(self) -> Self {
@@ -269,7 +271,7 @@ impl Granted {
     }
 }
 
-/// The readers, of a grant and of what it says.
+/// Defines the same readers for a grant and for its info.
 macro_rules! readers {
     ($($(#[$meta:meta])* fn $reader:ident($self:ident) -> $type:ty $body:block)*) => {
         impl GrantInfo {$(
@@ -289,31 +291,32 @@ macro_rules! readers {
 }
 
 readers! {
-    /// How many permits were taken.
+    /// Returns how many permits were taken.
     fn n(self) -> u64 {
         self.n
     }
 
-    /// The tick at which the limiter counted them: the caller's own, or a later one if the limiter
-    /// has seen a later one and its algorithm counts by it. (Where a period begins with the first
-    /// permit, its beginning is rounded up to a quantum, and a caller within that quantum is
-    /// counted at the beginning.)
+    /// Returns the tick at which the limiter counted the permits: the caller's own tick, or a later
+    /// one if the limiter has seen a later tick and its algorithm counts by that. (If a period
+    /// begins with its first permit, its beginning is rounded up to a quantum, and a caller within
+    /// that quantum is counted at the beginning.)
     fn at(self) -> Tick {
         self.at
     }
 
-    /// How many more there were at that tick.
+    /// Returns how many permits were left at that tick.
     fn remaining(self) -> u64 {
         self.room / self.unit.get()
     }
 
-    /// How long after that tick the limiter is as good as new, if nobody takes more.
+    /// Returns how long after that tick the limiter is idle, if no caller takes more.
     fn reset_after(self) -> Duration {
         self.tick_of(self.reset).saturating_since(self.at)
     }
 
-    /// How long the caller must wait before it uses them: nothing, unless the algorithm shapes as a
-    /// [`LeakyBucket::queue`](crate::LeakyBucket::queue) does. A rate is kept only by those who
+    /// Returns how long the caller must wait before it uses the permits. This is zero, unless the
+    /// permits are reserved or the algorithm shapes as a
+    /// [`LeakyBucket::queue`](crate::LeakyBucket::queue) does. The rate is kept only if callers
     /// wait.
     ///
     /// ```
@@ -334,8 +337,8 @@ readers! {
         self.tick_of(self.ready).saturating_since(self.at)
     }
 
-    /// When the caller may go: [`delay`](Self::delay) after the tick at which the permits were
-    /// counted.
+    /// Returns when the caller may go: [`delay`](Self::delay) after the tick at which the permits
+    /// were counted.
     fn due(self) -> Tick {
         let ready = self.tick_of(self.ready);
         if ready.as_nanos() > self.at.as_nanos() {
@@ -347,11 +350,11 @@ readers! {
 }
 
 impl GrantInfo {
-    /// The first tick at which the clock has made so many units.
+    /// Returns the first tick at which the clock has made `units`.
     #[inline]
     const fn tick_of(&self, units: u64) -> Tick {
         let tick = ((units as u128) << 60).div_ceil(self.speed.get() as u128);
-        // The speed is at least 2^60, so the tick fits.
+        // The tick fits, because the speed is at least 2^60.
         Tick::from_nanos(tick as u64)
     }
 }

@@ -1,17 +1,17 @@
-//! What a decision says: [`Granted`], [`Denied`], [`Charged`] for what was taken into debt, and
-//! [`Settled`] for an estimate that was corrected.
+//! What a decision says: [`Granted`], [`Denied`], [`Charged`] for permits taken unconditionally,
+//! and [`Settled`] for a corrected estimate.
 //!
 //! # HTTP headers
 //!
-//! A grant says what the headers of an answer need. For a denial ask the limiter, at the tick of
-//! the decision: this reads no clock a second time, and keeps denials small.
+//! A grant has what the headers of a response need. After a denial, ask the limiter at the tick of
+//! the decision: this does not read the clock again, and it keeps denials small.
 //!
 //! ```
 //! use std::time::Duration;
 //! use tollgate::outcome::ceil_secs;
 //! use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 //!
-//! /// `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`; and of a denial `Retry-After`.
+//! /// `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`, and `Retry-After` if denied.
 //! fn headers(limiter: &Limiter<TokenBucket, ManualClock>) -> ([u64; 3], Option<u64>) {
 //!     let limit = limiter.quota().burst_size();
 //!     let view = limiter.at(limiter.now());
@@ -21,7 +21,7 @@
 //!             ([limit, granted.remaining(), reset], None)
 //!         }
 //!         Err(denied) => {
-//!             // Until the whole limit is there again.
+//!             // The time until the whole limit is available again.
 //!             let reset = view.time_until(limit).unwrap_or(Duration::MAX);
 //!             ([limit, view.available(), ceil_secs(reset)], denied.retry_after_secs())
 //!         }

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
-/// A wait in whole seconds, rounded up: at least 1 for any wait above zero. HTTP headers have whole
-/// seconds, and a client that obeys one that was rounded down comes too early.
+/// Returns a wait in whole seconds, rounded up: at least 1 for any wait above zero. HTTP headers
+/// use whole seconds, and a client that obeys a wait that was rounded down comes too early.
 ///
 /// ```
 /// use std::time::Duration;

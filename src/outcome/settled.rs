@@ -14,17 +14,17 @@ use super::{Charged, Granted};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Settled {
-    /// How many permits came back, a part of one counted whole.
+    /// How many permits came back, rounded up.
     pub returned: u64,
-    /// How many were taken too many and did not come back: the clock has refilled them already, or
-    /// a later caller waits behind them.
+    /// How many unused permits did not come back, because the clock has refilled them already, or
+    /// because a later caller waits behind them.
     pub lost: u64,
-    /// How many permits were taken besides, into debt if they were not there.
+    /// How many permits were taken in addition, into debt if they were not available.
     pub charged: u64,
 }
 
 impl Settled {
-    /// `unused` permits were taken too many, of which `returned` came back.
+    /// Creates the outcome for `unused` permits too many, of which `returned` came back.
     pub(crate) const fn too_many(unused: u64, returned: u64) -> Self {
         Self {
             returned,
@@ -33,7 +33,7 @@ impl Settled {
         }
     }
 
-    /// Enough were taken, or too few.
+    /// Creates the outcome where no permits were left over, and `charged` were taken in addition.
     pub(crate) const fn charged(charged: u64) -> Self {
         Self {
             returned: 0,

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 
-/// Why an algorithm could not be made. Each variant names a field, what it was, and what is
-/// allowed.
+/// Why a limiter or an algorithm could not be made. Each variant is about one field, and holds the
+/// field's value and what is allowed where these vary.
 ///
 /// ```
 /// use tollgate::{ConfigError, Quota, TokenBucket};
@@ -16,183 +16,183 @@ use super::{MAX_BURST, MAX_INTERVAL_NS, MAX_PER_NS};
 /// assert_eq!(error.to_string(), "initial is 30, but must be at most the burst, which is 10");
 /// ```
 ///
-/// `Debug` says the same as `Display`, for a `main` that returns it.
+/// `Debug` prints the same as `Display`, for a `main` that returns this error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// No permits at all.
+    /// The number of permits is 0.
     ZeroPermits,
-    /// A period of nothing.
+    /// The period is 0.
     ZeroPeriod,
-    /// A period that 64 bits of nanoseconds don't hold.
+    /// The period does not fit 64 bits of nanoseconds.
     PeriodTooLong {
-        /// What was asked for.
+        /// The requested period.
         period: Duration,
     },
-    /// More than 10 permits a nanosecond.
+    /// The rate is above 10 permits per nanosecond.
     RateTooHigh {
-        /// The permits that were asked for.
+        /// The requested number of permits.
         n: u64,
-        /// The period that was asked for.
+        /// The requested period.
         period: Duration,
     },
-    /// Less than one permit in 365 days.
+    /// The rate is below one permit in 365 days.
     RateTooLow {
-        /// The permits that were asked for.
+        /// The requested number of permits.
         n: u64,
-        /// The period that was asked for.
+        /// The requested period.
         period: Duration,
     },
-    /// A burst of nothing: nothing could ever be granted.
+    /// The burst is 0, so nothing could ever be granted.
     ZeroBurst,
-    /// A burst that the word does not hold at this rate, for 50 years and with a burst of debt.
+    /// The burst does not fit the word at this rate, for 50 years and with a burst of debt.
     BurstTooLarge {
-        /// What was asked for.
+        /// The requested burst.
         burst: u64,
-        /// The largest that fits at this rate.
+        /// The largest burst that fits at this rate.
         max: u64,
     },
-    /// A start with more than the bucket can hold.
+    /// The initial permits are more than the burst.
     InitialAboveBurst {
-        /// What was asked for.
+        /// The requested number of initial permits.
         initial: u64,
-        /// What the bucket holds.
+        /// The burst.
         burst: u64,
     },
-    /// An emission interval of nothing.
+    /// The emission interval is 0.
     ZeroInterval,
-    /// An emission interval above 365 days.
+    /// The emission interval is above 365 days.
     IntervalTooLong {
-        /// What was asked for.
+        /// The requested interval.
         interval: Duration,
     },
-    /// A tolerance that the word does not hold at this interval, for 50 years and with a burst of
-    /// debt.
+    /// The tolerance does not fit the word at this interval, for 50 years and with a burst of debt.
     ToleranceTooLong {
-        /// What was asked for.
+        /// The requested tolerance.
         tolerance: Duration,
-        /// The longest that fits at this interval.
+        /// The longest tolerance that fits at this interval.
         max: Duration,
     },
-    /// A rate whose interval is no whole number of nanoseconds, beside a tolerance that is.
+    /// The time between permits is not a whole number of nanoseconds, although a tolerance is
+    /// given.
     IntervalNotWhole {
-        /// The permits that were asked for.
+        /// The requested number of permits.
         n: u64,
-        /// The period that was asked for.
+        /// The requested period.
         period: Duration,
     },
-    /// A burst for a window: it has none beside its `n` permits.
+    /// A burst other than `n` is given for a window, which has no separate burst.
     BurstInWindow {
-        /// What was asked for.
+        /// The requested burst.
         burst: u64,
-        /// The window's permits.
+        /// The permits per window.
         n: u64,
     },
-    /// A start with other permits than a window has: each begins with `n`.
+    /// Initial permits other than `n` are given for a window, which always begins with `n`.
     InitialInWindow {
-        /// What was asked for.
+        /// The requested number of initial permits.
         initial: u64,
-        /// The window's permits.
+        /// The permits per window.
         n: u64,
     },
-    /// A window longer than 50 years.
+    /// The window is longer than 50 years.
     WindowTooLong {
-        /// What was asked for.
+        /// The requested window.
         period: Duration,
-        /// The longest.
+        /// The longest window.
         max: Duration,
     },
-    /// More permits in a window than the word can count, and tell the windows of 50 years.
+    /// The word can't count this many permits per window and still number the windows of 50 years.
     LimitTooLarge {
-        /// What was asked for.
+        /// The requested number of permits.
         n: u64,
-        /// The most that fit a window of this length.
+        /// The most permits that fit a window of this length.
         max: u64,
-        /// The window that was asked for.
+        /// The requested window.
         period: Duration,
-        /// The shortest window that as many permits fit, if there is one.
+        /// The shortest window that this many permits fit, if there is one.
         min_period: Option<Duration>,
     },
-    /// No shards at all.
+    /// The number of shards is 0.
     ZeroShards,
-    /// More shards than the quota can be split in.
+    /// The quota can't be split into this many shards.
     TooManyShards {
-        /// What was asked for.
+        /// The requested number of shards.
         shards: usize,
-        /// The most that this quota can be split in.
+        /// The most shards that this quota can be split into.
         max: usize,
     },
-    /// Nothing to lend.
+    /// The number of permits to lend is 0.
     ZeroLeases,
-    /// So much to lend that nothing would be left.
+    /// The number of permits to lend leaves none for the limiter.
     LeasesTooLarge {
-        /// What was asked for.
+        /// The requested number of permits.
         total: u64,
-        /// The most that can be lent.
+        /// The most permits that can be lent.
         max: u64,
     },
-    /// No slots at all.
+    /// The number of slots is 0.
     ZeroSlots,
-    /// More slots than there can be.
+    /// The number of slots is too large.
     TooManySlots {
-        /// What was asked for.
+        /// The requested number of slots.
         slots: usize,
-        /// The most that there can be.
+        /// The most slots that are possible.
         max: usize,
     },
-    /// A window that so many slots can't share equally, in whole nanoseconds.
+    /// The window can't be divided into this many slots of equal length, in whole nanoseconds.
     SlotsUneven {
-        /// What was asked for.
+        /// The requested number of slots.
         slots: usize,
         /// The window.
         period: Duration,
     },
-    /// A log of more permits than it can keep.
+    /// The log can't keep this many permits.
     LogTooLarge {
-        /// What was asked for.
+        /// The requested number of permits.
         n: u64,
-        /// The most that can be kept.
+        /// The most permits that a log can keep.
         max: u64,
     },
-    /// Room for no key at all.
+    /// The capacity is 0 keys.
     ZeroCapacity,
-    /// Room for more keys than there can be, or than there is memory for.
+    /// The capacity is more keys than are possible, or than there is memory for.
     CapacityTooLarge {
-        /// What was asked for.
+        /// The requested capacity.
         capacity: usize,
-        /// The most that there can be.
+        /// The largest capacity that is possible.
         max: usize,
     },
-    /// No plan at all.
+    /// The list of plans is empty.
     ZeroPlans,
-    /// More plans than a key can tell apart.
+    /// There are more plans than a key can refer to.
     TooManyPlans {
-        /// What was asked for.
+        /// The requested number of plans.
         plans: usize,
-        /// The most that there can be.
+        /// The most plans that are possible.
         max: usize,
     },
-    /// A plan that the table does not have.
+    /// The table has no plan with this number.
     NoSuchPlan {
-        /// What was asked for.
+        /// The requested plan.
         plan: usize,
-        /// How many there are.
+        /// How many plans there are.
         plans: usize,
     },
     /// The name of a plan is empty or too long.
     PlanNameLength {
-        /// The plan, by its place in the list.
+        /// The plan, by its position in the list.
         plan: usize,
-        /// How many bytes its name has.
+        /// The length of the name, in bytes.
         length: usize,
-        /// The most that it can have.
+        /// The longest name, in bytes.
         max: usize,
     },
     /// Two plans have the same name.
     SamePlanName {
-        /// The later plan, by its place in the list.
+        /// The later plan, by its position in the list.
         plan: usize,
-        /// The plan before it that has this name.
+        /// The earlier plan that has the same name.
         other: usize,
     },
     /// No overrides at all.
@@ -213,24 +213,24 @@ pub enum ConfigError {
     },
     /// The number of outcomes differs from the number of keys.
     OutcomesLength {
-        /// How many keys there are.
+        /// The number of keys.
         keys: usize,
-        /// How many outcomes there is room for.
+        /// The number of outcomes that there is room for.
         outcomes: usize,
     },
-    /// A concurrency limit of 0.
+    /// The concurrency limit is 0.
     ZeroConcurrency,
-    /// More at once than the word can count.
+    /// The concurrency limit is more than the word can count.
     ConcurrencyTooLarge {
-        /// What was asked for.
+        /// The requested limit.
         limit: u64,
-        /// The most that can be counted.
+        /// The largest limit that can be counted.
         max: u64,
     },
 }
 
 impl ConfigError {
-    /// The field that is wrong.
+    /// Returns the name of the field that is wrong.
     pub const fn field(&self) -> &'static str {
         match self {
             Self::ZeroPermits
@@ -261,8 +261,8 @@ impl ConfigError {
         }
     }
 
-    /// The field and what is allowed, for [`const_unwrap!`](crate::const_unwrap). It has no numbers
-    /// of this error, because numbers can't be formatted at compile time.
+    /// Returns the field and what is allowed, for [`const_unwrap!`](crate::const_unwrap). It leaves
+    /// out this error's numbers, because numbers can't be formatted at compile time.
     #[doc(hidden)]
     pub const fn const_message(&self) -> &'static str {
         match self {
@@ -278,11 +278,13 @@ impl ConfigError {
             Self::IntervalTooLong { .. } => "interval must be at most 365 days",
             Self::ToleranceTooLong { .. } => "tolerance is longer than fits at this interval",
             Self::IntervalNotWhole { .. } => "interval must be whole nanoseconds",
-            Self::BurstInWindow { .. } => "burst must be left out: a window has no other than n",
-            Self::InitialInWindow { .. } => "initial must be left out: a window begins with n",
+            Self::BurstInWindow { .. } => "burst must be left out: a window has no separate burst",
+            Self::InitialInWindow { .. } => {
+                "initial must be left out: a window always begins with n"
+            }
             Self::WindowTooLong { .. } => "period must be at most 50 years for a window",
             Self::LimitTooLarge { .. } => "n is larger than fits in a window of this period",
-            // No constructor that is `const` returns the others.
+            // No `const` constructor returns the other errors.
             _ => self.field(),
         }
     }
@@ -313,7 +315,7 @@ impl fmt::Display for ConfigError {
             }
             Self::LeasesTooLarge { total, max } => write!(
                 f,
-                "{field} is {total}, but must be from 1 to {max}: a permit must be left"
+                "{field} is {total}, but must be from 1 to {max}: at least one permit must remain"
             ),
             Self::TooManySlots { slots, max } => {
                 write!(f, "{field} is {slots}, but must be from 1 to {max}")
@@ -334,7 +336,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::SamePlanName { plan, other } => write!(
                 f,
-                "{field} of plan {plan} is that of plan {other}, but each plan must have its own"
+                "{field} of plan {plan} is also that of plan {other}, but must be unique"
             ),
             Self::TooManyOverrides { overrides, max } => write!(
                 f,
@@ -351,7 +353,7 @@ impl fmt::Display for ConfigError {
             Self::OutcomesLength { keys, outcomes } => {
                 write!(
                     f,
-                    "{field} has room for {outcomes}, but must have for {keys}, one for each key"
+                    "{field} has room for {outcomes}, but must have room for {keys}, one for each key"
                 )
             }
             Self::ConcurrencyTooLarge { limit, max } => {
@@ -363,7 +365,7 @@ impl fmt::Display for ConfigError {
             ),
             Self::LogTooLarge { n, max } => write!(
                 f,
-                "{field} is {n}, but a log keeps each permit, and must be from 1 to {max}"
+                "{field} is {n}, but must be from 1 to {max}: a log keeps every permit"
             ),
             Self::ZeroPeriod | Self::ZeroInterval => {
                 write!(f, "{field} is 0, but must be at least 1ns")
@@ -400,15 +402,15 @@ impl fmt::Display for ConfigError {
             ),
             Self::IntervalNotWhole { n, period } => write!(
                 f,
-                "{field} is {period:?} / {n}, but must be whole nanoseconds beside a tolerance"
+                "{field} is {period:?} / {n}, but with a tolerance it must be whole nanoseconds"
             ),
             Self::BurstInWindow { burst, n } => write!(
                 f,
-                "{field} is {burst}, but a window of {n} permits has no other burst: leave it out"
+                "{field} is {burst}, but a window of {n} permits has no separate burst: leave it out"
             ),
             Self::InitialInWindow { initial, n } => write!(
                 f,
-                "{field} is {initial}, but a window begins with its {n} permits: leave it out"
+                "{field} is {initial}, but a window always begins with its {n} permits: leave it out"
             ),
             Self::WindowTooLong { period, max } => write!(
                 f,
@@ -426,7 +428,7 @@ impl fmt::Display for ConfigError {
                     max => write!(f, "at most {max} in a window of {period:?}")?,
                 }
                 match min_period {
-                    Some(least) => write!(f, ", or the window at least {least:?} long"),
+                    Some(least) => write!(f, ", or the window must be at least {least:?} long"),
                     None => Ok(()),
                 }
             }

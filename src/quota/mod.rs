@@ -1,4 +1,4 @@
-//! What a user wants: so many permits every so often, with a burst.
+//! Quotas: how many permits per period, with a burst.
 
 mod error;
 mod text;
@@ -10,22 +10,22 @@ pub use error::ConfigError;
 pub use text::ParseQuotaError;
 pub(crate) use text::{Reader, Why, write_period};
 
-/// Every limiter works at least so long: 50 years.
+/// Every limiter works for at least 50 years.
 pub(crate) const MIN_HORIZON_NS: u64 = 50 * 36525 * 24 * 36 * 1_000_000_000;
 
-/// No quota may take longer from one permit to the next: 365 days.
+/// The longest time between two permits: 365 days.
 pub(crate) const MAX_INTERVAL_NS: u64 = 365 * 24 * 3600 * 1_000_000_000;
 
-/// No quota may have more permits a nanosecond.
+/// The most permits per nanosecond.
 pub(crate) const MAX_PER_NS: u64 = 10;
 
-/// No quota may have a larger burst.
+/// The largest burst.
 pub(crate) const MAX_BURST: u64 = 1 << 40;
 
 /// `n` permits every `period`, with a burst.
 ///
-/// The rate is kept as it was given and never rounded. A quota is a wish: whether it can be
-/// represented is checked when an algorithm is made from it.
+/// The rate is kept as given and never rounded. A quota is checked when an algorithm is made from
+/// it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,13 +44,13 @@ pub(crate) const MAX_BURST: u64 = 1 << 40;
 ///
 /// # As text
 ///
-/// `RATE PER PERIOD`, and then, each at most once and in either order, `burst NUMBER` and `initial
-/// NUMBER`:
+/// `RATE PER PERIOD`, then optionally `burst NUMBER` and `initial NUMBER`, each at most once and in
+/// either order:
 ///
 /// | part | what is accepted | examples |
 /// |---|---|---|
-/// | `RATE`, `NUMBER` | digits, with `_` between them; then, if wanted, a multiple | `100`, `1_000`, `10k` |
-/// | multiple | `k`, `M`, `G` (1000 and its powers), `Ki`, `Mi`, `Gi` (1024 and its powers); a `B` after it, or alone, says that bytes are counted and changes nothing | `5MB`, `64 KiB`, `512B` |
+/// | `RATE`, `NUMBER` | digits, with `_` between them, and an optional multiplier | `100`, `1_000`, `10k` |
+/// | multiplier | `k`, `M`, `G` (1000 and its powers), `Ki`, `Mi`, `Gi` (1024 and its powers); a `B` after it, or alone, says that bytes are counted and changes nothing | `5MB`, `64 KiB`, `512B` |
 /// | `PER` | `/` or `per` | `5/s`, `5 per s` |
 /// | `PERIOD` | a unit, or digits and a unit | `min`, `250ms`, `2 minutes` |
 /// | unit: nanosecond | `ns`, `nsec`, `nanosecond`, `nanoseconds` | |
@@ -61,9 +61,8 @@ pub(crate) const MAX_BURST: u64 = 1 << 40;
 /// | hour | `h`, `hr`, `hrs`, `hour`, `hours` | |
 /// | day: 24 hours | `d`, `day`, `days` | |
 ///
-/// White space may stand between any two of these. Letters are read as they are: `M` is a million,
-/// and `m` a minute. `Display` and `Debug` write the shortest form, which is read back as an equal
-/// quota.
+/// White space is allowed between any two of these. Letters are case-sensitive: `M` is a million,
+/// and `m` a minute. `Display` and `Debug` write the shortest form, which parses as an equal quota.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -86,7 +85,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// `n` permits every `period`, and a burst of `n`.
+    /// Creates a quota of `n` permits every `period`, with a burst of `n`.
     #[must_use]
     pub const fn per(n: u64, period: Duration) -> Self {
         Self {
@@ -97,31 +96,31 @@ impl Quota {
         }
     }
 
-    /// `n` permits a second, and a burst of `n`.
+    /// Creates a quota of `n` permits per second, with a burst of `n`.
     #[must_use]
     pub const fn per_second(n: u64) -> Self {
         Self::per(n, Duration::from_secs(1))
     }
 
-    /// `n` permits a minute, and a burst of `n`.
+    /// Creates a quota of `n` permits per minute, with a burst of `n`.
     #[must_use]
     pub const fn per_minute(n: u64) -> Self {
         Self::per(n, Duration::from_secs(60))
     }
 
-    /// `n` permits an hour, and a burst of `n`.
+    /// Creates a quota of `n` permits per hour, with a burst of `n`.
     #[must_use]
     pub const fn per_hour(n: u64) -> Self {
         Self::per(n, Duration::from_secs(3600))
     }
 
-    /// `n` permits every 24 hours, and a burst of `n`.
+    /// Creates a quota of `n` permits every 24 hours, with a burst of `n`.
     #[must_use]
     pub const fn per_day(n: u64) -> Self {
         Self::per(n, Duration::from_secs(86_400))
     }
 
-    /// At most this many at once.
+    /// Sets the burst: the most permits at once.
     #[must_use]
     pub const fn burst(self, n: u64) -> Self {
         Self {
@@ -130,8 +129,8 @@ impl Quota {
         }
     }
 
-    /// Starts with this many, and not with a full burst. (Where an algorithm is not exact at this
-    /// rate, the last of them is there a nanosecond later: see
+    /// Sets how many permits are available at first, instead of a full burst. (If an algorithm is
+    /// not exact at this rate, the last of them comes a nanosecond later: see
     /// [`TokenBucket`](crate::TokenBucket).)
     #[must_use]
     pub const fn initial(self, n: u64) -> Self {
@@ -141,17 +140,17 @@ impl Quota {
         }
     }
 
-    /// How many permits there are every period.
+    /// Returns the number of permits per period.
     pub const fn permits(&self) -> u64 {
         self.n
     }
 
-    /// How long the period is.
+    /// Returns the period.
     pub const fn period(&self) -> Duration {
         self.period
     }
 
-    /// The most permits at once.
+    /// Returns the burst: the most permits at once.
     pub const fn burst_size(&self) -> u64 {
         match self.burst {
             Some(burst) => burst,
@@ -159,7 +158,7 @@ impl Quota {
         }
     }
 
-    /// How many permits there are at first.
+    /// Returns how many permits are available at first.
     pub const fn initial_permits(&self) -> u64 {
         match self.initial {
             Some(initial) => initial,
@@ -167,13 +166,12 @@ impl Quota {
         }
     }
 
-    /// Whether it says neither burst nor initial.
+    /// Returns whether neither burst nor initial permits are set.
     pub(crate) const fn is_plain(&self) -> bool {
         self.burst.is_none() && self.initial.is_none()
     }
 
-    /// Whether it says nothing that a window does not have: one whose permits are all there at its
-    /// beginning, and no more than those.
+    /// Checks that the burst and the initial permits are those of a window: `n`.
     pub(crate) const fn check_is_window(&self) -> Result<(), ConfigError> {
         let (n, burst, initial) = (self.n, self.burst_size(), self.initial_permits());
         if burst != n {
@@ -185,7 +183,7 @@ impl Quota {
         }
     }
 
-    /// The period in nanoseconds, if it and the rate are within bounds.
+    /// Returns the period in nanoseconds, if the period and the rate are within bounds.
     pub(crate) const fn valid_period_ns(&self) -> Result<u64, ConfigError> {
         let (n, period) = (self.n, self.period.as_nanos());
         if n == 0 {
@@ -215,7 +213,7 @@ impl Quota {
     }
 }
 
-/// Two quotas are equal if they mean the same, whether or not the defaults were spelled out.
+/// Two quotas are equal if they mean the same, whether or not defaults are spelled out.
 impl PartialEq for Quota {
     fn eq(&self, other: &Self) -> bool {
         self.n == other.n
@@ -234,7 +232,7 @@ impl Hash for Quota {
     }
 }
 
-/// Implements serde's traits by the type's text.
+/// Implements serde's traits through the type's text.
 #[cfg(feature = "serde")]
 macro_rules! serde_as_text {
     ($type:ty, $expected:literal) => {

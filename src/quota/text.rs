@@ -1,15 +1,16 @@
-//! Quotas as text.
+//! Parses quotas from text, and formats them as text.
 //!
 //! ```text
-//! quota    = number ( "/" | "per" ) period { "burst" number | "initial" number }  each at most once
-//! period   = [ digits ] unit
-//! number   = digits [ multiple ]
-//! digits   = "0" to "9", with "_" between them
-//! multiple = [ "k" | "M" | "G" | "Ki" | "Mi" | "Gi" ] [ "B" ]                     not empty
-//! unit     = one of `UNITS`
+//! quota      = number ( "/" | "per" ) period { "burst" number | "initial" number }
+//! period     = [ digits ] unit
+//! number     = digits [ multiplier ]
+//! digits     = "0" to "9", with "_" between them
+//! multiplier = [ "k" | "M" | "G" | "Ki" | "Mi" | "Gi" ] [ "B" ], not empty
+//! unit       = one of `UNITS`
 //! ```
 //!
-//! White space may stand between any two of these, but not inside a multiple.
+//! `burst` and `initial` are allowed once each. White space is allowed between any two parts, but
+//! not inside a multiplier.
 
 use core::error::Error;
 use core::fmt::{self, Write};
@@ -21,7 +22,8 @@ use super::Quota;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The names of each unit, and its nanoseconds. The first name is the one that is written.
+/// The names of each unit, and its length in nanoseconds. The first name is the one that is
+/// written.
 const UNITS: [(&[&str], u64); 7] = [
     (&["d", "day", "days"], 86_400 * SECOND),
     (&["h", "hr", "hrs", "hour", "hours"], 3600 * SECOND),
@@ -35,7 +37,7 @@ const UNITS: [(&[&str], u64); 7] = [
     (&["ns", "nsec", "nanosecond", "nanoseconds"], 1),
 ];
 
-/// What may follow the digits of a number, besides a `B` for bytes.
+/// The multipliers that may follow the digits of a number, without the `B` for bytes.
 const MULTIPLES: [(&str, u64); 7] = [
     ("", 1),
     ("k", 1000),
@@ -46,7 +48,7 @@ const MULTIPLES: [(&str, u64); 7] = [
     ("Gi", 1 << 30),
 ];
 
-/// Why a text is no quota, and where.
+/// The error of parsing a [`Quota`] from text: what is wrong, and where.
 ///
 /// ```
 /// use tollgate::Quota;
@@ -56,11 +58,11 @@ const MULTIPLES: [(&str, u64); 7] = [
 /// assert_eq!(&text[error.span()], "fortnight");
 /// assert_eq!(
 ///     error.to_string(),
-///     "at byte 4: `fortnight` is no unit of time: write ns, us, ms, s, min, h or d"
+///     "at byte 4: `fortnight` is not a unit of time: write ns, us, ms, s, min, h or d"
 /// );
 /// ```
 ///
-/// `Debug` says the same as `Display`, for a `main` that returns it.
+/// `Debug` prints the same as `Display`, for a `main` that returns this error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParseQuotaError {
     why: Why,
@@ -71,11 +73,11 @@ pub struct ParseQuotaError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Why {
-    /// No number for this field.
+    /// There is no number for this field.
     NoNumber(&'static str),
-    /// A number for this field that 64 bits don't hold.
+    /// The number for this field does not fit 64 bits.
     TooLarge(&'static str),
-    /// Letters after a number that are no multiple.
+    /// The letters after a number are not a multiplier.
     UnknownMultiple,
     NoSlash,
     NoUnit,
@@ -83,16 +85,16 @@ pub(crate) enum Why {
     PeriodTooLong,
     Twice,
     UnknownAlgorithm,
-    /// A word that is none of the options there are.
+    /// A word is not one of these options.
     UnknownOption(&'static str),
-    /// A word that is not one of those that an option has.
+    /// A word is not one of the values of an option.
     UnknownChoice(&'static str),
-    /// An option that another one makes meaningless.
+    /// An option can't be combined with this other one.
     NotWith(&'static str),
 }
 
 impl ParseQuotaError {
-    /// The bytes of the text that are wrong; empty at the place where something is missing.
+    /// Returns the byte range of the text that is wrong. It is empty where something is missing.
     pub const fn span(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -108,31 +110,31 @@ impl fmt::Display for ParseQuotaError {
         }
         f.write_str(match self.why {
             Why::UnknownAlgorithm if self.start == self.end => {
-                " where an algorithm or a quota must stand, as in `gcra 100/s burst 20`"
+                " where an algorithm or a quota is expected, as in `gcra 100/s burst 20`"
             }
             Why::UnknownAlgorithm => {
-                " is no algorithm: write token-bucket, gcra, leaky-meter, leaky-queue, \
+                " is not an algorithm: write token-bucket, gcra, leaky-meter, leaky-queue, \
                  fixed-window, sliding-window or intervals, or a quota alone for token-bucket"
             }
             Why::UnknownOption("") => {
-                " is not known here: after the rate may stand `burst 20` and `initial 5`"
+                " is not an option here; allowed after the rate: `burst 20` and `initial 5`"
             }
             Why::UnknownOption(known) => {
                 return write!(
                     f,
-                    " is not known here: after the quota, burst and all, may stand {known}"
+                    " is not an option here; allowed after the quota and its burst: {known}"
                 );
             }
             Why::UnknownChoice(known) => {
-                return write!(f, " is not known here: write {known}");
+                return write!(f, " where {known} is expected");
             }
             Why::NotWith(other) => {
-                return write!(f, " has no meaning here: it does not go with `{other}`");
+                return write!(f, " can't be combined with `{other}`");
             }
             Why::NoNumber(field) => {
                 return write!(
                     f,
-                    " where a number must stand for {field}, as in `100/s burst 20`"
+                    " where a number is expected for {field}, as in `100/s burst 20`"
                 );
             }
             Why::TooLarge(field) => {
@@ -143,13 +145,13 @@ impl fmt::Display for ParseQuotaError {
                 );
             }
             Why::UnknownMultiple => {
-                " is no multiple: write k, M, G, Ki, Mi or Gi, and B if bytes are counted"
+                " is not a multiplier: write k, M, G, Ki, Mi or Gi, and B if bytes are counted"
             }
-            Why::NoSlash => " where a `/` or `per` must stand, as in `100/s`",
-            Why::NoUnit => " where a unit of time must stand: write ns, us, ms, s, min, h or d",
-            Why::UnknownUnit => " is no unit of time: write ns, us, ms, s, min, h or d",
+            Why::NoSlash => " where a `/` or `per` is expected, as in `100/s`",
+            Why::NoUnit => " where a unit of time is expected: write ns, us, ms, s, min, h or d",
+            Why::UnknownUnit => " is not a unit of time: write ns, us, ms, s, min, h or d",
             Why::PeriodTooLong => " is too long: periods go up to 584 years",
-            Why::Twice => " stands here for the second time",
+            Why::Twice => " is given twice",
         })
     }
 }
@@ -162,7 +164,7 @@ impl fmt::Debug for ParseQuotaError {
 
 impl Error for ParseQuotaError {}
 
-/// The beginning of the offending part, so that the message can show it without allocating.
+/// The beginning of the wrong part, stored so that the message can show it without allocating.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Excerpt {
     bytes: [u8; 24],
@@ -191,21 +193,21 @@ impl fmt::Display for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
         for c in core::str::from_utf8(bytes).unwrap_or("").chars() {
-            // No control characters in a message that may end in a log.
+            // The message may end up in a log, so it must not contain control characters.
             f.write_char(if c.is_control() { '\u{fffd}' } else { c })?;
         }
         if self.cut { f.write_str("...") } else { Ok(()) }
     }
 }
 
-/// What a number is multiplied by, if the word after it says so.
+/// Returns the factor that a multiplier stands for.
 fn multiple(word: &str) -> Option<u64> {
     let word = word.strip_suffix('B').unwrap_or(word);
     let known = MULTIPLES.iter().find(|(name, _)| *name == word);
     known.map(|(_, multiple)| *multiple)
 }
 
-/// Reads the parts of a text, and knows where each stood.
+/// Reads the parts of a text, and keeps track of their positions.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     at: usize,
@@ -225,7 +227,8 @@ impl<'t> Reader<'t> {
         self.at += rest.len() - rest.trim_start().len();
     }
 
-    /// Takes the longest beginning of the rest whose characters all are `such`.
+    /// Takes the longest prefix of the rest whose characters all satisfy `such`, and returns its
+    /// position.
     fn take(&mut self, such: impl Fn(char) -> bool) -> (usize, &'t str) {
         let (start, rest) = (self.at, self.rest());
         let len = rest.find(|c| !such(c)).unwrap_or(rest.len());
@@ -233,20 +236,20 @@ impl<'t> Reader<'t> {
         (start, rest.get(..len).unwrap_or(""))
     }
 
-    /// Takes the next word of letters and hyphens, and says where it began; an empty one if
-    /// something else comes.
+    /// Takes the next word of letters and hyphens, and returns its position. The word is empty if
+    /// anything other than a word comes next.
     pub(crate) fn word(&mut self) -> (usize, &'t str) {
         self.skip_space();
         self.take(|c| c.is_alphabetic() || c == '-')
     }
 
-    /// Whether a number comes next.
+    /// Returns whether a number comes next.
     pub(crate) fn is_at_digit(&mut self) -> bool {
         self.skip_space();
         self.rest().starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Whether the text ends here.
+    /// Returns whether the text ends here.
     pub(crate) fn is_at_end(&mut self) -> bool {
         self.skip_space();
         self.rest().is_empty()
@@ -261,13 +264,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The error that what begins there, up to white space, is not what must stand there.
+    /// Returns an error about the part that begins at `start` and ends at white space.
     pub(crate) fn unexpected_at(&mut self, start: usize, why: Why) -> ParseQuotaError {
         self.at = start;
         self.unexpected(why)
     }
 
-    /// The error that the next word, whatever it is, is not what must stand there.
+    /// Returns an error about the next part, up to white space.
     fn unexpected(&mut self, why: Why) -> ParseQuotaError {
         let before = self.text.get(..self.at).unwrap_or("");
         let is_after_digit = before.ends_with(|c: char| c.is_ascii_digit() || c == '_');
@@ -281,7 +284,7 @@ impl<'t> Reader<'t> {
         self.error(why, start, word)
     }
 
-    /// A number without a multiple.
+    /// Reads a number without a multiplier.
     fn digits(&mut self, field: &'static str) -> Result<u64, ParseQuotaError> {
         if !self.is_at_digit() {
             return Err(self.unexpected(Why::NoNumber(field)));
@@ -297,7 +300,7 @@ impl<'t> Reader<'t> {
         Ok(number)
     }
 
-    /// A number of permits for this field: `5`, `5k`, `5MB` or `5 MiB`.
+    /// Reads a number of permits for this field: `5`, `5k`, `5MB` or `5 MiB`.
     pub(crate) fn number(&mut self, field: &'static str) -> Result<u64, ParseQuotaError> {
         self.skip_space();
         let start = self.at;
@@ -306,7 +309,7 @@ impl<'t> Reader<'t> {
         self.skip_space();
         let (_, word) = self.take(char::is_alphabetic);
         let Some(multiple) = multiple(word) else {
-            // It belongs to what comes next.
+            // The word belongs to what comes next.
             self.at = end;
             return Ok(number);
         };
@@ -316,7 +319,7 @@ impl<'t> Reader<'t> {
             .ok_or_else(|| self.error(Why::TooLarge(field), start, part))
     }
 
-    /// A length of time: `5s`, or `s` for one of them.
+    /// Reads a length of time: `5s`, or `s` for one second.
     pub(crate) fn period(&mut self, field: &'static str) -> Result<Duration, ParseQuotaError> {
         self.skip_space();
         let start = self.at;
@@ -339,7 +342,7 @@ impl<'t> Reader<'t> {
             .ok_or_else(|| self.error(Why::PeriodTooLong, start, part))
     }
 
-    /// A quota, up to the first word that does not belong to it.
+    /// Reads a quota, up to the first word that does not belong to it.
     pub(crate) fn quota(&mut self) -> Result<Quota, ParseQuotaError> {
         let n = self.number("n")?;
         self.skip_space();
@@ -382,15 +385,15 @@ impl FromStr for Quota {
     }
 }
 
-/// Writes a length of time in the largest unit of which it is a multiple; the number 1 only if it
-/// is wanted.
+/// Writes a length of time in the largest unit that divides it. The number 1 is written only if
+/// `spell_one` is set.
 pub(crate) fn write_period(
     f: &mut fmt::Formatter<'_>,
     period: Duration,
     spell_one: bool,
 ) -> fmt::Result {
     let period = period.as_nanos();
-    // A period of nothing is no quota, but it has a text.
+    // A quota with a period of 0 is refused later, but it can be written.
     let (names, unit) = UNITS
         .iter()
         .find(|(_, unit)| period > 0 && period.is_multiple_of(u128::from(*unit)))

@@ -1,7 +1,8 @@
-//! Macros that make a limiter's verbs on its own clock, and its traits, from the list of verbs.
+//! Macros that generate a limiter's verbs on its own clock, and its traits, from the list of verbs.
 
-/// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, by its `at(now)` and
-/// its `clock()`. Further bounds of the algorithm, and the other parameters, come before its type.
+/// Implements the verbs of a limiter with an algorithm `A` and a clock `C`, through its `at(now)`
+/// and its `clock()`. Additional bounds on the algorithm and other type parameters come before the
+/// limiter's type.
 macro_rules! limiter_verbs {
     ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
         impl<A: $crate::algorithm::Algorithm $($bound)*, C, $($parameters)*> $limiter {
@@ -9,7 +10,7 @@ macro_rules! limiter_verbs {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if it was not there.
+            /// [`Denied`](crate::Denied) if it is not available.
             #[inline(always)]
             pub fn try_acquire_at(
                 &self,
@@ -22,7 +23,7 @@ macro_rules! limiter_verbs {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they were not all there.
+            /// [`Denied`](crate::Denied) if they are not all available.
             #[inline(always)]
             pub fn try_acquire_n_at(
                 &self,
@@ -32,8 +33,8 @@ macro_rules! limiter_verbs {
                 self.at(now).try_acquire_n(n)
             }
 
-            /// Forgets everything: the limiter is fresh and full again. This allows one burst more,
-            /// and callers that wait for reserved permits still go when they were told.
+            /// Forgets everything: the limiter is fresh and full again. This allows one more burst.
+            /// Callers that wait for reserved permits still go when they were told to.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -46,7 +47,7 @@ macro_rules! limiter_verbs {
             /// ```
             #[inline]
             pub fn reset(&self) {
-                // It needs no tick: a fresh word is fresh at all times.
+                // A reset needs no tick, because a fresh word is fresh at every tick.
                 self.at($crate::clock::Tick::ZERO).reset();
             }
         }
@@ -54,7 +55,7 @@ macro_rules! limiter_verbs {
         impl<A: $crate::algorithm::Algorithm $($bound)*, C: $crate::clock::Clock, $($parameters)*>
             $limiter
         {
-            /// What the limiter's clock says.
+            /// Reads the limiter's clock.
             #[inline]
             pub fn now(&self) -> $crate::clock::Tick {
                 $crate::clock::Clock::now(self.clock())
@@ -64,7 +65,7 @@ macro_rules! limiter_verbs {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if it was not there: then nothing was taken.
+            /// [`Denied`](crate::Denied) if it is not available. In that case nothing is taken.
             #[inline]
             pub fn try_acquire(&self) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 self.at(self.now()).try_acquire()
@@ -86,17 +87,17 @@ macro_rules! limiter_verbs {
 }
 pub(crate) use limiter_verbs;
 
-/// The verb `settle` of a limiter that has the traits for it.
+/// Implements the verb `settle` for a limiter that has the traits for it.
 macro_rules! settle_form {
     ([$($parameters:tt)*] $limiter:ty) => {
         impl<$($parameters)*> $limiter {
             /// Corrects an estimate when its cost is known: for tokens of a language model, bytes
-            /// of an answer, or the time of a query.
+            /// of a response, or the time of a query.
             ///
             /// If `actual` is less than what was granted, the rest comes back as by
-            /// [`undo`](Self::undo): what the clock has refilled meanwhile does not come back a
-            /// second time, and of a window that is over nothing does. If it is more, the
-            /// difference is [charged](Self::charge), into debt if it is not there.
+            /// [`undo`](Self::undo): permits that the clock has already refilled do not come back a
+            /// second time, and nothing comes back to a window that is over. If `actual` is more,
+            /// the difference is [charged](Self::charge), into debt if it is not available.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,7 +123,7 @@ macro_rules! settle_form {
 }
 pub(crate) use settle_form;
 
-/// The verbs of a group on the limiter's clock.
+/// Implements the verbs of a group on the limiter's clock.
 macro_rules! clock_forms {
     (
         {[$($bound:tt)*] [$($parameters:tt)*] $limiter:ty}
@@ -144,7 +145,7 @@ macro_rules! clock_forms {
 }
 pub(crate) use clock_forms;
 
-/// The trait of a group, implemented by the limiter's views.
+/// Implements the trait of a group through the limiter's views.
 macro_rules! traits_by_views {
     (
         {[$($bound:tt)*] [$($parameters:tt)*] $limiter:ty}
@@ -170,12 +171,12 @@ macro_rules! traits_by_views {
             )*
         }
     };
-    // No trait has these verbs.
+    // This group has no trait.
     ($context:tt [$trait:ident] $verbs:tt) => {};
 }
 pub(crate) use traits_by_views;
 
-/// What only [`RateLimiter`] has.
+/// Defines the items that only [`RateLimiter`] has.
 macro_rules! clock_of {
     (RateLimiter $clock:ty) => {
         type Clock = $clock;
@@ -189,7 +190,7 @@ macro_rules! clock_of {
 }
 pub(crate) use clock_of;
 
-/// Implements [`ReserveLimiter`] by the limiter's views.
+/// Implements [`ReserveLimiter`] through the limiter's views.
 macro_rules! reserve_by_views {
     ([$($bound:tt)*] [$($parameters:tt)*] $limiter:ty) => {
         impl<A: $crate::algorithm::Reserve $($bound)*, C, $($parameters)*> $crate::rate_limiter::ReserveLimiter

@@ -1,5 +1,5 @@
-//! The traits of limiters. The list of verbs is in `verbs.rs`, what is made from it for each
-//! limiter in `forms.rs`.
+//! The traits of limiters. `verbs.rs` lists the verbs, and `forms.rs` generates each limiter's
+//! methods from that list.
 
 pub(crate) mod forms;
 pub(crate) mod verbs;
@@ -12,7 +12,7 @@ use std::boxed::Box;
 use std::sync::Arc;
 use verbs::each_group_of_verbs;
 
-/// The trait of a group.
+/// Declares the trait of a group.
 macro_rules! declare_traits {
     (
         {}
@@ -21,11 +21,12 @@ macro_rules! declare_traits {
             fn $verb:ident / $verb_at:ident($($argument:ident: $type:ty),*) -> $answer:ty;
         )*}
     ) => {
-        /// Something that grants permits: all limiters that have the verbs of a
-        /// [`Limiter`](crate::Limiter), and what is wrapped around them. Keys of a table or map
-        /// implement it, too; `Concurrency`, the smooth limiters and what waits do not.
+        /// A limiter that grants permits. All limiters with the verbs of a
+        /// [`Limiter`](crate::Limiter) implement it, and so do their wrappers and the keys of a
+        /// table or map. `Concurrency`, the smooth limiters and the waiting types do not.
         ///
-        /// Limiters have these verbs themselves; the trait is for code that works with any of them.
+        /// Limiters have these verbs as methods of their own. Use the trait for code that works
+        /// with any limiter.
         ///
         /// ```
         /// use tollgate::clock::Clock;
@@ -44,21 +45,21 @@ macro_rules! declare_traits {
         /// # }
         /// ```
         pub trait RateLimiter {
-            /// The clock's type. It need not be a [`Clock`] for the verbs that take a tick.
+            /// The type of the clock. Verbs that take a tick do not require it to be a [`Clock`].
             type Clock;
 
-            /// The clock.
+            /// Returns the clock.
             fn clock(&self) -> &Self::Clock;
 
             $(
                 $(#[$meta])*
                 ///
-                /// At this tick.
+                /// Uses the tick `now`, and reads no clock.
                 fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
             )*
 
-            /// Takes as many of `n` permits as there are, which may be none.
-            #[must_use = "it says how many were there"]
+            /// Takes up to `n` permits: as many as are available, possibly none.
+            #[must_use = "it says how many permits were taken"]
             fn take_up_to(&self, n: u64) -> Granted
             where
                 Self::Clock: Clock,
@@ -66,7 +67,7 @@ macro_rules! declare_traits {
                 self.take_up_to_at(n, self.clock().now())
             }
 
-            /// How many permits there are. Takes none.
+            /// Returns how many permits are available. Takes none.
             fn available(&self) -> u64
             where
                 Self::Clock: Clock,
@@ -78,8 +79,9 @@ macro_rules! declare_traits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if it was not there.
-            // Only in optimized builds: elsewhere each copy has thousands of instructions.
+            /// [`Denied`] if it is not available.
+            // Always inlined only in optimized builds: in others each copy has thousands of
+            // instructions.
             #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_at(&self, now: Tick) -> Result<Granted, Denied> {
@@ -90,7 +92,7 @@ macro_rules! declare_traits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if they were not all there.
+            /// [`Denied`] if they are not all available.
             #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied>
@@ -104,7 +106,7 @@ macro_rules! declare_traits {
             ///
             /// # Errors
             ///
-            /// [`Denied`] if it was not there.
+            /// [`Denied`] if it is not available.
             #[cfg_attr(debug_assertions, inline)]
             #[cfg_attr(not(debug_assertions), inline(always))]
             fn try_acquire(&self) -> Result<Granted, Denied>
@@ -126,7 +128,7 @@ macro_rules! declare_traits {
         pub trait $name: RateLimiter {$(
             $(#[$meta])*
             ///
-            /// At this tick.
+            /// Uses the tick `now`, and reads no clock.
             fn $verb_at(&self, $($argument: $type,)* now: Tick) -> $answer;
 
             $(#[$meta])*
@@ -142,11 +144,12 @@ macro_rules! declare_traits {
 }
 each_group_of_verbs!([declare_traits] {});
 
-/// Limiters that can correct an estimate: all that take permits back and can owe them.
+/// A limiter that can correct an estimate. Every limiter that takes permits back and can owe
+/// permits implements it.
 pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
     /// Corrects an estimate when its cost is known, at this tick. If `actual` is less than what was
-    /// granted, the rest comes back as [`undo`](GiveBackLimiter::undo_at) gives it back; if it is
-    /// more, the difference is [charged](DebtLimiter::charge_at).
+    /// granted, the rest comes back as by [`undo`](GiveBackLimiter::undo_at). If it is more, the
+    /// difference is [charged](DebtLimiter::charge_at).
     fn settle_at(&self, granted: Granted, actual: u64, now: Tick) -> Settled {
         Settled::by(
             granted,
@@ -156,7 +159,7 @@ pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
         )
     }
 
-    /// The same on the limiter's clock.
+    /// Corrects an estimate when its cost is known, on the limiter's clock.
     ///
     /// ```
     /// use tollgate::clock::Clock;
@@ -166,7 +169,7 @@ pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// fn call(limiter: &impl SettleLimiter<Clock: Clock>) -> Result<(), tollgate::Denied> {
     ///     let estimate = limiter.try_acquire_n(800)?;
-    ///     let used = 650; // what the call says when it is over
+    ///     let used = 650; // reported at the end of the call
     ///     limiter.settle(estimate, used);
     ///     Ok(())
     /// }
@@ -186,33 +189,36 @@ pub trait SettleLimiter: GiveBackLimiter + DebtLimiter {
 
 impl<G: GiveBackLimiter + DebtLimiter + ?Sized> SettleLimiter for G {}
 
-/// A limiter whose permits can be had before they are there, by those who wait.
+/// A limiter that grants permits before they are available, to callers that wait.
 pub trait ReserveLimiter: GiveBackLimiter + DebtLimiter {
-    /// Takes `n` permits at this tick, if they are there, or will be at `latest` or sooner:
+    /// Takes `n` permits at this tick if they are available, or will be at `latest` or sooner.
     /// [`Granted::due`] says when.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
+    /// [`Denied`] if the permits will not be available in time: `retry_after` says by how much they
+    /// will be too late.
     fn reserve_until_at(&self, n: u64, latest: Tick, now: Tick) -> Result<Granted, Denied>;
 
-    /// How many permits were taken that are not due yet at this tick, a started one counted whole.
+    /// Returns how many permits are taken but not yet due at this tick, rounded up.
     fn waiting_at(&self, now: Tick) -> u64;
 
-    /// Takes `n` permits that are there, in one attempt. `None` means that nothing was taken; use
-    /// [`reserve_until_at`](Self::reserve_until_at). Only worth writing where it is quicker.
+    /// Takes `n` permits that are available now, in one attempt. `None` means that nothing was
+    /// taken; use [`reserve_until_at`](Self::reserve_until_at). Override the default only where
+    /// this is faster.
     #[inline(always)]
     fn reserve_fast_at(&self, n: u64, now: Tick) -> Option<Granted> {
         let _ = (n, now);
         None
     }
 
-    /// Gives back at this tick as much of the last `n` permits of a reservation as possible: what
-    /// is kept of it, which may be due sooner now, and how many came back.
+    /// Gives back, at this tick, as much of the last `n` permits of a reservation as possible.
+    /// Returns the rest of the reservation, which may now be due sooner, and how many permits came
+    /// back.
     fn cancel_at(&self, granted: Granted, n: u64, now: Tick) -> (Granted, u64);
 }
 
-/// The trait of a group, for what points to a limiter.
+/// Implements the trait of a group for pointers to a limiter.
 macro_rules! traits_behind {
     (
         {$pointer:ty}

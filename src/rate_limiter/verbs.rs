@@ -1,10 +1,11 @@
-//! The list of verbs. Each verb of a limiter on its own clock, and each limiter's traits, are made
-//! from it.
+//! The list of verbs. The verbs of a limiter on its own clock, and the limiter's traits, are
+//! generated from it.
 //!
-//! A group has the verbs that need the same of the algorithm: what that is, the trait of limiters
-//! that have them (if there is one), and each verb with its name where it takes a tick.
+//! A group holds the verbs that require the same of the algorithm. It names that requirement, the
+//! trait of limiters with these verbs (if there is one), and each verb with its form that takes a
+//! tick.
 
-/// Every limiter has these.
+/// The verbs of every limiter.
 macro_rules! take_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
@@ -14,9 +15,10 @@ macro_rules! take_verbs {
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they were not all there: then nothing was taken.
+            /// [`Denied`](crate::Denied) if they are not all available. In that case nothing is
+            /// taken.
             fn try_acquire_n / try_acquire_n_at(n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied>;
-            /// Takes as many of `n` permits as there are, which may be none.
+            /// Takes up to `n` permits: as many as are available, possibly none.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -27,21 +29,21 @@ macro_rules! take_verbs {
             /// # Ok(())
             /// # }
             /// ```
-            #[must_use = "it says how many were there"]
+            #[must_use = "it says how many permits were taken"]
             fn take_up_to / take_up_to_at(n: u64) -> $crate::outcome::Granted;
-            /// How many permits there are. Takes none.
+            /// Returns how many permits are available. Takes none.
             fn available / available_at() -> u64;
         }}
     };
 }
 pub(crate) use take_verbs;
 
-/// Every limiter whose state is one word has these.
+/// The verbs of every limiter whose state is one word.
 macro_rules! idle_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             [Algorithm] {
-            /// Whether the limiter can no longer be told from a fresh one.
+            /// Returns whether the limiter is idle: it behaves like a fresh one from now on.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -58,13 +60,13 @@ macro_rules! idle_verbs {
 }
 pub(crate) use idle_verbs;
 
-/// Limiters that can tell when permits will be there.
+/// The verbs of limiters that know when permits will be available.
 macro_rules! forecast_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             [Forecast] {
-            /// How long until `n` permits are there, if nobody takes any; `None` if never. Takes
-            /// none.
+            /// Returns how long until `n` permits are available, if no caller takes any, or `None`
+            /// if they never will be. Takes none.
             ///
             /// ```
             /// use std::time::Duration;
@@ -81,12 +83,13 @@ macro_rules! forecast_verbs {
 }
 pub(crate) use forecast_verbs;
 
-/// Limiters whose count can be read.
+/// The verbs of limiters whose count can be read.
 macro_rules! gauge_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             [Gauge] {
-            /// How many permits are counted: what is in the bucket, or in the window. Takes none.
+            /// Returns how many permits are counted: the level of the bucket, or the count of the
+            /// window. Takes none.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -103,19 +106,20 @@ macro_rules! gauge_verbs {
 }
 pub(crate) use gauge_verbs;
 
-/// Limiters that take permits back.
+/// The verbs of limiters that take permits back.
 macro_rules! give_back_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             /// A limiter that takes permits back.
             [GiveBack] GiveBackLimiter {
-            /// Gives back exactly this grant, or as much of it as can be given without admitting
-            /// more than was promised: what the clock has refilled of it already does not come back
-            /// a second time. Returns how many permits came back, a part of one counted whole.
+            /// Gives back exactly this grant, or as much of it as the bound allows: permits that
+            /// the clock has already refilled do not come back a second time. Returns how many
+            /// permits came back, rounded up.
             ///
-            /// The bound holds net of what came back, counted when it came back: a bucket is never
-            /// more than full, whatever is undone in whatever order. Give a grant back to the
-            /// limiter that made it. A reset has given back everything that was granted before it.
+            /// The bound holds net of what came back, counted at the time it came back: a bucket is
+            /// never more than full, in whatever order grants are undone. Give a grant back to the
+            /// limiter that made it. A reset has already given back everything that was granted
+            /// before it.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -127,13 +131,14 @@ macro_rules! give_back_verbs {
             /// # }
             /// ```
             fn undo / undo_at(granted: $crate::outcome::Granted) -> u64;
-            /// Gives back `n` permits, never above a full bucket. Returns how many came back, a
-            /// part of one counted whole.
+            /// Gives back `n` permits, but never more than fill the bucket. Returns how many came
+            /// back, rounded up.
             ///
-            /// It does not know when these permits were taken. So it is wrong for an estimate that
-            /// turns out too high: what the clock has refilled meanwhile comes back a second time,
-            /// and a grant of yesterday is credited to today. Use `settle` or `undo` there. It is right
-            /// for permits of another source, such as a quota that was bought.
+            /// It does not know when these permits were taken. So do not use it for an estimate
+            /// that turns out too high: permits that the clock has already refilled would come back
+            /// a second time, and a grant of yesterday would be credited to today. Use `settle` or
+            /// `undo` for that. Use `refund` for permits from another source, such as a quota that
+            /// was bought.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -150,15 +155,15 @@ macro_rules! give_back_verbs {
 }
 pub(crate) use give_back_verbs;
 
-/// Limiters that can owe permits.
+/// The verbs of limiters that can owe permits.
 macro_rules! debt_verbs {
     ([$($then:tt)+] $context:tt) => {
         $($then)+! { $context
             /// A limiter that can owe permits.
             [Debt] DebtLimiter {
-            /// Takes `n` permits whether they are there or not, into debt: for costs that are known
-            /// only afterwards, such as bytes sent or tokens a language model produced. While the
-            /// limiter is in debt nothing is granted.
+            /// Takes `n` permits unconditionally, into debt if they are not available. Use it for
+            /// costs that are known only afterwards, such as bytes sent or tokens that a language
+            /// model produced. While the limiter is in debt, nothing is granted.
             ///
             /// ```
             /// # fn main() -> Result<(), tollgate::ConfigError> {
@@ -174,7 +179,7 @@ macro_rules! debt_verbs {
 }
 pub(crate) use debt_verbs;
 
-/// All groups. Invokes `$then` with each.
+/// Invokes `$then` with each group.
 macro_rules! each_group_of_verbs {
     ($then:tt $context:tt) => {
         $crate::rate_limiter::verbs::take_verbs!($then $context);

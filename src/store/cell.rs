@@ -13,27 +13,27 @@ use crate::clock::Tick;
 use crate::store::op::{Current, Op, OpResult};
 use crate::sync::{AtomicU64, Backoff, Ordering, const_unless_loom};
 
-/// The word of a cell that has not started: it was made where no clock could be read, and gets
-/// its algorithm's initial word from the first verb.
+/// The word of a cell that has not started. A cell that is made where no clock can be read holds
+/// this, and the first operation replaces it with the algorithm's initial word.
 pub const UNSTARTED: u64 = u64::MAX;
 
-/// Where a word lives: load, compare and exchange, swap.
+/// Memory that holds a word, with three atomic operations: load, compare-exchange and swap.
 ///
-/// [`WordCell`] is the usual one. For words in other memory, such as a mapped file, implement this:
-/// a [`WordStore`](crate::store::WordStore) then has all verbs.
+/// [`WordCell`] is the usual one. Implement this for words in other memory, such as a mapped file:
+/// a [`WordStore`](crate::store::WordStore) then provides all verbs.
 pub trait AtomicWord {
-    /// The word now.
+    /// Returns the current word.
     fn load(&self) -> u64;
 
-    /// Puts `next` where `word` stands, in one atomic step, if `word` still stands there.
+    /// Replaces `word` with `next` in one atomic step, if the cell still holds `word`.
     ///
     /// # Errors
     ///
-    /// The word that was found, and left there. It may be `word` itself: the loop then tries
+    /// The word that the cell holds instead. It may be `word` itself, in which case the loop tries
     /// again.
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64>;
 
-    /// Replaces the word whatever it is, and returns what it was.
+    /// Replaces the word unconditionally, and returns the previous one.
     fn swap(&self, next: u64) -> u64;
 }
 
@@ -44,7 +44,7 @@ pub trait AtomicWord {
 ///
 /// let cell = WordCell::new(1);
 /// assert_eq!(cell.compare_exchange(2, 3), Err(1));
-/// while cell.compare_exchange(1, 3).is_err() {} // it may fail without a reason
+/// while cell.compare_exchange(1, 3).is_err() {} // it may fail spuriously
 /// assert_eq!(cell.swap(0), 3);
 /// ```
 #[repr(transparent)]
@@ -54,7 +54,7 @@ pub struct WordCell {
 
 impl WordCell {
     const_unless_loom! {
-        /// A cell that holds `word`.
+        /// Creates a cell that holds `word`.
         #[must_use]
         pub fn new(word: u64) -> Self {
             Self {
@@ -67,16 +67,17 @@ impl WordCell {
 impl AtomicWord for WordCell {
     #[inline]
     fn load(&self) -> u64 {
-        // ORDERING: Relaxed. The word publishes no other memory; a stale value is a moment ago,
-        // and the exchange finds it out.
+        // ORDERING: Relaxed. The word publishes no other memory, so this pairs with nothing. A
+        // stale word is a state from a moment ago, and an exchange that was computed from it fails.
         // Model: cell::never_grants_more_than_the_burst
         self.word.load(Ordering::Relaxed)
     }
 
     #[inline]
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
-        // ORDERING: Relaxed both ways. The word publishes no other memory, and all that a step
-        // knows is the word itself: the exchange proves that it was still there.
+        // ORDERING: Relaxed on success and on failure. The word publishes no other memory, so this
+        // pairs with nothing. A step depends only on the word itself, and the exchange proves that
+        // the word has not changed.
         // Model: cell::never_grants_more_than_the_burst
         match self
             .word
@@ -89,8 +90,9 @@ impl AtomicWord for WordCell {
 
     #[inline]
     fn swap(&self, next: u64) -> u64 {
-        // ORDERING: Relaxed. The word publishes no other memory; an exchange that was computed
-        // from the replaced word fails. Model: cell::reset_is_not_lost
+        // ORDERING: Relaxed. The word publishes no other memory, so this pairs with nothing. An
+        // exchange that was computed from the replaced word fails.
+        // Model: cell::reset_is_not_lost
         self.word.swap(next, Ordering::Relaxed)
     }
 }
@@ -121,13 +123,13 @@ impl fmt::Debug for WordCell {
     }
 }
 
-/// The retry loop: runs `op` on the word until its answer holds, that is, until the word that it
-/// returned has replaced the very word that it was given. An operation that refuses, or leaves the
-/// word as it is, writes nothing.
+/// Runs `op` on the word until its answer holds, that is, until the word that it returned has
+/// replaced the word that it was given. An operation that refuses, or leaves the word as it is,
+/// writes nothing.
 ///
-/// It is lock-free: an exchange fails only if another one succeeded (or, where the processor's
-/// exchange is a weak one, without a reason), so whenever a thread goes round, another one is done.
-/// It then waits for a bounded time: see [`Backoff`].
+/// This is lock-free: an exchange fails only if another one succeeded, or spuriously on processors
+/// with a weak exchange. So whenever a thread retries, another thread has made progress. A retry
+/// waits for a bounded time: see [`Backoff`].
 #[inline(always)]
 pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
     algorithm: &A,
@@ -152,8 +154,9 @@ pub(crate) fn apply<A: Algorithm, P: AtomicWord, O: Op<A>>(
     retry(algorithm, cell, word, now, op)
 }
 
-/// The first attempt alone: the answer if the operation is short, does not refuse, was not
-/// disturbed, and leads to a word and an answer that the caller wants.
+/// Makes only the first attempt of [`apply`]. Returns the answer if the operation has a short path
+/// here, does not refuse, is not disturbed by another thread, and `is_wanted` accepts the next word
+/// and the answer.
 #[inline(always)]
 pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
     algorithm: &A,
@@ -176,9 +179,9 @@ pub(crate) fn try_fast<A, P: AtomicWord, O: Op<A>>(
     Some(output)
 }
 
-/// The attempts after the first one, long operations, and the first verb on an unstarted cell. Out
-/// of line, so that the attempt that nearly every decision takes has no loop round it, and in tail
-/// position, so that it needs no register saved. `word` is the one that the caller read.
+/// Makes the attempts after the first, runs long operations, and starts unstarted cells. It is out
+/// of line, so that the attempt that nearly every decision takes has no loop around it. It is in
+/// tail position, so that no register has to be saved. `word` is the word that the caller read.
 #[cold]
 #[inline(never)]
 fn retry<A: Algorithm, P: AtomicWord, O: Op<A>>(
@@ -205,8 +208,8 @@ fn retry<A: Algorithm, P: AtomicWord, O: Op<A>>(
     }
 }
 
-/// Gives an unstarted cell the algorithm's initial word, unless another thread has, and returns
-/// the word.
+/// Gives an unstarted cell the algorithm's initial word, unless another thread does it first, and
+/// returns the cell's word.
 #[cold]
 #[inline(never)]
 pub(crate) fn start<A: Algorithm, P: AtomicWord>(algorithm: &A, cell: &P, now: Tick) -> u64 {
@@ -214,7 +217,7 @@ pub(crate) fn start<A: Algorithm, P: AtomicWord>(algorithm: &A, cell: &P, now: T
     loop {
         match cell.compare_exchange(UNSTARTED, first) {
             Ok(()) => return first,
-            // Without a reason: once more.
+            // A spurious failure: try again.
             Err(UNSTARTED) => {}
             Err(started) => return started,
         }

@@ -1,16 +1,16 @@
-//! Stores: where a limiter's state lives, and which algorithm rules it.
+//! Stores: where a limiter's state lives, and which algorithm governs it.
 //!
 //! ```text
 //!  limiter ──at(now)──► View { store, now } ──verb──► store.apply(now, operation)
 //! ```
 //!
-//! A verb is written once, on [`View`], as an operation that the store runs. This crate's stores
-//! are a [`WordStore`] (of a [`Limiter`](crate::Limiter)), a word beside parameters that change
-//! (`Adjustable`), a slot of a table (`Key`) and an entry of a map (`MapKey`).
+//! Each verb is written once, on [`View`], as an operation that the store runs. The stores of this
+//! crate are a [`WordStore`] (for a [`Limiter`](crate::Limiter)), a word next to parameters that
+//! change (`Adjustable`), a slot of a table (`Key`) and an entry of a map (`MapKey`).
 //!
-//! For a word in memory of your own implement [`AtomicWord`]: that is all that
-//! [`Limiter::with_cell`](crate::Limiter::with_cell) needs. Implement [`Store`] where the algorithm
-//! differs from word to word, or where more than a word must be exchanged.
+//! For a word in memory of your own, implement [`AtomicWord`], which is all that
+//! [`Limiter::with_cell`](crate::Limiter::with_cell) needs. Implement [`Store`] if the algorithm
+//! differs from word to word, or if more than one word must be exchanged.
 
 pub(crate) mod cell;
 pub(crate) mod op;
@@ -26,7 +26,7 @@ pub use op::{Current, Op, OpResult, Refusal, Step};
 pub use view::View;
 pub use word::WordStore;
 
-/// State that operations run on, with the algorithm in force. A [`View`] has the
+/// State that operations run on, together with its current algorithm. A [`View`] provides the
 /// verbs.
 ///
 /// ```
@@ -34,7 +34,7 @@ pub use word::WordStore;
 /// use tollgate::store::{Current, Op, OpResult, Store, View};
 /// use tollgate::{Quota, Tick, TokenBucket};
 ///
-/// /// The limit of one thread: nothing is atomic.
+/// /// A limit for one thread, without atomics.
 /// struct Local(TokenBucket, Cell<u64>);
 ///
 /// impl Store for &Local {
@@ -60,12 +60,12 @@ pub trait Store {
     /// The algorithm.
     type Algorithm: Algorithm;
 
-    /// Runs an operation at this tick until its answer holds: until the state that it was computed
-    /// from has been replaced by the one that it computed.
+    /// Runs an operation at this tick until its answer holds: until the state that it computed has
+    /// replaced the state that it was computed from.
     ///
     /// # Errors
     ///
-    /// The operation's refusal. Then nothing is written.
+    /// The operation's refusal. In that case nothing is written.
     fn apply<O: Op<Self::Algorithm>>(&self, now: Tick, op: O) -> OpResult<Self::Algorithm, O>;
 
     /// Makes one attempt, without a retry. `None` means that nothing was changed; use
@@ -76,7 +76,7 @@ pub trait Store {
         None
     }
 
-    /// Reads the state: the word and its algorithm, of one moment.
+    /// Reads the state: a word and its algorithm, both from the same moment.
     #[inline(always)]
     fn look<T>(&self, now: Tick, ask: impl FnMut(&Self::Algorithm, u64, Tick) -> T) -> T {
         let Ok(answer) = self.apply(now, operations::Look(ask));

@@ -1,4 +1,4 @@
-//! Operations: pure, repeatable changes of a limiter's state, which every store runs.
+//! Operations: pure, repeatable changes of a limiter's state, which every store can run.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -11,14 +11,14 @@ use crate::outcome::{Denied, Granted};
 pub struct Current {
     pub(crate) word: u64,
     pub(crate) now: Tick,
-    /// Identifies, in a grant, the version of the state that made it, where there are several.
+    /// The version of the state, if there are several. Grants carry it.
     pub(crate) source: Option<u32>,
-    /// The key is banned: nothing can be given back.
+    /// Whether the key is banned, so that nothing can be given back.
     pub(crate) is_banned: bool,
 }
 
 impl Current {
-    /// This word at this tick.
+    /// Creates the state of this word at this tick.
     #[inline(always)]
     #[must_use]
     pub const fn new(word: u64, now: Tick) -> Self {
@@ -30,8 +30,8 @@ impl Current {
         }
     }
 
-    /// The same in a store whose algorithm changes: this number identifies the algorithm, so that a
-    /// grant by another one is not undone.
+    /// Sets a number that identifies the algorithm, for a store whose algorithm changes. A grant
+    /// made under another number is not undone.
     #[inline(always)]
     #[must_use]
     pub const fn with_source(self, source: u32) -> Self {
@@ -41,14 +41,14 @@ impl Current {
         }
     }
 
-    /// The word.
+    /// Returns the word.
     #[inline(always)]
     #[must_use]
     pub const fn word(&self) -> u64 {
         self.word
     }
 
-    /// The tick.
+    /// Returns the tick.
     #[inline(always)]
     #[must_use]
     pub const fn now(&self) -> Tick {
@@ -63,20 +63,21 @@ impl Current {
         }
     }
 
-    /// Whether this state made the grant, and takes permits back.
+    /// Returns whether this state made the grant and takes permits back.
     #[inline]
     pub(super) fn takes_back(&self, granted: &Granted) -> bool {
         self.source.is_none_or(|source| granted.source() == source) && !self.is_banned
     }
 }
 
-/// Why an operation was not done.
+/// Why an operation was refused.
 pub trait Refusal {
-    /// The same, as of a tick that is earlier by this.
+    /// Returns the refusal as of a tick that is earlier by `by`.
     #[must_use]
     fn earlier(self, by: Duration) -> Self;
 
-    /// The same where the key is banned, and has no permits because of that. Provided: the same.
+    /// Returns the refusal for a key that has no permits because it is banned. The default returns
+    /// the same refusal.
     #[must_use]
     fn by_ban(self) -> Self
     where
@@ -128,45 +129,46 @@ pub type Step<A, O> = Result<(u64, <O as Op<A>>::Output), <O as Op<A>>::Refusal>
 /// An operation on the state of a limiter with the algorithm `A`. It is pure: a store may run it
 /// several times for one call.
 ///
-/// A trait and not a closure, so that it is always inlined, and what the caller does not read of
-/// the answer is never computed.
+/// It is a trait and not a closure, so that it is always inlined and what the caller does not read
+/// of the answer is never computed.
 pub trait Op<A>: Sized {
     /// The answer.
     type Output;
-    /// Why it was not done.
+    /// Why the operation was refused.
     type Refusal: Refusal;
 
-    /// Whether a change that it makes is a grant, which ends a ban.
+    /// Whether a change by this operation is a grant, which ends a ban.
     const GRANTS: bool = false;
 
-    /// Whether it takes permits. A key that is in a table, and has some taken again, is protected
-    /// from then on.
+    /// Whether the operation takes permits. A key in a table becomes protected when permits are
+    /// taken from it a second time; unprotected keys are evicted before protected ones.
     const TAKES: bool = false;
 
-    /// Whether it bans a key. It then runs by the plan that the key already has.
+    /// Whether the operation bans a key. It then runs under the plan that the key already has.
     const BANS: bool = false;
 
     /// Computes the next word and the answer.
     ///
     /// # Errors
     ///
-    /// The refusal: the word stays as it is.
+    /// The refusal. In that case the word stays as it is.
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self>;
 
-    /// The same in a few instructions, if the state allows it; `None` to [`run`](Self::run) it out
-    /// of line.
+    /// Does the same in a few instructions, if the state allows it. Returns `None` if
+    /// [`run`](Self::run) must do it, out of line.
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
         Some(self.run(algorithm, current))
     }
 
-    /// Whether there is nothing to write.
+    /// Returns whether there is nothing to write.
     #[inline(always)]
     fn is_unchanged(&self, word: u64, next: u64) -> bool {
         word == next
     }
 
-    /// The answer of a store that can't run it, for this reason; `None` if it has no such answer.
+    /// Returns the answer of a store that can't run the operation, given the reason as a denial.
+    /// Returns `None` if the operation has no such answer.
     #[inline]
     fn unavailable(&self, why: fn(u64) -> Denied, now: Tick) -> Option<OpResult<A, Self>> {
         let _ = (why, now);

@@ -32,7 +32,7 @@ impl<A: Algorithm> Op<A> for Acquire {
         Some(step.map(|(next, granted)| (next, current.made(granted))))
     }
 
-    /// Known before it runs, and for one permit when it is compiled.
+    /// This is known before the step runs, and for one permit at compile time.
     #[inline(always)]
     fn is_unchanged(&self, _word: u64, _next: u64) -> bool {
         self.n == 0
@@ -44,17 +44,18 @@ impl<A: Algorithm> Op<A> for Acquire {
     }
 }
 
-/// Takes `n` permits that will be there at `latest` or sooner.
+/// Takes `n` permits that will be available at `latest` or sooner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReserveUntil {
     pub(crate) n: u64,
     pub(crate) latest: Tick,
-    /// The caller's tick. The store's may be later.
+    /// The caller's tick. The store's tick may be later.
     pub(crate) now: Tick,
 }
 
 impl ReserveUntil {
-    /// The denial of a request that could be granted if the store's tick were the caller's.
+    /// Returns the denial as of the caller's tick, which is older than the store's. By the store's
+    /// tick the request can never be granted, but by the caller's tick it may be.
     #[cold]
     fn too_late_now<A: Reserve>(&self, algorithm: &A, current: Current) -> Denied {
         let Current { word, now, .. } = current;
@@ -77,7 +78,7 @@ impl<A: Reserve> Op<A> for ReserveUntil {
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
-        // No reservation waits for the end of a ban: each one that is given up would move it.
+        // No reservation waits for the end of a ban, because cancelling it would move that end.
         let latest = match current.is_banned {
             true => Tick::MAX,
             false => self.latest,
@@ -112,7 +113,7 @@ impl<A: Reserve> Op<A> for ReserveUntil {
     }
 }
 
-/// Takes as many of `n` permits as there are.
+/// Takes up to `n` permits: as many as are available.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TakeUpTo {
     pub(crate) n: u64,
@@ -136,7 +137,7 @@ impl<A: Algorithm> Op<A> for TakeUpTo {
     }
 }
 
-/// Takes as many of `n` permits as there are, but at least one, or refuses. `n` is not 0.
+/// Takes up to `n` permits, but at least one, or refuses. `n` is not 0.
 #[cfg(feature = "std")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TakeSome {
@@ -157,7 +158,7 @@ impl<A: Algorithm> Op<A> for TakeSome {
         Ok((next, current.made(granted)))
     }
 
-    /// All of them, as a rule.
+    /// Tries to take all `n`, which usually succeeds.
     #[inline(always)]
     fn run_fast(&mut self, algorithm: &A, current: Current) -> Option<Step<A, Self>> {
         let all = algorithm.short_step(current.word, current.now, self.n)?;
@@ -200,7 +201,7 @@ impl<A: GiveBack> Op<A> for Undo {
 
     #[inline(always)]
     fn run(&mut self, algorithm: &A, current: Current) -> Step<A, Self> {
-        // The mark of a grant that another state made says nothing about this one.
+        // If another state made the grant, its mark means nothing here.
         if !current.takes_back(&self.granted) && !inject_fault!(UndoesOldMarks) {
             return Ok((current.word, 0));
         }
@@ -283,7 +284,7 @@ impl<A, T, F: FnMut(&A, u64, Tick) -> T> Op<A> for Look<F> {
     }
 }
 
-/// Changes the word by a function that can't refuse.
+/// Changes the word with a function that can't refuse.
 #[cfg(feature = "std")]
 pub(crate) struct Change<F>(pub(crate) F);
 

@@ -1,4 +1,4 @@
-//! The view: a store and a tick. The one place where the verbs are written.
+//! The view: a store and a tick. All verbs are written here, once.
 
 use core::fmt;
 use core::time::Duration;
@@ -13,8 +13,8 @@ use crate::store::operations::{
     Acquire, Cancel, Charge, Look, Refund, ReserveUntil, TakeUpTo, Undo,
 };
 
-/// A limiter at one tick: every verb runs at that tick, without reading a clock. The `at` of each
-/// limiter makes one.
+/// A limiter at one tick: every verb runs at that tick, without reading a clock. Each limiter's
+/// `at` creates one.
 ///
 /// ```
 /// use tollgate::{Limiter, Quota, Tick};
@@ -28,8 +28,8 @@ use crate::store::operations::{
 /// # }
 /// ```
 ///
-/// `Debug` shows what is available, if one attempt finds it out. It changes nothing: it starts no
-/// limiter, and brings no key into a table.
+/// `Debug` shows how many permits are available, if one attempt can read that. It changes nothing:
+/// it does not start a limiter, and does not insert a key into a table.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,13 +50,13 @@ pub struct View<S> {
 }
 
 impl<S> View<S> {
-    /// The view of a store at this tick.
+    /// Creates a view of a store at this tick.
     #[inline]
     pub const fn new(store: S, now: Tick) -> Self {
         Self { store, now }
     }
 
-    /// The tick of this view.
+    /// Returns the tick of this view.
     #[inline]
     pub const fn now(&self) -> Tick {
         self.now
@@ -64,65 +64,67 @@ impl<S> View<S> {
 }
 
 impl<S: Store> View<S> {
-    /// [`Limiter::try_acquire`](crate::Limiter::try_acquire) at this tick.
+    /// Takes one permit, as [`Limiter::try_acquire`](crate::Limiter::try_acquire) does.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the permit was not there.
+    /// [`Denied`] if the permit is not available.
     #[inline(always)]
     pub fn try_acquire(&self) -> Result<Granted, Denied> {
         self.try_acquire_n(1)
     }
 
-    /// [`Limiter::try_acquire_n`](crate::Limiter::try_acquire_n) at this tick.
+    /// Takes `n` permits or none, as [`Limiter::try_acquire_n`](crate::Limiter::try_acquire_n)
+    /// does.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the permits were not all there.
+    /// [`Denied`] if the permits are not all available.
     #[inline(always)]
     pub fn try_acquire_n(&self, n: u64) -> Result<Granted, Denied> {
         self.store.apply(self.now, Acquire { n })
     }
 
-    /// [`Limiter::take_up_to`](crate::Limiter::take_up_to) at this tick.
+    /// Takes up to `n` permits, as [`Limiter::take_up_to`](crate::Limiter::take_up_to) does.
     #[inline]
-    #[must_use = "it says how many were there"]
+    #[must_use = "it says how many permits were taken"]
     pub fn take_up_to(&self, n: u64) -> Granted {
         let Ok(granted) = self.store.apply(self.now, TakeUpTo { n });
         granted
     }
 
-    /// The denial of one permit, if that is short and there is none.
+    /// Returns the denial of one permit, if none is available and the short path finds that out.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn denial(&self) -> Option<Denied> {
         self.look(|algorithm, word, now| algorithm.short_step(word, now, 1)?.err())
     }
 
-    /// Takes as many of `n` permits as there are, if there is one. `n` is not 0.
+    /// Takes up to `n` permits, but at least one. `n` is not 0.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if there is none.
+    /// [`Denied`] if no permit is available.
     #[cfg(feature = "std")]
     #[inline(always)]
     pub(crate) fn take_some(&self, n: u64) -> Result<Granted, Denied> {
         self.store.apply(self.now, TakeSome { n })
     }
 
-    /// [`Limiter::available`](crate::Limiter::available) at this tick.
+    /// Returns how many permits are available, as [`Limiter::available`](crate::Limiter::available)
+    /// does.
     #[inline]
     pub fn available(&self) -> u64 {
         self.look(|algorithm, word, now| algorithm.available(word, now))
     }
 
-    /// Whether the limiter can no longer be told from a fresh one at this tick.
+    /// Returns whether the limiter is idle: it behaves like a fresh one from this tick on.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.look(|algorithm, word, now| algorithm.is_idle(word, now))
     }
 
-    /// [`Limiter::reset`](crate::Limiter::reset).
+    /// Makes the limiter full again, as [`Limiter::reset`](crate::Limiter::reset) does.
     #[inline]
     pub fn reset(&self) {
         self.store.reset(self.now);
@@ -135,7 +137,8 @@ impl<S: Store> View<S> {
 }
 
 impl<S: Store<Algorithm: Forecast>> View<S> {
-    /// [`Limiter::time_until`](crate::Limiter::time_until) at this tick.
+    /// Returns how long until `n` permits are available, as
+    /// [`Limiter::time_until`](crate::Limiter::time_until) does.
     #[inline]
     pub fn time_until(&self, n: u64) -> Option<Duration> {
         let due = self.look(|algorithm, word, now| algorithm.due(word, now, n))?;
@@ -144,7 +147,7 @@ impl<S: Store<Algorithm: Forecast>> View<S> {
 }
 
 impl<S: Store<Algorithm: Gauge>> View<S> {
-    /// [`Limiter::level`](crate::Limiter::level) at this tick.
+    /// Returns how many permits are counted, as [`Limiter::level`](crate::Limiter::level) does.
     #[inline]
     pub fn level(&self) -> Level {
         self.look(|algorithm, word, now| algorithm.level(word, now))
@@ -152,14 +155,14 @@ impl<S: Store<Algorithm: Gauge>> View<S> {
 }
 
 impl<S: Store<Algorithm: GiveBack>> View<S> {
-    /// [`Limiter::undo`](crate::Limiter::undo) at this tick.
+    /// Gives a grant back, as [`Limiter::undo`](crate::Limiter::undo) does.
     #[inline]
     pub fn undo(&self, granted: Granted) -> u64 {
         let Ok(back) = self.store.apply(self.now, Undo { granted });
         back
     }
 
-    /// [`Limiter::refund`](crate::Limiter::refund) at this tick.
+    /// Gives back `n` permits, as [`Limiter::refund`](crate::Limiter::refund) does.
     #[inline]
     pub fn refund(&self, n: u64) -> u64 {
         let Ok(back) = self.store.apply(self.now, Refund { n });
@@ -168,7 +171,7 @@ impl<S: Store<Algorithm: GiveBack>> View<S> {
 }
 
 impl<S: Store<Algorithm: Debt>> View<S> {
-    /// [`Limiter::charge`](crate::Limiter::charge) at this tick.
+    /// Takes `n` permits unconditionally, as [`Limiter::charge`](crate::Limiter::charge) does.
     #[inline]
     pub fn charge(&self, n: u64) -> Charged {
         let Ok(charged) = self.store.apply(self.now, Charge { n });
@@ -177,7 +180,7 @@ impl<S: Store<Algorithm: Debt>> View<S> {
 }
 
 impl<S: Store<Algorithm: GiveBack + Debt>> View<S> {
-    /// [`Limiter::settle`](crate::Limiter::settle) at this tick.
+    /// Corrects an estimate, as [`Limiter::settle`](crate::Limiter::settle) does.
     #[inline]
     pub fn settle(&self, granted: Granted, actual: u64) -> Settled {
         Settled::by(
@@ -190,12 +193,13 @@ impl<S: Store<Algorithm: GiveBack + Debt>> View<S> {
 }
 
 impl<S: Store<Algorithm: Reserve>> View<S> {
-    /// Takes `n` permits if they are there, or will be at `latest` or sooner: [`Granted::due`] says
-    /// when. `Limiter::reserve` and all waiting verbs are built on it.
+    /// Takes `n` permits if they are available, or will be at `latest` or sooner. [`Granted::due`]
+    /// says when. `Limiter::reserve` and all waiting verbs use this.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if they won't: `retry_after` says by how much they will be too late.
+    /// [`Denied`] if the permits will not be available in time: `retry_after` says by how much they
+    /// will be too late.
     ///
     /// ```
     /// use tollgate::clock::NoClock;
@@ -223,8 +227,8 @@ impl<S: Store<Algorithm: Reserve>> View<S> {
         )
     }
 
-    /// Takes `n` permits that are there, in one attempt. `None` means that nothing was taken; use
-    /// [`reserve_until`](Self::reserve_until).
+    /// Takes `n` permits that are available now, in one attempt. `None` means that nothing was
+    /// taken; use [`reserve_until`](Self::reserve_until).
     #[inline(always)]
     pub(crate) fn reserve_fast(&self, n: u64) -> Option<Granted> {
         let now = self.now;
@@ -232,16 +236,16 @@ impl<S: Store<Algorithm: Reserve>> View<S> {
         self.store.try_fast(now, ReserveUntil { n, latest, now })
     }
 
-    /// How many permits were taken that are not due yet, a started one counted whole. Those of
-    /// cancelled reservations that were lost are among them.
+    /// Returns how many permits are taken but not yet due, rounded up. This includes the permits of
+    /// cancelled reservations that could not be given back.
     #[inline]
     pub fn waiting(&self) -> u64 {
         self.look(|algorithm, word, now| algorithm.waiting(word, now))
     }
 
-    /// Gives back as much of the last `n` permits of a reservation as can be: what is kept of it,
-    /// which may be due sooner now, and how many came back. Nothing comes back of a reservation
-    /// that another quota granted.
+    /// Gives back as much of the last `n` permits of a reservation as possible. Returns the rest of
+    /// the reservation, which may now be due sooner, and how many permits came back. A reservation
+    /// that another quota granted gives nothing back.
     #[inline]
     pub fn cancel(&self, granted: Granted, n: u64) -> (Granted, u64) {
         let Ok(cancelled) = self.store.apply(self.now, Cancel { granted, n });
@@ -251,7 +255,7 @@ impl<S: Store<Algorithm: Reserve>> View<S> {
 
 impl<S: Store + fmt::Debug> fmt::Debug for View<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A look would start a limiter.
+        // `View::look` would start an unstarted limiter.
         let look = Look(|algorithm: &S::Algorithm, word, now| algorithm.available(word, now));
         let mut shown = f.debug_struct("View");
         shown.field("store", &self.store);

@@ -9,8 +9,8 @@ use crate::store::cell::{self, AtomicWord, UNSTARTED, WordCell};
 use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
 
-/// One word, and the algorithm that rules it: the store of a [`Limiter`](crate::Limiter), and of
-/// words in memory of your own.
+/// One word and the algorithm that governs it. This is the store of a [`Limiter`](crate::Limiter),
+/// and of words in memory of your own.
 ///
 /// ```
 /// use tollgate::store::{WordCell, WordStore};
@@ -18,7 +18,7 @@ use crate::store::view::View;
 ///
 /// # fn main() -> Result<(), tollgate::ConfigError> {
 /// let bucket = TokenBucket::new(Quota::per_second(10))?;
-/// let words = [WordCell::new(0), WordCell::new(0)]; // zeroed memory is a set of full buckets
+/// let words = [WordCell::new(0), WordCell::new(0)]; // zeroed memory holds full buckets
 /// let second = WordStore::new(&bucket, &words[1]).at(Tick::from_nanos(5));
 /// assert!(second.try_acquire_n(10).is_ok());
 /// assert_eq!(second.available(), 0);
@@ -26,21 +26,20 @@ use crate::store::view::View;
 /// # }
 /// ```
 ///
-/// A cell that holds [`UNSTARTED`] gets the algorithm's initial word from the first
-/// verb.
+/// If the cell holds [`UNSTARTED`], the first verb gives it the algorithm's initial word.
 pub struct WordStore<'a, A, P = WordCell> {
     pub(crate) algorithm: &'a A,
     pub(crate) cell: &'a P,
 }
 
 impl<'a, A, P> WordStore<'a, A, P> {
-    /// The word in `cell`, ruled by `algorithm`.
+    /// Creates a store of the word in `cell`, governed by `algorithm`.
     #[inline]
     pub const fn new(algorithm: &'a A, cell: &'a P) -> Self {
         Self { algorithm, cell }
     }
 
-    /// A view on which every verb runs at this tick.
+    /// Returns a view on which every verb runs at this tick.
     #[inline]
     pub const fn at(self, now: Tick) -> View<Self> {
         View::new(self, now)
@@ -48,7 +47,7 @@ impl<'a, A, P> WordStore<'a, A, P> {
 }
 
 impl<A: Algorithm, P: AtomicWord> View<WordStore<'_, A, P>> {
-    /// [`Limiter::start`](crate::Limiter::start) at this tick.
+    /// Starts the limiter if it has not started, as [`Limiter::start`](crate::Limiter::start) does.
     pub fn start(&self) {
         cell::start(self.store.algorithm, self.store.cell, self.now);
     }

@@ -15,12 +15,12 @@ fn a_denial_says_what_would_help() {
         (
             Denied::later(5, wait),
             false,
-            "rate limit reached: 5 more in 20ms",
+            "rate limit reached: 5 available in 20ms",
         ),
         (
             Denied::busy(5),
             false,
-            "limit reached: 5 more when others have left",
+            "limit reached: 5 available when others have left",
         ),
         (Denied::no_room(5), false, "has no room for another key now"),
         (Denied::no_such_plan(5), true, "has no such plan"),

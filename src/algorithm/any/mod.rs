@@ -1,4 +1,4 @@
-//! One of the crate's algorithms, chosen at run time.
+//! Any of the crate's algorithms, chosen at run time.
 
 mod text;
 
@@ -13,11 +13,11 @@ use crate::clock::{Tick, UtcClock};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// Any algorithm of this crate, for code that learns at run time which one it is to be.
+/// Any algorithm of this crate, for code that chooses one at run time.
 ///
-/// It has all the verbs but those that wait, which not all of them can have, and costs one
-/// predictable branch more than the algorithm itself. It is read from text and written as text (and
-/// so by `serde`, with that feature):
+/// It has all verbs except those that wait, which not every algorithm supports. It costs one
+/// predictable branch more than the algorithm itself. It can be parsed from text and written as
+/// text (with the feature `serde`, also by serde):
 ///
 /// ```text
 /// [token-bucket]  QUOTA
@@ -29,8 +29,8 @@ use crate::quota::{ConfigError, Quota};
 /// intervals       QUOTA [utc | origin TIME] [offset TIME]   or  QUOTA greedy
 /// ```
 ///
-/// A quota is written as [`Quota`] says: `100/s burst 20 initial 5`. Windows have no burst and no
-/// initial. A quota without a name is a token bucket's.
+/// A quota is written as described at [`Quota`]: `100/s burst 20 initial 5`. Windows take neither
+/// `burst` nor `initial`. A quota without an algorithm's name is a token bucket.
 ///
 /// ```
 /// use tollgate::{AnyAlgorithm, FixedWindow, Limiter, Quota};
@@ -49,17 +49,17 @@ use crate::quota::{ConfigError, Quota};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AnyAlgorithm {
-    /// Permits drop in at a steady rate.
+    /// Permits come at a steady rate, up to a burst.
     TokenBucket(TokenBucket),
-    /// The same, seen in time.
+    /// The same decisions, expressed in time.
     Gcra(Gcra),
-    /// Requests run out at a steady rate.
+    /// Requests leak at a steady rate.
     LeakyBucket(LeakyBucket),
-    /// So many in each period.
+    /// Up to `n` permits in each period.
     FixedWindow(FixedWindow),
-    /// So many in the last period.
+    /// Up to `n` permits in the last period.
     SlidingWindow(SlidingWindow),
-    /// Permits come all at once.
+    /// All permits of a period come at once.
     Intervals(Intervals),
 }
 
@@ -115,13 +115,12 @@ impl ChangeQuota for AnyAlgorithm {
         any_of!(self, core => core.quota())
     }
 
-    /// The same algorithm, with all that was said besides the quota; but for a tolerance, which
-    /// goes with its interval.
+    /// Keeps all other options of the algorithm, except a tolerance, which belongs to its interval.
     fn with_quota(&self, quota: Quota) -> Result<Self, ConfigError> {
         any_of!(self, core => core.with_quota(quota).map(Self::from))
     }
 
-    /// Also from one algorithm to another: then whole permits are carried over.
+    /// Also carries over from one algorithm to another, by whole permits.
     fn carry_over(&self, word: u64, now: Tick, next: &Self) -> u64 {
         match (self, next) {
             (Self::TokenBucket(this), Self::TokenBucket(next)) => this.carry_over(word, now, next),
@@ -152,7 +151,7 @@ impl ChangeQuota for AnyAlgorithm {
                 this.carry_scaled(word, now, next)
             }
             (Self::Intervals(this), Self::Intervals(next)) => this.carry_scaled(word, now, next),
-            // Others count whole permits.
+            // Different algorithms scale whole permits.
             (this, next) => carry::scaled(this, word, now, next),
         }
     }

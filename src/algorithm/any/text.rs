@@ -1,4 +1,4 @@
-//! Algorithms as text: `gcra 100/s burst 20`.
+//! Parses algorithms from text: `gcra 100/s burst 20`.
 
 use core::error::Error;
 use core::fmt;
@@ -12,7 +12,7 @@ use crate::algorithm::{
 };
 use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why};
 
-/// Why a text is no algorithm.
+/// The error of parsing an [`AnyAlgorithm`] from text.
 ///
 /// ```
 /// use tollgate::error::ParseAlgorithmError;
@@ -27,13 +27,13 @@ use crate::quota::{ConfigError, ParseQuotaError, Quota, Reader, Why};
 /// assert_eq!(error.to_string(), "n is 0, but must be at least 1 permit");
 /// ```
 ///
-/// `Debug` says the same as `Display`, for a `main` that returns it.
+/// `Debug` prints the same as `Display`, for a `main` that returns this error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseAlgorithmError {
-    /// The text is not understood, and where.
+    /// The text can't be parsed. The inner error says where and why.
     Text(ParseQuotaError),
-    /// It is, but what it asks for can't be had.
+    /// The text was parsed, but its quota can't be represented.
     Config(ConfigError),
 }
 
@@ -66,7 +66,7 @@ impl From<ConfigError> for ParseAlgorithmError {
     }
 }
 
-/// What may stand after the quota; each at most once.
+/// The options that may follow the quota, each at most once.
 #[derive(Default)]
 struct Options {
     tolerance: Option<Duration>,
@@ -83,8 +83,8 @@ const ALIGNED: [&str; 3] = ["utc", "origin", "offset"];
 #[cfg(not(feature = "std"))]
 const ALIGNED: [&str; 2] = ["origin", "offset"];
 
-/// The options of an algorithm besides the aligned ones, whether it has those, and what a message
-/// says of them.
+/// What an algorithm allows after the quota: its own options, whether the alignment options are
+/// allowed too, and how an error message lists them.
 type Known = (&'static [&'static str], bool, &'static str);
 
 fn known(algorithm: &str) -> Option<Known> {
@@ -111,7 +111,7 @@ fn known(algorithm: &str) -> Option<Known> {
     })
 }
 
-/// Sets what was not set before.
+/// Sets an option, and returns whether it was unset.
 fn once<T>(option: &mut Option<T>, value: T) -> bool {
     option.replace(value).is_none()
 }
@@ -212,7 +212,7 @@ impl FromStr for AnyAlgorithm {
     }
 }
 
-/// With a tolerance the quota says the interval, and nothing else.
+/// Creates a GCRA. If there is a tolerance, the quota only gives the interval.
 fn gcra(quota: Quota, tolerance: Option<Duration>) -> Result<Gcra, ConfigError> {
     let Some(tolerance) = tolerance else {
         return Gcra::new(quota);

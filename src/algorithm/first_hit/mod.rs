@@ -1,5 +1,5 @@
-//! A period that begins with the first permit that is taken when nothing was: what
-//! `FixedWindow::opened_by_first_hit` and `Intervals::greedy` share.
+//! A period that begins with the first permit that is taken when none is.
+//! `FixedWindow::opened_by_first_hit` and `Intervals::greedy` share it.
 //!
 //! # The word
 //!
@@ -11,16 +11,17 @@
 //! └──────────────────────────────────────┴─────────────────────────────┘
 //! ```
 //!
-//! A period has `2^shift` parts, as many as fit; one of them is the quantum. The clock has made
-//! `floor(now * 2^shift / period)` of them, exactly. A period begins at the next whole part, so it
-//! ends at least a period after the permit that began it, and at most a quantum more; the next ones
-//! follow without a gap, and nothing accumulates. An end of 0 is always over: the word 0 is fresh.
+//! A period has `2^shift` parts, as many as fit. The length of a part is the quantum. The clock has
+//! made exactly `floor(now * 2^shift / period)` parts. A period begins at the next whole part, so
+//! it ends at least one period after the permit that began it, and at most one quantum later than
+//! that. The following periods leave no gap, and no error accumulates. A period that ends at 0 is
+//! always over, so the word 0 is fresh.
 //!
-//! At each end so many permits come back, or all, debt and all. Taken permits above the limit are
-//! debt, of which there can be as much as the limit.
+//! At the end of each period a fixed number of permits comes back, or all of them, including debt.
+//! Permits taken above the limit are debt, which can be as large as the limit.
 //!
-//! **Budget.** `2^bits * parts in 50 years < 2^64`, where `2^bits > 2 * limit` and a period has at
-//! least 64 parts, or parts of a nanosecond.
+//! **Budget.** `2^bits * parts in 50 years < 2^64`, where `2^bits > 2 * limit`, and a period has at
+//! least 64 parts, or its parts are a nanosecond long.
 
 mod verbs;
 
@@ -32,10 +33,11 @@ use super::grid::{needed, shortest_period};
 use super::settings::settings;
 use crate::quota::MIN_HORIZON_NS;
 
-/// Fewer parts than that are too coarse.
+/// A period with fewer than `2^MIN_SHIFT` parts is too coarse.
 const MIN_SHIFT: u32 = 6;
 
-/// What every decision reads comes first, so that it shares a cache line with the word.
+/// A period that is opened by the first permit. The fields that every decision reads come first, so
+/// that they share a cache line with the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct FirstHit {
@@ -43,23 +45,24 @@ pub(super) struct FirstHit {
     limit: NonZeroU64,
     /// The largest count.
     most: u64,
-    /// A part in nanoseconds, and what it has beyond them, in parts of 2^64.
+    /// The length of a part: whole nanoseconds, and the fraction in units of 2^-64 ns.
     quantum: (u64, u64),
-    /// How wide the count is.
+    /// The width of the count.
     bits: u32,
-    /// How many parts a period has: 2 to this power.
+    /// A period has `2^shift` parts.
     shift: u32,
     period: Divisor,
-    /// How many come back at each end; all, if it is [`u64::MAX`].
+    /// How many permits come back at the end of each period. [`u64::MAX`] means all.
     back: NonZeroU64,
-    /// The last tick that is told from later ones.
+    /// The last tick. Later ticks count as this one.
     horizon: u64,
-    /// What a fresh one lacks.
+    /// How many permits a new limiter lacks.
     missing: u64,
 }
 
 impl FirstHit {
-    /// So many permits, of which `back` come back at each end, and at first `initial`.
+    /// Creates a period with `limit` permits, of which `back` come back at the end of each period,
+    /// and `initial` are available at first.
     ///
     /// # Errors
     ///
@@ -76,8 +79,7 @@ impl FirstHit {
         } else {
             MIN_SHIFT
         };
-        // The ends that are told begin with 0, and the last two are left out: so the word is never
-        // all ones.
+        // The ends begin with 0, and the last two are left out, so that the word is never all ones.
         let ends_needed = ((windows as u128) << coarsest) + 3;
         let most_bits = (u64::MAX as u128 / ends_needed).checked_ilog2();
         let bits = match most_bits {
@@ -99,7 +101,7 @@ impl FirstHit {
         };
         let quantum = ((period.get() as u128) << 64) >> shift;
         let period = Divisor::new(period, shift);
-        // A period that begins at the horizon ends before the last two ends.
+        // A period that begins at the horizon still ends before the last two ends.
         let last = period.first_with(ends - 2 - (1 << shift), shift) - 1;
         Ok(Self {
             limit,
@@ -123,7 +125,7 @@ impl FirstHit {
         (max, shortest_period((ends - 2) >> MIN_SHIFT))
     }
 
-    /// Whether such a period can be made.
+    /// Returns whether a constructor could have made this period.
     fn fits(&self) -> bool {
         let period = self.period.period();
         let Some(initial) = self.limit.get().checked_sub(self.missing) else {
@@ -133,23 +135,24 @@ impl FirstHit {
             && Self::new(period, self.limit, self.back, initial).is_ok_and(|made| made == *self)
     }
 
-    /// The quantum of a period's beginning, rounded up to a nanosecond.
+    /// Returns the length of a part, to which the beginning of a period is rounded up. The length
+    /// itself is rounded up to a nanosecond.
     pub(super) const fn quantum(&self) -> Duration {
         Duration::from_nanos(self.first_with(1))
     }
 
-    /// How many permits above the limit can be counted.
+    /// Returns how many permits above the limit can be counted.
     pub(super) const fn largest_debt(&self) -> u64 {
         self.most - self.limit.get()
     }
 
-    /// The first tick at which the clock has made so many parts.
+    /// Returns the first tick at which the clock has made `parts` parts.
     #[inline]
     const fn first_with(&self, parts: u64) -> u64 {
         self.period.first_with(parts, self.shift)
     }
 
-    /// Parts a period.
+    /// Returns the number of parts per period.
     #[inline(always)]
     const fn parts(&self) -> u64 {
         1 << self.shift

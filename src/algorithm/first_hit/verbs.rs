@@ -1,4 +1,4 @@
-//! How such a period reads and changes its word.
+//! How a period opened by the first hit reads and changes its word.
 
 use core::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use crate::clock::Tick;
 use crate::outcome::Granted;
 
 impl FirstHit {
-    /// How many parts the clock has made, and the next whole part.
+    /// Returns how many parts the clock has made, and the next whole part.
     #[inline(always)]
     fn made(&self, now: Tick) -> (u64, u64) {
         let (made, rest) = self
@@ -18,8 +18,8 @@ impl FirstHit {
         (made, made + u64::from(rest > 0))
     }
 
-    /// The word as it stands now: the ends that have passed are taken into account, and a period
-    /// begins now if nothing is taken.
+    /// Returns the word brought forward to `now`: periods that are over have given their permits
+    /// back, and if none are taken a period begins now.
     #[inline(always)]
     fn settled(&self, word: u64, now: Tick) -> u64 {
         if self.runs(word, now) {
@@ -29,11 +29,11 @@ impl FirstHit {
         }
     }
 
-    /// Whether its period is not over and something is taken.
+    /// Returns whether the word's period is not over and permits are taken.
     #[inline(always)]
     fn runs(&self, word: u64, now: Tick) -> bool {
-        // The first tick of the end, rounded up. It wraps only in a word that is not ours, and is
-        // then too early, not too late.
+        // The first tick at or after the period's end. It wraps only for a word that no algorithm
+        // wrote, and is then too early rather than too late.
         let (end, (whole, part)) = (word >> self.bits, self.quantum);
         let parts = u128::from(end) * u128::from(part);
         let tick = end
@@ -43,7 +43,7 @@ impl FirstHit {
         now.as_nanos() < tick && word & self.most > 0
     }
 
-    /// A word whose period is over, or in which nothing is taken.
+    /// Brings forward a word whose period is over, or in which no permits are taken.
     #[cold]
     #[inline(never)]
     fn turned(&self, word: u64, now: Tick) -> u64 {
@@ -66,7 +66,7 @@ impl FirstHit {
         Seen { word, count, more }
     }
 
-    /// When permits count: now, or at the beginning of the word's period, if that is ahead.
+    /// Returns when permits count: now, or at the beginning of the word's period if that is ahead.
     #[inline(always)]
     fn counts_from(&self, word: u64, now: Tick) -> Tick {
         let begin = (word >> self.bits).saturating_sub(self.parts());
@@ -78,11 +78,13 @@ impl FirstHit {
         }
     }
 
-    /// Whether a period with this beginning, which is ahead, may have begun now: in the part before
-    /// it, since beginnings are rounded up. Not if the beginning is a whole tick: the last period
-    /// may have ended at that very tick, and who counts earlier would count before its end. And not
-    /// where some permits come back at a time: the beginning may be such an end, and is not rounded
-    /// then.
+    /// Returns whether a period may have begun by `now`, although its recorded beginning is ahead.
+    /// Beginnings are rounded up, so the period may have begun in the part before.
+    ///
+    /// There are two exceptions. If the recorded beginning is a whole tick, the previous period may
+    /// have ended at that very tick, and permits that counted earlier would count before its end.
+    /// If only some permits come back at the end of a period, the recorded beginning may be such an
+    /// end, which is not rounded.
     #[cold]
     fn may_have_begun(&self, begin: u64, now: Tick) -> bool {
         let (period, now) = (self.period.period().get(), u128::from(now.as_nanos()));
@@ -92,14 +94,14 @@ impl FirstHit {
         all_come_back && !is_whole && now << self.shift > part_before
     }
 
-    /// Whether the word's period begins later than the clock says.
+    /// Returns whether the word's period begins later than `now`.
     #[inline]
     fn is_ahead(&self, word: u64, now: Tick) -> bool {
         let now = now.min(Tick::from_nanos(self.horizon));
         self.counts_from(word, now) > now
     }
 
-    /// The first tick at which so many of the permits taken have come back.
+    /// Returns the first tick at which `permits` of the permits taken have come back.
     #[inline]
     fn returned(&self, seen: Seen, permits: u64) -> u64 {
         let more = permits.div_ceil(self.back.get()).saturating_sub(1);
@@ -114,7 +116,7 @@ impl FirstHit {
         (end << self.bits) | taken
     }
 
-    /// The word in which what was taken goes on until the same end, if the next one has the same
+    /// Returns the word in which the count continues until the same end, if `next` has the same
     /// period.
     pub(in crate::algorithm) fn recount(
         &self,
@@ -129,7 +131,7 @@ impl FirstHit {
         }
         let taken = counts.current(seen.count, self.limit.get(), next.limit.get());
         let taken = taken.min(next.most);
-        // Its parts may be larger ones: it does not end earlier.
+        // The parts of `next` may be larger. Round up, so that the period does not end earlier.
         let end = match next.shift.checked_sub(self.shift) {
             Some(finer) => u128::from(seen.word >> self.bits) << finer.min(64),
             None => {
@@ -160,7 +162,7 @@ impl WindowCount for FirstHit {
         self.limit
     }
 
-    /// No algorithm of ours writes the last end, but a word may be anything: it must not become all
+    /// The last end is never written, but a word may hold anything, and it must not become all
     /// ones.
     #[inline(always)]
     fn most(&self, seen: Seen) -> u64 {
@@ -185,8 +187,7 @@ impl WindowCount for FirstHit {
         self.counts_from(word, now)
     }
 
-    /// At each end as many of the oldest permits come back; what is left of the grant when those
-    /// are gone can be given back.
+    /// The oldest permits come back first. What then remains of the grant can be given back.
     #[inline]
     fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
         let (end, taken) = (granted.mark() >> self.bits, granted.mark() & self.most);
@@ -194,7 +195,7 @@ impl WindowCount for FirstHit {
             return 0;
         };
         if since & (self.parts() - 1) > 0 {
-            // Everything came back in the meantime, and a new period began.
+            // All permits came back in the meantime, and a new period began.
             return 0;
         }
         let came_back = self.back.get().saturating_mul(since >> self.shift);

@@ -1,4 +1,4 @@
-//! Windows that lie side by side on the clock.
+//! Fixed windows that lie side by side on the clock.
 //!
 //! # The word
 //!
@@ -9,16 +9,17 @@
 //! └──────────────────────────────────────┴─────────────────────────────┘
 //! ```
 //!
-//! The count is as wide as 50 years of windows leave room for. What it holds above the limit is
-//! debt.
+//! The window numbers must last for 50 years, and the count gets all other bits. A count above the
+//! limit is debt.
 //!
-//! A word of an older window is over, and its count is not read. Windows are numbered from the
-//! clock's start and not modulo anything, so old counts can't come back to life. A word of a later
-//! window was written by somebody with a later tick: the caller is counted in that one.
+//! If the word is in an older window, that window is over and its count is not read. Windows are
+//! numbered from the clock's start and never wrap, so an old count can't become current again. If
+//! the word is in a later window, a caller with a later tick wrote it, and this caller's permits
+//! count in that window.
 //!
 //! **Budget.** `(limit + largest debt) * (windows in 50 years) < 2^64`: `bits` is the largest width
-//! for which `2^(64 - bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies
-//! between is the largest debt.
+//! for which `2^(64 - bits)` windows last 50 years, and `limit` must be below `2^bits`. The rest of
+//! the count is the largest debt.
 
 use core::num::NonZeroU64;
 
@@ -30,19 +31,22 @@ use crate::clock::Tick;
 use crate::outcome::Granted;
 use crate::quota::{ConfigError, Quota};
 
-/// What every decision reads comes first, so that it shares a cache line with the word.
+/// Windows aligned to the clock. The fields that every decision reads come first, so that they
+/// share a cache line with the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(super) struct Aligned {
     limit: NonZeroU64,
     /// The largest count.
     most: u64,
-    /// How wide the count is.
+    /// The width of the count.
     bits: u32,
     grid: Grid,
 }
 
 impl Aligned {
+    /// Creates windows that begin at the clock's tick 0.
+    ///
     /// # Errors
     ///
     /// [`ConfigError`] if the limit is 0 or does not fit.
@@ -73,7 +77,7 @@ impl Aligned {
         self.most - self.limit.get()
     }
 
-    /// Whether such windows can be made.
+    /// Returns whether a constructor could have made these windows.
     fn fits(&self) -> bool {
         (1..64).contains(&self.bits)
             && self.grid.fits_beside(self.bits)
@@ -86,7 +90,7 @@ impl Aligned {
         word >> self.bits
     }
 
-    /// A word of another window than the clock's.
+    /// Brings forward a word that is not in the current window.
     #[cold]
     #[inline(never)]
     fn elsewhere(&self, word: u64, now: Tick) -> u64 {
@@ -94,8 +98,8 @@ impl Aligned {
         if current > window {
             current << self.bits
         } else if window > self.grid.last_index() {
-            // No window of ours is the last number, but a word may be anything: it is full, so that
-            // it can't become all ones.
+            // The last number is never written, but a word may hold anything. Treat such a word as
+            // full, so that it can't become all ones.
             word | self.most
         } else {
             word
@@ -136,7 +140,7 @@ impl WindowCount for Aligned {
         self.most
     }
 
-    /// The first tick of the next window.
+    /// Returns the first tick of the next window.
     #[inline(always)]
     fn fits_at(&self, seen: Seen, _now: Tick, _n: u64) -> Option<Tick> {
         let start = self.grid.reachable_start_of(self.window(seen.word) + 1)?;
@@ -154,7 +158,7 @@ impl WindowCount for Aligned {
         now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
-    /// None, if its window is over, for the clock or for the word.
+    /// Returns 0 if the grant's window is over, by the clock or by the word.
     #[inline]
     fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
         match self.window(granted.mark()) == self.window(seen.word) {
@@ -168,9 +172,9 @@ impl WindowCount for Aligned {
         seen.count == 0 && self.window(seen.word) <= self.grid.place(now).index
     }
 
-    /// What is counted now is counted in the window of the other clock, or as many windows ahead;
-    /// in the next one, if that would end earlier than the old one. So it stays counted for less
-    /// than a window longer.
+    /// The count moves to the current window of the other clock, or as many windows ahead as
+    /// before. If that window would end earlier than the old one, the count moves one window
+    /// further. So permits stay counted for less than one window longer.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let seen = self.see(word, from);

@@ -1,5 +1,5 @@
 //! The fixed window: [`Aligned`] to the clock, or opened by the first hit, which is a [`FirstHit`]
-//! in which everything comes back.
+//! that gives all permits back at the end of its period.
 
 mod aligned;
 
@@ -18,24 +18,23 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The fixed window: so many permits in each period, all of them forgotten at its end.
+/// A fixed window: up to `n` permits in each period, all of them forgotten at its end.
 ///
-/// The windows begin at tick 0 of the clock and follow each other, unless one of the methods says
-/// otherwise.
+/// Windows follow each other from tick 0 of the clock, unless one of the methods changes that.
 ///
-/// **Bound.** At most `n` permits in each window, and exactly `n` if enough are asked for. So in an
-/// interval `[a, b]` at most `n * (1 + ceil((b - a) / period))`: a caller that asks right before
-/// and right after a window's end gets `2 * n` at once. Where that matters take a
+/// **Bound.** At most `n` permits in each window, and exactly `n` if enough are requested. In an
+/// interval `[a, b]` that is at most `n * (1 + ceil((b - a) / period))`: a caller that asks right
+/// before and right after the end of a window gets `2 * n` at once. Where that matters, use a
 /// [`SlidingWindow`](crate::SlidingWindow) or a [`TokenBucket`](crate::TokenBucket).
 ///
-/// A caller with an older tick than the window that the word is in is counted in that window, at
-/// its beginning ([`Granted::at`]); so clocks that differ never admit more. A permit that is
-/// [undone](crate::Limiter::undo) after its window is over gives nothing back. A
+/// If a caller's tick is older than the window that the word is in, its permits count in that
+/// window, at its beginning ([`Granted::at`]). So clocks that disagree never admit more.
+/// [Undoing](crate::Limiter::undo) a grant after its window is over gives nothing back. A
 /// [charge](crate::Limiter::charge) counts in the current window and is forgotten with it.
 ///
-/// A window has no burst and no permits of its own to start with: a quota in which these differ
-/// from `n` is refused. Windows are from a nanosecond to 50 years long, with at least one permit in
-/// 365 days; how large `n` may be depends on their length: up to 8 589 934 591 a second.
+/// A window has no separate burst and no separate initial permits: a quota in which these differ
+/// from `n` is refused. Windows are from 1 ns to 50 years long, with at least one permit in 365
+/// days. The largest `n` depends on the length: up to 8 589 934 591 per second.
 ///
 /// ```
 /// use std::time::Duration;
@@ -68,12 +67,11 @@ enum Opening {
 }
 
 impl FixedWindow {
-    /// Windows that begin at the clock's tick 0.
+    /// Creates windows that begin at the clock's tick 0.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
         match Aligned::new(quota) {
             Ok(aligned) => Ok(Self {
@@ -92,17 +90,17 @@ impl FixedWindow {
                 alignment,
                 quota: self.quota,
             },
-            // It begins when it is opened.
+            // The first hit opens the window, so alignment has no effect.
             Opening::FirstHit(_) => self,
         }
     }
 
-    /// A window opens with the first permit that is taken when none is open, and is over a period
-    /// later. When windows would else begin has no meaning then.
+    /// Opens a window with the first permit that is taken when none is open. The window is over one
+    /// period later. Alignment has no effect on such windows.
     ///
-    /// The word keeps the window's beginning as a multiple of a [`quantum`](Self::quantum), rounded
-    /// up: so a window is never shorter than the period, and at most a quantum longer. A window
-    /// whose permits have all been given back is closed.
+    /// The word stores the beginning of the window rounded up to a multiple of the
+    /// [`quantum`](Self::quantum). So a window is never shorter than the period, and at most one
+    /// quantum longer. A window closes early if all of its permits are given back.
     ///
     /// # Errors
     ///
@@ -128,7 +126,7 @@ impl FixedWindow {
         Self::first_hit(self.quota)
     }
 
-    /// The same, of a quota that may be too large for windows that are aligned.
+    /// Does the same for a quota that may be too large for aligned windows.
     pub(super) const fn first_hit(quota: Quota) -> Result<Self, ConfigError> {
         let period = match period_of(quota) {
             Ok(period) => period,
@@ -156,7 +154,8 @@ impl FixedWindow {
         }
     }
 
-    /// To what a window's beginning is rounded up, if windows are opened by the first hit.
+    /// Returns the quantum to which the beginning of a window is rounded up, if windows are opened
+    /// by the first hit.
     pub const fn quantum(&self) -> Option<Duration> {
         match &self.opening {
             Opening::Aligned(_) => None,
@@ -164,7 +163,7 @@ impl FixedWindow {
         }
     }
 
-    /// How many permits above its limit a window can count: what is charged beyond that is not
+    /// Returns how many permits above its limit a window can count. Charges beyond that are not
     /// recorded.
     pub const fn largest_debt(&self) -> u64 {
         match &self.opening {
@@ -195,7 +194,7 @@ limited!(FixedWindow);
 settings_of_kinds!(Opening, 12; 0 Aligned 1 FirstHit);
 settings!(FixedWindow, 12, "fixed-window"; opening; alignment = Alignment::CLOCK; quota = NO_QUOTA);
 
-/// Where the period is the word's own. On the clock's grid whole permits are carried over.
+/// Only windows opened by the first hit carry counts over. Aligned ones carry whole permits over.
 impl carry::Recount for FixedWindow {
     fn recount(
         &self,

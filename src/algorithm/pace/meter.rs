@@ -1,4 +1,4 @@
-//! How the clock makes units.
+//! How the clock makes units over time.
 
 use core::num::NonZeroU64;
 
@@ -6,41 +6,41 @@ use super::super::settings::settings;
 use crate::clock::Tick;
 use crate::outcome::Granted;
 
-/// `speed` counts in parts of a unit of this many bits.
+/// The number of fractional bits of `speed`.
 pub(super) const SPEED_BITS: u32 = 60;
 
-/// How units come with time: never fewer at a later tick.
+/// How many units the clock has made by each tick. The number never decreases over time.
 pub(crate) trait Meter {
-    /// Whether units come one by one, so that a larger word is idle later.
+    /// Whether units come one by one, so that a larger word becomes idle later.
     const ONE_BY_ONE: bool;
 
-    /// How many units the clock has made until `now`; until the horizon, if that is later.
+    /// Returns how many units the clock has made by `now`, or by the horizon if `now` is later.
     fn made(&self, now: Tick) -> u64;
 
-    /// The first tick at which the clock has made `units`, as if there were no horizon.
+    /// Returns the first tick at which the clock has made `units`, as if there were no horizon.
     fn tick_of(&self, units: u64) -> u64;
 
-    /// The last tick at which units are made.
+    /// Returns the last tick at which units are made.
     fn horizon(&self) -> u64;
 
-    /// Says when the clock will have made as many units as the word says.
+    /// Adds to the grant when the clock will have made as many units as `word`.
     fn resets(&self, granted: Granted, word: u64) -> Granted;
 }
 
-/// Units come steadily.
+/// A meter that makes units at a steady speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Steady {
-    /// Units a nanosecond, times 2^60.
+    /// Units per nanosecond, times 2^60.
     pub(super) speed: NonZeroU64,
     /// The last tick at which nothing can wrap.
     pub(super) horizon: u64,
-    /// 2^124 / speed, to divide by it: see [`Meter::tick_of`].
+    /// 2^124 / speed, to divide by the speed: see [`Meter::tick_of`].
     pub(super) inverse: u64,
 }
 
 impl Steady {
-    /// Whether the clock has made fewer than `units` at `tick`.
+    /// Returns whether the clock has made fewer than `units` at `tick`.
     #[inline]
     fn is_short(&self, tick: u64, units: u64) -> bool {
         u128::from(tick) * u128::from(self.speed.get()) < u128::from(units) << SPEED_BITS
@@ -57,8 +57,8 @@ impl Meter for Steady {
 
     #[inline]
     fn tick_of(&self, units: u64) -> u64 {
-        // What is cut off here is less than two: the product loses less than one because the
-        // inverse is rounded down, and less than one by the shift.
+        // The product is too small by less than two: rounding down the inverse costs less than one,
+        // and the shift costs less than one.
         let mut tick = ((u128::from(units) * u128::from(self.inverse)) >> 64) as u64;
         tick += u64::from(self.is_short(tick, units));
         tick += u64::from(self.is_short(tick, units));
@@ -78,7 +78,8 @@ impl Meter for Steady {
 
 settings!(Steady, 3; speed horizon inverse);
 
-/// `ticks` nanoseconds at `speed`, in whole units. The caller knows that it fits.
+/// Returns the whole units that `ticks` nanoseconds make at `speed`. The caller ensures that the
+/// result fits.
 #[inline]
 pub(super) const fn scale(ticks: u64, speed: u64) -> u64 {
     ((ticks as u128 * speed as u128) >> SPEED_BITS) as u64

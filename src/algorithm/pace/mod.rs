@@ -1,5 +1,4 @@
-//! The arithmetic that the buckets share: token bucket, GCRA, leaky bucket, and the aligned
-//! intervals.
+//! The arithmetic that the buckets share: token bucket, GCRA, leaky bucket, and aligned intervals.
 //!
 //! # The word
 //!
@@ -10,13 +9,13 @@
 //! └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Everything is counted in units of the limiter's own. The clock makes `speed` units a nanosecond,
-//! `made(now)` of them until now; one permit is `unit` of them, a full bucket `reach`. The word
-//! stands `word - made(now)` units above the clock: that is what the bucket lacks. GCRA calls the
-//! word the theoretical arrival time.
+//! A bucket counts in units of its own. The clock makes `speed / 2^60` units per nanosecond, and
+//! has made `made(now)` of them by now. One permit is `unit` units, and a full bucket is `reach`
+//! units. The word is `word - made(now)` units above the clock, and that is how much the bucket
+//! lacks. GCRA calls the word the theoretical arrival time.
 //!
-//! How units come is the [`Meter`]'s affair. They come steadily ([`Steady`]), as below, or many at
-//! once ([`WindowMeter`](super::grid::WindowMeter)).
+//! The [`Meter`] decides how units come: steadily ([`Steady`]), as below, or many at once
+//! ([`WindowMeter`](super::grid::WindowMeter)).
 //!
 //! ```text
 //! made(now) = floor(min(now, horizon) * speed / 2^60)
@@ -28,24 +27,24 @@
 //!
 //! Let the quota be `n` permits in `period` nanoseconds, reduced by their greatest common divisor.
 //!
-//! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond: `speed =
-//!   n`, `unit = period`, `round = 0`. Clock, permits and full buckets are then whole numbers of
-//!   units, and every decision is the rational bucket's own. This covers all intervals of whole
-//!   nanoseconds (`n = 1`, and the unit is the nanosecond). A burst that does not fit the word so,
-//!   but does with coarser units, gets those.
+//! - If the reduced `n` is at most [`EXACT_N`], a unit is the `n`-th part of a nanosecond:
+//!   `speed = n * 2^60`, `unit = period`, `round = 0`. Clock, permits and full buckets are then
+//!   whole numbers of units, so every decision is that of a bucket with rational arithmetic. This
+//!   covers all intervals of whole nanoseconds (`n = 1`, where the unit is the nanosecond). If the
+//!   burst does not fit the word in these units, but fits in coarser ones, the next case applies.
 //! - Otherwise a unit is a quarter of a nanosecond or less: `unit = ceil(4 * period / n)` and
-//!   `speed = unit * n / period`, rounded down to a multiple of 2^-60. `made` then loses a part of
-//!   a unit, and `round = 1` moves the base of an idle bucket up past it: no permit is early. The
-//!   price is that unit (at most 1/4 ns) and the rounded speed (2^60.5 ns * 2^-62, about 0.35 ns
-//!   after 50 years of uninterrupted work): no permit is due more than one nanosecond late. Nothing
-//!   accumulates from one permit to the next.
+//!   `speed = 2^60 * unit * n / period`, rounded down. `made` then loses a fraction of a unit, and
+//!   `round = 1` moves the base of an idle bucket up past it, so that no permit is early. This
+//!   costs at most that one unit (1/4 ns), and the rounding of the speed costs about 0.35 ns after
+//!   50 years of uninterrupted work (2^60.5 ns * 2^-62). So no permit is due more than one
+//!   nanosecond late, and nothing accumulates from one permit to the next.
 //!
 //! # Why nothing wraps
 //!
-//! `horizon` is the last tick at which `made + round + 2 * reach` fits the word, so that a full
-//! burst and a burst of debt always do. It is at least 50 years, else the quota is refused. Later
-//! ticks count as the horizon: the limiter then stands still and denies. `scripts/prove` shows both
-//! for all words, ticks and quotas.
+//! `horizon` is the last tick at which `made + round + 2 * reach` fits the word, so a full burst
+//! and a burst of debt always fit. The horizon is at least 50 years; otherwise the quota is
+//! refused. Later ticks count as the horizon: the limiter refills nothing more. `scripts/prove`
+//! proves both sections for all words, ticks and quotas.
 
 pub(super) mod meter;
 mod reserve;
@@ -66,29 +65,30 @@ use crate::quota::{ConfigError, MAX_BURST, MAX_INTERVAL_NS, MIN_HORIZON_NS, Quot
 /// The largest reduced numerator whose clock lasts 50 years: 11 * 50 years is below 2^64 ns.
 const EXACT_N: u64 = 11;
 
-/// The largest word; the one above it belongs to the limiter.
+/// The largest word. The word of all ones, above it, is reserved for the limiter.
 pub(super) const MAX_WORD: u64 = u64::MAX - 1;
 
-/// What every decision reads comes first, so that it shares a cache line with the word before it.
+/// How fast a bucket fills, and how much it holds. The fields that every decision reads come first,
+/// so that they share a cache line with the limiter's word before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub(crate) struct Pace<M = Steady> {
     /// How the clock makes units.
     meter: M,
-    /// Units a permit.
+    /// Units per permit.
     unit: NonZeroU64,
-    /// Units a full bucket.
+    /// Units in a full bucket.
     reach: u64,
-    /// What the base of an idle bucket is rounded up by.
+    /// How far the base of an idle bucket is rounded up, in units.
     round: u64,
     /// The most permits at once: `reach / unit`.
     burst: NonZeroU64,
-    /// What a fresh limiter lacks, in permits.
+    /// How many permits a new limiter lacks.
     missing: u64,
 }
 
 impl Pace {
-    /// The arithmetic of a quota.
+    /// Creates the pace of a quota.
     pub(crate) const fn from_quota(quota: Quota) -> Result<Self, ConfigError> {
         let (n, burst, initial) = (quota.permits(), quota.burst_size(), quota.initial_permits());
         let period = match quota.valid_period_ns() {
@@ -103,7 +103,7 @@ impl Pace {
         }
         let divisor = gcd(n, period);
         if divisor == 0 {
-            // It is not, and the compiler is to know it.
+            // Unreachable, but it tells the compiler that the divisor is not 0.
             return Err(ConfigError::ZeroPermits);
         }
         let mut max = 0;
@@ -117,8 +117,8 @@ impl Pace {
         if n / divisor > 1 {
             let unit = (4 * period as u128).div_ceil(n as u128);
             let speed = ((unit * n as u128) << SPEED_BITS) / period as u128;
-            // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed below 10 units a
-            // nanosecond.
+            // Both fit 64 bits: the unit is at most 4 * 365 days, and the speed is at most 10
+            // units per nanosecond.
             match Self::fitted(speed as u64, 1, unit as u64, burst) {
                 Ok(pace) => return Ok(pace.starting_with(initial)),
                 Err(fits) if fits > max => max = fits,
@@ -128,7 +128,7 @@ impl Pace {
         Err(ConfigError::BurstTooLarge { burst, max })
     }
 
-    /// The arithmetic of an emission interval and a tolerance.
+    /// Creates the pace of an emission interval and a tolerance.
     pub(crate) const fn from_interval(
         interval: Duration,
         tolerance: Duration,
@@ -142,7 +142,8 @@ impl Pace {
         }
         let max_reach = (MAX_WORD - MIN_HORIZON_NS) as u128 / 2;
         let max_reach = min(max_reach, MAX_BURST as u128 * unit + (unit - 1));
-        // The interval is at most a year, and a year's reach always fits.
+        // The subtraction cannot wrap: the interval is at most a year, and a year's reach always
+        // fits.
         let max = max_reach - unit;
         if excess > max {
             let max = Duration::from_nanos(max as u64);
@@ -154,10 +155,10 @@ impl Pace {
         }
     }
 
-    /// With this burst, or the largest that fits.
+    /// Returns the pace with this burst, or the largest burst that fits.
     const fn fitted(speed: u64, round: u64, unit: u64, burst: u64) -> Result<Self, u64> {
         if unit == 0 {
-            // It is not, and the compiler is to know it.
+            // Unreachable, but it tells the compiler that the unit is not 0.
             return Err(0);
         }
         let made = scale(MIN_HORIZON_NS, speed);
@@ -172,8 +173,8 @@ impl Pace {
         }
     }
 
-    /// With this reach, of which the caller knows that it fits. `None` if the unit is 0 or above
-    /// the reach.
+    /// Returns the pace with this reach, which the caller knows to fit. Returns `None` if the unit
+    /// is 0 or above the reach.
     const fn reaching(speed: u64, round: u64, unit: u64, reach: u64) -> Option<Self> {
         let (Some(unit), Some(speed)) = (NonZeroU64::new(unit), NonZeroU64::new(speed)) else {
             return None;
@@ -198,7 +199,7 @@ impl Pace {
         })
     }
 
-    /// Whether such a pace can be made.
+    /// Returns whether a constructor could have made this pace.
     fn fits(&self) -> bool {
         let (unit, reach) = (self.unit.get(), self.reach);
         // A unit is a nanosecond or less.
@@ -223,7 +224,7 @@ impl Pace {
 }
 
 impl<M: Copy> Pace<M> {
-    /// In whole permits, of which this meter makes some.
+    /// Creates a pace whose units are whole permits, made by `meter`.
     pub(super) const fn of_permits(meter: M, burst: NonZeroU64, initial: u64) -> Self {
         Self {
             meter,
@@ -235,7 +236,7 @@ impl<M: Copy> Pace<M> {
         }
     }
 
-    /// The same on another meter.
+    /// Returns the same pace on another meter.
     pub(super) const fn with_meter(self, meter: M) -> Self {
         Self { meter, ..self }
     }
@@ -246,7 +247,7 @@ impl<M: Copy> Pace<M> {
 }
 
 impl Pace<WindowMeter> {
-    /// Whether such a pace can be made.
+    /// Returns whether a constructor could have made this pace.
     fn fits_windows(&self) -> bool {
         let all = u128::from(self.meter.windows()) * u128::from(self.meter.step.get());
         let twice = 2 * u128::from(self.reach);
@@ -262,12 +263,12 @@ impl<M> Pace<M> {
         self.burst.get()
     }
 
-    /// Units a permit.
+    /// Returns the units per permit.
     pub(super) const fn unit(&self) -> u64 {
         self.unit.get()
     }
 
-    /// What a full bucket has beyond the first permit, in units.
+    /// Returns the units of a full bucket beyond its first permit.
     pub(super) const fn excess(&self) -> u64 {
         self.reach - self.unit.get()
     }
@@ -292,13 +293,13 @@ mod tests {
     use super::{Duration, MAX_WORD, Pace, Quota, SPEED_BITS, Steady};
     use crate::clock::Tick;
 
-    /// Numbers that agree with each other, as those of a forged snapshot may.
+    /// Returns a pace whose fields are consistent, as those of a forged snapshot can be.
     fn forged(speed: u64, round: u64, unit: u64, reach: u64) -> Pace {
         Pace::<Steady>::reaching(speed, round, unit, reach).expect("a unit and a reach")
     }
 
     #[test]
-    fn only_a_pace_that_can_be_made_is_sound() {
+    fn pace_is_sound_only_if_a_constructor_can_make_it() {
         let made = Pace::<Steady>::from_quota(Quota::per_second(7).burst(3)).expect("a quota");
         assert!(made.fits());
         for initial in [0, 1, 3] {
@@ -311,37 +312,37 @@ mod tests {
         let missing = 4;
         assert!(
             !Pace { missing, ..made }.fits(),
-            "a fresh bucket lacks more than a burst"
+            "a new bucket must not lack more than a burst"
         );
         assert!(forged(1 << SPEED_BITS, 1, 9, 27).fits());
         assert!(
             !forged((1 << SPEED_BITS) - 1, 1, 9, 27).fits(),
-            "a unit of over a nanosecond"
+            "a unit must not exceed a nanosecond"
         );
         assert!(
             !forged(1 << SPEED_BITS, 2, 9, 27).fits(),
-            "rounded by two units"
+            "must not round by two units"
         );
         let round = u64::MAX;
         assert!(
             !Pace { round, ..made }.fits(),
-            "rounded by more than a word holds"
+            "must not round by more than a word holds"
         );
         let reach = MAX_WORD / 2 + 1;
         assert!(
             !Pace { reach, ..made }.fits(),
-            "more units than a word holds"
+            "must not have more units than a word holds"
         );
     }
 
     #[test]
-    fn a_debt_that_is_paid_at_the_last_tick_is_paid() {
+    fn debt_can_be_paid_at_the_last_tick() {
         let pace = Pace::<Steady>::from_quota(Quota::per(1, Duration::from_nanos(1)).burst(3));
         let pace = pace.expect("a quota");
         let last = pace.meter.horizon;
         let now = Tick::from_nanos(last - 10);
         let paid_after = |n| pace.charge(0, now, n).1.clear_after();
-        // The burst is there, and a unit comes each nanosecond.
+        // The burst is available, and one unit comes per nanosecond.
         assert_eq!(paid_after(3 + 10), Duration::from_nanos(10));
         assert_eq!(paid_after(3 + 11), Duration::MAX);
     }

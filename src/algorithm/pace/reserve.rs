@@ -1,8 +1,8 @@
-//! Permits that are taken before they are there.
+//! Permits that are taken before they are available.
 //!
-//! A reservation is a grant whose tick is still to come: the word is raised as by any grant, and by
-//! how far it stands above the clock then, the permits are due later. So those who wait stand in
-//! the word one above the other, in the order in which they came, and there is no list of them:
+//! A reservation is a grant that is due later. It raises the word as any grant does, and the
+//! further the word is above the clock, the later its permits are due. So waiting callers are
+//! stacked in the word, in the order in which they came, and no list of them is needed:
 //!
 //! ```text
 //!      made(now)              made(now) + reach                                 word
@@ -12,21 +12,24 @@
 //!
 //! # Why the bound holds
 //!
-//! Each permit has a place of its own in the word, `unit` long, and goes at a tick `t` for which
-//! `made(t) + reach` is not below the top of its place, and not above its bottom by more than
-//! `reach`: the places of one reservation are side by side, at most `reach` in all, and it is due
-//! when the clock reaches its top. So those who go in `[a, b]` have places between `made(a)` and
-//! `made(b) + reach`, and these hold `burst + rate * (b - a)` permits.
+//! Each permit has a place of its own in the word, `unit` units long. The places of one reservation
+//! are adjacent and span at most `reach`. The reservation is due at the first tick `t` at which
+//! `made(t) + reach` reaches the top of its highest place, so all of its places lie between
+//! `made(t)` and `made(t) + reach`. The permits that go in `[a, b]` therefore have places between
+//! `made(a)` and `made(b) + reach`, and these hold `burst + rate * (b - a)` permits.
 //!
-//! # What comes back of one that is cancelled
+//! # What a cancellation gives back
 //!
-//! Of the last in line, all: its places are free, and the next one gets them. (If it keeps some,
-//! these are the lowest of them, and it is due the sooner.) Of one in the middle nothing, while
-//! anybody waits. Those after it have been told when to go, and go then, so their places can't move
-//! down; if the word were lowered all the same, who comes next would be given a place that is
-//! another's, and at that one's tick both would go. What is lost so is lost once, and nobody is
-//! early for it. When nobody waits, all who are in the word have gone, and places move down as for
-//! any `undo`.
+//! - The last reservation in line gives back all that is cancelled. Its places are free, and the
+//!   next caller gets them. If it keeps some permits, they keep the lowest places, so they are due
+//!   sooner.
+//! - A reservation in the middle gives back nothing while any caller waits. The callers after it
+//!   have been told when to go, and go then, so their places can't move down. If the word were
+//!   lowered anyway, the next caller would get a place that another caller already holds, and both
+//!   would go at the same tick. The cancelled permits are lost, but only once, and no caller goes
+//!   early.
+//! - While no caller waits, every reservation in the word is due, and places move down as for any
+//!   `undo`.
 
 use super::{Meter, Pace};
 use crate::clock::Tick;
@@ -72,7 +75,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         Ok((next, granted.with_ready_at(due)))
     }
 
-    /// The grant of permits that are there when the clock has made so many units.
+    /// Returns the next word, and the grant of permits that are available once the clock has made
+    /// `made` units.
     #[inline(always)]
     fn granted_at(&self, word: u64, made: u64, now: Tick, n: u64) -> (u64, Granted) {
         let next = if n == 0 {
@@ -83,24 +87,25 @@ impl<M: Meter + PartialEq> Pace<M> {
         (next, self.granted(next, made, now, n))
     }
 
-    /// How many permits were taken that are not due yet, a started one counted whole, where who is
-    /// due stands no more than `at_once` units above the clock.
+    /// Returns how many permits are taken but not yet due, rounded up. A permit is due once it is
+    /// at most `at_once` units above the clock.
     #[inline]
     pub(crate) fn waiting(&self, at_once: u64, word: u64, now: Tick) -> u64 {
-        // As of debt: a full burst that was taken at once from an idle bucket does not wait.
+        // As for debt, `round` does not count: a full burst that is taken at once from an idle
+        // bucket does not wait.
         let due = self.made(now).saturating_add(self.round);
         let due = due.saturating_add(at_once.min(self.reach));
         word.saturating_sub(due).div_ceil(self.unit.get())
     }
 
-    /// The tick at which the clock has made so many units, if it will.
+    /// Returns the tick at which the clock has made `units`, if it gets there.
     pub(crate) fn tick_of(&self, units: u64) -> Option<Tick> {
         let tick = self.meter.tick_of(units);
         (tick <= self.meter.horizon()).then(|| Tick::from_nanos(tick))
     }
 
-    /// Gives back what can be of the last `n` permits of a reservation: the next word, what is kept
-    /// of it, and how many came back, a part of one counted whole.
+    /// Gives back the last `n` permits of a reservation, or as many of them as possible. Returns
+    /// the next word, the rest of the reservation, and how many permits came back, rounded up.
     #[inline]
     pub(crate) fn cancel(
         &self,
@@ -112,7 +117,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.cancel_of(self.reach, word, now, granted, n)
     }
 
-    /// The same where who is due stands no more than `at_once` units above the clock.
+    /// Does the same where a reservation is due once it is at most `at_once` units above the clock.
     pub(crate) fn cancel_of(
         &self,
         at_once: u64,
@@ -122,7 +127,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         n: u64,
     ) -> (u64, Granted, u64) {
         let at_once = at_once.min(self.reach);
-        // A caller whose tick is older than that of the grant does not turn time back.
+        // The caller's tick may be older than the grant's. Time does not run backwards.
         let now = now.max(granted.at());
         let made = self.made(now);
         let base = made + self.round;
@@ -130,8 +135,8 @@ impl<M: Meter + PartialEq> Pace<M> {
         let kept = granted.again().with_n(granted.n() - n);
         let is_last = word == granted.mark();
         let someone_waits = word > made.saturating_add(at_once);
-        // A reset, or who gave back although it waits, has lowered the word: its places are others'
-        // by now.
+        // A reset, or an `undo` of a reservation that was still waiting, has lowered the word. The
+        // places of this reservation may belong to others by now.
         let waited = granted.mark() > made.saturating_add(at_once);
         let is_gone = waited && word < granted.mark();
         if is_gone || someone_waits && !is_last && !inject_fault!(CancelsInTheMiddle) {
@@ -143,7 +148,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         if !(someone_waits && is_last) {
             return (next, kept, back);
         }
-        // What is kept has other places, and is due when they are.
+        // The permits that are kept move to lower places, and are due when those are.
         let due = Tick::from_nanos(self.meter.tick_of(next.saturating_sub(at_once)));
         let due = due.max(now).min(granted.due());
         (next, kept.with_mark(next).with_ready_at(due), back)

@@ -1,10 +1,10 @@
-//! Going on at another pace with as large a part of it.
+//! Carries a word over to another pace, by its level or by its share of the reach.
 
 use super::{MAX_WORD, Meter, Pace, min};
 use crate::clock::Tick;
 
 impl<M: Meter + PartialEq> Pace<M> {
-    /// As much as is in the bucket, rounded up, also where it is more than the next one's reach.
+    /// Returns the word with the same level, rounded up. The level may exceed the reach of `next`.
     pub(crate) fn carry_level(&self, word: u64, now: Tick, next: &Self) -> u64 {
         let ahead = word.saturating_sub(self.made(now));
         if self == next {
@@ -21,14 +21,15 @@ impl<M: Meter + PartialEq> Pace<M> {
         ) as u64
     }
 
-    /// The part of the reach that is there, exactly, in units of the next one, rounded down.
+    /// Returns the word with the same share of its reach available, rounded down to units of
+    /// `next`.
     pub(crate) fn carry_scaled(&self, word: u64, now: Tick, next: &Self) -> u64 {
         let ahead = word.saturating_sub(self.made(now));
         if self == next {
             return word;
         }
         if ahead >= self.reach {
-            // There is nothing to be scaled, and a debt stays.
+            // There is nothing to scale, and debt is carried over unscaled.
             return self.carry_over(word, now, next);
         }
         let have = u128::from(self.reach - ahead) * u128::from(next.reach) / u128::from(self.reach);

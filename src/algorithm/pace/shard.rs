@@ -1,8 +1,9 @@
-//! One of the equal parts that a pace is split into.
+//! The equal shards that a pace is split into.
 //!
-//! A part is the whole pace, counted in units: the clock makes as many for it, and its bucket is as
-//! large, but a permit takes `parts` times as many. So rates and bursts of the parts are equal, and
-//! add up to exactly the whole's, whatever the quota.
+//! A shard runs the whole pace, but its permits are units: the clock makes as many units for it,
+//! and its bucket holds as many, but a permit of the whole takes `parts` times as many. So the
+//! rates and bursts of the shards are equal, and they add up to exactly those of the whole, for
+//! every quota.
 
 use core::num::NonZeroU64;
 
@@ -10,8 +11,8 @@ use super::{Meter, Pace};
 use crate::clock::Tick;
 
 impl<M: Meter + Copy> Pace<M> {
-    /// The pace of each of `parts` parts, which counts units as its permits, and how many of these
-    /// make a permit of the whole. `None` if the sum of all parts does not fit 64 bits.
+    /// Returns the pace of each of `parts` shards, whose permits are units, and how many of these
+    /// make a permit of the whole. Returns `None` if the sum over all shards does not fit 64 bits.
     pub(in crate::algorithm) fn per_shard(&self, parts: u64) -> Option<(Self, u64)> {
         self.reach.checked_mul(parts)?;
         let permit = self.unit.get().checked_mul(parts)?;
@@ -24,7 +25,7 @@ impl<M: Meter + Copy> Pace<M> {
         (parts > 0).then_some((part, permit))
     }
 
-    /// The first tick at which words have `n` permits together, units added.
+    /// Returns the first tick at which the words together have `n` permits, adding up their units.
     pub(in crate::algorithm) fn due_together(
         &self,
         words: &[u64],
@@ -35,7 +36,8 @@ impl<M: Meter + Copy> Pace<M> {
         let now_made = self.meter.made(now);
         let mut made = now_made;
         loop {
-            // What they have then, how many of them are filling, and when one in debt will be.
+            // The units available at `made`, how many words are filling, and how soon the first
+            // word leaves debt.
             let (mut have, mut filling, mut in_debt_for) = (0_u64, 0_u64, u64::MAX);
             for word in words {
                 let lack = word.saturating_sub(made);
@@ -49,7 +51,7 @@ impl<M: Meter + Copy> Pace<M> {
             if missing == 0 {
                 break;
             }
-            // If one is full before, the others have to make up for it.
+            // A word may be full before that. The next round lets the others make up for it.
             let until = match filling {
                 0 => in_debt_for,
                 filling => missing.div_ceil(filling).min(in_debt_for),

@@ -1,4 +1,4 @@
-//! What a pace does with a word.
+//! The steps of a pace on its word.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -9,23 +9,24 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 
 impl<M: Meter + PartialEq> Pace<M> {
-    /// How many units the clock has made until `now`.
+    /// Returns how many units the clock has made by `now`.
     #[inline(always)]
     pub(crate) fn made(&self, now: Tick) -> u64 {
         self.meter.made(now)
     }
 
-    /// Where the word of an idle bucket would begin to count.
+    /// Returns the position from which an idle bucket counts.
     #[inline(always)]
     pub(crate) fn base(&self, now: Tick) -> u64 {
         self.made(now) + self.round
     }
 
-    /// How far the word may stand above the clock for `n` permits to be granted; at most a burst.
+    /// Returns how far above the clock the word may be for `n` permits to be granted. `n` is at
+    /// most a burst.
     #[inline]
     pub(super) fn slack(&self, n: u64) -> u64 {
         if n == 0 {
-            // Not in debt: a full burst from idle leaves the word at made + round + reach.
+            // Not in debt: a full burst taken from idle leaves the word at made + round + reach.
             self.reach + self.round
         } else {
             self.reach - n * self.unit.get()
@@ -50,7 +51,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         Ok((next, self.granted(next, made, now, n)))
     }
 
-    /// All are short.
+    /// Every step is short.
     #[inline(always)]
     pub(crate) fn short_step(
         &self,
@@ -73,7 +74,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         (next, self.granted(next, made, now, n))
     }
 
-    /// What is left of a full bucket, in units.
+    /// Returns the units that are available.
     #[inline]
     fn room(&self, word: u64, made: u64) -> u64 {
         self.reach.saturating_sub(word.saturating_sub(made))
@@ -87,7 +88,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         self.meter.resets(granted, next)
     }
 
-    /// The denial of a request that can be granted once the clock has made `units`.
+    /// Returns the denial of a request that can be granted once the clock has made `units`.
     #[inline(always)]
     fn denied(&self, units: u64, now: Tick, n: u64) -> Denied {
         let due = self.meter.tick_of(units);
@@ -108,7 +109,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         word <= self.made(now)
     }
 
-    /// When the clock has made as many units as the word says.
+    /// Returns the tick at which the clock has made as many units as the word.
     #[inline]
     pub(crate) fn idle_at(&self, word: u64, now: Tick) -> Tick {
         let idle_at = self.meter.tick_of(word);
@@ -141,17 +142,18 @@ impl<M: Meter + PartialEq> Pace<M> {
         (due <= self.meter.horizon()).then(|| now.max(Tick::from_nanos(due)))
     }
 
-    /// Lowers the word by `units`, but not below the base of an idle bucket: the next word, and
-    /// the permits that came back, a part of one counted whole. The clock itself may be a part of
-    /// a unit further than it has `made`, so down to there would bring a permit forward.
+    /// Lowers the word by `units`, but not below the base of an idle bucket. Returns the next word,
+    /// and how many permits came back, rounded up. The limit is the base and not `made`, because
+    /// the clock may be a fraction of a unit past `made`: a word lowered to `made` would bring a
+    /// permit forward.
     #[inline]
     pub(super) fn give_back(&self, word: u64, base: u64, units: u64) -> (u64, u64) {
         let units = units.min(word.saturating_sub(base));
         (word - units, units.div_ceil(self.unit.get()))
     }
 
-    /// The grant stands in the word from `mark - n * unit` to `mark`; what of that the clock has
-    /// passed is refilled already, and is not given back a second time.
+    /// The grant occupies the word from `mark - n * unit` to `mark`. The clock has already refilled
+    /// the part that it has passed, so this part is not given back again.
     #[inline]
     pub(crate) fn undo(&self, word: u64, now: Tick, granted: &Granted) -> (u64, u64) {
         let base = self.made(now) + self.round;
@@ -174,7 +176,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         } else {
             let base = word.max(made + self.round).min(MAX_WORD);
             let n = n.min((MAX_WORD - base) / self.unit.get());
-            // Where nothing fits any more, nothing changes.
+            // If no permit fits, nothing changes.
             (
                 if n == 0 {
                     word
@@ -187,7 +189,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         let clear = next.saturating_sub(self.slack(0));
         let debt = clear.saturating_sub(made).div_ceil(self.unit.get());
         let clear_after = match self.meter.tick_of(clear) {
-            // Without a debt the clock has been there.
+            // Without debt, the clock has already passed this tick.
             tick if tick > self.meter.horizon() => Duration::MAX,
             tick => Tick::from_nanos(tick).saturating_since(now),
         };
@@ -204,7 +206,7 @@ impl<M: Meter + PartialEq> Pace<M> {
         if word <= made && of_permits(next.reach, self.unit) <= of_permits(self.reach, next.unit) {
             return 0;
         }
-        // Permits are exchanged unit for unit, rounded down; debt likewise, rounded up.
+        // Convert available permits to the new unit, rounded down, and debt likewise, rounded up.
         let (have, owe) = (
             self.room(word, made),
             word.saturating_sub(made).saturating_sub(self.slack(0)),
@@ -230,10 +232,10 @@ impl<M: Meter + PartialEq> Pace<M> {
         if ahead == 0 {
             return 0;
         }
-        // Either clock may be a part of a unit further than it has `made`. Where there are such
-        // parts `round` is a unit, which is more than the new clock's: so nothing is due sooner
-        // than it was. It is due less than two units later, that is, less than half a nanosecond:
-        // at most one tick. An idle word, above, remembers nothing of the old clock.
+        // Each clock may be a fraction of a unit past `made`. Where such fractions occur, `round`
+        // is one unit, which is more than the new clock's fraction, so nothing is due sooner than
+        // before. It is due less than two units later, which is less than half a nanosecond: at
+        // most one tick. An idle word, handled above, keeps nothing of the old clock.
         let base = self.made(to) + self.round;
         base.saturating_add(ahead).min(MAX_WORD)
     }

@@ -1,4 +1,4 @@
-//! The sliding window that is estimated from two counts.
+//! The sliding window, estimated from two counts.
 //!
 //! # The word
 //!
@@ -14,21 +14,21 @@
 //! admitted iff  before * left / period + count + n <= limit
 //! ```
 //!
-//! where `left` is what is left of the window, from a whole period at its beginning to a nanosecond
-//! at its end. Both sides are multiplied by the period and compared in 128 bits: nothing is
-//! rounded. With [`Rounding::Down`] the window before counts as whole permits, which is to allow
-//! `period - 1` more in that comparison.
+//! Here `left` is how much of the current window is left, from a whole period at its beginning to a
+//! nanosecond at its end. Both sides are multiplied by the period and compared in 128 bits, so
+//! nothing is rounded. With [`Rounding::Down`] the previous window counts in whole permits, which
+//! is the same as allowing `period - 1` more in that comparison.
 //!
-//! When the clock goes to the next window, `count` becomes `before`; two windows on, both are
-//! forgotten. Windows are numbered from the clock's start and not modulo anything, so old counts
-//! can't come back to life. A word of a later window than the caller's was written by somebody with
-//! a later tick: the caller is counted at the beginning of that window, where the window before
-//! weighs most.
+//! When the clock enters the next window, `count` becomes `before`. Two windows later both are
+//! forgotten. Windows are numbered from the clock's start and never wrap, so an old count can't
+//! become current again. If the word is in a later window, a caller with a later tick wrote it, and
+//! this caller's permits count at the beginning of that window, where the previous window has the
+//! most weight.
 //!
-//! **Budget.** Two counts share the word with the window's number, so it is `(limit + largest
-//! debt)^2 * (windows in 50 years) < 2^64`: `bits` is the largest width for which `2^(64 - 2 *
-//! bits)` windows last 50 years, and `limit` must be below `2^bits`. What lies between is the
-//! largest debt.
+//! **Budget.** Two counts share the word with the window's number:
+//! `(limit + largest debt)^2 * (windows in 50 years) < 2^64`. `bits` is the largest width for which
+//! `2^(64 - 2 * bits)` windows last 50 years, and `limit` must be below `2^bits`. The rest of the
+//! count is the largest debt.
 
 mod verbs;
 
@@ -44,34 +44,36 @@ use crate::clock::Tick;
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
-/// The most fractions into which a part divides its share of a permit.
+/// The most fractions into which a shard divides its share of a permit.
 const MOST_FRACTIONS: u64 = 32;
 
-/// The sliding window: at most so many permits in the last period, estimated from the counts of the
-/// current window and the one before.
+/// A sliding window: up to `n` permits in the last period, estimated from the counts of the current
+/// window and the previous one.
 ///
-/// The window before is taken to have been filled evenly: of its count as much is held against the
-/// caller as of it is still within a period. `before * left / period + count + n` must not exceed
-/// the limit, and is compared exactly.
+/// The estimate assumes that the previous window was filled evenly, and weights its count by the
+/// share of it that is still within one period. A request is granted if
+/// `before * left / period + count + n` is at most the limit. The comparison is exact.
 ///
-/// **Bound.** In every interval `[a, b]` at most `n + rate * (b - a)` permits: what a
-/// [`TokenBucket`](crate::TokenBucket) with a burst of `n` promises. With [`Rounding::Down`] less
-/// than one permit more. An interval of one period may so hold up to `2 * n`; but the double burst
-/// of the [`FixedWindow`](crate::FixedWindow), all at once at the edge, is impossible.
+/// **Bound.** In every interval `[a, b]` at most `n + rate * (b - a)` permits, as with a
+/// [`TokenBucket`](crate::TokenBucket) whose burst is `n`. [`Rounding::Down`] adds less than one
+/// permit to this bound. An interval of one period may thus hold up to `2 * n` permits, but never
+/// the double burst of the [`FixedWindow`](crate::FixedWindow), all at once at the edge of a
+/// window.
 ///
-/// **Below it.** The window before weighs to its last nanosecond: after one in which anything was
-/// counted, a window admits at most `n - 1`. So under constant demand there are `n - 1` permits a
-/// period, and with `n` = 1 one every two periods. [`Rounding::Down`] admits `n`.
+/// **Under-admission.** The previous window keeps some weight until the last nanosecond of the
+/// current one, so after a window with any permits the next one admits at most `n - 1`. Under
+/// constant demand there are `n - 1` permits per period, and with `n` = 1 one permit every two
+/// periods. [`Rounding::Down`] admits `n`.
 ///
-/// A caller with an older tick than the window that the word is in is counted at that window's
-/// beginning ([`Granted::at`](crate::Granted::at)); so clocks that differ never admit more. A
-/// permit that is [undone](crate::Limiter::undo) after its window is over gives nothing back. A
-/// [charge](crate::Limiter::charge) counts in the current window, and weighs in the next one as all
-/// that was counted does.
+/// If a caller's tick is older than the window that the word is in, its permits count at the
+/// beginning of that window ([`Granted::at`](crate::Granted::at)). So clocks that disagree never
+/// admit more. [Undoing](crate::Limiter::undo) a grant after its window is over gives nothing back.
+/// A [charge](crate::Limiter::charge) counts in the current window, and is weighted in the next one
+/// like all other permits.
 ///
-/// A window has no burst and no permits of its own to start with: a quota in which these differ
-/// from `n` is refused. How large `n` may be depends on the window: up to 65 535 a second, 524 287
-/// a minute, 4 194 303 an hour.
+/// A window has no separate burst and no separate initial permits: a quota in which these differ
+/// from `n` is refused. The largest `n` depends on the length of the window: up to 65 535 per
+/// second, 524 287 per minute, 4 194 303 per hour.
 ///
 /// ```
 /// use std::time::Duration;
@@ -91,13 +93,14 @@ const MOST_FRACTIONS: u64 = 32;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct SlidingWindow {
-    // What every decision reads comes first, so that it shares a cache line with the word.
-    /// What all that is counted may weigh: the limit times the period and, if the window before is
-    /// rounded down, what that leaves out. The lower and the upper 64 bits.
+    // The fields that every decision reads come first, so that they share a cache line with the
+    // word.
+    /// The most that all counted permits may weigh: the limit times the period, plus what rounding
+    /// down the previous window leaves out. The lower and the upper 64 bits.
     allowed: (u64, u64),
     /// The largest count.
     most: u64,
-    /// How wide a count is.
+    /// The width of a count.
     bits: u32,
     rounding: Rounding,
     grid: Grid,
@@ -106,10 +109,10 @@ pub struct SlidingWindow {
     quota: Quota,
 }
 
-/// How a [`SlidingWindow`] counts the share of the window before.
+/// How a [`SlidingWindow`] rounds the share of the previous window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rounding {
-    /// Exactly: not rounded at all.
+    /// Exact: not rounded at all.
     #[default]
     Exact,
     /// Rounded down to whole permits, as integer counters do.
@@ -120,12 +123,11 @@ pub enum Rounding {
 }
 
 impl SlidingWindow {
-    /// A window as long as the quota's period, in which `n` permits are to be had.
+    /// Creates a window of the quota's period, with up to `n` permits in it.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is
-    /// allowed.
+    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
     pub const fn new(quota: Quota) -> Result<Self, ConfigError> {
         let Layout { bits, windows } = match Layout::new(quota, 2) {
             Ok(layout) => layout,
@@ -147,7 +149,7 @@ impl SlidingWindow {
         Ok(window.rounding(Rounding::Exact))
     }
 
-    /// How the share of the window before is rounded.
+    /// Sets how the share of the previous window is rounded.
     ///
     /// ```
     /// use tollgate::algorithm::Rounding;
@@ -159,7 +161,7 @@ impl SlidingWindow {
     /// for (window, there) in [(exact, 0), (exact.rounding(Rounding::Down), 1)] {
     ///     let limiter = Limiter::unstarted(window, NoClock);
     ///     limiter.try_acquire_n_at(2, Tick::ZERO)?;
-    ///     // Of the two permits before, 1.8 are still within a second.
+    ///     // 1.8 of the two earlier permits are still within a second.
     ///     assert_eq!(limiter.at(Tick::from_nanos(1_100_000_000)).available(), there);
     /// }
     /// # Ok(())
@@ -180,7 +182,7 @@ impl SlidingWindow {
         }
     }
 
-    /// How the share of the window before is rounded.
+    /// Returns how the share of the previous window is rounded.
     pub(crate) const fn rounds(&self) -> Rounding {
         self.rounding
     }
@@ -193,7 +195,7 @@ impl SlidingWindow {
         }
     }
 
-    /// Whether such a window can be made.
+    /// Returns whether a constructor could have made this window.
     fn fits(&self) -> bool {
         let fits = |bits: u32| self.grid.fits_beside(2 * bits) && self.most == (1 << bits) - 1;
         let limit = self.limit.get();
@@ -207,9 +209,10 @@ impl SlidingWindow {
             && beyond.is_some_and(is_rounded)
     }
 
-    /// The same limit, counted in fractions of a permit, and how many fractions a permit is. There
-    /// are as many as the counts have room for, up to [`MOST_FRACTIONS`], and 1 for a single part.
-    /// With several fractions a window can count a debt of three times the limit.
+    /// Returns the same window counting fractions of a permit, and how many fractions make a
+    /// permit: as many as the counts have room for, up to [`MOST_FRACTIONS`], and 1 if there is
+    /// only one part. With several fractions, a window can still count a debt of three times the
+    /// limit.
     pub(super) fn in_fractions(&self, parts: u64) -> (Self, u64) {
         let room = self.most / 4 / self.limit.get();
         let most = if parts > 1 { MOST_FRACTIONS } else { 1 };
@@ -217,8 +220,8 @@ impl SlidingWindow {
         let (lower, upper) = self.allowed;
         let allowed = u128::from(upper) << 64 | u128::from(lower);
         let allowed = allowed.saturating_mul(fraction.get().into());
-        // What is allowed beyond the limit is less than a permit in all parts together, so that
-        // they grant no permit above it.
+        // With [`Rounding::Down`], `allowed` is more than the limit. Over all parts the excess is
+        // less than a permit, so together they grant no permit above the limit.
         let limit = u64::try_from(allowed / u128::from(self.grid.period().get()));
         let window = Self {
             allowed: (allowed as u64, (allowed >> 64) as u64),
@@ -228,7 +231,7 @@ impl SlidingWindow {
         (window, fraction.get())
     }
 
-    /// How many permits above the limit a window can count: what is charged beyond that is not
+    /// Returns how many permits above its limit a window can count. Charges beyond that are not
     /// recorded.
     pub const fn largest_debt(&self) -> u64 {
         self.most - self.limit.get()
@@ -274,7 +277,7 @@ mod tests {
     use super::{Quota, SlidingWindow};
 
     #[test]
-    fn only_a_window_whose_counts_fit_the_word_is_sound() {
+    fn window_is_sound_only_if_its_counts_fit_the_word() {
         let made = SlidingWindow::new(Quota::per_second(10)).expect("a quota");
         assert!(made.fits());
         for bits in made.bits + 1..32 {
@@ -284,12 +287,12 @@ mod tests {
         let most = made.most - 1;
         assert!(
             !SlidingWindow { most, ..made }.fits(),
-            "another largest count"
+            "the largest count must fill its bits"
         );
         let allowed = (made.allowed.0 + 1, made.allowed.1);
         assert!(
             !SlidingWindow { allowed, ..made }.fits(),
-            "more is allowed than the limit"
+            "the allowance must match the limit"
         );
     }
 }

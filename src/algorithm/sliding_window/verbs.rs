@@ -9,12 +9,12 @@ use crate::algorithm::counting::{self, WindowCount};
 use crate::clock::Tick;
 use crate::outcome::Granted;
 
-/// The contents of a word besides its count.
+/// The contents of a word apart from the count of its window.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::algorithm) struct Before {
-    /// The count of the window before.
+    /// The count of the previous window.
     count: u64,
-    /// What is left of the window: from a whole period down to a nanosecond.
+    /// How much of the window is left: from a whole period down to a nanosecond.
     left: u64,
 }
 
@@ -26,8 +26,8 @@ impl SlidingWindow {
         word >> (2 * self.bits)
     }
 
-    /// The word as it stands now, and how long ago its window began: not at all, if somebody with a
-    /// later tick began it.
+    /// Returns the word brought forward to `now`, and how long ago its window began: 0 if the
+    /// window is ahead, because a caller with a later tick began it.
     #[inline(always)]
     fn settled(&self, word: u64, now: Tick) -> (u64, u64) {
         match self.grid.elapsed_in(self.window(word), now) {
@@ -36,14 +36,14 @@ impl SlidingWindow {
         }
     }
 
-    /// A word of another window than the clock's.
+    /// Brings forward a word that is not in the current window.
     #[cold]
     #[inline(never)]
     fn elsewhere(&self, word: u64, now: Tick) -> (u64, u64) {
         let place = self.grid.place(now);
         let settled = match place.index.checked_sub(self.window(word)) {
-            // No window of ours is the last number, but a word may be anything: it is full, so that
-            // it can't become all ones.
+            // The last number is never written, but a word may hold anything. Treat such a word as
+            // full, so that it can't become all ones.
             None if self.window(word) > self.grid.last_index() => return (word | self.most, 0),
             None => return (word, 0),
             Some(0) => word,
@@ -65,27 +65,28 @@ impl SlidingWindow {
         }
     }
 
-    /// What so many permits weigh.
+    /// Returns the weight of `permits` permits of the current window.
     #[inline(always)]
     fn weight(&self, permits: u64) -> u128 {
         u128::from(permits) * u128::from(self.grid.period().get())
     }
 
-    /// What all that is counted weighs.
+    /// Returns the weight of all permits that are counted.
     #[inline(always)]
     fn weighed(&self, seen: Seen) -> u128 {
         u128::from(seen.more.count) * u128::from(seen.more.left) + self.weight(seen.count)
     }
 
-    /// What it may weigh.
+    /// Returns the most that all counted permits may weigh.
     #[inline(always)]
     fn allowed(&self) -> u128 {
         let (lower, upper) = self.allowed;
         u128::from(upper) << 64 | u128::from(lower)
     }
 
-    /// How much may be left of a window in which there are so many permits, after so many in the
-    /// one before; `None` if they are too many at all times.
+    /// Returns the most that may be left of a window for `count` permits to fit in it, after
+    /// `before` permits in the previous window. Returns `None` if `count` is too large at all
+    /// times.
     #[inline]
     fn most_left(&self, before: u64, count: u64) -> Option<u64> {
         let rest = self.allowed().checked_sub(self.weight(count))?;
@@ -124,7 +125,7 @@ impl WindowCount for SlidingWindow {
     fn room(&self, seen: Seen) -> u64 {
         let room = self.allowed().saturating_sub(self.weighed(seen));
         let room = room / u128::from(self.grid.period().get());
-        // No more than the limit, since rounding down leaves out less than a permit.
+        // At most the limit: rounding down leaves out less than a permit.
         u64::try_from(room).unwrap_or(self.limit.get())
     }
 
@@ -145,8 +146,8 @@ impl WindowCount for SlidingWindow {
         Level::of_units(self.weighed(seen), self.grid.period())
     }
 
-    /// In this window, when less of the one before is left; or in the next one, where this one's
-    /// count weighs; or in the one after that, where nothing does.
+    /// The request fits in this window, once less of the window is left; or in the next window,
+    /// where this window's count is weighted; or in the window after that, where no count is left.
     #[inline]
     fn fits_at(&self, seen: Seen, now: Tick, n: u64) -> Option<Tick> {
         let index = self.window(seen.word);
@@ -179,7 +180,7 @@ impl WindowCount for SlidingWindow {
         now.max(Tick::from_nanos(self.grid.start_of(self.window(seen.word))))
     }
 
-    /// None, if its window is over, for the clock or for the word.
+    /// Returns 0 if the grant's window is over, by the clock or by the word.
     #[inline]
     fn left_of(&self, seen: Seen, granted: &Granted) -> u64 {
         match self.window(granted.mark()) == self.window(seen.word) {
@@ -194,17 +195,17 @@ impl WindowCount for SlidingWindow {
         is_empty && self.window(seen.word) <= self.grid.place(now).index
     }
 
-    /// Where as much of a window is over on both clocks, nothing changes. Else what weighs now
-    /// counts in the window of the other clock, a part of a permit counted whole: how much of that
-    /// window is over says nothing of the old one. What is counted in a window ahead stays counted
-    /// there, or in the next one, if it would end earlier.
+    /// If both clocks are equally far into their windows, the counts stay as they are. Otherwise
+    /// the current weight, rounded up, becomes the count of the other clock's window, because how
+    /// far that window has come says nothing about the old one. Permits counted in a window ahead
+    /// stay counted in that window, or in the next one if it would end earlier.
     #[inline]
     fn rebase(&self, word: u64, from: Tick, to: Tick) -> u64 {
         let seen = self.see(word, from);
         let (old, new) = (self.grid.place(from), self.grid.place(to));
         let ahead = self.window(seen.word).saturating_sub(old.index);
         let level = WindowCount::level(self, seen).ceil().min(self.most);
-        // Of what is ahead, the window would not end earlier.
+        // A window that is ahead must not end earlier than before.
         let later = ahead + u64::from(ahead > 0 && self.grid.ends_earlier(from, to));
         let index = new.index.saturating_add(later);
         let is_told = index <= self.grid.last_index();
@@ -222,7 +223,7 @@ impl WindowCount for SlidingWindow {
     }
 }
 
-/// Both counts, where the windows are the same.
+/// Carries both counts over if the windows are the same.
 impl Recount for SlidingWindow {
     fn recount(&self, word: u64, now: Tick, next: &Self, counts: CarriedCounts) -> Option<u64> {
         let same = self.grid.period() == next.grid.period() && self.grid.lead() == next.grid.lead();
@@ -235,7 +236,7 @@ impl Recount for SlidingWindow {
         let before = counts.before(seen.more.count, limit, then).min(next.most);
         let count = counts.current(seen.count, limit, then).min(next.most);
         let word = ((window << next.bits | before) << next.bits) | count;
-        // Nothing counted is as good as new.
+        // A word without counts is fresh.
         Some(if before == 0 && count == 0 { 0 } else { word })
     }
 }

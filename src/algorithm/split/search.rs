@@ -1,9 +1,9 @@
-//! When words of any algorithm will have so many permits together.
+//! Searches for the tick at which several words together have `n` permits, for any algorithm.
 
 use super::Split;
 use crate::clock::Tick;
 
-/// How often it goes from one tick at which permits come to the next, before it searches in halves.
+/// How many refills the search steps through before it bisects.
 const STEPS: usize = 4;
 
 pub(super) fn due_together<A: Split>(
@@ -20,7 +20,7 @@ pub(super) fn due_together<A: Split>(
     if there(before) {
         return Some(before);
     }
-    // Nothing comes between these ticks, so the first at which there are enough is the one.
+    // No permits come between these ticks, so the first of them with enough permits is the answer.
     for _ in 0..STEPS {
         let more = |word: &u64| {
             let one_more = algorithm.available(*word, before).saturating_add(1);

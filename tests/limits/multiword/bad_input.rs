@@ -194,22 +194,22 @@ fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
         (
             slotted(per_ns(5, 3), 3).err(),
             "n",
-            "n is 5, but must be at most 3 in a window of 3ns, or the window at least 6ns long",
+            "n is 5, but must be at most 3 in a window of 3ns, or the window must be at least 6ns long",
         ),
         (
             slotted(second(5).burst(6), 10).err(),
             "burst",
-            "burst is 6, but a window of 5 permits has no other burst: leave it out",
+            "burst is 6, but a window of 5 permits has no separate burst: leave it out",
         ),
         (
             log(second(5).initial(0)).err(),
             "initial",
-            "initial is 0, but a window begins with its 5 permits: leave it out",
+            "initial is 0, but a window always begins with its 5 permits: leave it out",
         ),
         (
             log(second(1_048_577)).err(),
             "n",
-            "n is 1048577, but a log keeps each permit, and must be from 1 to 1048576",
+            "n is 1048577, but must be from 1 to 1048576: a log keeps every permit",
         ),
     ] {
         let error = error.expect(text);

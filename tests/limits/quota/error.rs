@@ -229,11 +229,11 @@ fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
         ),
         (
             of(Fixed, "5/s burst 6"),
-            "burst is 6, but a window of 5 permits has no other burst: leave it out",
+            "burst is 6, but a window of 5 permits has no separate burst: leave it out",
         ),
         (
             of(Sliding, "5/s initial 0"),
-            "initial is 0, but a window begins with its 5 permits: leave it out",
+            "initial is 0, but a window always begins with its 5 permits: leave it out",
         ),
         (
             Fixed.make(Quota::per(90, beyond)),
@@ -241,8 +241,8 @@ fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
         ),
         (
             of(Sliding, "65536/s"),
-            "n is 65536, but must be at most 65535 in a window of 1s, or the window at least \
-             1.469515267s long",
+            "n is 65536, but must be at most 65535 in a window of 1s, or the window must be at \
+             least 1.469515267s long",
         ),
         (
             Sliding.make(Quota::per(1 << 31, fifty_years)),

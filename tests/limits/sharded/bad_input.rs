@@ -214,7 +214,7 @@ fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
         (
             leases(bucket, 20).err(),
             "total",
-            "total is 20, but must be from 1 to 19: a permit must be left",
+            "total is 20, but must be from 1 to 19: at least one permit must remain",
         ),
         (
             leases(read("token-bucket 1/s"), 1).err(),

@@ -45,7 +45,7 @@ fn busy_says_later_and_not_when() {
     assert_eq!(denied, Denied::busy(1));
     assert!(!denied.is_permanent());
     assert_eq!((denied.retry_after(), denied.requested()), (None, 1));
-    let message = "limit reached: 1 more when others have left";
+    let message = "limit reached: 1 available when others have left";
     assert_eq!(denied.to_string(), message);
 }
 
