@@ -29,9 +29,9 @@ mod instructions {
     use super::{AtomicU128, FastPair, Ordering};
 
     impl FastPair {
-        /// Returns `None` if the processor lacks the instructions, or if `portable-atomic` was
-        /// built not to detect them. In that case it uses locks, and a lock does not exclude a
-        /// thread that uses the instructions.
+        /// Returns a `FastPair` if the processor has the instructions and `portable-atomic` uses them.
+        /// If `portable-atomic` was built not to detect them, it uses locks, and a lock does not
+        /// exclude a thread that uses the instructions.
         pub(crate) fn there() -> Option<Self> {
             let is_there = AtomicU128::is_lock_free()
                 && std::arch::is_x86_feature_detected!("cmpxchg16b")
@@ -247,8 +247,7 @@ mod tests {
         };
         for other in [first ^ 1, first ^ 1 << 64, second] {
             assert_eq!(exchange(other, second), Err(first));
-            // ORDERING: Relaxed would do, as there is no other thread. Acquire, as the callers of
-            // these loads.
+            // ORDERING: Acquire, as its callers use. There is no other thread.
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load(&pair, Ordering::Acquire), first);
             // ORDERING: Acquire, as above.
