@@ -13,7 +13,7 @@ use crate::quota::{ConfigError, Quota};
 /// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
 /// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
 /// | [`of_log`](Self::of_log) | `n`, if the interval is shorter than a period |
-/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies in that many adjacent slots of the clock |
+/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies in that many adjacent slots |
 ///
 /// An algorithm states its own with [`Bounded`](super::Bounded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

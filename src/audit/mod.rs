@@ -37,8 +37,6 @@
 //!
 //! # How the check works
 //!
-//! # How it is checked
-//!
 //! The check sorts the events and looks at each tick once. Let `over(b)` be the most by which any
 //! interval that ends at `b` exceeds the refill within it, and `back` the permits that came back.
 //! Then
