@@ -112,8 +112,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         expected.assert_reached();
     }
 
-    /// Explores the scenario: whatever the threads do, the outcome is that of some order of the
-    /// same verbs, one after the other, and each of these orders occurs.
+    /// Explores the scenario: in every execution the outcome is that of some order of the same
+    /// verbs, one after the other, and each of these orders occurs.
     ///
     /// # Panics
     ///

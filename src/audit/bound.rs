@@ -33,7 +33,7 @@ pub(super) enum Comes {
     Steadily { rate: u64 },
     /// By `units` at the beginning of each window.
     AtEdges { windows: Windows, units: u64 },
-    /// Each window allows a full burst, whatever was left of the one before.
+    /// Each window allows a full burst, with nothing left over from the one before.
     Anew { windows: Windows },
     /// By `units` each period, wherever the periods begin.
     InSteps { units: u64, period: NonZeroU64 },

@@ -1,7 +1,7 @@
 /// A fault that a model can turn on. `inject_fault!` in the protocol's code marks its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Shards: a rollback restores the old word whatever the word is by now.
+    /// Shards: a rollback restores the old word even if the word has changed.
     RollsBackBlindly,
     /// Shards: a rollback proceeds although permits were given back since.
     IgnoresGiveBacks,
@@ -11,7 +11,7 @@ pub enum Fault {
     RollsNothingBack,
     /// Shards: the epoch of the hint is raised before a word is lowered.
     RaisesTheEpochFirst,
-    /// Shards: a hint is set whatever its epoch is by now.
+    /// Shards: a hint is set even if its epoch has changed.
     SetsTheHintBlindly,
     /// Shards: an expired tick is exchanged for the next one, with no epoch in between.
     KeepsTheTickThatIsOver,
@@ -49,7 +49,7 @@ pub enum Fault {
     UndoesOldMarks,
     /// Concurrency: a newcomer enters without checking whether a caller waits.
     Overtakes,
-    /// Concurrency: a caller that finds no room sets the waiting flag whatever the word is by now.
+    /// Concurrency: a caller that finds no room sets the waiting flag even if the word has changed.
     WaitsBlindly,
     /// Concurrency: a caller that leaves lets no waiter in.
     LeavesSilently,
@@ -96,7 +96,7 @@ pub enum Fault {
     IgnoresThePair,
     /// Table: a claim is established without ending other claims for the key.
     LeavesOtherClaims,
-    /// Table: a thread whose claim failed releases the slot whatever is in it by now.
+    /// Table: a thread whose claim failed releases the slot even if it holds something new.
     GivesUpBlindly,
     /// Table: a thread that finds the key claimed waits for the claiming thread.
     WaitsForClaims,
