@@ -228,7 +228,10 @@ fn enter_against_give_up(run: &mut Run) {
 fn who_gives_up_loses_nothing() {
     let name = "one leaves, one gives up, one waits";
     model(name, None, leave_against_give_up);
-    let (fault, why) = (Fault::KeepsWhatWasHanded, "room that was handed over was lost");
+    let (fault, why) = (
+        Fault::KeepsWhatWasHanded,
+        "room that was handed over was lost",
+    );
     with_fault(name, fault, why, None, leave_against_give_up);
     let name = "one gives up, one comes";
     model(name, None, enter_against_give_up);
