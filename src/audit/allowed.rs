@@ -106,8 +106,8 @@ impl Bound {
     /// Returns the bound that holds when charges count too, in a form that can be checked with
     /// them, or `None` if there is none.
     ///
-    /// Refills in steps are bounded by a steady refill that begins with one step: `ceil(x / period)
-    /// <= (x + period - 1) / period`.
+    /// Refills in steps are bounded by a steady refill that begins with one step:
+    /// `ceil(x / period) <= (x + period - 1) / period`.
     pub(super) fn with_charges(&self) -> Option<Self> {
         match (self.debt, self.comes) {
             (Owed::Forgotten, _) => None,

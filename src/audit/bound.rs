@@ -13,7 +13,7 @@ use crate::quota::{ConfigError, Quota};
 /// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
 /// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
 /// | [`of_log`](Self::of_log) | `n`, if the interval is shorter than a period |
-/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies in that many adjacent slots |
+/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies within `slots` adjacent slots |
 ///
 /// An algorithm states its own with [`Bounded`](super::Bounded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub(super) enum Owed {
 }
 
 impl Bound {
-    /// Returns the bound of a token bucket or GCRA with this quota: at most `burst + rate * (b -
-    /// a)`.
+    /// Returns the bound of a token bucket or GCRA with this quota: at most
+    /// `burst + rate * (b - a)`.
     ///
     /// # Errors
     ///
@@ -68,8 +68,8 @@ impl Bound {
         }
     }
 
-    /// Returns the bound of GCRA with this emission interval and tolerance: at most `1 + (tolerance
-    /// + (b - a)) / interval`.
+    /// Returns the bound of GCRA with this emission interval and tolerance: at most
+    /// `1 + (tolerance + (b - a)) / interval`.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use crate::algorithm::{
 /// are ordered by when they changed the limiter's word, and `made(t)` is the number of units
 /// refilled up to the tick `t`. For an interval `[a, b]`, `f` is the first and `l` the last grant
 /// in it, in that order. The net grants in the interval are at most all permits taken from `f` to
-/// `l`, less those given back between them: operations from `f` to `l` at other ticks only add to
-/// this number.
+/// `l`, less those given back between them: permits that were taken in between at other ticks only
+/// add to this number.
 ///
 /// ```
 /// use tollgate::audit::{Bounded, Audit, Log};
@@ -48,8 +48,8 @@ impl Bounded for TokenBucket {
     }
 }
 
-/// The bound of the token bucket with the same quota. For an interval and a tolerance this is `1 +
-/// (tolerance + (b - a)) / interval`; the tolerance need not be a multiple of the interval.
+/// The bound of the token bucket with the same quota. For an interval and a tolerance this is
+/// `1 + (tolerance + (b - a)) / interval`; the tolerance need not be a multiple of the interval.
 impl Bounded for Gcra {
     fn bound(&self) -> Bound {
         let quota = self.quota();
@@ -96,8 +96,8 @@ impl Bounded for FixedWindow {
 /// last grant in any window, that window counted at most `n`.
 ///
 /// - If `f` is in window `k` too, `c <= n` is enough.
-/// - If `f` is in window `k - 1`, the interval has at most `c(k - 1) + c <= n + c(k - 1) * x /
-///   period <= n + rate * x`, and `x <= b - a`.
+/// - If `f` is in window `k - 1`, the interval has at most
+///   `c(k - 1) + c <= n + c(k - 1) * x / period <= n + rate * x`, and `x <= b - a`.
 /// - If `f` is in a window `j < k - 1`, each of the windows `j` to `k - 2` adds at most `n`. The
 ///   interval is longer by the `k - 1 - j` periods `j + 1` to `k - 1`, and the rate times these
 ///   periods is as much.
@@ -128,8 +128,8 @@ impl Bounded for SlidingWindow {
 /// The permits taken from `f` to `l` are at most `burst + n * m`. The first refill is after `a`,
 /// since `f` came before it. Each later refill is at least a period after the one before: a period
 /// that begins when the bucket is full begins after the last refill. The last refill is not after
-/// `b`, since nothing is counted at a tick before the beginning of the word's period. So `b - a >
-/// (m - 1) * period`.
+/// `b`, since nothing is counted at a tick before the beginning of the word's period. So
+/// `b - a > (m - 1) * period`.
 impl Bounded for Intervals {
     fn bound(&self) -> Bound {
         let quota = self.quota();

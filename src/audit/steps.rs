@@ -1,8 +1,8 @@
 //! The check of bounds that allow `n` more permits in steps, wherever these begin.
 //!
-//! The allowance of an interval is not the sum of the allowances of its parts, since `ceil((b - a)
-//! / period)` depends on the positions of both `a` and `b`. So the check keeps all beginnings `a`,
-//! by their position in the period.
+//! The allowance of an interval is not the sum of the allowances of its parts, since
+//! `ceil((b - a) / period)` depends on the positions of both `a` and `b`. So the check keeps all
+//! beginnings `a`, by their position in the period.
 //!
 //! Let `a = p * period + x` and `b + period - 1 = q * period + y`, with `x` and `y` less than the
 //! period. Then `ceil((b - a) / period)` is `q - p`, or one less if `x > y`. The permits taken from
@@ -25,7 +25,7 @@ use crate::clock::Tick;
 /// A tick at which an interval may begin.
 #[derive(Clone, Copy)]
 struct Beginning {
-    /// `n * p - before(a)`: how much the interval has beyond its allowance.
+    /// `n * p - before(a)`: the part of the excess that depends on the beginning.
     value: i128,
     at: Tick,
     /// The permits taken before it, less those that came back.

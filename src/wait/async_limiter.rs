@@ -106,9 +106,9 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     ///
     /// A caller that gives up in the middle of the line loses its permit if others already wait
     /// behind it: they were told when they are due, and that does not change. See
-    /// [`Reservation::cancel`](crate::Reservation::cancel). To avoid this, use
-    /// [`acquire_timeout`](Self::acquire_timeout), which denies a request that would take too long
-    /// at once and takes nothing.
+    /// [`Reservation::cancel`](crate::Reservation::cancel).
+    /// [`acquire_timeout`](Self::acquire_timeout) avoids this: if the wait would be too long, it
+    /// takes nothing and returns at once.
     pub fn acquire(&self) -> AcquireFuture<'_, G, T> {
         self.acquire_n(1)
     }

@@ -29,15 +29,15 @@ impl Jitter {
         range_ns: 0,
     };
 
-    /// A delay between zero and `most`, uniformly distributed. Bounds are capped at 584 years
-    /// (`u64::MAX` nanoseconds).
+    /// Makes a jitter with delays from zero to `most`, uniformly distributed. `most` is capped at
+    /// 584 years (`u64::MAX` nanoseconds).
     #[must_use]
     pub const fn up_to(most: Duration) -> Self {
         Self::between(Duration::ZERO, most)
     }
 
-    /// A delay between these two, uniformly distributed. Bounds are capped at 584 years (`u64::MAX`
-    /// nanoseconds).
+    /// Makes a jitter with delays between these two, uniformly distributed. Both are capped at 584
+    /// years (`u64::MAX` nanoseconds).
     #[must_use]
     pub const fn between(one: Duration, other: Duration) -> Self {
         let (one, other) = (nanos(one), nanos(other));

@@ -11,8 +11,8 @@ use crate::store::AtomicWord;
 
 /// A limiter with a waiting room of limited size.
 ///
-/// A newcomer takes a permit at once if one is available, and otherwise waits its turn. If the room
-/// is full, it is denied at once. So low traffic is never delayed, high traffic is smoothed, and
+/// A newcomer takes a permit at once if one is available. Otherwise it waits its turn, or is denied
+/// at once if the room is full. So low traffic is never delayed, high traffic is smoothed, and
 /// overload is denied while the caller still has time to go elsewhere. Waiters are served in order
 /// of arrival at the limiter's rate; no newcomer overtakes them.
 ///

@@ -8,7 +8,7 @@ use crate::clock::Tick;
 pub(crate) struct SleepCheck {
     began: Tick,
     asked: Duration,
-    /// How long the latest sleeps were in total, in which the clock did not follow.
+    /// The total length of the latest sleeps in which the clock did not follow.
     in_vain: Duration,
 }
 
