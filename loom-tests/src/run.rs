@@ -92,7 +92,6 @@ pub fn deep(name: &str) -> bool {
 /// # Panics
 ///
 /// If it does not.
-/// If it does not.
 pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     for &layout in Layout::chosen(Depth::here()) {
         let mut run = Run::new(bound, &[layout]);

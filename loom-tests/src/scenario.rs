@@ -42,7 +42,6 @@ impl ScenarioOutcome {
     /// # Panics
     ///
     /// If they do not.
-    /// If it does not.
     pub fn check_bound(&self, bound: &Bound) {
         let all: Vec<_> = self.all().copied().collect();
         rules::check_bound(bound, &[all]);
@@ -129,9 +128,9 @@ where
     }
 
     /// Explores the scenario: in every execution the rules hold and the actors get one of these
-    /// answers, and each of them occurs. The answers do not come from the limiter itself, so they
-    /// show that it is right.
-    ///
+    /// Explores the scenario: in every execution the rules hold and the actors get one of these
+    /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
+    /// they show that it is right.
     /// # Panics
     ///
     /// If that does not hold.
@@ -162,7 +161,6 @@ where
     /// # Panics
     ///
     /// If that does not hold.
-    /// If that does not hold.
     pub fn explore_stopping_among(self, run: &mut Run, who: usize, allowed: Vec<Vec<Told>>) {
         let allowed = allowed.into_iter().map(|told| Expected::some(vec![], told));
         let allowed: Vec<_> = allowed.collect();
@@ -186,7 +184,6 @@ where
     ///
     /// # Panics
     ///
-    /// If that does not hold.
     /// If that does not hold.
     pub fn explore_stopping(self, run: &mut Run, who: usize) {
         stop_everywhere(&Arc::new(self), run, who, |_| {});
@@ -268,7 +265,6 @@ where
     ///
     /// # Panics
     ///
-    /// If that does not hold.
     /// If that does not hold.
     pub fn explore(self, run: &mut Run) {
         let scenario = Arc::new(self);

@@ -67,7 +67,7 @@ pub struct WordScenario<A> {
     pub place: MakeWord,
     /// The first value of the word.
     pub first: u64,
-    /// What is done before the actors begin. Each actor may undo the last grant of it.
+    /// What is done before the actors begin. Each actor may undo the last of these grants.
     pub before: Vec<Turn<A>>,
     /// What each actor does.
     pub actors: Vec<Vec<Turn<A>>>,
@@ -93,9 +93,9 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         self
     }
 
-    /// Explores the scenario: the actors get one of these answers in every execution, and each of
-    /// them occurs. Unlike the orders of [`explore`](Self::explore), the answers do not come from
-    /// the algorithm itself, so they show that it is right.
+    /// Explores the scenario: the actors get one of these sets of answers in every execution, and
+    /// each set occurs. Unlike the orders of [`explore`](Self::explore), the answers do not come
+    /// from the algorithm itself, so they show that it is right.
     ///
     /// # Panics
     ///

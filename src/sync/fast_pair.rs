@@ -29,9 +29,9 @@ mod instructions {
     use super::{AtomicU128, FastPair, Ordering};
 
     impl FastPair {
-        /// Returns a `FastPair` if the processor has the instructions and `portable-atomic` uses them.
-        /// If `portable-atomic` was built not to detect them, it uses locks, and a lock does not
-        /// exclude a thread that uses the instructions.
+        /// Returns a `FastPair` if the processor has the instructions and `portable-atomic` uses
+        /// them. If `portable-atomic` was built not to detect them, it uses locks, and a lock does
+        /// not exclude a thread that uses the instructions.
         pub(crate) fn there() -> Option<Self> {
             let is_there = AtomicU128::is_lock_free()
                 && std::arch::is_x86_feature_detected!("cmpxchg16b")

@@ -15,7 +15,7 @@ where
     M: Default + Clone + Send + 'static,
 {
     /// Explores the scenario: in every execution the rules hold and the outcome is that of some
-    /// order. None of the orders must be reached. This is for broken limiters, where each layout
+    /// order. No order has to be reached. This is for broken limiters, where each layout
     /// must find the defect by itself, so loads are counted from the start.
     ///
     /// # Panics

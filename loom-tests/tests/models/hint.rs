@@ -62,7 +62,7 @@ fn is_rolled_back(run: &mut Run) {
     scenario.actor(&[rob(), take(1, 1)]).explore_rules(run);
 }
 
-/// The known tick has passed. One thread takes the permit that comes then. Another asks at the tick
+/// The hint's tick has passed. One thread takes the permit that comes then. Another asks at the tick
 /// before, and is not told an earlier tick than that of the next permit.
 fn is_over(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {

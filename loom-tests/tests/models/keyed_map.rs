@@ -142,8 +142,8 @@ fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
 
 const TOO_MUCH: &str = "more than was promised";
 
-/// One actor removes the key and takes from its new entry; the other was about to take from the old
-/// one.
+/// One actor purges the idle key and takes from its new entry; the other was about to take from the
+/// old one.
 fn late(run: &mut Run) {
     let told: [&[&str]; 4] = [
         // The other is first, and the key is no longer idle.

@@ -109,7 +109,7 @@ fn against_two(run: &mut Run) {
     sets.actor_after(&[one(A)], &[take(A, 2, NOW), one(A)])
         .explore(run);
     // The first change allocates what changes need, behind a lock of the standard library. So it
-    // runs before.
+    // is made before the actors begin.
     let two_set = scenario(&[A]).actor_after(&[as_is(5)], &[as_is(4)]);
     two_set.actor_after(&[one(A)], &[as_is(2)]).explore(run);
 }

@@ -138,7 +138,6 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
 /// rounded up to seven and a fraction. Three are taken right before that, one then, and two more by
 /// a late caller whose clock says that the refill has not come. They count at the tick of the
 /// refill; otherwise five would be taken at once.
-/// five at once.
 #[test]
 fn a_late_permit_counts_when_it_came() {
     let intervals = Intervals::new(Quota::per(3, Duration::from_nanos(100)).burst(4));
