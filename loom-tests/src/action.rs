@@ -1,4 +1,4 @@
-//! What a thread does to a limiter that has several words.
+//! What a thread does to a limiter with several words.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use crate::verb::Answer;
 
 type Act<G, M> = dyn Fn(&Arc<G>, &mut M) -> Answer + Send + Sync;
 
-/// One call on a limiter `G`, by a thread that remembers `M`: its last grant, say.
+/// One call on a limiter `G`, by a thread whose memory `M` holds, for example, its last grant.
 pub struct Action<G, M> {
     name: String,
     act: Arc<Act<G, M>>,
 }
 
 impl<G, M> Action<G, M> {
-    /// A call, and what to call it.
+    /// Makes an action with the name that reports use.
     pub fn new(
         name: impl Into<String>,
         act: impl Fn(&Arc<G>, &mut M) -> Answer + Send + Sync + 'static,
@@ -25,7 +25,7 @@ impl<G, M> Action<G, M> {
         }
     }
 
-    /// Does it.
+    /// Makes the call.
     pub fn act(&self, limiter: &Arc<G>, memory: &mut M) -> Answer {
         (self.act)(limiter, memory)
     }

@@ -1,27 +1,26 @@
-//! Outcomes that a model may have, and those that it must have had at its end.
+//! Outcomes that a model may have, and outcomes that it must have reached at its end.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Collects what was reached, over all executions of a model. It is outside of the model: loom does
-/// not see it.
+/// Collects the outcomes reached in all executions of a model. Loom does not track it.
 #[derive(Debug, Clone)]
 pub struct Expected<T> {
     allowed: Arc<Vec<T>>,
-    /// The first so many of the allowed ones must be reached.
+    /// The first `required` of the allowed outcomes must be reached.
     required: usize,
-    /// Whether others are allowed, too.
+    /// Whether other outcomes are allowed too.
     open: bool,
     reached: Arc<Mutex<Vec<bool>>>,
 }
 
 impl<T: PartialEq + Debug> Expected<T> {
-    /// Each of these must be reached, and no other one.
+    /// Each of these must be reached, and no other may be.
     pub fn all(required: Vec<T>) -> Self {
         Self::some(required, Vec::new())
     }
 
-    /// Each of the first must be reached, and the others may be.
+    /// Each of `required` must be reached, and `others` may be.
     pub fn some(required: Vec<T>, others: Vec<T>) -> Self {
         let mut allowed = Vec::new();
         keep_new(&mut allowed, required);
@@ -35,7 +34,7 @@ impl<T: PartialEq + Debug> Expected<T> {
         }
     }
 
-    /// Each of these must be reached, and any other one may be.
+    /// Each of these must be reached, and any other may be.
     pub fn at_least(required: Vec<T>) -> Self {
         Self {
             open: true,
@@ -43,11 +42,11 @@ impl<T: PartialEq + Debug> Expected<T> {
         }
     }
 
-    /// Notes the outcome of one execution.
+    /// Records the outcome of one execution.
     ///
     /// # Panics
     ///
-    /// If it is none of the allowed ones.
+    /// If the outcome is not allowed.
     pub fn note(&self, outcome: &T) {
         match self.allowed.iter().position(|allowed| allowed == outcome) {
             Some(place) => {
@@ -58,17 +57,17 @@ impl<T: PartialEq + Debug> Expected<T> {
         }
     }
 
-    /// Checks, after the last execution, that what must be reached was.
+    /// Checks, after the last execution, that all required outcomes were reached.
     ///
     /// # Panics
     ///
-    /// If it was not.
+    /// If one was not.
     pub fn assert_reached(&self) {
         let missed = self.missed();
         assert!(missed.is_empty(), "never reached: {missed:#?}");
     }
 
-    /// What must be reached and was not yet.
+    /// Returns the required outcomes that were not reached yet.
     pub fn missed(&self) -> Vec<&T> {
         let reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         let required = self.allowed.iter().zip(reached.iter()).take(self.required);

@@ -1,15 +1,15 @@
-//! What must be found in the crate's own protocols: a fault in their code, an ordering that is too
-//! weak, an exchange that is none.
+//! Defects of the crate's own protocols that models must find: a fault in the code, an ordering
+//! that is too weak, an exchange that is not atomic.
 
 use tollgate::sync::model::{Conditions, Fault, under};
 
 use crate::run::{Run, broken};
 
-/// A model on code with a fault: it must fail, and say why.
+/// Runs a model on code with a fault: it must fail with the message `why`.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// If the model does not fail like that.
 pub fn with_fault(
     name: &str,
     fault: Fault,
@@ -25,11 +25,12 @@ pub fn with_fault(
     broken(&name, why, bound, |run| under(conditions, || body(run)));
 }
 
-/// A model on code whose exchanges compare and then store: it must fail, and say why.
+/// Runs a model on code whose exchanges load, compare and then store: it must fail with the message
+/// `why`.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// If the model does not fail like that.
 pub fn stored(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let conditions = Conditions {
         stores: true,
@@ -39,14 +40,14 @@ pub fn stored(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
     broken(&name, why, bound, |run| under(conditions, || body(run)));
 }
 
-/// An atomic operation in the crate's source.
+/// An atomic operation in the crate's source code.
 #[derive(Debug, Clone, Copy)]
 pub struct Site {
-    /// The end of the file's name.
+    /// The end of the file's path.
     pub file: &'static str,
-    /// The file.
+    /// The text of the file.
     pub text: &'static str,
-    /// What is on the line of the operation, and on no other.
+    /// A text that occurs on the operation's line, and on no other.
     pub operation: &'static str,
 }
 
@@ -60,12 +61,12 @@ impl Site {
     }
 }
 
-/// A model on code in which the orderings of one operation are `Relaxed`: it must fail, and say
-/// why.
+/// Runs a model on code in which the orderings of one operation are `Relaxed`: it must fail with
+/// the message `why`.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// If the model does not fail like that.
 pub fn relaxed(name: &str, site: Site, why: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let conditions = Conditions {
         relaxed: Some((site.file, site.line())),

@@ -1,36 +1,37 @@
-//! Who runs where. Loom does not visit every interleaving of every program, and which ones it
-//! misses depends on which thread does what. So each model runs in each of these layouts.
+//! Layouts: which thread plays which role. Loom does not visit every interleaving of every program,
+//! and what it misses depends on which thread does what. So each model runs in several layouts.
 
 use std::sync::OnceLock;
 
 use loom::thread;
 
-/// How much runs, by the variable `LOOM_DEPTH`.
+/// How much runs. The environment variable `LOOM_DEPTH` decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// `ci`, and the default: two layouts of each model.
+    /// `ci`, the default: two layouts of each model.
     Ci,
-    /// `deep`: all four layouts, and the models that repeat for another algorithm what one shows.
+    /// `deep`: all four layouts, and also the models that repeat for another algorithm what one
+    /// shows.
     Deep,
 }
 
 impl Depth {
-    /// How much runs here.
+    /// Returns the depth of this run.
     ///
     /// # Panics
     ///
-    /// If the variable names no depth.
+    /// If the variable has another value.
     pub fn here() -> Self {
         static HERE: OnceLock<Depth> = OnceLock::new();
         *HERE.get_or_init(|| match std::env::var("LOOM_DEPTH").as_deref() {
             Err(_) | Ok("ci") => Self::Ci,
             Ok("deep") => Self::Deep,
-            Ok(other) => panic!("LOOM_DEPTH is ci or deep, not {other:?}"),
+            Ok(other) => panic!("LOOM_DEPTH must be ci or deep, not {other:?}"),
         })
     }
 }
 
-/// What one thread does.
+/// The work of one thread.
 pub type Actor<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// Makes an [`Actor`].
@@ -41,9 +42,9 @@ pub fn actor<T>(act: impl FnOnce() -> T + Send + 'static) -> Actor<T> {
 /// Which thread has which role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Each actor has a thread; the main thread waits for them.
+    /// Each actor has a thread of its own; the main thread waits for them.
     MainJoins,
-    /// The same, with the roles turned round.
+    /// The same, with the actors in reverse order.
     MainJoinsSwapped,
     /// The main thread is the first actor.
     MainActs,
@@ -59,8 +60,8 @@ impl Layout {
         Self::MainActs,
     ];
 
-    /// Those that a model runs in. The first two differ in both respects: the main thread waits or
-    /// acts, and the roles are one way or the other.
+    /// Returns the layouts in which a model runs. The first two differ in both respects: whether
+    /// the main thread acts, and the order of the actors.
     pub fn chosen(depth: Depth) -> &'static [Self] {
         match depth {
             Depth::Ci => &Self::ALL[..2],
@@ -68,7 +69,7 @@ impl Layout {
         }
     }
 
-    /// What the report calls it.
+    /// Returns the name used in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MainJoins => "main joins",
@@ -78,8 +79,7 @@ impl Layout {
         }
     }
 
-    /// Runs the actors and returns what each of them returned, in the order in which they were
-    /// given.
+    /// Runs the actors, and returns their results in the order in which the actors were given.
     ///
     /// # Panics
     ///

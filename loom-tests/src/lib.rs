@@ -1,20 +1,20 @@
-//! Models of tollgate's protocols, and the harness that any algorithm gets them from.
+//! Models of tollgate's protocols, and a harness that runs them for any algorithm.
 //!
-//! A `Subject` is an algorithm with its verbs. `suite` puts them on threads, against each
-//! other, under loom: whatever the threads did, their answers and the last word must be those of
-//! *some* order of the same verbs, one after the other, and each of these orders must have been
-//! seen. `tests/limits` of the crate shows that the verbs are right one after the other; the
-//! models show that threads make no difference.
+//! A `Subject` is an algorithm with the verbs it supports. A verb is a method of a limiter, such as
+//! `try_acquire_n`. `suite` runs verbs on several threads at once, under loom. In every execution
+//! the answers and the last word must be those of *some* order of the same verbs, one after the
+//! other, and each of these orders must occur. `tests/limits` of the crate shows that the verbs are
+//! right one after the other; the models show that threads make no difference.
 //!
 //! ```text
-//!  Subject ──► suite ──► WordScenario (who does what, when) ──► loom, in every Layout ──► Outcome
+//!  Subject ──► suite ──► WordScenario (actors, verbs, ticks) ──► loom, in every Layout ──► Outcome
 //!                          └──► orders (the same, one after the other) ──► allowed ──┘ compared
 //! ```
 //!
-//! Nothing is here without `--cfg tollgate_loom`; `scripts/loom` sets it.
+//! The crate is empty without `--cfg tollgate_loom`, which `scripts/loom` sets.
 
 #![cfg(tollgate_loom)]
-// They hold closures and places, and nobody prints them.
+// The types hold closures and atomic words, and are never printed.
 #![allow(missing_debug_implementations)]
 
 mod action;

@@ -1,5 +1,4 @@
-//! What an exact log answers, by its definition: a list of ticks. It shares nothing with the
-//! crate's.
+//! The answers of an exact log by its definition, a list of ticks. Shares no code with the crate.
 
 use std::fmt;
 
@@ -50,19 +49,19 @@ pub struct Rules {
 /// The ticks of all permits, in the order in which they were claimed.
 type Ticks = Vec<u64>;
 
-/// Whose tick a claim is entered at.
+/// The tick at which a claim is entered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Entering {
-    /// Its own, by who claimed.
+    /// The tick of the thread that claimed.
     Alone,
-    /// Anybody's: who helps has another tick. And who claimed may be told the earliest one that it
-    /// could be, if it has been claimed anew by the time it looks.
+    /// The tick of any helper. The thread that claimed may also be told the earliest possible tick,
+    /// if its places have been claimed again by the time it looks.
     Helped,
 }
 
 impl Rules {
-    /// What can be told in some order of the actors' calls, after which `then` are asked: first
-    /// where each enters its own, and then where others may help.
+    /// Returns all possible answers to the actors' calls in any order, followed by the calls
+    /// `then`. In the first list each actor enters its own claims; in the second others may help.
     pub fn told(self, before: &[Call], actors: &[&[Call]], then: &[Call]) -> [Vec<Told>; 2] {
         [Entering::Alone, Entering::Helped].map(|entering| {
             let all = before.iter().chain(actors.iter().copied().flatten());
@@ -79,7 +78,7 @@ impl Rules {
         })
     }
 
-    /// The ticks after these calls.
+    /// Returns the ticks after these calls.
     fn after(self, calls: &[Call]) -> Ticks {
         calls.iter().fold(Ticks::new(), |ticks, call| {
             let mut outcomes = self.outcomes(&ticks, *call, &[]);
@@ -87,7 +86,8 @@ impl Rules {
         })
     }
 
-    /// The tick from which on `n` more could be had: 0 if at once, in a log that is not full.
+    /// Returns the tick from which `n` more permits are available, or 0 if the log has space for
+    /// them.
     fn expiry(self, ticks: &Ticks, n: u64) -> u64 {
         let kept = ticks.len() as u64;
         match (kept + n).checked_sub(self.limit + 1) {
@@ -101,7 +101,8 @@ impl Rules {
         (1..=self.limit).take_while(is_there).count() as u64
     }
 
-    /// What a call may answer, and the ticks then. The first is that of who does it alone.
+    /// Returns each possible answer to a call, with the ticks after it. The first one is the answer
+    /// without other threads.
     fn outcomes(self, ticks: &Ticks, call: Call, others: &[u64]) -> Vec<(String, Ticks)> {
         let newest = ticks.last().copied().unwrap_or(0);
         let now = call.tick().max(newest);
@@ -153,7 +154,7 @@ impl Rules {
     }
 }
 
-/// All orders of calls.
+/// Visits all orders of calls.
 struct Orders<'a> {
     rules: Rules,
     entering: Entering,

@@ -1,6 +1,6 @@
 //! All orders in which the verbs of several threads can run one after the other.
 
-/// Every sequence of thread numbers in which thread `i` occurs `lengths[i]` times.
+/// Returns every sequence of thread numbers in which thread `i` occurs `lengths[i]` times.
 pub(crate) fn orders(lengths: &[usize]) -> Vec<Vec<usize>> {
     if lengths.iter().all(|length| *length == 0) {
         return vec![Vec::new()];

@@ -1,4 +1,4 @@
-//! What threads race for at the edge of a window, with every outcome in words.
+//! Races between threads at the edge of a window, with every outcome spelled out.
 
 use tollgate::Tick;
 use tollgate::algorithm::{Algorithm, Debt, GiveBack};
@@ -13,34 +13,34 @@ fn take<A: Algorithm>(n: u64, at: u64) -> (Verb<A>, Tick) {
     (Verb::acquire(n), Tick::from_nanos(at))
 }
 
-/// The four races at one edge, from a tick before it to one after it, and what each of two actors
-/// may be told in them.
+/// The four races at one edge, from a tick before it to one after it, with the possible answers to
+/// each of two actors.
 pub struct Races<'a> {
     /// A tick before the edge.
     pub old: u64,
     /// A tick after it.
     pub new: u64,
-    /// How many permits there are at once.
+    /// How many permits are available at once.
     pub all: u64,
-    /// Two threads bring the new window: each takes one in it, after all were taken in the old one.
+    /// Two threads start the new window: each takes one permit in it, after all were taken in the
+    /// old one.
     pub both: &'a [&'a [&'a str]],
-    /// One is late: it takes one in the old window, where there is one left, and another takes two
-    /// in the new one.
+    /// A late thread takes the last permit of the old window, and another takes two in the new one.
     pub late: &'a [&'a [&'a str]],
-    /// All were taken in the old window, and that is undone there; another takes two in the new
-    /// one, and asks for one more.
+    /// A thread undoes a grant of all permits of the old window; another takes two in the new one,
+    /// and asks for one more.
     pub undo: &'a [&'a [&'a str]],
-    /// One more than all is charged in the old window; another takes two in the new one, one after
-    /// the other.
+    /// A thread charges one permit more than the limit in the old window; another takes two in the
+    /// new one, one after the other.
     pub charge: &'a [&'a [&'a str]],
 }
 
 impl Races<'_> {
-    /// Explores all four.
+    /// Explores all four races.
     ///
     /// # Panics
     ///
-    /// If an actor is told something else, or something is never told.
+    /// If an actor gets another answer, or if one of these answers never occurs.
     pub fn explore<A>(&self, subject: &Subject<A>, run: &mut Run)
     where
         A: GiveBack + Debt + Send + Sync + 'static,
@@ -68,7 +68,7 @@ impl Races<'_> {
     }
 }
 
-/// Of a fixed window: two in [4, 8) and two in [8, 12).
+/// A fixed window with two permits in [4, 8) and two in [8, 12).
 pub const FIXED: Races<'_> = Races {
     old: 7,
     new: 8,

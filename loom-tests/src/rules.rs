@@ -1,5 +1,5 @@
-//! What must hold whatever the algorithm: what a verb of each kind may write, what lost exchanges
-//! mean, the balance of permits, and the bound.
+//! Rules that hold for every algorithm: what each kind of verb may write, what lost exchanges mean,
+//! the balance of permits, and the bound.
 
 use tollgate::Tick;
 use tollgate::audit::Bound;
@@ -8,7 +8,7 @@ use tollgate::store::UNSTARTED;
 use crate::traced_word::TracedWord;
 use crate::verb::{Answer, Kind};
 
-/// Checks what one verb wrote. Starting the place is free.
+/// Checks what one verb wrote. The write that starts a limiter does not count.
 pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
     let wrote: Vec<_> = changes
         .iter()
@@ -35,7 +35,8 @@ pub(crate) fn check_writes(kind: Kind, answer: Answer, changes: &[(u64, u64)]) {
     }
 }
 
-/// A lost exchange means that somebody else won one: so no thread can go round for ever.
+/// Checks that each lost exchange is matched by one that another thread won. So no thread can retry
+/// forever.
 pub(crate) fn check_losses(hands: &[TracedWord]) {
     let writes: usize = hands.iter().map(TracedWord::writes).sum();
     for traced in hands {
@@ -48,8 +49,8 @@ pub(crate) fn check_losses(hands: &[TracedWord]) {
     }
 }
 
-/// At one standing tick, what is there at the end is what was there, less what was taken, plus what
-/// came back. (Not where somebody resets or charges.)
+/// Checks that at a single tick the permits available at the end are those at the beginning, less
+/// those taken, plus those that came back. (Does not apply to resets and charges.)
 pub(crate) fn check_balance(had: u64, answers: &[Vec<Answer>], has: u64) {
     let (mut taken, mut back) = (0, 0);
     for answer in answers.iter().flatten() {
@@ -67,7 +68,7 @@ pub(crate) fn check_balance(had: u64, answers: &[Vec<Answer>], has: u64) {
     );
 }
 
-/// Every interval between two grants holds no more than was promised. (Not where permits come
+/// Checks that every interval between two grants keeps the bound. (Does not apply if permits come
 /// back.)
 pub(crate) fn check_bound(bound: &Bound, answers: &[Vec<Answer>]) {
     let grants: Vec<(Tick, u64)> = answers

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use crate::layout::{Depth, Layout};
 
-/// One model, in some layouts.
+/// One model in several layouts.
 #[derive(Debug)]
 pub struct Run {
     bound: Option<usize>,
-    /// With the executions in each.
+    /// Each layout with its number of executions.
     layouts: Vec<(Layout, u64)>,
     cases: u64,
 }
@@ -24,14 +24,14 @@ impl Run {
         }
     }
 
-    /// Loom's bound on preemptions.
+    /// Returns loom's bound on preemptions.
     pub(crate) fn bound(&self) -> Option<usize> {
         self.bound
     }
 
-    /// Lets loom execute a case in each layout, in every way that the preemption bound allows and
-    /// loom knows of. What the case should reach is to be asserted afterwards, over all layouts:
-    /// in each of them loom misses some interleavings.
+    /// Lets loom execute a case in each layout, in every interleaving that loom visits within the
+    /// preemption bound. Check what the case should reach afterwards, over all layouts: loom misses
+    /// some interleavings in each of them.
     ///
     /// # Panics
     ///
@@ -44,7 +44,7 @@ impl Run {
             let (counted, execution) = (Arc::clone(&count), Arc::clone(&execution));
             let layout = *layout;
             let mut builder = loom::model::Builder::new();
-            // Nothing comes from the environment: what is printed is what ran.
+            // Nothing comes from loom's environment variables, so the printed line says what ran.
             builder.preemption_bound = self.bound;
             builder.max_permutations = None;
             builder.max_duration = None;
@@ -57,11 +57,11 @@ impl Run {
     }
 }
 
-/// Runs a model in every layout. `bound` is loom's bound on preemptions, `None` for none.
+/// Runs a model in every layout. `bound` is loom's bound on preemptions, or `None`.
 ///
 /// # Panics
 ///
-/// If the model does, or ran nothing.
+/// If the model does, or if it ran nothing.
 pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     let mut run = Run::new(bound, Layout::chosen(Depth::here()));
     body(&mut run);
@@ -76,8 +76,8 @@ pub fn model(name: &str, bound: Option<usize>, body: impl Fn(&mut Run)) {
     }
 }
 
-/// Whether a model that shows again what a shorter one shows runs too: in `scripts/deep` it does,
-/// and elsewhere a line says that it is left to it.
+/// Returns whether to run a model that only repeats what a shorter one shows. It runs in
+/// `scripts/deep`; otherwise this prints a line that says so.
 pub fn deep(name: &str) -> bool {
     let runs = Depth::here() == Depth::Deep;
     if !runs {
@@ -86,8 +86,8 @@ pub fn deep(name: &str) -> bool {
     runs
 }
 
-/// Runs a model on something broken: in every layout it must fail, and say why. (Or one of several
-/// whys, with `|` between them.)
+/// Runs a broken model: it must fail in every layout with the message `why`, or with one of several
+/// messages that `|` separates.
 ///
 /// # Panics
 ///
@@ -99,7 +99,7 @@ pub fn broken(name: &str, why: &str, bound: Option<usize>, body: impl Fn(&mut Ru
             Ok(()) => panic!("{name} found nothing in {run:?}"),
             Err(message) => assert!(
                 why.split('|').any(|why| message.contains(why.trim())),
-                "{name} should have said {why:?}, and said {message:?}"
+                "{name} should have failed with {why:?}, and failed with {message:?}"
             ),
         }
         println!("broken  {name:<66} | {:<19} | found: {why}", layout.name());
@@ -112,12 +112,12 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether panics are expected here.
+/// Returns whether panics are expected here.
 pub(crate) fn is_quiet() -> bool {
     QUIET.get()
 }
 
-/// Catches a panic, prints nothing, and returns its message.
+/// Catches a panic without printing it, and returns its message.
 fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

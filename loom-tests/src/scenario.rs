@@ -1,5 +1,5 @@
-//! A scenario: a limiter of several words, what happens first, and what each thread then does at
-//! once. What a [`WordScenario`](crate::WordScenario) is to one word.
+//! Scenarios on a limiter with several words: what happens first, and what each thread then does at
+//! the same time. [`WordScenario`](crate::WordScenario) does the same for a single word.
 
 mod done;
 mod read;
@@ -18,43 +18,43 @@ use crate::run::Run;
 use crate::schedule;
 use crate::verb::Answer;
 
-/// What was answered.
+/// The answers in one execution of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioOutcome {
-    /// To each actor, before the scenario.
+    /// The answers to each actor's preparations.
     pub before: Vec<Vec<Answer>>,
-    /// To each actor.
+    /// The answers to each actor.
     pub answers: Vec<Vec<Answer>>,
-    /// When all had come to their end: what the words hold, as far as it can be asked.
+    /// The state at the end, as far as it can be queried.
     pub after: Vec<Answer>,
 }
 
 impl ScenarioOutcome {
-    /// All answers.
+    /// Returns all answers.
     pub fn all(&self) -> impl Iterator<Item = &Answer> {
         let actors = self.before.iter().chain(&self.answers).flatten();
         actors.chain(&self.after)
     }
 
-    /// Checks that all that was granted, also before and after, keeps this bound. (Not where
-    /// permits come back.)
+    /// Checks that all grants, including those before and after, keep this bound. (Does not apply
+    /// if permits come back.)
     ///
     /// # Panics
     ///
-    /// If it does not.
+    /// If they do not.
     pub fn check_bound(&self, bound: &Bound) {
         let all: Vec<_> = self.all().copied().collect();
         rules::check_bound(bound, &[all]);
     }
 
-    /// All that was told while they played and after, in words.
+    /// Returns the answers to the actors and those at the end, as text.
     pub fn told(&self) -> Told {
         let all = self.answers.iter().chain([&self.after]);
         all.map(|answers| answers.iter().map(ToString::to_string).collect())
             .collect()
     }
 
-    /// What each actor was told.
+    /// Returns the answers to each actor, as text.
     pub fn in_words(&self) -> Vec<String> {
         let words = self.answers.iter().map(|answers| {
             let answers = answers.iter().map(ToString::to_string);
@@ -64,16 +64,16 @@ impl ScenarioOutcome {
     }
 }
 
-/// What was told, in words: to each actor, and after them.
+/// Answers as text: to each actor, and at the end.
 pub type Told = Vec<Vec<String>>;
 
 type After<G, M> = dyn Fn(&Arc<G>, &mut [M]) -> Vec<Answer> + Send + Sync;
 type Rule = dyn Fn(&ScenarioOutcome) + Send + Sync;
 
-/// Who does what. `M` is what an actor remembers.
+/// A limiter, and what each actor does with it. `M` is an actor's memory.
 pub struct Scenario<G, M> {
     make: Arc<dyn Fn() -> G + Send + Sync>,
-    /// What the main thread does before, with each actor's memory.
+    /// What the main thread does first, with each actor's memory.
     before: Vec<Vec<Action<G, M>>>,
     pub(crate) actors: Vec<Vec<Action<G, M>>>,
     pub(crate) after: Arc<After<G, M>>,
@@ -85,7 +85,7 @@ where
     G: Send + Sync + 'static,
     M: Default + Send + 'static,
 {
-    /// A scenario at a limiter that is made so, anew for each execution.
+    /// Makes a scenario. `make` makes the limiter anew for each execution.
     pub fn at(make: impl Fn() -> G + Send + Sync + 'static) -> Self {
         Self {
             make: Arc::new(make),
@@ -96,13 +96,13 @@ where
         }
     }
 
-    /// One more actor.
+    /// Adds an actor.
     #[must_use]
     pub fn actor(self, actions: &[Action<G, M>]) -> Self {
         self.actor_after(&[], actions)
     }
 
-    /// One more actor, for whom this was done before.
+    /// Adds an actor, for which the actions `before` are done first.
     #[must_use]
     pub fn actor_after(mut self, before: &[Action<G, M>], actions: &[Action<G, M>]) -> Self {
         self.before.push(before.to_vec());
@@ -110,7 +110,7 @@ where
         self
     }
 
-    /// What is asked when all have come to their end.
+    /// Sets the queries that are made when all actors have finished.
     #[must_use]
     pub fn after(
         mut self,
@@ -120,16 +120,17 @@ where
         self
     }
 
-    /// What must hold of whatever is played.
+    /// Adds a rule that must hold in every execution.
     #[must_use]
     pub fn rule(mut self, rule: impl Fn(&ScenarioOutcome) + Send + Sync + 'static) -> Self {
         self.rules.push(Arc::new(rule));
         self
     }
 
-    /// Whatever the threads do, the rules hold, and the actors are told one of these, in words;
-    /// each of them is. These do not come from the limiter itself, so they show that it is right.
-    ///
+    /// Explores the scenario: in every execution the rules hold and the actors get one of these
+    /// Explores the scenario: in every execution the rules hold and the actors get one of these
+    /// sets of answers, and each set occurs. The answers do not come from the limiter itself, so
+    /// they show that it is right.
     /// # Panics
     ///
     /// If that does not hold.
@@ -142,8 +143,8 @@ where
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::in_words);
     }
 
-    /// Whatever the threads do, the rules hold, and what is told, to the actors and after them, is
-    /// among these; each of the first is reached.
+    /// Explores the scenario: in every execution the rules hold and the answers, including those at
+    /// the end, are among these, and each of `required` occurs.
     ///
     /// # Panics
     ///
@@ -153,8 +154,9 @@ where
         explore(&Arc::new(self), run, &expected, ScenarioOutcome::told);
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their
-    /// end, the rules hold, and what is told is among these, by how many actions that one did.
+    /// Stops one actor forever, before each of its operations in turn: the others finish, the rules
+    /// hold, and the answers are among `allowed`, indexed by how many actions the stopped actor
+    /// finished.
     ///
     /// # Panics
     ///
@@ -167,7 +169,7 @@ where
         });
     }
 
-    /// Whatever the threads do, the rules hold.
+    /// Explores the scenario: the rules hold in every execution.
     ///
     /// # Panics
     ///
@@ -177,8 +179,8 @@ where
         explore(&Arc::new(self), run, &expected, |_| true);
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their
-    /// end, and the rules hold.
+    /// Stops one actor forever, before each of its operations in turn: the others finish, and the
+    /// rules hold.
     ///
     /// # Panics
     ///
@@ -199,8 +201,8 @@ where
         (limiter, answers, memories)
     }
 
-    /// One execution under loom. `stops` says who, and after how many operations. Also says whether
-    /// that one came to its end.
+    /// Runs one execution under loom. `stops` says which actor stops, and after how many
+    /// operations. Also returns whether all actors finished.
     fn perform(&self, layout: Layout, stops: Option<(usize, u64)>) -> (ScenarioOutcome, bool) {
         let (limiter, before, memories) = self.begin();
         let actors = self.actors.iter().zip(memories).enumerate();
@@ -245,8 +247,8 @@ where
         self.actors.iter().map(Vec::len).collect()
     }
 
-    /// The orders of the actions that loom visits within the run's bound on preemptions: these must
-    /// be reached.
+    /// Returns the orders of the actions within the run's bound on preemptions. Loom visits these,
+    /// so they must be reached.
     fn in_reach(&self, run: &Run) -> Vec<schedule::Schedule> {
         schedule::within(schedule::in_order(&self.lengths()), run.bound())
     }
@@ -257,8 +259,9 @@ where
     G: Send + Sync + 'static,
     M: Default + Clone + Send + 'static,
 {
-    /// Whatever the threads do, the rules hold, and the outcome is that of some order of the same
-    /// actions, one after the other; and each of those within the bound on preemptions is reached.
+    /// Explores the scenario: in every execution the rules hold and the outcome is that of some
+    /// order of the same actions, one after the other. Each of these within the bound on
+    /// preemptions is reached.
     ///
     /// # Panics
     ///
@@ -271,7 +274,8 @@ where
         explore(&scenario, run, &expected, ScenarioOutcome::clone);
     }
 
-    /// The same, but that others may see what somebody has only begun.
+    /// Like [`explore`](Self::explore), but actors may also see actions that another one has begun
+    /// and not finished.
     ///
     /// # Panics
     ///
@@ -285,8 +289,8 @@ where
         explore(&scenario, run, &expected, ScenarioOutcome::clone);
     }
 
-    /// Whatever the threads do, the rules hold; and the outcome of each order within the bound is
-    /// reached.
+    /// Explores the scenario: the rules hold in every execution, and the outcome of each order
+    /// within the bound on preemptions is reached. Other outcomes are allowed.
     ///
     /// # Panics
     ///
@@ -302,9 +306,9 @@ where
         );
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their
-    /// end, and what they are told is that of some order in which that one did its last action, or
-    /// did not, or began it.
+    /// Stops one actor forever, before each of its operations in turn. The others finish, and their
+    /// answers are those of some order in which the stopped actor did its next action, or did not,
+    /// or began it.
     ///
     /// # Panics
     ///
@@ -312,7 +316,7 @@ where
     pub fn explore_stopping_in_order(self, run: &mut Run, who: usize) {
         let scenario = Arc::new(self);
         let lengths = scenario.lengths();
-        // By how many actions it did.
+        // Indexed by how many actions the actor finished.
         let mut allowed = Vec::new();
         for done in 0..=lengths[who] {
             let mut outcomes = outcomes(
@@ -320,7 +324,7 @@ where
                 schedule::with_begun(&schedule::stopped(&lengths, who, done)),
             );
             for outcome in &mut outcomes {
-                // What the last action would have answered.
+                // Remove the answer that the last action would have given.
                 outcome.answers[who].truncate(done);
             }
             allowed.push(Expected::some(vec![], outcomes));
@@ -331,7 +335,7 @@ where
     }
 }
 
-/// Explores a scenario, and what is told of it must be expected.
+/// Explores a scenario, and checks `tell` of each outcome against `expected`.
 fn explore<G, M, T>(
     scenario: &Arc<Scenario<G, M>>,
     run: &mut Run,
@@ -344,7 +348,7 @@ fn explore<G, M, T>(
 {
     let _said = Said(scenario.to_string());
     for rings in [false, true] {
-        // A second time, with the bells, only where loom has missed something without them.
+        // Count loads only where loom has missed something without that.
         if rings && expected.missed().is_empty() {
             break;
         }
@@ -360,7 +364,7 @@ fn explore<G, M, T>(
     expected.assert_reached();
 }
 
-/// Lets one actor stop before each of its operations in turn.
+/// Stops one actor before each of its operations in turn.
 fn stop_everywhere<G, M>(
     scenario: &Arc<Scenario<G, M>>,
     run: &mut Run,
@@ -385,7 +389,7 @@ fn stop_everywhere<G, M>(
             judge(&played);
         });
         if !*stopped.lock().unwrap_or_else(PoisonError::into_inner) {
-            assert!(operations > 1, "it never stopped");
+            assert!(operations > 1, "the actor never stopped");
             break;
         }
     }
@@ -423,7 +427,7 @@ impl<G, M> Display for Scenario<G, M> {
     }
 }
 
-/// Says which scenario it was, if it fails unexpectedly.
+/// Prints the scenario if it fails unexpectedly.
 struct Said(String);
 
 impl Drop for Said {

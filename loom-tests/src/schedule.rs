@@ -2,29 +2,29 @@
 
 use crate::orders::orders;
 
-/// What is done next.
+/// The next step of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// This actor's next action.
+    /// The actor does its next action.
     Do(usize),
-    /// This actor begins its next action, and stops when it has written so often. It does it later,
-    /// or never.
+    /// The actor begins its next action, and stops after this many writes. It does the action
+    /// later, or never.
     Begin(usize, u64),
 }
 
 pub(crate) type Schedule = Vec<Step>;
 
-/// More often than a action writes before the end that counts.
+/// At least the number of writes that an action makes before it takes effect.
 const MANY: u64 = 3;
 
-/// All orders of the actors' actions.
+/// Returns all orders of the actors' actions.
 pub(crate) fn in_order(lengths: &[usize]) -> Vec<Schedule> {
     let orders = orders(lengths).into_iter();
     let schedule = |order: Vec<usize>| order.into_iter().map(Step::Do).collect();
     orders.map(schedule).collect()
 }
 
-/// Those in which so few are interrupted between their actions: loom visits no others.
+/// Returns the schedules with at most `bound` preemptions between actions. Loom visits no others.
 pub(crate) fn within(schedules: Vec<Schedule>, bound: Option<usize>) -> Vec<Schedule> {
     let Some(bound) = bound else {
         return schedules;
@@ -33,7 +33,7 @@ pub(crate) fn within(schedules: Vec<Schedule>, bound: Option<usize>) -> Vec<Sche
     schedules.into_iter().filter(is_within).collect()
 }
 
-/// How often somebody goes on before who acts has come to its end.
+/// Counts how often another actor continues before the current one has finished.
 fn interrupted(schedule: &Schedule) -> usize {
     let pairs = schedule.windows(2).enumerate();
     let interrupts = pairs
@@ -41,8 +41,8 @@ fn interrupted(schedule: &Schedule) -> usize {
     interrupts.count()
 }
 
-/// The same schedules, and those in which up to two actions were begun before they are done: other
-/// actors may see what a action has written, although it counts only when it is done.
+/// Returns these schedules, and those in which up to two actions are begun before they are done:
+/// other actors may see what an action has written before it takes effect.
 pub(crate) fn with_begun(schedules: &[Schedule]) -> Vec<Schedule> {
     let mut all = schedules.to_vec();
     for _ in 0..2 {
@@ -56,7 +56,7 @@ pub(crate) fn with_begun(schedules: &[Schedule]) -> Vec<Schedule> {
     all
 }
 
-/// One more action is begun before others that were done before it.
+/// Returns the schedules in which one more action is begun before actions that precede it.
 fn one_more_begun(schedule: &Schedule) -> Vec<Schedule> {
     let mut all = Vec::new();
     for (place, step) in schedule.iter().enumerate() {
@@ -75,8 +75,8 @@ fn one_more_begun(schedule: &Schedule) -> Vec<Schedule> {
     all
 }
 
-/// What one actor has begun after `done` actions it never goes on with. (If that is all of the
-/// action, then it is done.)
+/// Returns the schedules in which one actor stops forever after `done` actions and the beginning of
+/// the next. (The beginning may be all of that action, or nothing of it.)
 pub(crate) fn stopped(lengths: &[usize], who: usize, done: usize) -> Vec<Schedule> {
     let mut lengths = lengths.to_vec();
     let is_last = lengths[who] == done;
@@ -89,7 +89,7 @@ pub(crate) fn stopped(lengths: &[usize], who: usize, done: usize) -> Vec<Schedul
     let begins = in_order(&lengths);
     for schedule in &begins {
         let last = schedule.iter().rposition(|step| *step == Step::Do(who));
-        let last = last.expect("it does something");
+        let last = last.expect("the actor does something");
         for writes in 1..=MANY {
             let mut schedule = schedule.clone();
             schedule[last] = Step::Begin(who, writes);

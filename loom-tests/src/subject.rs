@@ -1,4 +1,4 @@
-//! An algorithm with the verbs it has: what the suites work on.
+//! An algorithm and the verbs it supports, for the suites.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::verb::Verb;
 use crate::word_scenario::{Turn, WordScenario};
 use crate::words::{self, MakeWord};
 
-/// An algorithm to be modelled.
+/// An algorithm to model.
 ///
 /// ```text
 /// Subject::new(|| bucket).with_give_back().with_debt().with_forecast().with_gauge()
@@ -33,16 +33,16 @@ pub struct Subject<A> {
 pub(crate) struct State<A>(pub(crate) Vec<Verb<A>>);
 
 impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
-    /// An algorithm with the verbs that every algorithm has. Choose small parameters: it must
-    /// have 2 permits or more at once, and few.
+    /// Makes a subject with the verbs that every algorithm has. Choose small parameters: at least 2
+    /// permits at once, and not many more.
     ///
     /// # Panics
     ///
-    /// If it has fewer than 2.
+    /// If the algorithm has fewer than 2 permits at once.
     pub fn new(algorithm: impl Fn() -> A + Send + Sync + 'static) -> Self {
         let now = Tick::from_nanos(20);
         let burst = algorithm().available(0, now);
-        assert!(burst >= 2, "a subject needs 2 permits or more at once");
+        assert!(burst >= 2, "a subject needs at least 2 permits at once");
         Self {
             algorithm: Arc::new(algorithm),
             place: words::cell,
@@ -69,48 +69,48 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         }
     }
 
-    /// Threads run at these ticks, the second later than the first.
+    /// Sets the two ticks of the threads; the second is later.
     #[must_use]
     pub fn at(mut self, now: u64, later: u64) -> Self {
         (self.now, self.later) = (Tick::from_nanos(now), Tick::from_nanos(later));
         self
     }
 
-    /// Its grants keep this bound.
+    /// Sets the bound that its grants must keep.
     #[must_use]
     pub fn promising(mut self, bound: Bound) -> Self {
         self.promise = Some(bound);
         self
     }
 
-    /// At a standing tick it may count a part of a permit against the caller, so that permits
-    /// taken and left need not add up.
+    /// Allows the algorithm to count a fraction of a permit against the caller, so that at a single
+    /// tick the permits taken and left need not add up.
     #[must_use]
     pub fn rounding(mut self) -> Self {
         self.exact = false;
         self
     }
 
-    /// Its words live in places of this kind.
+    /// Sets which kind of atomic word it uses.
     #[must_use]
     pub fn on(mut self, place: MakeWord) -> Self {
         self.place = place;
         self
     }
 
-    /// The tick of its scenarios.
+    /// Returns the tick of its scenarios.
     pub const fn tick(&self) -> Tick {
         self.now
     }
 
-    /// A verb more.
+    /// Adds a verb.
     #[must_use]
     pub fn with(mut self, verb: Verb<A>) -> Self {
         self.verbs.push(verb);
         self
     }
 
-    /// A scenario from a fresh limiter.
+    /// Makes a scenario that begins with a fresh limiter.
     pub fn scenario(
         &self,
         before: &[(Verb<A>, Tick)],
@@ -135,7 +135,7 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
         }
     }
 
-    /// The same with a limiter that was not started.
+    /// Makes a scenario that begins with a limiter that was not started.
     pub fn unstarted_scene(&self, actors: &[&[(Verb<A>, Tick)]]) -> WordScenario<A> {
         WordScenario {
             first: UNSTARTED,
@@ -145,7 +145,7 @@ impl<A: Algorithm + Send + Sync + 'static> Subject<A> {
 }
 
 impl<A: GiveBack + Send + Sync + 'static> Subject<A> {
-    /// It can give back: `undo` and `refund`.
+    /// Adds the verbs that give back: `undo` and `refund`.
     #[must_use]
     pub fn with_give_back(self) -> Self {
         self.with(Verb::undo()).with(Verb::refund(1))
@@ -153,7 +153,7 @@ impl<A: GiveBack + Send + Sync + 'static> Subject<A> {
 }
 
 impl<A: Debt + Send + Sync + 'static> Subject<A> {
-    /// It can go into debt: `charge`.
+    /// Adds the verb that goes into debt: `charge`.
     #[must_use]
     pub fn with_debt(mut self) -> Self {
         let charge = Verb::charge(self.burst + 1);
@@ -163,7 +163,7 @@ impl<A: Debt + Send + Sync + 'static> Subject<A> {
 }
 
 impl<A: Forecast + Send + Sync + 'static> Subject<A> {
-    /// It knows when permits will be there: `time_until`.
+    /// Adds the verb that predicts when permits are available: `time_until`.
     #[must_use]
     pub fn with_forecast(self) -> Self {
         self.with(Verb::time_until(1))
@@ -171,7 +171,7 @@ impl<A: Forecast + Send + Sync + 'static> Subject<A> {
 }
 
 impl<A: Gauge + Send + Sync + 'static> Subject<A> {
-    /// It can say how much it has counted: `level`.
+    /// Adds the verb that returns how much is counted: `level`.
     #[must_use]
     pub fn with_gauge(self) -> Self {
         self.with(Verb::level())

@@ -1,5 +1,5 @@
-//! The models that every algorithm gets. Each is for [`model`](crate::model), or for
-//! [`broken`](crate::broken) if the subject is.
+//! The models that run for every algorithm. Run each with [`model`](crate::model), or with
+//! [`broken`](crate::broken) if the subject is broken.
 
 use tollgate::Tick;
 use tollgate::algorithm::Algorithm;
@@ -8,7 +8,7 @@ use crate::run::Run;
 use crate::subject::Subject;
 use crate::verb::Verb;
 
-/// What a suite asks of an algorithm besides being one.
+/// What the suite requires of an algorithm.
 pub trait Subjected: Algorithm + Send + Sync + 'static {}
 
 impl<A: Algorithm + Send + Sync + 'static> Subjected for A {}
@@ -62,8 +62,8 @@ pub fn each_verb_among_three<A: Subjected>(subject: &Subject<A>, run: &mut Run) 
     }
 }
 
-/// Two threads and a limiter that nobody has started: every verb against every other, at one tick
-/// and at two.
+/// Two threads and a limiter that was not started: every verb against every other, at one tick and
+/// at two.
 pub fn each_verb_starts<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
     for one in &subject.verbs {
         for other in &subject.verbs {
@@ -75,8 +75,8 @@ pub fn each_verb_starts<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
     }
 }
 
-/// At one standing tick exactly `min(burst, requests)` permits are granted, however many threads
-/// ask, one at a time or for as many as there are.
+/// Exactly `min(burst, requests)` permits are granted at a single tick, however many threads ask,
+/// for one at a time or for as many as are available.
 pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
     let one = || (Verb::acquire(1), subject.now);
     let all = || (Verb::take_up_to(subject.burst), subject.now);
@@ -96,7 +96,7 @@ pub fn exactly_the_burst_at_one_tick<A: Subjected>(subject: &Subject<A>, run: &m
     }
 }
 
-/// Threads whose ticks differ, or go back, keep the promised bound together.
+/// Threads whose ticks differ, or go back, keep the bound together.
 pub fn the_bound_at_different_ticks<A: Subjected>(subject: &Subject<A>, run: &mut Run) {
     let one = |tick: Tick| (Verb::acquire(1), tick);
     let all = |tick: Tick| (Verb::take_up_to(subject.burst), tick);

@@ -1,5 +1,4 @@
-//! Tables of keys: where each key is to be, what is done with it, and what holds of every table at
-//! the end.
+//! Tables of keys: the slots of each key, the actions, and the checks at the end of each execution.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::rules;
 use crate::scenario::Scenario as AnyScenario;
 use crate::verb::Answer;
 
-/// A key is its own hash: of 60 bits.
+/// A hash builder that uses a key as its own hash, of 60 bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AsItIs;
 
@@ -45,7 +44,7 @@ impl Hasher for Itself {
     }
 }
 
-/// A clock that stands: statistics ask it.
+/// A clock that stands still. Only statistics read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing;
 
@@ -59,20 +58,20 @@ impl Clock for Standing {
 pub type TableOf<A> = Keyed<A, Standing, AsItIs>;
 /// A table of token buckets.
 pub type Table = TableOf<TokenBucket>;
-/// What is done with it.
+/// One call on a table.
 pub type Action<A = TokenBucket> = Any<TableOf<A>, Memory>;
-/// Who does what with it.
+/// A scenario on a table.
 pub type Scenario<A = TokenBucket> = AnyScenario<TableOf<A>, Memory>;
 
-/// What an actor remembers: its last grant, and what it has taken of which keys.
+/// An actor's memory: its last grant, and all its grants by key.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     last: Option<Granted>,
     granted: Vec<(u64, Granted)>,
 }
 
-/// Keys. In a table of two slots the primary bucket of the first ones is the first slot, and that of
-/// `Y` and `Z` the second one; each may also be in the other slot.
+/// Keys. In a table of two slots, the primary bucket of `A`, `B` and `C` is the first slot, and
+/// that of `Y` and `Z` is the second; each key may also be in the other slot.
 pub const A: u64 = 0x10;
 /// See [`A`].
 pub const B: u64 = 0x20;
@@ -83,16 +82,16 @@ pub const Y: u64 = 0x41;
 /// See [`A`].
 pub const Z: u64 = 0x51;
 
-/// The bit of a hash that says in which of two pairs the key's first primary bucket is.
+/// The bit of a hash that selects which of two pairs has the key's first primary bucket.
 pub const PAIR: u64 = 1 << 59;
 
-/// So many permits, and one anew every ten nanoseconds.
+/// A token bucket with this burst, and a permit every ten nanoseconds.
 pub fn bucket(burst: u64) -> TokenBucket {
     let quota = Quota::per(burst, Duration::from_nanos(10 * burst));
     TokenBucket::new(quota).expect("a quota")
 }
 
-/// A table of so many slots.
+/// Makes a table with this many slots.
 pub fn table<A: Algorithm>(algorithm: A, slots: usize) -> TableOf<A> {
     let table = Keyed::with_clock(algorithm, slots, Standing).expect("a few slots");
     table.with_hasher(AsItIs)
@@ -108,7 +107,7 @@ pub fn take<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     take_by(0, key, n, at, name)
 }
 
-/// The same by one of the plans.
+/// Takes `n` permits of a key, with one of the plans.
 pub fn take_by<A: Algorithm + 'static>(
     plan: usize,
     key: u64,
@@ -128,7 +127,7 @@ pub fn take_by<A: Algorithm + 'static>(
     })
 }
 
-/// Takes what there is, up to `n` permits.
+/// Takes the available permits of a key, up to `n`.
 pub fn take_up_to<A: Algorithm + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     let name = format!("take up to {n} of {key:#x} at {at}");
     Action::new(name, move |limiter, _| {
@@ -155,7 +154,7 @@ pub fn refund<A: GiveBack + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     )
 }
 
-/// Takes `n` permits of a key, also into debt.
+/// Charges `n` permits to a key, which may go into debt.
 pub fn charge<A: Debt + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     Action::new(
         format!("charge {n} of {key:#x} at {at}"),
@@ -163,7 +162,7 @@ pub fn charge<A: Debt + 'static>(key: u64, n: u64, at: u64) -> Action<A> {
     )
 }
 
-/// How many permits of a key there are.
+/// Asks how many permits of a key are available.
 pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Action<A> {
     let name = format!("available of {key:#x} at {at}");
     Action::new(name, move |limiter, _| {
@@ -171,14 +170,14 @@ pub fn available<A: Algorithm + 'static>(key: u64, at: u64) -> Action<A> {
     })
 }
 
-/// A key goes.
+/// Removes a key.
 pub fn forget<A: Algorithm + 'static>(key: u64) -> Action<A> {
     Action::new(format!("forget {key:#x}"), move |limiter, _| {
         Answer::Is(limiter.remove(&key))
     })
 }
 
-/// A key is made fresh.
+/// Resets a key.
 pub fn reset<A: Algorithm + 'static>(key: u64) -> Action<A> {
     Action::new(format!("reset {key:#x}"), move |limiter, _| {
         limiter.key(&key).reset();
@@ -186,7 +185,7 @@ pub fn reset<A: Algorithm + 'static>(key: u64) -> Action<A> {
     })
 }
 
-/// A key is granted nothing for a while.
+/// Bans a key until a tick.
 pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Action<A> {
     let name = format!("ban {key:#x} until {until} at {at}");
     Action::new(name, move |limiter, _| {
@@ -197,8 +196,8 @@ pub fn ban<A: Algorithm + 'static>(key: u64, until: u64, at: u64) -> Action<A> {
     })
 }
 
-/// What holds at the end of each execution, wherever somebody stopped: each of these keys has one
-/// slot at most, and the counts add up.
+/// Checks what holds at the end of each execution, even if an actor stopped: each of these keys has
+/// at most one slot, and the counts add up.
 ///
 /// # Panics
 ///
@@ -217,7 +216,7 @@ pub fn check_stopped<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     );
 }
 
-/// The same, and nothing is claimed any more: where nobody stopped.
+/// Like [`check_stopped`], and checks that no slot is still claimed, if no actor stopped.
 ///
 /// # Panics
 ///
@@ -227,7 +226,8 @@ pub fn check<A: Algorithm>(limiter: &TableOf<A>, keys: &[u64]) {
     assert_eq!(limiter.claims(), 0, "a slot is still claimed");
 }
 
-/// A scenario at such a table, checked at its end, where it is asked what is there of these keys.
+/// Makes a scenario on such a table. At its end the table is checked, and asked what is left of
+/// these keys.
 pub fn scenario<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
@@ -239,7 +239,7 @@ pub fn scenario<A: Algorithm + Send + Sync + 'static>(
     })
 }
 
-/// The same, of which somebody may have stopped.
+/// Like [`scenario`], for actors of which one may stop.
 pub fn stopped_scenario<A: Algorithm + Send + Sync + 'static>(
     make: impl Fn() -> TableOf<A> + Send + Sync + 'static,
     keys: &'static [u64],
@@ -251,15 +251,15 @@ pub fn stopped_scenario<A: Algorithm + Send + Sync + 'static>(
     })
 }
 
-/// All that is there is taken, of each key.
+/// Returns how many permits of each key are left.
 fn left<A: Algorithm>(limiter: &Arc<TableOf<A>>, keys: &[u64], at: u64) -> Vec<Answer> {
     let each = keys.iter().map(|key| limiter.key(key).at(tick(at)));
     each.map(|key| Answer::Count(key.available())).collect()
 }
 
-/// A scenario that only takes permits, all at one tick, and forgets: what was granted of each of
-/// these keys and what is left are all its permits, and one burst more at most for each time that
-/// one was evicted or forgotten.
+/// Makes a scenario in which actors only take permits, all at one tick, and remove keys. The
+/// permits granted to each key and those left are its burst, plus at most one burst for each time
+/// that a key was evicted or removed.
 pub fn counted_scenario(
     make: impl Fn() -> Table + Send + Sync + 'static,
     keys: &'static [u64],
@@ -285,8 +285,8 @@ pub fn counted_scenario(
     })
 }
 
-/// A scenario in which none of these keys is evicted or forgotten: what each of them is granted
-/// keeps the bound at all ticks.
+/// Makes a scenario in which no key is evicted or removed: the grants of each key keep the bound at
+/// all ticks.
 pub fn bounded_scenario(
     make: impl Fn() -> Table + Send + Sync + 'static,
     keys: &'static [u64],
@@ -305,7 +305,7 @@ pub fn bounded_scenario(
     })
 }
 
-/// What the actors were granted of a key.
+/// Returns what the actors were granted of a key.
 fn granted(memories: &[Memory], key: u64) -> impl Iterator<Item = Granted> {
     let all = memories.iter().flat_map(|memory| &memory.granted);
     all.filter(move |(of, _)| *of == key)

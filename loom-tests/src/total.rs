@@ -1,5 +1,4 @@
-//! A limit on a total, which knows its own words, and finds out if they are mixed with another
-//! quota's.
+//! A limit on a total, whose words show if they are mixed with the words of another quota.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -7,18 +6,18 @@ use std::time::Duration;
 use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
 use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
 
-/// One that lets no word of another quota near it.
+/// Panics on any word of another quota.
 pub type Strict = Total<true>;
-/// One that answers [`MIXED`]: where such a word may be asked, if the answer is not used.
+/// Answers [`MIXED`] for a word of another quota, for uses where such an answer is discarded.
 pub type Lenient = Total<false>;
 
-/// So many permits are there if quotas were mixed.
+/// The number of available permits if quotas were mixed.
 pub const MIXED: u64 = 1_000_000;
-/// A word of no quota.
+/// A word that belongs to no quota.
 const NEVER: u64 = 1;
 
-/// At most so many, ever: the word counts those that were taken, in units of the quota's own. The
-/// unit is kept twice, so that it shows if words of two quotas are mixed.
+/// Grants `limit` permits in total. The word counts the taken ones, in units that depend on the
+/// quota. The unit is stored twice, so that mixed words of two quotas show.
 #[derive(Debug, Clone, Copy)]
 pub struct Total<const STRICT: bool> {
     limit: u64,
@@ -27,7 +26,7 @@ pub struct Total<const STRICT: bool> {
 }
 
 impl<const STRICT: bool> Total<STRICT> {
-    /// Of this limit, and units that no other limit has.
+    /// Makes a limit whose units no other limit has.
     #[must_use]
     pub fn of(limit: u64) -> Self {
         Self {
@@ -37,7 +36,7 @@ impl<const STRICT: bool> Total<STRICT> {
         }
     }
 
-    /// Whether the word is another quota's, if that may be asked.
+    /// Returns whether the word belongs to another quota, or panics if `STRICT`.
     fn is_of_another(&self, word: u64) -> bool {
         let is_another = !word.is_multiple_of(self.whole());
         assert!(!(STRICT && is_another), "a word of another quota");

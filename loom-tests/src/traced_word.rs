@@ -1,4 +1,5 @@
-//! A place as one thread has it: it passes everything on, and remembers what the thread changed.
+//! One thread's access to a shared word. It forwards every operation, and records what the thread
+//! changed.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -6,29 +7,30 @@ use std::sync::Arc;
 use tollgate::store::{AtomicWord, UNSTARTED};
 use tollgate::sync::{AtomicU64, Ordering};
 
-/// Where the word really lives, shared by all threads.
+/// The shared word itself.
 pub type SharedWord = Arc<dyn AtomicWord + Send + Sync>;
 
 /// More failed exchanges than this in one model mean that a loop does not end.
 const PATIENCE: u64 = 40;
 
-/// Makes loom see more. It explores the orders of changes, and a verb that only loads may so have
-/// no order with the changes of others: some interleavings are never visited. A thread that rings
-/// before it loads changes something. The bell is relaxed, and synchronises nothing.
+/// A counter that makes loom see more. Loom orders only operations that conflict, so a verb that
+/// only loads may not be ordered with the changes of others, and some interleavings are never
+/// visited. If a thread increments this counter before each load, its loads conflict too. The
+/// increment is relaxed, and synchronizes nothing.
 pub(crate) type Bell = Arc<AtomicU64>;
 
 /// One thread's access to a [`SharedWord`].
 pub struct TracedWord {
     shared: SharedWord,
     bell: Option<Bell>,
-    /// What this thread changed: from which word, to which.
+    /// The changes of this thread: the word before and after.
     changes: RefCell<Vec<(u64, u64)>>,
     tries: Cell<u64>,
     lost: Cell<u64>,
 }
 
 impl TracedWord {
-    /// Access to this word.
+    /// Makes an access to this word.
     pub fn on(shared: &SharedWord) -> Self {
         Self {
             shared: Arc::clone(shared),
@@ -39,24 +41,24 @@ impl TracedWord {
         }
     }
 
-    /// The same hand, ringing this bell if there is one.
+    /// Sets the counter to increment before each load, if there is one.
     #[must_use]
     pub(crate) fn ringing(mut self, bell: &Option<Bell>) -> Self {
         self.bell = bell.clone();
         self
     }
 
-    /// How many times this thread has changed the word.
+    /// Returns how many times this thread has changed the word.
     pub fn writes(&self) -> usize {
         self.changes.borrow().len()
     }
 
-    /// The changes from the given one on.
+    /// Returns the changes from the given one on.
     pub(crate) fn changes_since(&self, first: usize) -> Vec<(u64, u64)> {
         self.changes.borrow()[first..].to_vec()
     }
 
-    /// How many exchanges this thread has lost to somebody.
+    /// Returns how many exchanges this thread has lost to others.
     pub fn lost(&self) -> u64 {
         self.lost.get()
     }
@@ -72,13 +74,13 @@ impl AtomicWord for TracedWord {
 
     fn compare_exchange(&self, word: u64, next: u64) -> Result<(), u64> {
         let outcome = self.shared.compare_exchange(word, next);
-        // Loom changes threads before an atomic operation and not after it, so this is noted
-        // before anybody else moves.
+        // Loom switches threads before an atomic operation and not after it, so this is recorded
+        // before another thread runs.
         match outcome {
             Ok(()) => self.changes.borrow_mut().push((word, next)),
             Err(seen) => {
-                // Starting a place that has started is no loss, and neither is a failure
-                // without a reason.
+                // An exchange is not lost if it failed to start a started limiter, or failed
+                // spuriously.
                 let lost = seen != word && word != UNSTARTED;
                 self.lost.set(self.lost.get() + u64::from(lost));
                 self.tries.set(self.tries.get() + 1);

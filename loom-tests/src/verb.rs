@@ -1,4 +1,4 @@
-//! Verbs as values, so that a model can put any of them on any thread, and what they answer.
+//! Verbs as values, so that a model can run any of them on any thread, and their answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use tollgate::{Denied, Granted, Tick};
 
 use crate::traced_word::TracedWord;
 
-/// What a verb answered.
+/// The answer of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// Permits were taken, or none by `take_up_to`.
     Granted(Granted),
-    /// They were not there.
+    /// The permits were not available.
     Denied(Denied),
     /// Permits were taken into debt.
     Charged(Charged),
-    /// So many came back.
+    /// This many permits came back.
     CameBack(u64),
-    /// So many are there.
+    /// This many permits are available.
     Count(u64),
-    /// So long must be waited.
+    /// The permits are available after this time, or never.
     Wait(Option<Duration>),
-    /// So much is counted.
+    /// This much is counted.
     Level(Level),
-    /// A plain question's answer.
+    /// The answer to a yes-or-no question.
     Is(bool),
-    /// The verb answers nothing, or had nothing to do.
+    /// The verb returns nothing, or had nothing to do.
     Done,
 }
 
-/// In a few words, so that a model can list what it expects: `2 at 8, 0 left`, `not for 3`.
+/// A short text, so that a model can list what it expects: `2 at 8, 0 left`, `not for 3`.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -68,32 +68,32 @@ impl fmt::Display for Answer {
 /// What a verb may do to the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It takes what is there: it may raise the word, and writes nothing if it takes nothing.
+    /// It takes available permits. It may raise the word, and writes nothing if it takes nothing.
     Takes,
-    /// It takes what is not there: it may raise the word.
+    /// It takes permits unconditionally. It may raise the word.
     Charges,
-    /// It may change the word as it likes, once.
+    /// It may change the word in any way, once.
     GivesBack,
-    /// It makes the word 0, once.
+    /// It sets the word to 0, once.
     Resets,
     /// It writes nothing.
     Looks,
 }
 
-/// What a verb works on: one thread's view of the limiter, and the last grant it had.
+/// What a verb works on: one thread's view of the limiter, and its last grant.
 pub struct Scope<'a, A> {
     /// The algorithm.
     pub algorithm: &'a A,
     /// The thread's access to the word.
     pub traced: &'a TracedWord,
-    /// The thread's time.
+    /// The tick at which the thread acts.
     pub now: Tick,
-    /// The last grant of this thread, or of the scenario's beginning.
+    /// The last grant of this thread, or else of the scenario's beginning.
     pub granted: &'a mut Option<Granted>,
 }
 
 impl<A: Algorithm> Scope<'_, A> {
-    /// The real verbs.
+    /// Returns the crate's own methods on this word.
     pub fn at(&self) -> View<WordStore<'_, A, TracedWord>> {
         WordStore::new(self.algorithm, self.traced).at(self.now)
     }
@@ -119,7 +119,7 @@ impl<A> Clone for Verb<A> {
 }
 
 impl<A> Verb<A> {
-    /// A verb of one's own.
+    /// Makes a verb of your own.
     pub fn new(
         name: impl Into<String>,
         kind: Kind,

@@ -1,4 +1,5 @@
-//! A scenario: an algorithm, a place, what happens first, and then who does what at the same time.
+//! Scenarios on a single word: an algorithm, what happens first, and what each actor then does at
+//! the same time.
 
 use std::sync::Arc;
 
@@ -20,13 +21,13 @@ use crate::words::{self, MakeWord};
 
 /// A verb at a tick.
 pub struct Turn<A> {
-    /// What is done.
+    /// The verb.
     pub verb: Verb<A>,
-    /// The thread's time.
+    /// The tick at which it runs.
     pub now: Tick,
 }
 
-/// What the threads of a scenario did.
+/// The outcome of one execution of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// What each actor's verbs answered.
@@ -36,7 +37,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// How many permits were granted in all.
+    /// Returns how many permits were granted in total.
     pub fn granted(&self) -> u64 {
         let answers = self.answers.iter().flatten();
         let granted = answers.map(|answer| match answer {
@@ -46,7 +47,7 @@ impl Outcome {
         granted.sum()
     }
 
-    /// What each actor was told.
+    /// Returns the answers to each actor, as text.
     pub fn in_words(&self) -> Vec<String> {
         let words = self.answers.iter().map(|answers| {
             let answers = answers.iter().map(ToString::to_string);
@@ -58,28 +59,28 @@ impl Outcome {
 
 type Judge = Arc<dyn Fn(&Outcome) + Send + Sync>;
 
-/// What a model explores.
+/// A scenario for a model to explore.
 pub struct WordScenario<A> {
-    /// Makes the algorithm, anew for each execution.
+    /// Makes the algorithm anew for each execution.
     pub algorithm: Arc<dyn Fn() -> A + Send + Sync>,
-    /// Makes the place.
+    /// Makes the atomic word.
     pub place: MakeWord,
-    /// What the place holds first.
+    /// The first value of the word.
     pub first: u64,
-    /// What is done before the actors begin. Each of them may undo its last grant.
+    /// What is done before the actors begin. Each actor may undo the last of these grants.
     pub before: Vec<Turn<A>>,
     /// What each actor does.
     pub actors: Vec<Vec<Turn<A>>>,
-    /// What the algorithm promises.
+    /// The bound that grants must keep.
     pub promise: Option<Bound>,
-    /// Whether its permits are exact at a standing tick.
+    /// Whether permits add up exactly at a single tick.
     pub exact: bool,
-    /// What else must hold of each outcome.
+    /// A further check of each outcome.
     pub also: Option<Judge>,
 }
 
 impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
-    /// The same scenario, of whose every outcome this must hold, too.
+    /// Adds a check of every outcome.
     #[must_use]
     pub fn judged(mut self, judge: impl Fn(&Outcome) + Send + Sync + 'static) -> Self {
         let also = self.also.take();
@@ -92,9 +93,9 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         self
     }
 
-    /// Explores the scenario, and what each actor was told must be one of these, in words; each of
-    /// them must be seen. Unlike the orders of [`explore`](Self::explore) they do not come from the
-    /// algorithm itself, so they show that it is right.
+    /// Explores the scenario: the actors get one of these sets of answers in every execution, and
+    /// each set occurs. Unlike the orders of [`explore`](Self::explore), the answers do not come
+    /// from the algorithm itself, so they show that it is right.
     ///
     /// # Panics
     ///
@@ -111,8 +112,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         expected.assert_reached();
     }
 
-    /// Explores the scenario: whatever the threads do, the outcome must be that of some order of
-    /// the same verbs, one after the other, and each of those orders must be seen.
+    /// Explores the scenario: in every execution the outcome is that of some order of the same
+    /// verbs, one after the other, and each of these orders occurs.
     ///
     /// # Panics
     ///
@@ -122,7 +123,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         let expected = self.expected();
         let scenario = Arc::new(self);
         for rings in [false, true] {
-            // A second time, with the bell, only where loom has missed something without it.
+            // Count loads only where loom has missed something without that.
             if rings && expected.missed().is_empty() {
                 break;
             }
@@ -133,7 +134,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         drop(told);
     }
 
-    /// One execution under loom.
+    /// Runs one execution under loom.
     fn execute(&self, layout: Layout, rings: bool) -> Outcome {
         let algorithm = Arc::new((self.algorithm)());
         let shared = (self.place)(self.first);
@@ -164,7 +165,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         outcome
     }
 
-    /// What must hold of the outcome itself.
+    /// Checks the rules that apply to this outcome.
     fn check(&self, before: &[Answer], outcome: &Outcome) {
         let mut all = vec![before.to_vec()];
         all.extend(outcome.answers.iter().cloned());
@@ -190,7 +191,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         self.before.iter().chain(self.actors.iter().flatten())
     }
 
-    /// The tick of all turns, if it is one.
+    /// Returns the tick of all turns, if they have the same.
     fn standing_tick(&self) -> Option<Tick> {
         let now = self.turns().next()?.now;
         self.turns().all(|turn| turn.now == now).then_some(now)
@@ -206,8 +207,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
             .all(|turn| !matches!(turn.verb.kind, Kind::Charges | Kind::Resets))
     }
 
-    /// What verbs one after the other give. Where the place must be started first, starting and
-    /// the verb itself are two steps, between which others may come.
+    /// Returns the outcomes of the verbs one after the other. If the limiter must be started first,
+    /// starting it and the verb itself are two steps, between which other actors may act.
     fn expected(&self) -> Expected<Outcome> {
         let lengths: Vec<usize> = self.actors.iter().map(Vec::len).collect();
         let in_order = |order: &Vec<usize>| self.in_order(order, 1);
@@ -220,7 +221,8 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
         Expected::some(required, orders(&lengths).iter().map(in_order).collect())
     }
 
-    /// The outcome of the verbs in this order. With two steps a turn, the first starts the place.
+    /// Returns the outcome of the verbs in this order. With two steps a turn, the first one starts
+    /// the limiter.
     fn in_order(&self, order: &[usize], steps: usize) -> Outcome {
         let (algorithm, shared) = ((self.algorithm)(), words::alone(self.first));
         let traced = TracedWord::on(&shared);
@@ -248,7 +250,7 @@ impl<A: Algorithm + Send + Sync + 'static> WordScenario<A> {
     }
 }
 
-/// Does one thing after the other, and checks what each wrote.
+/// Runs turns one after the other, and checks what each one wrote.
 fn perform<A>(
     algorithm: &A,
     traced: &TracedWord,
@@ -295,7 +297,7 @@ impl<A> std::fmt::Display for WordScenario<A> {
     }
 }
 
-/// Says which scenario it was, if it fails unexpectedly.
+/// Prints the scenario if it fails unexpectedly.
 struct Told(String);
 
 impl Drop for Told {

@@ -1,5 +1,5 @@
-//! Places: the real one, a sequential one to compare with, and broken ones on which the models must
-//! fail. All of them run under the real verbs.
+//! Atomic words: the crate's own, a sequential one to compare with, and broken ones on which the
+//! models must fail. The crate's own verbs run on all of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,15 +8,15 @@ use tollgate::sync::{AtomicU64, Ordering};
 
 use crate::traced_word::SharedWord;
 
-/// Makes a place that holds a word.
+/// Makes an atomic word with this first value.
 pub type MakeWord = fn(u64) -> SharedWord;
 
-/// The crate's own cell.
+/// The crate's own word.
 pub fn cell(word: u64) -> SharedWord {
     Arc::new(WordCell::new(word))
 }
 
-/// A word that loom does not see, for verbs one after the other.
+/// A word that loom does not track, for running verbs one after the other.
 pub(crate) fn alone(word: u64) -> SharedWord {
     Arc::new(Alone(Mutex::new(word)))
 }
@@ -44,7 +44,7 @@ impl AtomicWord for Alone {
     }
 }
 
-/// Defines a place on an atomic word that differs from the cell in some of its three operations.
+/// Defines an atomic word that differs from the crate's in some of its three operations.
 macro_rules! place {
     ($(#[$meta:meta])* $make:ident = $name:ident {
         exchange($atomic:ident, $word:ident, $next:ident) $exchange:block
@@ -84,18 +84,18 @@ fn exchange(atomic: &AtomicU64, word: u64, next: u64) -> Result<(), u64> {
     exchanged.map(drop)
 }
 
-/// Right, but every second exchange fails without a reason, as the processor's may. Loom's never
-/// does by itself.
+/// Correct, but every second exchange fails spuriously, as a processor's may. Loom's own never
+/// does.
 pub fn hesitant(word: u64) -> SharedWord {
     Arc::new(Hesitant(WordCell::new(word), Mutex::new(true)))
 }
 
-/// The flag is not seen by loom, and need not be: it only says whose turn it is to fail.
+/// Loom does not track the flag and need not: it only decides which exchange fails.
 struct Hesitant(WordCell, Mutex<bool>);
 
 impl Hesitant {
     fn is_serious(&self) -> bool {
-        // Let go of before any atomic operation: loom changes threads there.
+        // Released before any atomic operation, where loom may switch threads.
         let mut serious = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         *serious = !*serious;
         *serious
@@ -135,8 +135,8 @@ place! {
 }
 
 place! {
-    /// Broken: exchanges whether the word is still there or not, as a loop would that does not run
-    /// its step again.
+    /// Broken: exchanges even if the word has changed, like a loop that does not run its step
+    /// again.
     insists = Insists {
         exchange(atomic, _word, next) {
             atomic.swap(next, Ordering::Relaxed);
@@ -146,7 +146,7 @@ place! {
 }
 
 place! {
-    /// Broken: says that it exchanged the word, whether it did or not.
+    /// Broken: always reports that it exchanged the word.
     boasts = Boasts {
         exchange(atomic, word, next) {
             let _ = exchange(atomic, word, next);
@@ -156,7 +156,7 @@ place! {
 }
 
 place! {
-    /// Broken: says that it failed after it succeeded, if the word was not the first one.
+    /// Broken: reports a failure after it succeeded, unless the word was 0.
     denies = Denies {
         exchange(atomic, word, next) {
             exchange(atomic, word, next)?;
@@ -165,7 +165,7 @@ place! {
     }
 }
 
-/// Broken: says the word that it was made with, as a loop would that does not look again.
+/// Broken: always loads the word that it was made with, like a loop that does not load again.
 pub fn dreams(word: u64) -> SharedWord {
     Arc::new(Dreams(WordCell::new(word), word))
 }
@@ -187,7 +187,7 @@ impl AtomicWord for Dreams {
 }
 
 place! {
-    /// Broken: starts over what others have started.
+    /// Broken: starts the limiter again after another thread has started it.
     starts_over = StartsOver {
         exchange(atomic, word, next) {
             if word == UNSTARTED {
@@ -200,7 +200,7 @@ place! {
 }
 
 place! {
-    /// Broken: replaces the word only if nobody comes between.
+    /// Broken: swaps the word only if no other thread changes it in between.
     gives_up = GivesUp {
         exchange(atomic, word, next) { exchange(atomic, word, next) }
         replace(atomic, next) {
@@ -212,7 +212,7 @@ place! {
 }
 
 place! {
-    /// Broken: replaces the word by a load and a store.
+    /// Broken: swaps the word by a load and a store.
     replaces_by_store = ReplacesByStore {
         exchange(atomic, word, next) { exchange(atomic, word, next) }
         replace(atomic, next) {

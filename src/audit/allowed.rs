@@ -1,4 +1,4 @@
-//! What a bound allows.
+//! How many permits a bound allows in an interval.
 
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -7,7 +7,7 @@ use super::bound::{Bound, Comes, Owed};
 use crate::clock::Tick;
 
 impl Bound {
-    /// How many permits may be granted in an interval of this length, wherever it lies.
+    /// Returns how many permits may be granted in any interval of this length.
     ///
     /// ```
     /// use std::time::Duration;
@@ -45,7 +45,7 @@ impl Bound {
         self.permits(units)
     }
 
-    /// How many permits may be granted from `from` to `to`, both included.
+    /// Returns how many permits may be granted from `from` to `to`, both included.
     ///
     /// ```
     /// use std::time::Duration;
@@ -74,15 +74,17 @@ impl Bound {
         }
     }
 
-    /// The permits in so many units and a burst.
+    /// Returns how many permits a burst and this many units make.
     const fn permits(&self, units: u128) -> u128 {
         self.burst.saturating_add(units) / self.permit as u128
     }
 
-    /// How many units more are allowed in an interval that ends at `to` than in one that ends at
-    /// `from`. Elsewhere it is not that: in steps it is what an interval between them may have more
-    /// than a burst, and where all comes anew, or is counted within a span, what one may that has
-    /// no more.
+    /// Returns by how many units the allowance of an interval grows if its end moves from `from` to
+    /// `to`.
+    ///
+    /// Two kinds of bounds have no such number. For refills in steps this is what an interval from
+    /// `from` to `to` may have beyond a burst. For fixed windows and for spans it is 0, the refill
+    /// of an interval within one window or span.
     pub(super) const fn made(&self, from: Tick, to: Tick) -> u128 {
         let length = to.saturating_since(from).as_nanos();
         match self.comes {
@@ -95,17 +97,17 @@ impl Bound {
         }
     }
 
-    /// How many units a reset allows besides, where ticks of before it go up to `latest`, and ticks
-    /// of after it begin at `earliest`: a burst, and what came twice in the time between.
+    /// Returns how many units a reset allows. Ticks before the reset go up to `latest`, and ticks
+    /// after it begin at `earliest`, so this is a burst and the refill between the two.
     pub(super) const fn worth_of_reset(&self, earliest: Tick, latest: Tick) -> u128 {
         self.burst.saturating_add(self.made(earliest, latest))
     }
 
-    /// The bound that also holds where charges are counted, and which can be checked with them;
-    /// `None` if there is none.
+    /// Returns the bound that holds when charges count too, in a form that can be checked with
+    /// them, or `None` if there is none.
     ///
-    /// What comes in steps is less than what comes steadily and begins with a step: `ceil(x /
-    /// period) <= (x + period - 1) / period`.
+    /// Refills in steps are bounded by a steady refill that begins with one step:
+    /// `ceil(x / period) <= (x + period - 1) / period`.
     pub(super) fn with_charges(&self) -> Option<Self> {
         match (self.debt, self.comes) {
             (Owed::Forgotten, _) => None,
@@ -123,7 +125,7 @@ impl Bound {
         }
     }
 
-    /// Whether a charge of tick `charged` stands in the way of grants at `now`.
+    /// Returns whether debt charged at the tick `charged` still counts against grants at `now`.
     pub(super) const fn remembers(&self, charged: Tick, now: Tick) -> bool {
         match self.debt {
             Owed::Paid => true,
@@ -133,7 +135,7 @@ impl Bound {
     }
 }
 
-/// What comes in steps in so many nanoseconds.
+/// Returns the refill of `length` nanoseconds in steps of `units` each period.
 const fn steps(length: u128, units: u64, period: NonZeroU64) -> u128 {
     let steps = length.div_ceil(period.get() as u128);
     steps.saturating_mul(units as u128)

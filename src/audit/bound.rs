@@ -4,57 +4,58 @@ use core::time::Duration;
 use super::windows::{Windows, period_of};
 use crate::quota::{ConfigError, Quota};
 
-/// What a limiter promised of every interval `[a, b]`:
+/// What a limiter promises for every interval `[a, b]`:
 ///
-/// | made by | at most |
+/// | constructor | at most |
 /// |---|---|
 /// | [`of_quota`](Self::of_quota), [`of_interval`](Self::of_interval) | `burst + rate * (b - a)` |
 /// | [`of_windows`](Self::of_windows) | `n`, if the interval lies in one window of the clock |
 /// | [`of_refills`](Self::of_refills) | `burst`, and `n` for each window that begins in it after `a` |
 /// | [`of_steps`](Self::of_steps) | `burst + n * ceil((b - a) / period)` |
 /// | [`of_log`](Self::of_log) | `n`, if the interval is shorter than a period |
-/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies in so many slots of the clock |
+/// | [`of_slots`](Self::of_slots) | `n`, if the interval lies within `slots` adjacent slots |
 ///
-/// An algorithm says which is its own by [`Bounded`](super::Bounded).
+/// An algorithm states its own with [`Bounded`](super::Bounded).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// Everything is counted in the same unit: of it a permit takes `permit`, and so many may be
-    /// had at one tick.
+    /// Units in a permit. All amounts of a bound are in the same unit; `burst` units are allowed at
+    /// a single tick.
     pub(super) permit: u64,
     pub(super) burst: u128,
     pub(super) comes: Comes,
     pub(super) debt: Owed,
 }
 
-/// How more comes to be allowed the longer an interval is.
+/// How the allowance grows with the length of the interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comes {
-    /// So many units a nanosecond.
+    /// By `rate` units each nanosecond.
     Steadily { rate: u64 },
-    /// So many units at each window's beginning.
+    /// By `units` at the beginning of each window.
     AtEdges { windows: Windows, units: u64 },
-    /// The burst anew in each window, whatever was left in the one before.
+    /// Each window allows a full burst, with nothing left over from the one before.
     Anew { windows: Windows },
-    /// So many units each period, wherever they begin.
+    /// By `units` each period, wherever the periods begin.
     InSteps { units: u64, period: NonZeroU64 },
-    /// The burst, and no more, in any so many places of the clock that lie side by side: its ticks,
-    /// or its slots.
+    /// Not at all: `span` adjacent places of the clock, which are its ticks or its slots, allow one
+    /// burst.
     Within { places: Windows, span: NonZeroU64 },
 }
 
-/// What becomes of a debt.
+/// What happens to debt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owed {
-    /// It is paid by what comes.
+    /// Refills pay it.
     Paid,
-    /// It stands in the way of grants only in the window in which it was charged.
+    /// It counts against grants only in the window in which it was charged.
     ForgottenAfter(Windows),
     /// It may be forgotten at any time.
     Forgotten,
 }
 
 impl Bound {
-    /// The promise of a token bucket or of GCRA with this quota: `burst + rate * (b - a)`.
+    /// Returns the bound of a token bucket or GCRA with this quota: at most
+    /// `burst + rate * (b - a)`.
     ///
     /// # Errors
     ///
@@ -67,12 +68,12 @@ impl Bound {
         }
     }
 
-    /// The promise of GCRA with this emission interval and tolerance: at most
+    /// Returns the bound of GCRA with this emission interval and tolerance: at most
     /// `1 + (tolerance + (b - a)) / interval`.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the interval is zero, or one of them above 584 years.
+    /// [`ConfigError`] if the interval is zero, or if either is longer than 584 years.
     pub const fn of_interval(interval: Duration, tolerance: Duration) -> Result<Self, ConfigError> {
         let permit = interval.as_nanos();
         if permit == 0 {
@@ -88,13 +89,12 @@ impl Bound {
         Ok(Self::spaced(interval, tolerance))
     }
 
-    /// The promise of a fixed window: at most `n` in each window of the quota's period. Windows
-    /// begin at tick 0 and follow each other, unless an [`offset`](Self::offset) is added.
+    /// Returns the bound of a fixed window: at most `n` in each window of the quota's period.
+    /// Windows follow each other from tick 0, unless an [`offset`](Self::offset) is added.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its
-    /// `n`.
+    /// [`ConfigError`] if the quota has no rate, or a burst or an initial number other than `n`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -122,9 +122,9 @@ impl Bound {
         }
     }
 
-    /// The promise of a bucket that gets the quota's `n` permits at once at the beginning of each
-    /// window of its period: at most `burst`, and `n` for each window that begins after `a` and not
-    /// after `b`. Windows begin at tick 0 and follow each other, unless an [`offset`](Self::offset)
+    /// Returns the bound of a bucket that gets the quota's `n` permits at once at the beginning of
+    /// each window of its period: at most `burst`, and `n` for each window that begins after `a`
+    /// and not after `b`. Windows follow each other from tick 0, unless an [`offset`](Self::offset)
     /// is added.
     ///
     /// # Errors
@@ -153,8 +153,8 @@ impl Bound {
         }
     }
 
-    /// The promise of a bucket that gets the quota's `n` permits at once, a period or more apart,
-    /// wherever the periods begin: at most `burst + n * ceil((b - a) / period)`.
+    /// Returns the bound of a bucket that gets the quota's `n` permits at once, a period or more
+    /// apart, wherever the periods begin: at most `burst + n * ceil((b - a) / period)`.
     ///
     /// # Errors
     ///
@@ -180,13 +180,12 @@ impl Bound {
         }
     }
 
-    /// The promise of a sliding log: at most `n` in every interval that is shorter than the quota's
-    /// period, so that a permit may be granted as soon as the `n`-th last one is a period old.
+    /// Returns the bound of a sliding log: at most `n` in every interval that is shorter than the
+    /// quota's period. A permit may be granted as soon as the `n`-th last one is a period old.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its
-    /// `n`.
+    /// [`ConfigError`] if the quota has no rate, or a burst or an initial number other than `n`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -216,14 +215,14 @@ impl Bound {
         }
     }
 
-    /// The promise of a slotted window: the quota's period has so many slots, and at most `n` are
-    /// granted in any so many slots of the clock that follow each other. Slots begin at tick 0,
-    /// unless an [`offset`](Self::offset) is added.
+    /// Returns the bound of a slotted window. The quota's period is divided into `slots` slots, and
+    /// at most `n` permits are granted in any `slots` adjacent slots of the clock. Slots begin at
+    /// tick 0, unless an [`offset`](Self::offset) is added.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the quota has no rate, or says a burst or an initial that are not its
-    /// `n`, or if the period can't be divided into so many slots.
+    /// [`ConfigError`] if the quota has no rate, or a burst or an initial number other than `n`, or
+    /// if the period cannot be divided evenly into the slots.
     ///
     /// ```
     /// use std::time::Duration;
@@ -257,7 +256,7 @@ impl Bound {
         }
     }
 
-    /// Where the bound speaks of windows or slots, these begin so much later.
+    /// Moves the beginnings of windows or slots, if the bound has any, later by `offset`.
     #[must_use]
     pub const fn offset(self, offset: Duration) -> Self {
         let comes = match self.comes {
@@ -285,7 +284,8 @@ impl Bound {
         }
     }
 
-    /// For an algorithm that may forget what was charged: no grant is said to come out of a debt.
+    /// Allows the algorithm to forget debt: no grant counts as an excess because of an earlier
+    /// charge.
     ///
     /// ```
     /// use tollgate::audit::{Bound, Audit, Log};
@@ -312,7 +312,7 @@ impl Bound {
     }
 }
 
-/// From quotas that were checked.
+/// Constructors from validated quotas.
 impl Bound {
     pub(super) const fn steady(quota: Quota) -> Self {
         let period = period_of(quota).get();
@@ -368,7 +368,7 @@ impl Bound {
         }
     }
 
-    /// At most `n` in any `span` places of so many nanoseconds.
+    /// At most `n` in any `span` adjacent places of `place` nanoseconds each.
     const fn within(quota: Quota, place: NonZeroU64, span: NonZeroU64) -> Self {
         Self {
             comes: Comes::Within {

@@ -5,13 +5,14 @@ use crate::algorithm::{
     SlidingWindow, TokenBucket,
 };
 
-/// An algorithm that says what it promises of every interval, so that it can be checked.
+/// An algorithm that states its bound, so that the bound can be checked.
 ///
-/// Why the promises of this crate's algorithms hold is said at the implementations. In all of that
-/// the verbs of a limiter stand in the order in which they changed its word. For an interval `[a,
-/// b]`, `f` is the first and `l` the last grant in it, in that order. The grants in the interval,
-/// less what came back between `f` and `l`, are at most all that was taken from `f` to `l`, less
-/// the same: those at other ticks only add.
+/// The implementations for this crate's algorithms prove their bounds. In these proofs, operations
+/// are ordered by when they changed the limiter's word, and `made(t)` is the number of units
+/// refilled up to the tick `t`. For an interval `[a, b]`, `f` is the first and `l` the last grant
+/// in it, in that order. The net grants in the interval are at most all permits taken from `f` to
+/// `l`, less those given back between them: permits that were taken in between at other ticks only
+/// add to this number.
 ///
 /// ```
 /// use tollgate::audit::{Bounded, Audit, Log};
@@ -34,48 +35,49 @@ use crate::algorithm::{
 /// # }
 /// ```
 pub trait Bounded: Algorithm {
-    /// What is promised of the ticks at which grants are counted
-    /// ([`Granted::at`](crate::Granted::at)), net of what was given back.
+    /// Returns the bound on grants, counted at [`Granted::at`](crate::Granted::at), net of permits
+    /// that were given back.
     fn bound(&self) -> Bound;
 }
 
-/// `burst + rate * (b - a)`: the word never falls but by what comes back, is at least `made(a)`
-/// when `f` is added to it, and at most `made(b) + burst` after `l`.
+/// The bound is `burst + rate * (b - a)`. The word falls only by what is given back. It is at least
+/// `made(a)` when `f` is added, and at most `made(b) + burst` after `l`.
 impl Bounded for TokenBucket {
     fn bound(&self) -> Bound {
         Bound::steady(self.quota())
     }
 }
 
-/// That of the token bucket with the same quota, and so for an interval and a tolerance
-/// `1 + (tolerance + (b - a)) / interval`: the tolerance need be no multiple of the interval.
+/// The bound of the token bucket with the same quota. For an interval and a tolerance this is
+/// `1 + (tolerance + (b - a)) / interval`; the tolerance need not be a multiple of the interval.
 impl Bounded for Gcra {
     fn bound(&self) -> Bound {
         let quota = self.quota();
         match self.uneven_tolerance() {
-            // Such a quota is one permit every interval.
+            // Such a quota is one permit each interval.
             Some(tolerance) => Bound::spaced(quota.period(), tolerance),
             None => Bound::steady(quota),
         }
     }
 }
 
-/// That of the token bucket with the same quota, of what is admitted, be it a meter or a queue.
+/// The bound of the token bucket with the same quota, on what the meter or queue admits.
 impl Bounded for LeakyBucket {
     fn bound(&self) -> Bound {
         Bound::steady(self.quota())
     }
 }
 
-/// Windows on the clock: at most `n` in each, since the word's window counts all grants whose tick
-/// is in it, and no word goes back to an older window. A debt is forgotten with its window.
+/// Windows on the clock: at most `n` in each. The word's window counts all grants whose tick lies
+/// in it, and the word never returns to an older window. Debt is forgotten with its window.
 ///
-/// Opened by the first hit: at most `n * (1 + ceil((b - a) / period))`. Let `m` be the windows from
-/// that of `f` to that of `l`, but for those that were closed because all came back. The first one
-/// ends after `a`. Each of the others begins when the one before is over or later, lasts a period
-/// or longer, and counts nothing at a tick before the end of the one before: not the permit that
-/// opens it, and others not before its beginning. So `b` is `m - 2` periods after the end of the
-/// first, or more: `b - a > (m - 2) * period`.
+/// Windows opened by the first hit: at most `n * (1 + ceil((b - a) / period))`. Let `m` be the
+/// number of windows from that of `f` to that of `l`, without those that closed because all their
+/// permits came back. The first one ends after `a`. Each later one begins when the one before is
+/// over, or later, and lasts at least a period. It counts nothing at a tick before the end of the
+/// one before: the permit that opens it is not earlier than that, and other permits are not earlier
+/// than its beginning. So `b` is at least `m - 2` periods after the end of the first window, and `b
+/// - a > (m - 2) * period`.
 impl Bounded for FixedWindow {
     fn bound(&self) -> Bound {
         let quota = self.quota();
@@ -86,23 +88,23 @@ impl Bounded for FixedWindow {
     }
 }
 
-/// `n + rate * (b - a)`, and with [`Rounding::Down`] a permit more, but for the part of one that a
-/// nanosecond makes at this rate.
+/// The bound is `n + rate * (b - a)`. [`Rounding::Down`] adds almost one permit: `1 - 1 / period`,
+/// with the period in nanoseconds.
 ///
-/// Let `c(i)` be the count of window `i` in the end, and let `l` be in window `k`, with `x` of it
-/// elapsed and `c` counted. It was admitted, so `c(k - 1) * (1 - x / period) + c <= n`; and after
-/// the last grant in any window there were at most `n` in it.
+/// Let `c(i)` be the final count of window `i`. Let `l` be in window `k`, with `x` of the window
+/// elapsed and `c` counted. It was admitted, so `c(k - 1) * (1 - x / period) + c <= n`. After the
+/// last grant in any window, that window counted at most `n`.
 ///
-/// - If `f` is in window `k` too, then `c <= n` holds all.
-/// - If it is in window `k - 1`, then all are at most `c(k - 1) + c <= n + c(k - 1) * x / period <=
-///   n + rate * x`, and `x <= b - a`.
-/// - If it is in window `j < k - 1`, there are at most `n` more in each of the windows `j` to `k -
-///   2`, and the interval is longer by the `k - 1 - j` periods from `j + 1` to `k - 1`: rate times
-///   these is as much.
+/// - If `f` is in window `k` too, `c <= n` is enough.
+/// - If `f` is in window `k - 1`, the interval has at most
+///   `c(k - 1) + c <= n + c(k - 1) * x / period <= n + rate * x`, and `x <= b - a`.
+/// - If `f` is in a window `j < k - 1`, each of the windows `j` to `k - 2` adds at most `n`. The
+///   interval is longer by the `k - 1 - j` periods `j + 1` to `k - 1`, and the rate times these
+///   periods is as much.
 ///
-/// Rounding down allows less than one permit more in the first inequality, and so in the others.
-/// What was charged weighs in the window after, but not for long enough to be paid: a grant may
-/// come out of the debt of another window.
+/// Rounding down allows less than one permit more in the first inequality, and so in the others. A
+/// charge counts in the next window too, but not for long enough to be paid, so a grant may follow
+/// while debt of an earlier window is unpaid.
 impl Bounded for SlidingWindow {
     fn bound(&self) -> Bound {
         let quota = self.quota();
@@ -120,13 +122,14 @@ impl Bounded for SlidingWindow {
 }
 
 /// Periods on the clock: `burst`, and `n` for each period that begins after `a` and not after `b`.
-/// It is that of the token bucket, with permits that are made then.
+/// The proof is that of the token bucket, with permits that are refilled at these beginnings.
 ///
-/// Greedy: `burst + n * ceil((b - a) / period)`. Let `m` be the refills from `f` to `l`: all these
-/// are at most `burst + n * m`. The first refill is after `a`, since `f` came before it; each of
-/// the others a period after the one before, or later, since a period that begins when the bucket
-/// is full begins after the last refill; and the last one is not after `b`, since nothing is
-/// counted at a tick before the beginning of the word's period. So `b - a > (m - 1) * period`.
+/// Greedy: `burst + n * ceil((b - a) / period)`. Let `m` be the number of refills from `f` to `l`.
+/// The permits taken from `f` to `l` are at most `burst + n * m`. The first refill is after `a`,
+/// since `f` came before it. Each later refill is at least a period after the one before: a period
+/// that begins when the bucket is full begins after the last refill. The last refill is not after
+/// `b`, since nothing is counted at a tick before the beginning of the word's period. So
+/// `b - a > (m - 1) * period`.
 impl Bounded for Intervals {
     fn bound(&self) -> Bound {
         let quota = self.quota();

@@ -7,12 +7,12 @@ use super::within::Within;
 use super::{Excess, Summary, steps};
 use crate::clock::Tick;
 
-/// What all threads saw. Collect it from [`Log`]s.
+/// The collected [`Log`]s of all threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// By tick.
+    /// Sorted by tick.
     takings: Vec<Taking>,
-    /// By their beginning.
+    /// Sorted by when they began.
     credits: Vec<Credit>,
 }
 
@@ -23,7 +23,7 @@ impl FromIterator<Log> for Audit {
             history.takings.extend(log.takings);
             history.credits.extend(log.credits);
         }
-        // Stable, since that finds the sorted runs that logs mostly are.
+        // A stable sort, since it is fast on the sorted runs that logs mostly consist of.
         history.takings.sort_by_key(|taking| taking.tick);
         history.credits.sort_by_key(|credit| credit.took.begun);
         history
@@ -32,11 +32,12 @@ impl FromIterator<Log> for Audit {
 
 impl Audit {
     /// Checks the bound over every interval: first on the grants alone, which is exact, and then
-    /// with the charges that stand in their way.
+    /// together with the charges that preceded them.
     ///
     /// # Errors
     ///
-    /// [`Excess`]: the first interval in which more was granted than may be.
+    /// [`Excess`] describes the first interval found in which more was granted than the bound
+    /// allows.
     pub fn check(&self, bound: &Bound) -> Result<Summary, Excess> {
         let grants = self.takings.iter().filter(|taking| !taking.is_charge);
         let grants: Vec<_> = grants.copied().collect();
@@ -93,10 +94,10 @@ impl Audit {
         summary
     }
 
-    /// What each credit is worth, by its beginning.
+    /// Returns what each credit is worth, in order of when they began.
     fn worth(&self, bound: &Bound) -> Vec<Worth> {
-        // Of the takings that began by then, the latest tick; of those that ended after, the
-        // earliest: by those the threads' ticks overlap at a reset.
+        // For each moment, the latest tick of the takings that began by then, and the earliest tick
+        // of those that ended since. Between these two, the threads' ticks overlap at a reset.
         let mut by_begun: Vec<_> = self
             .takings
             .iter()
@@ -143,7 +144,7 @@ impl Audit {
     }
 }
 
-/// For each taking, when the first of such takings from it on began.
+/// Returns for each taking when the first one from it on began, among those that `such` selects.
 fn first_begun(takings: &[Taking], such: impl Fn(&Taking) -> bool) -> Vec<Tick> {
     let mut first = Tick::MAX;
     let from_last = takings.iter().rev().map(|taking| {
@@ -157,7 +158,7 @@ fn first_begun(takings: &[Taking], such: impl Fn(&Taking) -> bool) -> Vec<Tick> 
     begun
 }
 
-/// The takings of each tick, and which of all takings the first of them is.
+/// Groups the takings by tick, each group with the index of its first taking.
 fn by_tick(takings: &[Taking]) -> ByTick<'_> {
     ByTick {
         rest: takings,

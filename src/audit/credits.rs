@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::log::Span;
 use crate::clock::Tick;
 
-/// What came back, in units, and in permits if it named any.
+/// What a credit adds, in units, and in permits unless it is a reset.
 pub(super) struct Worth {
     pub(super) units: i128,
     pub(super) permits: i128,
@@ -14,19 +14,19 @@ pub(super) struct Worth {
     pub(super) took: Span,
 }
 
-/// What came back, as a check meets it.
+/// The credits that a check has counted so far, and those still to come.
 pub(super) struct Credits<'h> {
-    /// By its beginning, and not before now.
+    /// The credits to come, sorted by when they began.
     coming: Peekable<slice::Iter<'h, Worth>>,
-    /// What may still overlap with an interval that begins now, by its end.
+    /// Counted credits that may overlap an interval that begins now, by when they ended.
     back: BinaryHeap<Reverse<(Tick, i128, i128)>>,
-    /// How much that is.
+    /// The sums of `back`.
     pub(super) units: i128,
     pub(super) permits: i128,
 }
 
 impl<'h> Credits<'h> {
-    /// All of these are still to come. They are sorted by their beginning.
+    /// Makes the credits of a check, all still to come. `credits` is sorted by when they began.
     pub(super) fn new(credits: &'h [Worth]) -> Self {
         Self {
             coming: credits.iter().peekable(),
@@ -36,8 +36,8 @@ impl<'h> Credits<'h> {
         }
     }
 
-    /// The next one that may have come back before the last of the grants so far, which ended at
-    /// `done`. It counts in all intervals that have begun.
+    /// Counts and returns the next credit that may have come back before the last grant so far,
+    /// which ended at `done`. It counts in all intervals that have begun.
     pub(super) fn receive(&mut self, done: Option<Tick>) -> Option<&'h Worth> {
         let credit = self.coming.next_if(|c| Some(c.took.begun) <= done)?;
         self.units = self.units.saturating_add(credit.units);
@@ -47,7 +47,8 @@ impl<'h> Credits<'h> {
         Some(credit)
     }
 
-    /// Forgets what came back before `begun`: it counts in no interval that is still to begin.
+    /// Forgets credits that ended before `begun`: they count in no interval that begins from now
+    /// on.
     pub(super) fn expire(&mut self, begun: Tick) {
         while let Some(&Reverse((done, units, permits))) = self.back.peek() {
             if done >= begun {

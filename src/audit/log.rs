@@ -1,7 +1,7 @@
 use crate::clock::Tick;
 use crate::outcome::{Charged, Granted};
 
-/// Permits taken at a tick: granted, or charged.
+/// Permits that were granted or charged at a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Taking {
     pub(super) tick: Tick,
@@ -10,7 +10,7 @@ pub(super) struct Taking {
     pub(super) took: Span,
 }
 
-/// Permits, or whole bursts, that came back.
+/// Permits that came back, or a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Credit {
     pub(super) n: u64,
@@ -18,7 +18,7 @@ pub(super) struct Credit {
     pub(super) took: Span,
 }
 
-/// When a verb began and ended.
+/// When an operation began and ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) begun: Tick,
@@ -34,7 +34,7 @@ impl Span {
     }
 }
 
-/// What one thread saw.
+/// The events of one thread.
 ///
 /// ```
 /// use tollgate::audit::Log;
@@ -52,7 +52,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// An empty log.
+    /// Makes an empty log.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -61,7 +61,8 @@ impl Log {
         }
     }
 
-    /// An empty log with room for so many grants, so that recording them does not allocate.
+    /// Makes an empty log with capacity for this many grants, so that recording them does not
+    /// allocate.
     #[must_use]
     pub fn with_capacity(grants: usize) -> Self {
         Self {
@@ -70,13 +71,12 @@ impl Log {
         }
     }
 
-    /// Records a grant, at the tick at which the limiter counted it.
+    /// Records a grant at the tick at which the limiter counted it.
     pub fn granted(&mut self, granted: &Granted) -> Entry<'_> {
         self.grant(granted.at(), granted.n())
     }
 
-    /// Records `n` permits that were granted at this tick, for limiters that have no
-    /// [`Granted`].
+    /// Records that `n` permits were granted at this tick, for limiters that return no [`Granted`].
     pub fn grant(&mut self, tick: Tick, n: u64) -> Entry<'_> {
         self.take(tick, n, false)
     }
@@ -86,9 +86,9 @@ impl Log {
         self.take(charged.at(), charged.n(), true)
     }
 
-    /// Records that `n` permits came back at this tick: what `undo` or `refund` returned. Not
-    /// before the tick at which they were counted ([`Granted::at`]), if that is later than the
-    /// caller's own.
+    /// Records that `n` permits came back at this tick: the number that `undo` or `refund`
+    /// returned. The tick is the caller's own or, if later, the one at which the permits were
+    /// counted ([`Granted::at`]).
     pub fn gave_back(&mut self, tick: Tick, n: u64) -> Entry<'_> {
         self.credit(tick, n, false)
     }
@@ -98,13 +98,13 @@ impl Log {
         self.credit(tick, 1, true)
     }
 
-    /// How many events were recorded.
+    /// Returns how many events were recorded.
     #[must_use]
     pub fn len(&self) -> usize {
         self.takings.len() + self.credits.len()
     }
 
-    /// Whether nothing was recorded.
+    /// Returns whether no events were recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -138,14 +138,14 @@ impl Log {
     }
 }
 
-/// What was just recorded. Nothing, if it was 0 permits.
+/// The event that was just recorded, or none if it had 0 permits.
 #[derive(Debug)]
 pub struct Entry<'l> {
     took: Option<&'l mut Span>,
 }
 
 impl Entry<'_> {
-    /// Says when the verb began and ended, by one clock that all threads share.
+    /// Records when the operation began and ended, by one clock that all threads share.
     ///
     /// ```
     /// use tollgate::audit::Log;

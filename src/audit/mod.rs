@@ -1,55 +1,65 @@
-//! Shows that a limiter kept its promise: records what it granted, from any number of threads, and
-//! checks the bound over **every** interval.
+//! Records what a limiter grants, from any number of threads, and checks its bound over **every**
+//! interval.
 //!
-//! Each thread keeps a [`Log`] of its own, which costs a push to a vector; afterwards an [`Audit`]
-//! is made of them all and compared with a [`Bound`]: what the algorithm says of itself
-//! ([`Bounded`]), or one of your own. Of a token bucket it is
+//! Each thread keeps its own [`Log`]; recording an event is a push to a vector. Afterwards an
+//! [`Audit`] is collected from all logs and checked against a [`Bound`]: the one that the algorithm
+//! states ([`Bounded`]), or one of your own. The bound of a token bucket is
 //!
 //! ```text
 //! granted - given back in [a, b]  <=  burst + rate * (b - a)        for all a <= b
 //! ```
 //!
-//! Grants count at [`Granted::at`](crate::Granted::at). What came back counts in the intervals in
-//! which it came back, and a reset allows one burst more in every interval that holds it. A charge
-//! counts, but only grants are judged: it may go into debt, and no grant may come out of that debt
-//! until it is paid or a reset forgives it, or the window that it was charged in is over, where
-//! debt is forgotten with it.
+//! A grant counts at [`Granted::at`](crate::Granted::at). Permits that are given back count in the
+//! intervals in which they come back, and a reset allows one more burst in every interval that
+//! contains it. Charges count too, but only grants are checked: a charge may go into debt, and no
+//! grant may follow until the debt is paid. A reset forgives debt. So does the end of the window in
+//! which it was charged, for algorithms that forget debt with the window.
 //!
-//! # Threads that are stopped in the middle
+//! # Preempted threads
 //!
-//! A thread that read the clock and was then put to sleep gives back at an old tick, and others
-//! spend it at new ones. Where permits come back in a concurrent history, say for each verb when it
-//! began and ended, by one clock for all threads ([`Entry::during`]): what came back then counts in
-//! every interval with which it may have overlapped. Without it a verb takes no time. A reset then
-//! allows, besides its burst, what comes in the time by which the threads' ticks overlapped at it:
-//! ticks of before it may be later than ticks of after it.
+//! A thread that reads the clock and is then preempted gives permits back at an old tick, and other
+//! threads spend them at newer ticks. To audit a concurrent history in which permits come back,
+//! record when each operation began and ended, by one clock that all threads share
+//! ([`Entry::during`]). Permits then count as given back in every interval that the operation may
+//! overlap. Without it, an operation takes no time.
 //!
-//! That clock must order its readings with the verbs: `Instant`, or a counter that all increment.
-//! The [`SystemClock`](crate::clock::SystemClock) does not between threads, since the processor may
-//! read its counter a little early or late. It need not be the clock of the ticks.
+//! Around a reset, the ticks of different threads may overlap: an operation before the reset may
+//! have a later tick than one after it. In addition to its burst, a reset therefore allows the
+//! refill of the time by which they overlap.
 //!
-//! What came back is recorded in whole permits, a part of one counted whole, so the check is looser
-//! by as much for each.
+//! The shared clock must order its readings with the operations: use `Instant`, or a counter that
+//! all threads increment. The [`SystemClock`](crate::clock::SystemClock) does not do so between
+//! threads, because the processor may read its counter a little early or late. The shared clock
+//! need not be the clock that the ticks come from.
 //!
-//! # How it is checked
+//! Permits that come back are recorded as whole numbers, rounded up. Each such record loosens the
+//! check by less than one permit.
 //!
-//! The check sorts the events and then looks at each tick once. If `over(b)` is the most by which
-//! any interval that ends at `b` exceeds what came in it, and `back` is what came back, then
+//! # How the check works
+//!
+//! The check sorts the events and looks at each tick once. Let `over(b)` be the most by which any
+//! interval that ends at `b` exceeds the refill within it, and `back` the permits that came back.
+//! Then
 //!
 //! ```text
-//! over(b) = max(over(previous tick) - what came since the previous tick - back newly overlapping,
+//! over(b) = max(over(previous tick) - refill since the previous tick - back newly overlapping,
 //!               - back still overlapping)  +  granted(b)
 //! ```
 //!
-//! and the bound holds if no `over` is above the burst. What comes is `rate * (b - previous tick)`,
-//! or `n` at each window's beginning; where all comes anew in each window, `over` begins anew with
-//! it. What comes in steps a period apart, wherever they begin, does not add up so: there all
-//! beginnings are kept, by where in a period they lie, in a tree that knows the greatest. And where
-//! no interval is promised anything but those up to some length, the beginnings near enough are
-//! kept, in a queue that has the worst in front.
+//! and the bound holds if no `over` exceeds the burst. The refill is `rate * (b - previous tick)`,
+//! or `n` at the beginning of each window. For a fixed window, which starts with a full burst each
+//! time, `over` starts again with each window.
 //!
-//! All of it is exact arithmetic on integers. Where there are charges, the grants alone are checked
-//! so, and then once more with the charges that certainly stood in the way of what came after them.
+//! Two kinds of bounds need more state:
+//!
+//! - If `n` permits come at once, a period or more apart ([`Bound::of_steps`]), the refill of an
+//!   interval is not the sum of the refills of its parts. The check keeps every tick at which an
+//!   interval may begin, by its position in the period, in a tree that finds the maximum.
+//! - If only intervals up to some length are limited ([`Bound::of_log`], [`Bound::of_slots`]), the
+//!   check keeps the beginnings within that length in a queue, with the worst one in front.
+//!
+//! All arithmetic is exact, on integers. If there are charges, the grants are checked alone first,
+//! and then again together with the charges that certainly preceded later grants.
 //!
 //! ```
 //! use tollgate::audit::{Bounded, Audit, Log};
@@ -104,7 +114,7 @@ pub use log::{Entry, Log};
 
 use crate::clock::Tick;
 
-/// What a history that kept the bound has in it.
+/// The totals of a history that kept the bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -116,11 +126,11 @@ pub struct Summary {
     pub charged: u128,
     /// Resets.
     pub resets: u128,
-    /// Distinct ticks at which something happened.
+    /// Distinct ticks at which permits were granted or charged.
     pub ticks: usize,
 }
 
-/// An interval in which more was granted than was promised.
+/// An interval in which more permits were granted than the bound allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Excess {
@@ -128,9 +138,9 @@ pub struct Excess {
     pub from: Tick,
     /// Where it ends.
     pub to: Tick,
-    /// What was taken in it, net of what came back; charges are in it.
+    /// Permits taken in it, less those that came back. Includes charges.
     pub granted: i128,
-    /// What may be granted in it, without a reset.
+    /// Permits that the bound allows in it, without a reset.
     pub allowed: u128,
 }
 
@@ -138,7 +148,7 @@ impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} permits were granted from {} ns to {} ns, where at most {} may be",
+            "{} permits were granted from {} ns to {} ns, but at most {} are allowed",
             self.granted,
             self.from.as_nanos(),
             self.to.as_nanos(),

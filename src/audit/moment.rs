@@ -1,4 +1,4 @@
-//! What happened at one tick.
+//! The grants and charges of one tick.
 
 use super::log::Taking;
 use crate::clock::Tick;
@@ -8,14 +8,15 @@ use crate::clock::Tick;
 pub(super) struct Moment<'h> {
     pub(super) tick: Tick,
     takings: &'h [Taking],
-    /// When the first of all grants from here on began.
+    /// When the first grant from here on began.
     pub(super) grants_begin: Tick,
-    /// When the first of all takings from here on began.
+    /// When the first taking from here on began.
     pub(super) begin: Tick,
 }
 
 impl<'h> Moment<'h> {
-    /// Of takings that are not none, the first of which is this one of all.
+    /// Makes the moment of `takings`, which are not empty. `start` is the index of the first of
+    /// them.
     pub(super) fn of(
         takings: &'h [Taking],
         start: usize,
@@ -43,7 +44,7 @@ impl<'h> Moment<'h> {
         self.grants().map(|taking| u128::from(taking.n)).sum()
     }
 
-    /// When the last of its grants ended.
+    /// Returns when the last grant of this tick ended.
     pub(super) fn done(&self) -> Option<Tick> {
         self.grants().map(|taking| taking.took.done).max()
     }

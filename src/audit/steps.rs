@@ -1,17 +1,20 @@
-//! The check where what is allowed comes in steps: it does not add up, since `ceil((b - a) /
-//! period)` depends on how `a` and `b` lie to each other. So all beginnings are kept, by where they
-//! lie in a period.
+//! The check of bounds that allow `n` more permits in steps, wherever these begin.
 //!
-//! Let `a = p * period + x` and `b + period - 1 = q * period + y`, with `x` and `y` below the
-//! period. Then `ceil((b - a) / period) = q - p`, less one where `x > y`. What was taken from `a`
-//! to `b` is `total(b) - before(a)`; so the bound is kept at `b` iff
+//! The allowance of an interval is not the sum of the allowances of its parts, since
+//! `ceil((b - a) / period)` depends on the positions of both `a` and `b`. So the check keeps all
+//! beginnings `a`, by their position in the period.
+//!
+//! Let `a = p * period + x` and `b + period - 1 = q * period + y`, with `x` and `y` less than the
+//! period. Then `ceil((b - a) / period)` is `q - p`, or one less if `x > y`. The permits taken from
+//! `a` to `b` are `total(b) - before(a)`. So the bound holds at `b` if and only if
 //!
 //! ```text
 //! total(b) - n * q + max over all a of (n * p - before(a), and n more where x > y)  <=  burst
 //! ```
 //!
-//! Where `x` is not above `y` that is too much by nothing, and a maximum over all is one over those
-//! as well. The maximum over `x > y` is kept in a [`Tree`].
+//! The check takes two maxima: that of `n * p - before(a)` over all `a`, and that of the same plus
+//! `n` over those with `x > y`, from a [`Tree`]. The first may include beginnings with `x > y`,
+//! because the second is greater for them.
 
 use super::Excess;
 use super::bound::{Bound, Comes};
@@ -19,17 +22,17 @@ use super::credits::{Credits, Worth};
 use super::moment::Moment;
 use crate::clock::Tick;
 
-/// Where an interval begins, by how much it has above what may have come.
+/// A tick at which an interval may begin.
 #[derive(Clone, Copy)]
 struct Beginning {
-    /// `n * p - before(a)`.
+    /// `n * p - before(a)`: the part of the excess that depends on the beginning.
     value: i128,
     at: Tick,
-    /// What had been taken before it, in permits, net.
+    /// The permits taken before it, less those that came back.
     net: i128,
 }
 
-/// The greatest of two beginnings; the first of equal ones.
+/// Returns the beginning with the greater value, or the first if they are equal.
 fn greater(one: Option<Beginning>, other: Option<Beginning>) -> Option<Beginning> {
     match (one, other) {
         (Some(one), Some(other)) if other.value > one.value => Some(other),
@@ -38,9 +41,9 @@ fn greater(one: Option<Beginning>, other: Option<Beginning>) -> Option<Beginning
     }
 }
 
-/// The greatest beginning among those from some place on: a Fenwick tree.
+/// A Fenwick tree that finds the greatest beginning above a position in the period.
 struct Tree {
-    /// All places, sorted.
+    /// All positions, sorted.
     places: Vec<u64>,
     greatest: Vec<Option<Beginning>>,
 }
@@ -55,7 +58,8 @@ impl Tree {
         }
     }
 
-    /// From the last place, 1, to the first.
+    /// Counts the positions above `not_above`. The rank of a position in the tree is one more than
+    /// this count, so the last position has rank 1.
     fn rank(&self, not_above: u64) -> usize {
         self.places.len() - self.places.partition_point(|place| *place <= not_above)
     }
@@ -68,7 +72,7 @@ impl Tree {
         }
     }
 
-    /// The greatest at a place above this one.
+    /// Returns the greatest beginning at a position above `place`.
     fn above(&self, place: u64) -> Option<Beginning> {
         let mut rank = self.rank(place);
         let mut best = None;
@@ -80,7 +84,7 @@ impl Tree {
     }
 }
 
-/// Checks all moments at which something was granted.
+/// Checks every tick at which permits were granted.
 pub(super) fn run<'h>(
     bound: &Bound,
     credits: &'h [Worth],
@@ -89,7 +93,7 @@ pub(super) fn run<'h>(
     let Comes::InSteps { units, period } = bound.comes else {
         return Ok(());
     };
-    // No sum here comes near the ends of 128 bits: a quota has at most 10 permits a nanosecond.
+    // No sum comes near the limits of 128 bits: a quota has at most 10 permits a nanosecond.
     let (n, period) = (i128::from(units), u128::from(period.get()));
     let split = |x: u128| ((x / period) as i128, (x % period) as u64);
     let place = |tick: Tick| split(tick.as_nanos().into());
@@ -106,7 +110,7 @@ pub(super) fn run<'h>(
             net -= credit.permits;
         }
         credits.expire(moment.begin);
-        // An interval that begins here has of what came back only what may overlap with it.
+        // For an interval that begins here, only credits that may overlap it count.
         let (p, x) = place(moment.tick);
         let beginning = Beginning {
             value: (n * p).saturating_sub(total.saturating_add(credits.units)),

@@ -1,6 +1,6 @@
-//! The check where what is allowed adds up: what an interval may have more than a burst is the sum
-//! of what its parts may. It looks at each tick once, and keeps but one interval: the one that has
-//! the most above what it may.
+//! The check of bounds whose allowance adds up: the refill of an interval is the sum of the refills
+//! of its parts. It looks at each tick once and keeps a single interval, the one that exceeds its
+//! refill by the most.
 
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,25 +15,25 @@ use crate::clock::Tick;
 pub(super) struct Sweep<'h> {
     bound: &'h Bound,
     now: Tick,
-    /// The most by which an interval that ends now exceeds what came, where that interval begins,
-    /// and what was taken in it, net, in permits.
+    /// The most by which an interval that ends now exceeds its refill, in units. `since` is where
+    /// that interval begins, and `net` what it has taken, in permits.
     over: i128,
     since: Tick,
     net: i128,
     credits: Credits<'h>,
-    /// Charges that may not have been made before the next grant, by their end: with their
-    /// beginning, tick and permits.
+    /// Charges that may not precede the next grant, by when they ended: with when they began, their
+    /// tick and their permits.
     owed: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
-    /// The charges in `over`, in permits.
+    /// The permits charged in `over`.
     charged: u128,
-    /// When the last reset so far ended: a charge that began earlier may have been forgiven.
+    /// When the last reset so far ended. It may have forgiven any charge that began earlier.
     forgiven: Option<Tick>,
-    /// When the last of the grants so far ended.
+    /// When the last grant so far ended.
     last_done: Option<Tick>,
 }
 
 impl<'h> Sweep<'h> {
-    /// Checks all moments, if what the bound allows adds up.
+    /// Checks all moments, if the bound's allowance adds up.
     pub(super) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],
@@ -70,10 +70,10 @@ impl<'h> Sweep<'h> {
         Ok(())
     }
 
-    /// Moves on to the next tick. `done` is when the last of the grants at it ended.
+    /// Moves on to the next tick, where the last grant ended at `done`.
     fn pass_to(&mut self, tick: Tick, done: Option<Tick>) {
         match self.bound.comes {
-            // No interval goes on in another window.
+            // No interval extends into another window.
             Comes::Anew { windows } if windows.edges(self.now, tick) > 0 => self.over = i128::MIN,
             _ => {
                 let made = self.bound.made(self.now, tick);
@@ -87,7 +87,7 @@ impl<'h> Sweep<'h> {
         self.last_done = self.last_done.max(done);
     }
 
-    /// Counts what may have come back before the last grant so far.
+    /// Counts credits that may have come back before the last grant so far.
     fn receive(&mut self) {
         while let Some(credit) = self.credits.receive(self.last_done) {
             if credit.is_reset {
@@ -99,8 +99,8 @@ impl<'h> Sweep<'h> {
         }
     }
 
-    /// Counts the charges that were certainly made before all grants to come, the first of which
-    /// began at `begun`.
+    /// Counts the charges that certainly precede all grants to come, the first of which began at
+    /// `begun`.
     fn owe(&mut self, begun: Tick) {
         while let Some(&Reverse((done, charge_begun, tick, n))) = self.owed.peek() {
             if done >= begun {
@@ -117,8 +117,8 @@ impl<'h> Sweep<'h> {
         }
     }
 
-    /// Begins a new interval here if that gives more. `begun` is when the first of all takings
-    /// from here on began: what came back before that does not overlap with it.
+    /// Begins a new interval here if that exceeds its refill by more. The first taking from here on
+    /// began at `begun`: credits that ended earlier do not overlap the new interval.
     fn begin_anew(&mut self, begun: Tick) {
         self.credits.expire(begun);
         if self.over <= -self.credits.units {
@@ -128,7 +128,7 @@ impl<'h> Sweep<'h> {
         }
     }
 
-    /// Takes the charges out again.
+    /// Removes the charges from the interval.
     fn forgive(&mut self) {
         let units = self.charged.saturating_mul(u128::from(self.bound.permit));
         self.over = self.over.saturating_sub_unsigned(units);
@@ -136,8 +136,8 @@ impl<'h> Sweep<'h> {
         self.charged = 0;
     }
 
-    /// Saturation is no loss: what saturates upwards is above any burst, and stays there for
-    /// longer than any clock runs.
+    /// Counts `n` permits. Saturation loses nothing: a sum that saturates upwards is above any
+    /// burst, and stays there for longer than any clock runs.
     fn take(&mut self, n: u128) {
         let units = n.saturating_mul(u128::from(self.bound.permit));
         self.over = self.over.saturating_add_unsigned(units);

@@ -4,16 +4,16 @@ use core::time::Duration;
 use crate::clock::Tick;
 use crate::quota::Quota;
 
-/// Windows of equal length, side by side on the clock.
+/// Windows of equal length that follow each other on the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Windows {
     period: NonZeroU64,
-    /// How long before tick 0 one of them began; less than a period.
+    /// How long before tick 0 one of them began. Less than a period.
     lead: u64,
 }
 
 impl Windows {
-    /// The period is that of a quota that was checked: it is not zero, and fits.
+    /// Makes windows with the period of a validated quota, which is not zero and fits in 64 bits.
     pub(super) const fn of(quota: Quota, lead: u64) -> Self {
         Self {
             period: period_of(quota),
@@ -21,7 +21,8 @@ impl Windows {
         }
     }
 
-    /// Of this many nanoseconds, from tick 0 on. Of one, they are the ticks themselves.
+    /// Makes windows of this many nanoseconds, from tick 0 on. With a period of 1 they are the
+    /// ticks.
     pub(super) const fn each(period: NonZeroU64) -> Self {
         Self { period, lead: 0 }
     }
@@ -30,12 +31,12 @@ impl Windows {
         self.period.get() as u128
     }
 
-    /// Which window a tick is in.
+    /// Returns the index of the window that a tick lies in.
     pub(super) const fn index(&self, tick: Tick) -> u128 {
         (tick.as_nanos() as u128 + self.lead as u128) / self.period.get() as u128
     }
 
-    /// How many windows begin after `from` and not after `to`.
+    /// Returns how many windows begin after `from` and not after `to`.
     pub(super) const fn edges(&self, from: Tick, to: Tick) -> u128 {
         self.index(to).saturating_sub(self.index(from))
     }

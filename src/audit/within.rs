@@ -1,11 +1,11 @@
-//! The check where only intervals of up to some length are judged, and all against the same number:
-//! at most `n` in so many ticks, or slots, of the clock.
+//! The check of bounds that limit only intervals up to some length, all by the same number: at most
+//! `n` within `span` adjacent ticks or slots of the clock.
 //!
-//! What was taken from `a` to `b` is `total(b) - before(a)`, so of all beginnings near enough to
-//! `b` the worst is the one with the least before it. They wait in a queue. The first leaves when
-//! it is too far away; and the last ones when one comes that has less before it, for that is worse
-//! than they are, and near for longer. So the worst is always the first, and each comes and goes
-//! once.
+//! The permits taken from `a` to `b` are `total(b) - before(a)`, so the worst beginning within
+//! reach of `b` is the one with the least before it. The beginnings are kept in a queue. The first
+//! one leaves when it is out of reach. The last ones leave when a new one has less before it,
+//! because the new one is worse and stays in reach for longer. So the worst is always in front, and
+//! each beginning enters and leaves once.
 
 use core::cmp::Reverse;
 use core::mem;
@@ -18,42 +18,41 @@ use super::moment::Moment;
 use super::windows::Windows;
 use crate::clock::Tick;
 
-/// Where an interval begins.
+/// A tick at which an interval may begin.
 struct Beginning {
     at: Tick,
     place: u128,
-    /// What was taken before it, less all that may have come back before it ended: in units, which
-    /// are permits here and a reset is some, and in permits alone.
+    /// What was taken before it, less all credits that may have come back before it ended. In
+    /// units, which are permits here, except that a reset is worth several; `net` is in permits.
     before: i128,
     net: i128,
 }
 
-/// The state of the check at one tick. No sum here comes near the ends of 128 bits: each event adds
-/// 64 bits.
+/// The state of the check at one tick. No sum comes near the limits of 128 bits: each event adds at
+/// most 64 bits.
 pub(super) struct Within<'h> {
     bound: &'h Bound,
     places: Windows,
     span: u128,
-    /// By tick, and none has less before it than those in front of it.
+    /// Sorted by tick. None has less before it than those in front of it.
     beginnings: VecDeque<Beginning>,
-    /// What was taken so far, net, in units and in permits.
+    /// What was taken so far, less what came back: in units, and in permits.
     total: i128,
     net: i128,
     credits: Credits<'h>,
-    /// Charges that may not have been made before the next grant, by their end: with their
-    /// beginning, tick and permits.
+    /// Charges that may not precede the next grant, by when they ended: with when they began, their
+    /// tick and their permits.
     coming: BinaryHeap<Reverse<(Tick, Tick, Tick, u64)>>,
-    /// The charges in `total`, and those that were in it when they were still near: tick and
-    /// permits.
+    /// The tick and permits of charges counted in `total`. Some may be out of reach by now.
     owed: Vec<(Tick, i128)>,
-    /// When the last reset so far ended: a charge that began earlier may have been forgiven.
+    /// When the last reset so far ended. It may have forgiven any charge that began earlier.
     forgiven: Option<Tick>,
-    /// When the last of the grants so far ended.
+    /// When the last grant so far ended.
     last_done: Option<Tick>,
 }
 
 impl<'h> Within<'h> {
-    /// Checks all moments, if the bound is one of this kind.
+    /// Checks all moments, if the bound is of this kind.
     pub(super) fn run(
         bound: &'h Bound,
         credits: &'h [Worth],
@@ -90,7 +89,7 @@ impl<'h> Within<'h> {
         self.last_done = self.last_done.max(moment.done());
         self.receive();
         self.owe(moment.grants_begin);
-        // An interval that begins here has of what came back only what may overlap with it.
+        // For an interval that begins here, only credits that may overlap it count.
         self.credits.expire(moment.begin);
         self.begin(Beginning {
             at: moment.tick,
@@ -113,7 +112,7 @@ impl<'h> Within<'h> {
         Ok(())
     }
 
-    /// Counts what may have come back before the last grant so far.
+    /// Counts credits that may have come back before the last grant so far.
     fn receive(&mut self) {
         while let Some(credit) = self.credits.receive(self.last_done) {
             if credit.is_reset {
@@ -125,8 +124,8 @@ impl<'h> Within<'h> {
         }
     }
 
-    /// Counts the charges that were certainly made before all grants to come, the first of which
-    /// began at `begun`.
+    /// Counts the charges that certainly precede all grants to come, the first of which began at
+    /// `begun`.
     fn owe(&mut self, begun: Tick) {
         while let Some(&Reverse((done, charge_begun, tick, n))) = self.coming.peek() {
             if done >= begun {
@@ -140,14 +139,14 @@ impl<'h> Within<'h> {
         }
     }
 
-    /// Whether an interval that has begun holds this tick.
+    /// Returns whether an interval that has begun contains this tick.
     fn is_near(&self, tick: Tick) -> bool {
         self.beginnings
             .front()
             .is_some_and(|first| first.at <= tick)
     }
 
-    /// Counts a charge of this tick in the intervals that hold it.
+    /// Counts a charge at this tick in the intervals that contain it.
     fn charge(&mut self, tick: Tick, n: i128) {
         self.total += n;
         self.net += n;
@@ -158,14 +157,14 @@ impl<'h> Within<'h> {
         }
     }
 
-    /// Takes the charges out again.
+    /// Removes the charges from the totals.
     fn forgive(&mut self) {
         for (tick, n) in mem::take(&mut self.owed) {
             if self.is_near(tick) {
                 self.charge(tick, -n);
             }
         }
-        // What began after them has less before it now.
+        // Beginnings after a removed charge have less before them now.
         for beginning in mem::take(&mut self.beginnings) {
             self.begin(beginning);
         }

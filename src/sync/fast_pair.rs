@@ -1,12 +1,12 @@
-//! Two words in one instruction, where it is known to be there.
+//! 128-bit atomic instructions, where the processor is known to have them.
 //!
-//! `portable-atomic` has to look for it, and does so by a call through a pointer for each
-//! operation, which costs as much again as the operation. Code that does several operations looks
-//! once, and keeps the result.
+//! `portable-atomic` looks for them on every operation, with a call through a pointer that costs as
+//! much as the operation itself. Code that does several operations gets a [`FastPair`] once and
+//! uses it for all of them.
 
 use super::{AtomicU128, Ordering};
 
-/// The processor exchanges two words in one step, and loads them in one.
+/// Proof that the processor can load and exchange 128 bits atomically.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FastPair(());
 
@@ -21,7 +21,7 @@ pub(crate) struct FastPair(());
 ))]
 #[allow(
     unsafe_code,
-    reason = "nothing else is this instruction, without a call"
+    reason = "no intrinsic gives these instructions without a call"
 )]
 mod instructions {
     use core::arch::asm;
@@ -29,8 +29,9 @@ mod instructions {
     use super::{AtomicU128, FastPair, Ordering};
 
     impl FastPair {
-        /// If it is so, and `portable-atomic` knows it: where it was built not to look for it, it
-        /// takes locks, which do not keep out a thread that takes none.
+        /// Returns a `FastPair` if the processor has the instructions and `portable-atomic` uses
+        /// them. If `portable-atomic` was built not to detect them, it uses locks, and a lock does
+        /// not exclude a thread that uses the instructions.
         pub(crate) fn there() -> Option<Self> {
             let is_there = AtomicU128::is_lock_free()
                 && std::arch::is_x86_feature_detected!("cmpxchg16b")
@@ -42,10 +43,10 @@ mod instructions {
         #[inline(always)]
         pub(crate) fn load(self, pair: &AtomicU128, _order: Ordering) -> u128 {
             let found: core::arch::x86_64::__m128i;
-            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. A processor
-            // with AVX (and there is no `FastPair` for any other) loads aligned 16 bytes in one
-            // step, as its makers say, and never goes back behind an earlier load. The compiler
-            // moves no access of memory over it.
+            // SAFETY: the address comes from an atomic, so it is valid and aligned to 16 bytes. A
+            // `FastPair` exists only on processors with AVX, for which the vendors guarantee that
+            // an aligned 16-byte load is atomic. The processor does not move a load before an
+            // earlier one, and the compiler moves no memory access across the assembly.
             unsafe {
                 asm!(
                     "vmovdqa {found}, xmmword ptr [{pair}]",
@@ -54,22 +55,22 @@ mod instructions {
                     options(nostack, preserves_flags),
                 );
             }
-            // SAFETY: both are 16 bytes, of which any are valid.
+            // SAFETY: both types are 16 bytes, and every bit pattern is valid.
             unsafe { core::mem::transmute(found) }
         }
 
-        /// Half a pair is loaded in less time than both.
+        /// Whether loading one half is faster than loading both.
         #[cfg(feature = "keyed")]
         pub(crate) const LOADS_HALVES: bool = true;
 
-        /// The low half alone.
+        /// Loads the low half only.
         #[cfg(feature = "keyed")]
         #[inline(always)]
         pub(crate) fn load_low(self, pair: &AtomicU128, _order: Ordering) -> u64 {
             let low: u64;
-            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. The
-            // processor loads aligned 8 bytes in one step, and never goes back behind an earlier
-            // load. The compiler moves no access of memory over it.
+            // SAFETY: the address comes from an atomic, so it is valid and aligned to 16 bytes. An
+            // aligned 8-byte load is atomic. The processor does not move a load before an earlier
+            // one, and the compiler moves no memory access across the assembly.
             unsafe {
                 asm!(
                     "mov {low}, qword ptr [{pair}]",
@@ -81,25 +82,25 @@ mod instructions {
             low
         }
 
-        /// A fence after an exchange of this thread, which is one already: no access of memory
-        /// goes past a locked instruction.
+        /// A fence directly after an exchange by this thread. The exchange is a locked instruction,
+        /// which no memory access can pass, so only the compiler needs the fence.
         #[cfg(feature = "keyed")]
         #[inline(always)]
         pub(crate) fn fence_after_exchange(self, order: Ordering) {
             core::sync::atomic::compiler_fence(order);
         }
 
-        /// Both halves as they were at one moment. The high half must never return to an earlier
-        /// value, as a version never does. Faster than [`load`](Self::load), which brings both
+        /// Loads both halves as they were at one moment. The high half must never return to an
+        /// earlier value, as with a version number. Faster than [`load`](Self::load), which goes
         /// through a vector register.
         #[inline(always)]
         pub(crate) fn load_versioned(self, pair: &AtomicU128, _order: Ordering) -> u128 {
             let (low, high): (u64, u64);
-            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid. The
-            // processor loads aligned 8 bytes in one step, and never goes back behind an earlier
-            // load. The pair is written only by locked exchanges of all 16 bytes. The low half was
-            // loaded between two loads of the same high half. The compiler moves no access of
-            // memory over it.
+            // SAFETY: the address comes from an atomic, so it is valid and aligned to 16 bytes. An
+            // aligned 8-byte load is atomic, and the processor does not move a load before an
+            // earlier one. The pair is written only by locked exchanges of all 16 bytes, and the
+            // low half is loaded between two loads of the same high half, so the halves belong
+            // together. The compiler moves no memory access across the assembly.
             unsafe {
                 asm!(
                     "2:",
@@ -127,10 +128,10 @@ mod instructions {
         ) -> Result<u128, u128> {
             let (low, high): (u64, u64);
             let is_done: u8;
-            // SAFETY: the address is that of an atomic, aligned to 16 bytes and valid, and the
-            // processor has the instruction, or there were no `FastPair`. RBX, which the compiler
-            // keeps for itself, is as before afterwards. It orders all accesses of memory, and the
-            // compiler moves none over it.
+            // SAFETY: the address comes from an atomic, so it is valid and aligned to 16 bytes. A
+            // `FastPair` exists only on processors that have the instruction. RBX, which the
+            // compiler reserves, is restored. The instruction orders all memory accesses, and the
+            // compiler moves none across the assembly.
             unsafe {
                 asm!(
                     "xchg rbx, r8",
@@ -155,7 +156,7 @@ mod instructions {
     }
 }
 
-/// Elsewhere `portable-atomic` does what can be done; and in a model, the model.
+/// On other targets this forwards to `portable-atomic`, and in a model to the model's atomic.
 #[cfg(not(all(
     target_arch = "x86_64",
     target_pointer_width = "64",
@@ -177,7 +178,7 @@ impl FastPair {
         pair.load(order)
     }
 
-    /// Only models do so, to see what is done where it is quicker.
+    /// True in models, so that they cover the code that loads halves.
     #[cfg(feature = "keyed")]
     pub(crate) const LOADS_HALVES: bool = super::IS_MODEL;
 
@@ -225,8 +226,8 @@ impl FastPair {
 mod tests {
     use super::{AtomicU128, FastPair, Ordering};
 
-    /// With `RUSTFLAGS="--cfg portable_atomic_no_outline_atomics"` there are locks, also where
-    /// there is the instruction.
+    /// With `RUSTFLAGS="--cfg portable_atomic_no_outline_atomics"`, `portable-atomic` uses locks
+    /// even if the processor has the instruction.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn instructions_and_locks_are_not_used_together() {
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_what_the_atomic_does() {
+    fn a_fast_pair_behaves_as_the_atomic() {
         let Some(fast_pair) = FastPair::there() else {
             return;
         };
@@ -246,13 +247,13 @@ mod tests {
         };
         for other in [first ^ 1, first ^ 1 << 64, second] {
             assert_eq!(exchange(other, second), Err(first));
-            // ORDERING: Acquire, as its users load. There is no other thread.
+            // ORDERING: Acquire, as its callers use. There is no other thread.
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load(&pair, Ordering::Acquire), first);
             // ORDERING: Acquire, as above.
             #[cfg(feature = "keyed")]
             assert_eq!(fast_pair.load_low(&pair, Ordering::Acquire), first as u64);
-            // ORDERING: Acquire, as its users load. There is no other thread.
+            // ORDERING: Acquire, as above.
             assert_eq!(fast_pair.load_versioned(&pair, Ordering::Acquire), first);
         }
         assert_eq!(exchange(first, second), Ok(first));

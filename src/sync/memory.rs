@@ -1,18 +1,18 @@
-//! The memory of a table: zeroed, so that pages which nobody has used are not there, and at the
-//! beginning of cache lines.
+//! The memory of a keyed table: zeroed by the system, so that unused pages take no memory, and
+//! aligned to cache lines.
 
 use super::AtomicU128;
 
-/// Whether this is a model.
+/// Whether this build is a model.
 pub(crate) const IS_MODEL: bool = cfg!(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")
 ));
 
-/// How many pairs of words a bucket has: in a model, as few as can be.
+/// How many slots a bucket has. Models use as few as possible.
 pub(crate) const SLOTS: usize = if IS_MODEL { 1 } else { 4 };
 
-/// A cache line of pairs of words.
+/// A cache line of slots, of 128 bits each.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Bucket {
@@ -31,7 +31,7 @@ pub(crate) use zeroed::Buckets;
 )))]
 #[allow(
     unsafe_code,
-    reason = "nothing else makes zeroed memory of atomics, and buckets of it"
+    reason = "safe code cannot turn zeroed memory into buckets of atomics"
 )]
 mod zeroed {
     use core::ptr::NonNull;
@@ -39,7 +39,7 @@ mod zeroed {
 
     use super::{AtomicU128, Bucket, SLOTS};
 
-    /// Buckets of a table, from where the first cache line begins in a piece of memory.
+    /// The buckets of a table. They begin at the first cache line of the allocation.
     #[derive(Debug)]
     pub(crate) struct Buckets {
         memory: NonNull<u8>,
@@ -48,28 +48,29 @@ mod zeroed {
         count: usize,
     }
 
-    // SAFETY: the memory belongs to it alone, as a box's would, and can be freed by any thread.
+    // SAFETY: the memory is owned by this value alone, as a box's is, and any thread may free it.
     unsafe impl Send for Buckets {}
-    // SAFETY: all that it gives is shared references to atomics.
+    // SAFETY: it gives out only shared references to atomics.
     unsafe impl Sync for Buckets {}
 
     impl Buckets {
-        /// So many buckets of zeros; `None` if there is no memory for them.
+        /// Allocates `count` zeroed buckets. Returns `None` if there is no memory for them.
         ///
-        /// The memory is aligned as its slots only: aligned as buckets, many allocators would write
-        /// the zeros themselves, and touch every page. So there are a few slots more.
+        /// The allocation asks only for a slot's alignment, and has a few slots more to find an
+        /// aligned start. With a bucket's alignment, many allocators would write the zeros
+        /// themselves and touch every page.
         pub(crate) fn zeroed(count: usize) -> Option<Self> {
             let slots = count.checked_mul(SLOTS)?.checked_add(SLOTS - 1)?;
             let layout = Layout::array::<AtomicU128>(slots).ok()?;
-            // SAFETY: there are three slots at least, so the layout's size is not zero.
+            // SAFETY: there are at least three slots, so the layout's size is not zero.
             let memory = NonNull::new(unsafe { alloc_zeroed(layout) })?;
             #[cfg(all(feature = "huge-pages", target_os = "linux", not(miri)))]
             super::huge_pages::advise(memory, layout.size());
             let beyond = memory.addr().get() % align_of::<Bucket>();
             let before = (align_of::<Bucket>() - beyond) % align_of::<Bucket>();
             // SAFETY: the address is a multiple of a slot's size, and a bucket's alignment is
-            // `SLOTS` times that. So `before` is the size of `SLOTS - 1` slots at most, which there
-            // are beside those of the buckets.
+            // `SLOTS` times that. So `before` is at most the size of `SLOTS - 1` slots, which were
+            // allocated in addition to those of the buckets.
             let first = unsafe { memory.add(before) }.cast();
             Some(Self {
                 memory,
@@ -85,23 +86,22 @@ mod zeroed {
 
         #[inline(always)]
         fn deref(&self) -> &[Bucket] {
-            // SAFETY: from `first` on, which is aligned as buckets are, there are the slots of
-            // `count` buckets, which live as long as this. They are `AtomicU128`, which are in
-            // memory as `u128` are, and all zeros are 0.
+            // SAFETY: `first` is aligned for buckets and followed by the slots of `count` buckets,
+            // which live as long as `self`. The slots are `AtomicU128`, which has the layout of
+            // `u128`, and all zeros are a valid value.
             unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.count) }
         }
     }
 
     impl Drop for Buckets {
         fn drop(&mut self) {
-            // SAFETY: it was allocated with this layout, and what is in it needs not be dropped.
+            // SAFETY: the memory was allocated with this layout, and its contents need no drop.
             unsafe { dealloc(self.memory.as_ptr(), self.layout) };
         }
     }
 }
 
-/// Asks the system for large pages: the memory of a large table then takes far fewer entries in the
-/// processor's list of pages.
+/// Asks the system for huge pages, so that the memory of a large table takes far fewer TLB entries.
 #[cfg(all(
     feature = "huge-pages",
     target_os = "linux",
@@ -111,32 +111,32 @@ mod zeroed {
         all(tollgate_shuttle, feature = "shuttle")
     ))
 ))]
-#[allow(unsafe_code, reason = "only the system can be asked")]
+#[allow(unsafe_code, reason = "a system call")]
 mod huge_pages {
     use core::ptr::NonNull;
 
-    /// A multiple of every size that Linux has for its ordinary pages.
+    /// A multiple of every size of ordinary pages on Linux.
     const PAGE: usize = 1 << 16;
-    /// What a huge page has on most processors. Smaller memory is left as it is.
+    /// The size of a huge page on most processors. Smaller allocations are left as they are.
     const LEAST: usize = 1 << 21;
 
-    /// How far the whole pages in a piece of memory are from its beginning, and their length, if
-    /// they are worth it.
+    /// Returns the offset and the length of the whole pages in a piece of memory, or `None` if they
+    /// are too few.
     fn whole_pages(address: usize, length: usize) -> Option<(usize, usize)> {
         let before = address.checked_next_multiple_of(PAGE)? - address;
         let length = length.checked_sub(before)? / PAGE * PAGE;
         (length >= LEAST).then_some((before, length))
     }
 
-    /// Advises the system to use huge pages here. It may do so or not: what is in the memory, and
-    /// whose it is, is the same.
+    /// Advises the system to use huge pages for this memory. The system may ignore it. The contents
+    /// and the owner of the memory do not change.
     pub(super) fn advise(memory: NonNull<u8>, length: usize) {
         let Some((before, length)) = whole_pages(memory.addr().get(), length) else {
             return;
         };
         let start = memory.as_ptr().wrapping_add(before);
         // SAFETY: the range lies in memory that the caller has allocated. This advice changes
-        // neither what is in it nor whether it can be read and written.
+        // neither its contents nor its protection.
         unsafe { libc::madvise(start.cast(), length, libc::MADV_HUGEPAGE) };
     }
 
@@ -180,7 +180,7 @@ mod huge_pages {
     }
 }
 
-/// Buckets of a table: atomics of models have to be made one by one.
+/// The buckets of a table in a model, where each atomic has to be made separately.
 #[cfg(any(
     all(tollgate_loom, feature = "loom"),
     all(tollgate_shuttle, feature = "shuttle")
@@ -213,18 +213,18 @@ impl core::ops::Deref for Buckets {
     }
 }
 
-/// Asks for a bucket before it is needed. It changes nothing but how long that takes then.
+/// Prefetches a bucket before it is needed. This affects speed only.
 #[inline(always)]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[allow(unsafe_code, reason = "the instruction is not there otherwise")]
+#[allow(unsafe_code, reason = "no safe function gives this instruction")]
 pub(crate) fn prefetch(bucket: *const Bucket) {
     use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: it reads nothing that can be seen, may be done with any address, and SSE is part of
+    // SAFETY: a prefetch has no visible effect and is allowed for any address, and SSE is part of
     // x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(bucket.cast()) };
 }
 
-/// Elsewhere the processor has to find out for itself.
+/// Does nothing on other targets.
 #[inline(always)]
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(crate) fn prefetch(_line: *const Bucket) {}

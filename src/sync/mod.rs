@@ -1,11 +1,15 @@
-//! The one place that knows where atomics come from.
+//! The crate's only source of atomics.
 //!
-//! The rest of the crate, and code that wants to be model-checked together with it, takes its
-//! atomics from here. A normal build gets the processor's (or `portable-atomic`'s, where the
-//! processor has no 64-bit ones), a build with `--cfg tollgate_loom` and the feature `loom` gets
-//! loom's, and one with `--cfg tollgate_shuttle` and the feature `shuttle` gets shuttle's. They are
-//! `type` aliases and not re-exports, so that clippy's ban on raw atomics is loud at a direct use
-//! and quiet here.
+//! The rest of the crate takes its atomics from here, and so does code that is model-checked
+//! together with it. The build decides what they are:
+//!
+//! - normally the processor's atomics, or those of `portable-atomic` if the processor has no 64-bit
+//!   ones;
+//! - loom's with `--cfg tollgate_loom` and the feature `loom`;
+//! - shuttle's with `--cfg tollgate_shuttle` and the feature `shuttle`.
+//!
+//! They are `type` aliases and not re-exports, so that clippy's ban on raw atomics applies to
+//! direct uses only.
 
 #![allow(clippy::disallowed_types)]
 
@@ -33,10 +37,10 @@ mod native;
 )))]
 use native as source;
 
-/// The 64-bit atomic that every word of this crate lives in.
+/// The 64-bit atomic that holds every word of this crate.
 ///
-/// Which type that is depends on the processor and on the build, so name it by this name only: what
-/// stands behind it is not covered by the crate's version.
+/// The underlying type depends on the processor and on the build. Use it by this name only: the
+/// type behind it may change in any release.
 ///
 /// ```
 /// use tollgate::sync::{AtomicU64, Ordering};
@@ -46,48 +50,48 @@ use native as source;
 /// ```
 pub type AtomicU64 = source::AtomicU64;
 
-/// What only counts: nothing is decided by it, and no model needs to see it.
+/// A counter that no decision depends on, so models do not track it.
 #[cfg(feature = "std")]
 pub(crate) type Count = source::Count;
 
-/// Two words that change together: `portable-atomic`'s, and a model's of it in models.
+/// A 128-bit atomic, for two words that change together.
 #[cfg(feature = "wide")]
 pub(crate) type AtomicU128 = source::AtomicU128;
 
-/// A fence between accesses of several atomics.
+/// A fence between accesses to several atomics.
 #[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) use source::fence;
 
-/// Stops the compiler, and not the processor, from moving accesses across it.
+/// Stops the compiler, but not the processor, from moving accesses across it.
 #[cfg(feature = "wide")]
 pub(crate) use core::sync::atomic::compiler_fence;
 
-/// A lock, for what is done only where somebody has to wait anyhow.
+/// A lock, used only where a thread has to wait anyway.
 #[cfg(feature = "std")]
 pub(crate) type Mutex<T> = source::Mutex<T>;
 #[cfg(feature = "std")]
 pub(crate) type MutexGuard<'a, T> = source::MutexGuard<'a, T>;
 
-/// What keeps apart those who change parameters, of whom one may be stopped for ever. No decision
-/// takes one.
+/// A lock that serializes threads that change parameters. Decisions never take it, so they continue
+/// even if its holder stops forever.
 #[cfg(any(feature = "map", feature = "wide"))]
 pub(crate) type SettersMutex<T> = source::SettersMutex<T>;
 
-/// A thread that waits to be woken.
+/// A thread that sleeps until it is woken.
 #[cfg(feature = "std")]
 pub(crate) use source::Sleeper;
 
-/// What a thread does after it lost an exchange to another one. In a model it does nothing: to wait
-/// changes no order of events that would not be there without it.
+/// What a thread does after a failed exchange. In a model it does nothing: waiting would not add
+/// any interleaving.
 pub(crate) use source::Backoff;
 
-/// Whether a model has asked for a fault; or what is done then, and what is right. In any other
-/// build only what is right is there.
-#[allow(unused_imports, reason = "without std nobody asks")]
+/// With one argument, whether the model asks for this fault. With two expressions, selects the
+/// wrong or the right one. In other builds only the right code is compiled.
+#[allow(unused_imports, reason = "unused without std")]
 pub(crate) use source::inject_fault;
 
-/// Defines a function that is `const` in a normal build and an ordinary one under loom, whose
-/// atomics can only be made while a model runs.
+/// Defines a function that is `const` in a normal build and not `const` under loom, whose atomics
+/// can be made only while a model runs.
 macro_rules! const_unless_loom {
     ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => {
         #[cfg(not(all(tollgate_loom, feature = "loom")))]

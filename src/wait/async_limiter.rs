@@ -12,12 +12,12 @@ use crate::clock::{Clock, Timer};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
-/// A limiter whose callers wait in futures, on any runtime:
-/// [`Limiter::with_timer`](crate::Limiter::with_timer) makes it.
+/// A limiter whose callers wait in futures, on any runtime.
+/// [`Limiter::with_timer`](crate::Limiter::with_timer) returns one.
 ///
-/// Each waiting future takes its permits when it is first polled, by one exchange, learns when they
-/// are due, and sleeps once until then. It may wake late, never early; the first to come is due
-/// first. A future that is dropped while it waits cancels its reservation: see
+/// A future takes its permits when it is first polled, with one atomic exchange. It then knows when
+/// they are due, and sleeps once until that tick. It may wake late, never early. Futures are due in
+/// the order of their first polls. Dropping a future that waits cancels its reservation: see
 /// [`Reservation::cancel`](crate::Reservation::cancel).
 ///
 /// ```
@@ -54,8 +54,8 @@ pub struct AsyncLimiter<G, T> {
 }
 
 impl<G, T> AsyncLimiter<G, T> {
-    /// A limiter whose callers wait by this timer. The limiter may be borrowed, or shared in an
-    /// `Arc`.
+    /// Makes a limiter whose callers wait with this timer. The limiter may be borrowed, or shared
+    /// in an `Arc`.
     pub const fn new(limiter: G, timer: T) -> Self {
         Self {
             limiter,
@@ -64,13 +64,13 @@ impl<G, T> AsyncLimiter<G, T> {
         }
     }
 
-    /// Spreads callers out: each one that has to wait first waits for a random time, and takes its
-    /// permits then. So permits are used when the limit allows it and no earlier, at the cost of
-    /// the order: a caller with a shorter jitter may come first.
+    /// Delays each caller that has to wait by a random time, which spreads callers out. The caller
+    /// takes its permits after the delay. Permits are still never used before the limit allows, but
+    /// callers may be served out of order: a later one with a shorter delay may go first.
     ///
-    /// A caller that need not wait waits for no jitter. With a timeout, the jitter takes at most
-    /// what the wait itself leaves of it; a caller that others overtake meanwhile may be denied
-    /// when its jitter is over.
+    /// A caller that does not have to wait is not delayed. With a timeout, the delay takes at most
+    /// the part of the timeout that the wait itself leaves over. If other callers overtake during
+    /// the delay, the caller may be denied at its end.
     ///
     /// ```
     /// use std::time::Duration;
@@ -92,33 +92,37 @@ impl<G, T> AsyncLimiter<G, T> {
         Self { jitter, ..self }
     }
 
-    /// The limiter.
+    /// Returns the limiter.
     pub const fn limiter(&self) -> &G {
         &self.limiter
     }
 }
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
-    /// Takes one permit, and waits until it is there.
+    /// Takes one permit, and waits until it is available.
     ///
-    /// Its result is an error if it will never be there.
+    /// The future returns [`Denied`] if the permit will never be available, or if the timer does
+    /// not follow the limiter's clock.
     ///
-    /// A caller that gives up in the middle of the line keeps its place in it: the callers behind
-    /// it were told when they are due, and stay so. See
-    /// [`Reservation::cancel`](crate::Reservation::cancel); `acquire_timeout` refuses at once what
-    /// would take too long, and loses nothing.
+    /// A caller that gives up in the middle of the line loses its permit if others already wait
+    /// behind it: they were told when they are due, and that does not change. See
+    /// [`Reservation::cancel`](crate::Reservation::cancel).
+    /// [`acquire_timeout`](Self::acquire_timeout) avoids this: if the wait would be too long, it
+    /// takes nothing and returns at once.
     pub fn acquire(&self) -> AcquireFuture<'_, G, T> {
         self.acquire_n(1)
     }
 
-    /// Takes `n` permits, and waits until they are there.
+    /// Takes `n` permits together, and waits until they are available.
     ///
-    /// Its result is an error if they will never be there.
+    /// The future returns [`Denied`] if the permits will never be available, or if the timer does
+    /// not follow the limiter's clock.
     pub fn acquire_n(&self, n: u64) -> AcquireFuture<'_, G, T> {
         self.acquire_timeout(n, Duration::MAX)
     }
 
-    /// The same if that takes no longer than `timeout`; else nothing is taken, and it ends at once.
+    /// Takes `n` permits, waiting for at most `timeout`. If they would take longer, the future
+    /// takes nothing and returns [`Denied`] at once.
     pub fn acquire_timeout(&self, n: u64, timeout: Duration) -> AcquireFuture<'_, G, T> {
         AcquireFuture {
             on: self,
@@ -132,7 +136,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
 
 #[cfg(any(feature = "futures", feature = "tokio"))]
 impl<G: ReserveLimiter<Clock: Clock>, T> AsyncLimiter<G, T> {
-    /// Only so many permits of a grant were used.
+    /// Gives back the permits of a grant beyond the first `used`.
     pub(super) fn settle(&self, granted: Granted, used: u64) {
         let unused = granted.n().saturating_sub(used);
         if unused > 0 {
@@ -143,8 +147,8 @@ impl<G: ReserveLimiter<Clock: Clock>, T> AsyncLimiter<G, T> {
 }
 
 pin_project! {
-    /// Waits for permits. Dropped while it waits, it gives back what can be given back. It gives
-    /// its answer once: to await it again never ends.
+    /// Waits for permits. Dropping it while it waits gives its permits back as far as possible. It
+    /// completes once: polled again after that, it stays pending forever.
     #[must_use = "futures do nothing unless they are polled"]
     pub struct AcquireFuture<'o, G, T>
     where

@@ -1,11 +1,11 @@
-//! The verbs that reserve and wait.
+//! Methods that reserve permits or block until they are available.
 
 use crate::clock::{SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
-/// Takes `n` permits and sleeps until they are there, if that is not after `latest`. A caller that
-/// finds them there pays for nothing else.
+/// Takes `n` permits and sleeps until they are due, if they are due at `latest` or sooner. If they
+/// are available now, only the fast path runs.
 #[inline(always)]
 pub(crate) fn acquire<G>(limiter: &G, n: u64, now: Tick, latest: Tick) -> Result<Granted, Denied>
 where
@@ -30,8 +30,9 @@ where
     Ok(granted.when_due())
 }
 
-/// How a reservation keeps its limiter: `borrowed`, or `copied`, where it is no more than a view.
-/// An `owned` one is borrowed, or moved into the reservation.
+/// How a reservation holds its limiter. `borrowed` holds a reference, and `copied` holds a copy of
+/// a limiter that is only a view. `owned` holds a reference too, or takes the limiter by value in
+/// the `_owned` methods.
 macro_rules! kept {
     (borrowed) => {
         &Self
@@ -53,11 +54,11 @@ macro_rules! kept {
     };
 }
 
-/// Reservations that keep their limiter alive.
+/// Implements reserving methods whose reservations keep their limiter alive.
 macro_rules! owned_reservations {
     (copied) => {};
     (borrowed) => {
-        /// [`reserve`](Self::reserve), for a reservation that keeps the limiter alive and can be
+        /// Like [`reserve`](Self::reserve), but the reservation keeps the limiter alive and can be
         /// sent to another thread or task.
         ///
         /// # Errors
@@ -86,7 +87,7 @@ macro_rules! owned_reservations {
             $crate::wait::Reservation::until(limiter, n, $crate::clock::Tick::MAX, now)
         }
 
-        /// [`reserve_within`](Self::reserve_within), for a reservation that keeps the limiter
+        /// Like [`reserve_within`](Self::reserve_within), but the reservation keeps the limiter
         /// alive.
         ///
         /// # Errors
@@ -103,7 +104,7 @@ macro_rules! owned_reservations {
         }
     };
     (owned) => {
-        /// [`reserve`](Self::reserve), for a reservation that keeps the table alive.
+        /// Like [`reserve`](Self::reserve), but the reservation keeps the table alive.
         ///
         /// # Errors
         ///
@@ -116,7 +117,8 @@ macro_rules! owned_reservations {
             $crate::wait::Reservation::until(self, n, $crate::clock::Tick::MAX, now)
         }
 
-        /// [`reserve_within`](Self::reserve_within), for a reservation that keeps the table alive.
+        /// Like [`reserve_within`](Self::reserve_within), but the reservation keeps the table
+        /// alive.
         ///
         /// # Errors
         ///
@@ -132,9 +134,12 @@ macro_rules! owned_reservations {
     };
 }
 
-/// The verbs of a limiter whose permits can be had before they are there. Either its algorithm `A`
-/// has these bounds, and it has these other parameters; or these are its parameters for all verbs,
-/// for those that read a clock, and for those that sleep.
+/// Implements the reserving and waiting methods of a limiter whose algorithm can
+/// [`Reserve`](crate::algorithm::Reserve).
+///
+/// The short form takes extra bounds on the algorithm `A` and the remaining generic parameters. The
+/// long form takes three complete parameter lists: for all methods, for methods that read a clock,
+/// and for methods that sleep.
 macro_rules! waits {
     ([$($bound:tt)*] [$($parameters:tt)*] $kept:ident $limiter:ty) => {
         $crate::wait::waits!(
@@ -146,11 +151,11 @@ macro_rules! waits {
     };
     ([$($all:tt)*] [$($clock:tt)*] [$($sleep:tt)*] $kept:ident $limiter:ty) => {
         impl<$($all)*> $limiter {
-            /// [`reserve`](Self::reserve) at this tick.
+            /// [`reserve`](Self::reserve) at the tick `now`.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they will never be there.
+            /// [`Denied`](crate::Denied) if the permits will never be available.
             #[inline]
             pub fn reserve_at(
                 &self,
@@ -160,7 +165,7 @@ macro_rules! waits {
                 $crate::wait::Reservation::until($crate::wait::blocking::kept!(self $kept), n, $crate::clock::Tick::MAX, now)
             }
 
-            /// [`reserve_within`](Self::reserve_within) at this tick.
+            /// [`reserve_within`](Self::reserve_within) at the tick `now`.
             ///
             /// # Errors
             ///
@@ -178,7 +183,7 @@ macro_rules! waits {
 
         #[cfg(feature = "wait")]
         impl<$($clock)*> $limiter {
-            /// The same limiter for callers that wait in futures: see
+            /// Returns this limiter for callers that wait in futures: see
             /// [`AsyncLimiter`](crate::AsyncLimiter).
             #[inline]
             pub fn with_timer<T: $crate::clock::Timer>(
@@ -190,13 +195,14 @@ macro_rules! waits {
         }
 
         impl<$($clock)*> $limiter {
-            /// Takes `n` permits, now or when they will be there: the reservation says when it is
-            /// [due](crate::Reservation::due). It is one exchange, however many wait; reservations
-            /// are due in order of arrival.
+            /// Takes `n` permits, which may be used when the reservation is
+            /// [due](crate::Reservation::due): now, or as soon as they are available. This is one
+            /// atomic exchange, however many callers wait. Reservations are due in order of
+            /// arrival.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they will never be there, at once.
+            /// [`Denied`](crate::Denied), at once, if the permits will never be available.
             ///
             /// ```
             /// use std::time::Duration;
@@ -213,14 +219,14 @@ macro_rules! waits {
                 self.reserve_at(n, self.now())
             }
 
-            /// The same if they are due within `max_wait`; else nothing is taken.
+            /// Takes `n` permits if they are due within `max_wait`. Otherwise takes nothing.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they are due later: `retry_after` says how much later.
-            /// [`Denied::Never`](crate::Denied::Never) if `n` permits can't all be due within
-            /// `max_wait` even when nothing else waits (they leave a queue one by one), or if `n`
-            /// is more than the burst.
+            /// [`Denied`](crate::Denied) if the permits are due later: `retry_after` says how much
+            /// later. [`Denied::Never`](crate::Denied::Never) if `n` is more than the burst, or if
+            /// `n` permits cannot all be due within `max_wait` even when no other caller waits (a
+            /// leaky-bucket queue releases them one by one).
             ///
             /// ```
             /// use std::time::Duration;
@@ -245,13 +251,13 @@ macro_rules! waits {
         }
 
         impl<$($sleep)*> $limiter {
-            /// Takes one permit, and blocks this thread until it is there. It computes when that
-            /// is, and sleeps once: it may wake late, never early. Callers are served in order of
-            /// arrival.
+            /// Takes one permit, and blocks this thread until it is available. The thread computes
+            /// when that is and sleeps once; it may wake late, never early. Callers are served in
+            /// order of arrival.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if it will never be there.
+            /// [`Denied`](crate::Denied) if the permit will never be available.
             ///
             /// ```
             /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -267,22 +273,22 @@ macro_rules! waits {
                 self.acquire_n(1)
             }
 
-            /// The same of `n` permits at once.
+            /// Takes `n` permits together, and blocks this thread until they are available.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they will never be there.
+            /// [`Denied`](crate::Denied) if the permits will never be available.
             #[inline(always)]
             pub fn acquire_n(&self, n: u64) -> Result<$crate::outcome::Granted, $crate::outcome::Denied> {
                 $crate::wait::acquire(self, n, self.now(), $crate::clock::Tick::MAX)
             }
 
-            /// The same if that takes no longer than `timeout`; else nothing is taken, and it
-            /// returns at once. A timeout of zero is a try.
+            /// Takes `n` permits, blocking this thread for at most `timeout`. If they would take
+            /// longer, takes nothing and returns at once. With a timeout of zero it never blocks.
             ///
             /// # Errors
             ///
-            /// [`Denied`](crate::Denied) if they will not be there in that time.
+            /// [`Denied`](crate::Denied) if the permits will not be available in time.
             ///
             /// ```
             /// use std::time::Duration;

@@ -6,14 +6,14 @@ use crate::clock::{Clock, SleepClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
-/// The most permits that are taken at once while bytes keep coming, and the fewest otherwise.
+/// The most permits taken at once while bytes keep coming, and the number taken otherwise.
 const MOST: u64 = 64 * 1024;
 const FEW: u64 = 512;
 
-/// A blocking reader or writer whose bytes are limited, one permit a byte.
+/// A blocking reader or writer at a limited rate, one permit a byte.
 ///
-/// Each call takes permits first, waits until they are there, and then moves at most as many bytes.
-/// Permits that a call did not use come back. In async code use
+/// Each call takes permits, waits until they are available, and then moves at most that many bytes.
+/// Permits that a call did not use are given back. In async code use
 /// [`AsyncLimiter::bytes`](crate::AsyncLimiter) (feature `tokio`).
 ///
 /// ```
@@ -38,7 +38,7 @@ pub struct BlockingBytes<G, I> {
     inner: I,
     few: u64,
     most: u64,
-    /// Whether the last call used all its permits: then there is more to move.
+    /// Whether the last call used all its permits, so that more bytes are likely to follow.
     flows: bool,
 }
 
@@ -54,9 +54,9 @@ impl<G, I> BlockingBytes<G, I> {
         }
     }
 
-    /// Takes permits for `bytes` at a time, and for more only while there are more bytes to move.
-    /// The default is 512. A smaller piece spreads bytes more evenly, and wakes more often. At least
-    /// 1, and at most what the limiter can grant at once.
+    /// Sets how many bytes to take permits for at a time (512 by default); a call takes more only
+    /// while more bytes keep coming. Smaller pieces spread the bytes more evenly, and wake more
+    /// often. The value is raised to at least 1, and lowered to what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         self.few = (bytes as u64).max(1);
@@ -64,7 +64,7 @@ impl<G, I> BlockingBytes<G, I> {
         self
     }
 
-    /// The reader or writer.
+    /// Returns a reference to the reader or writer.
     pub const fn inner(&self) -> &I {
         &self.inner
     }
@@ -76,7 +76,7 @@ impl<G, I> BlockingBytes<G, I> {
 }
 
 impl<G: ReserveLimiter<Clock: SleepClock>, I> BlockingBytes<G, I> {
-    /// Waits for permits for some of `wanted` bytes.
+    /// Waits for permits for at least one and at most `wanted` bytes.
     fn permits(&mut self, wanted: usize) -> io::Result<Granted> {
         loop {
             let wanted = (wanted as u64).min(self.most);
@@ -88,14 +88,14 @@ impl<G: ReserveLimiter<Clock: SleepClock>, I> BlockingBytes<G, I> {
             };
             match blocking::acquire(&self.limiter, n, now, Tick::MAX) {
                 Ok(granted) => return Ok(granted),
-                // It cannot grant as many at once.
+                // The limiter cannot grant this many at once: ask for fewer.
                 Err(Denied::Never { limit, .. }) if 0 < limit && limit < n => self.most = limit,
                 Err(denied) => return Err(io::Error::other(denied)),
             }
         }
     }
 
-    /// Moves at most as many bytes as there are permits for, and gives back unused permits.
+    /// Takes permits, moves at most that many bytes, and gives back the permits that were not used.
     fn limited(
         &mut self,
         wanted: usize,

@@ -1,4 +1,4 @@
-//! Bytes at a rate: one permit a byte.
+//! Readers and writers at a limited rate, one permit a byte.
 
 use core::fmt;
 use core::pin::Pin;
@@ -16,18 +16,18 @@ use crate::clock::{Clock, Timer};
 use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
-/// As many bytes are asked for at once, or as few.
+/// The most permits taken at once while bytes keep coming, and the number taken otherwise.
 const MOST: u64 = 64 * 1024;
 const FEW: u64 = 512;
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
-    /// This reader or writer at the limiter's rate, one permit a byte: permits are there before
-    /// bytes are moved. Permits that are left over are kept for the next bytes, at most a
-    /// [piece](Throttled::in_pieces_of) for each direction, and given back when it is dropped. So
-    /// callers that share a limiter move, in any interval, at most a piece each more than it
+    /// Limits a reader or writer to the limiter's rate, one permit a byte. Permits are taken before
+    /// bytes move. Unused permits are kept for the next bytes, at most one
+    /// [piece](Throttled::in_pieces_of) for each direction, and given back on drop. So in any
+    /// interval, callers that share a limiter move at most one piece per direction more than it
     /// grants.
     ///
-    /// Reading and writing take from the same limiter, each in its own turn.
+    /// Reading and writing take from the same limiter, and wait separately.
     ///
     /// ```
     /// use tokio::io::AsyncReadExt;
@@ -61,7 +61,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
     }
 }
 
-/// How many bytes are asked for.
+/// How many permits to take at a time.
 #[derive(Debug, Clone, Copy)]
 struct Pieces {
     few: u64,
@@ -69,11 +69,11 @@ struct Pieces {
 }
 
 pin_project! {
-    /// One of the two directions.
+    /// The permits of one direction, reading or writing.
     struct Way<S> {
-        // Permits that are there and were not used yet.
+        // Permits that are due and not used yet.
         kept: Option<Granted>,
-        // Whether the last permits were all used: then there is more to move.
+        // Whether the last permits were all used, so that more bytes are likely to follow.
         flows: bool,
         #[pin]
         turn: PermitWait<S>,
@@ -91,7 +91,7 @@ impl<S> Way<S> {
 }
 
 impl<S: Future<Output = ()>> Way<S> {
-    /// Permits for some of `wanted` bytes: those that are kept, or else others.
+    /// Returns permits for at least one and at most `wanted` bytes: the kept ones, or new ones.
     fn poll_permits<G, T>(
         self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
@@ -118,14 +118,15 @@ impl<S: Future<Output = ()>> Way<S> {
             let turn = this.turn.as_mut();
             match ready!(turn.poll_permits(on, n, Duration::MAX, context)) {
                 Ok(granted) => return Poll::Ready(Ok(granted)),
-                // It can't grant as many at once: fewer, then.
+                // The limiter cannot grant this many at once: ask for fewer.
                 Err(Denied::Never { limit, .. }) if 0 < limit && limit < n => pieces.most = limit,
                 Err(denied) => return Poll::Ready(Err(io::Error::other(denied))),
             }
         }
     }
 
-    /// So many bytes were moved by these permits.
+    /// Records that `bytes` bytes were moved with these permits. Keeps up to a piece of the unused
+    /// permits, and gives the others back.
     fn moved<G: ReserveLimiter<Clock: Clock>, T>(
         self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
@@ -159,7 +160,7 @@ impl<S: Future<Output = ()>> Way<S> {
 }
 
 pin_project! {
-    /// A reader or writer whose bytes are limited: [`AsyncLimiter::bytes`] makes it.
+    /// A reader or writer at a limited rate: [`AsyncLimiter::bytes`] returns one.
     pub struct Throttled<I, G, T>
     where
         G: ReserveLimiter,
@@ -191,9 +192,9 @@ pin_project! {
 }
 
 impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
-    /// Takes permits for `bytes` at a time, and for more only while there are more bytes to move.
-    /// Unless this is called, it is 512. A small piece spreads bytes more evenly, and wakes more
-    /// often. At least 1, and at most what the limiter can grant at once.
+    /// Sets how many bytes to take permits for at a time (512 by default); more are taken only
+    /// while more bytes keep coming. Smaller pieces spread the bytes more evenly, and wake more
+    /// often. The value is raised to at least 1, and lowered to what the limiter can grant at once.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Self {
         let few = (bytes as u64).max(1);
@@ -204,13 +205,13 @@ impl<I, G: ReserveLimiter<Clock: Clock>, T: Timer> Throttled<I, G, T> {
         self
     }
 
-    /// The reader or writer.
+    /// Returns a reference to the reader or writer.
     pub const fn inner(&self) -> &I {
         &self.inner
     }
 }
 
-/// How many of so many bytes these permits allow.
+/// Returns how many of `bytes` bytes these permits cover.
 fn allowed(granted: &Granted, bytes: usize) -> usize {
     usize::try_from(granted.n()).map_or(bytes, |n| n.min(bytes))
 }

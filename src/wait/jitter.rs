@@ -2,9 +2,9 @@ use core::hash::{BuildHasher, Hasher};
 use core::time::Duration;
 use std::hash::RandomState;
 
-/// A random wait, drawn anew for each caller that has to wait.
+/// A random delay, drawn anew for each caller that has to wait.
 ///
-/// See [`AsyncLimiter::jitter`](crate::AsyncLimiter::jitter) for when it is waited.
+/// [`AsyncLimiter::jitter`](crate::AsyncLimiter::jitter) says when callers are delayed.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,24 +18,26 @@ use std::hash::RandomState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Jitter {
     least_ns: u64,
-    /// The longest wait is this much longer.
+    /// The longest delay is this much longer than the shortest.
     range_ns: u64,
 }
 
 impl Jitter {
-    /// No wait.
+    /// No delay.
     pub const NONE: Self = Self {
         least_ns: 0,
         range_ns: 0,
     };
 
-    /// Any wait from zero to `most`, with equal probability. (At most 584 years.)
+    /// Makes a jitter with delays from zero to `most`, uniformly distributed. `most` is capped at
+    /// 584 years (`u64::MAX` nanoseconds).
     #[must_use]
     pub const fn up_to(most: Duration) -> Self {
         Self::between(Duration::ZERO, most)
     }
 
-    /// Any wait between these two, with equal probability. (At most 584 years.)
+    /// Makes a jitter with delays between these two, uniformly distributed. Both are capped at 584
+    /// years (`u64::MAX` nanoseconds).
     #[must_use]
     pub const fn between(one: Duration, other: Duration) -> Self {
         let (one, other) = (nanos(one), nanos(other));
@@ -50,13 +52,13 @@ impl Jitter {
         }
     }
 
-    /// Draws one of these waits.
+    /// Draws one delay.
     #[must_use]
     pub fn draw(&self) -> Duration {
         if self.range_ns == 0 {
             return Duration::from_nanos(self.least_ns);
         }
-        // Each hasher has random keys, so its hash of nothing is random.
+        // Each hasher has random keys, so hashing nothing gives a random number.
         let random = RandomState::new().build_hasher().finish();
         let scaled = u128::from(random) * (u128::from(self.range_ns) + 1);
         Duration::from_nanos(self.least_ns + (scaled >> 64) as u64)

@@ -1,7 +1,8 @@
 //! Waiting for permits, in threads and in futures.
 //!
-//! A caller that waits takes its permits at once, by one exchange, and uses them when they are due.
-//! There is no queue: its turn stands in the word, so it knows its tick and sleeps once.
+//! A caller that waits reserves its permits at once, with one atomic exchange, and sleeps until
+//! they are due. There is no queue: the limiter's word encodes when each reservation is due, so a
+//! waiter knows its tick in advance and sleeps once.
 
 #[cfg(feature = "wait")]
 pub(crate) mod async_limiter;

@@ -8,17 +8,17 @@ use crate::limiter::Limiter;
 use crate::outcome::Denied;
 use crate::quota::{ConfigError, Quota};
 
-/// Spreads work evenly: each [`acquire`](Self::acquire) returns when the next piece may begin.
+/// Spaces work evenly: each [`acquire`](Self::acquire) returns when the next piece of work may
+/// begin.
 ///
-/// [`Limiter::reserve`] on a [`Gcra`] limiter does the same; a pacer adds the slack and sleeps.
+/// A pacer is a [`Gcra`] limiter with a burst of `slack + 1`, which starts with one permit.
 ///
-/// A late caller may catch up: turns that were not taken are kept, up to 10 intervals, and the next
-/// callers get them at once. [`with_slack`](Self::with_slack) sets another number. With a slack of
-/// 0, turns are always at least an interval apart. Deadlines follow one another on the clock, and
-/// not each other's wake-ups, so the rate is kept in the long run though each sleeps a little too
-/// long.
+/// A late caller may catch up: up to 10 unused turns are kept, and the next callers get them at
+/// once. [`with_slack`](Self::with_slack) sets another number. With a slack of 0, turns are always
+/// at least an interval apart. Each deadline follows the previous deadline and not the previous
+/// wake-up, so sleeping a little too long each time does not lower the long-run rate.
 ///
-/// **Bound.** In every interval `[a, b]` at most `1 + slack + rate * (b - a)`.
+/// **Bound.** At most `1 + slack + rate * (b - a)` turns in every interval `[a, b]`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,39 +49,40 @@ pub struct Pacer<C = SystemClock> {
 const SLACK: u64 = 10;
 
 impl Pacer {
-    /// A pacer with the quota's rate, and a slack of 10 intervals. (The quota's burst has no
-    /// meaning here.)
+    /// Makes a pacer with the quota's rate and a slack of 10 intervals. The quota's burst is
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] names the field of the quota that can't be represented, and what is allowed.
+    /// [`ConfigError`] names the field of the quota that cannot be represented, and the allowed
+    /// values.
     pub fn new(quota: Quota) -> Result<Self, ConfigError> {
         Self::with_slack(quota, SLACK)
     }
 
-    /// The same with this slack, in intervals: 0 for strictly even spacing.
+    /// Makes a pacer with this slack, in intervals. A slack of 0 gives strictly even spacing.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] as [`new`](Self::new); a slack that does not fit is a burst that is too
-    /// large.
+    /// As [`new`](Self::new). A slack that is too large is reported as a burst that is too large.
     pub fn with_slack(quota: Quota, slack: u64) -> Result<Self, ConfigError> {
         Self::with_clock(quota, slack, SystemClock)
     }
 }
 
 impl<C: Clock> Pacer<C> {
-    /// When the next piece of work may begin: [`Reservation::due`]. A caller that changes its mind
-    /// may [cancel](Reservation::cancel).
+    /// Takes the next turn. [`Reservation::due`] says when the work may begin. A caller that
+    /// changes its mind can [cancel](Reservation::cancel) the reservation.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the clock will not get there.
+    /// [`Denied`] if the turn lies beyond the clock's end.
     pub fn reserve(&self) -> Result<Reservation<&Limiter<Gcra, C>>, Denied> {
         self.limiter.reserve(1)
     }
 
-    /// The same futures that other limiters have: `pacer.with_timer(timer).acquire().await`.
+    /// Returns this pacer for callers that wait in futures:
+    /// `pacer.with_timer(timer).acquire().await`.
     #[cfg(feature = "wait")]
     pub fn with_timer<T: crate::clock::Timer>(
         &self,
@@ -92,12 +93,12 @@ impl<C: Clock> Pacer<C> {
 }
 
 impl<C> Pacer<C> {
-    /// The same on a clock of your own. It starts with its first use: there is nothing to catch up
-    /// with then.
+    /// Makes a pacer with this slack and a clock of your own. It starts at its first use, with no
+    /// turns to catch up on.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] as [`with_slack`](Pacer::with_slack).
+    /// As [`with_slack`](Pacer::with_slack).
     pub fn with_clock(quota: Quota, slack: u64, clock: C) -> Result<Self, ConfigError> {
         let quota = quota.burst(slack.saturating_add(1)).initial(1);
         let limiter = Limiter::unstarted(Gcra::new(quota)?, clock);
@@ -108,35 +109,34 @@ impl<C> Pacer<C> {
         &self.limiter
     }
 
-    /// [`reserve`](Self::reserve) at this tick.
+    /// [`reserve`](Self::reserve) at the tick `now`.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the clock will not get there.
+    /// [`Denied`] if the turn lies beyond the clock's end.
     pub fn reserve_at(&self, now: Tick) -> Result<Reservation<&Limiter<Gcra, C>>, Denied> {
         self.limiter.reserve_at(1, now)
     }
 
-    /// The time from one piece of work to the next, rounded down to a nanosecond.
+    /// Returns the time from one turn to the next, rounded down to a nanosecond.
     pub fn interval(&self) -> Duration {
         let quota = self.limiter.quota();
         let nanos = quota.period().as_nanos() / u128::from(quota.permits().max(1));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How many intervals a late caller may catch up with.
+    /// Returns how many intervals a late caller may catch up on.
     pub fn slack(&self) -> u64 {
         self.limiter.quota().burst_size().saturating_sub(1)
     }
 }
 
 impl<C: SleepClock> Pacer<C> {
-    /// Blocks this thread until the next piece of work may begin, and returns the tick at which
-    /// that was.
+    /// Blocks this thread until the next piece of work may begin, and returns that tick.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the clock will not get there.
+    /// [`Denied`] if the turn lies beyond the clock's end.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -14,7 +14,7 @@ use crate::outcome::{Denied, Granted};
 use crate::rate_limiter::ReserveLimiter;
 
 pin_project! {
-    /// What a future waits for, and its sleep until then.
+    /// The state of a future that waits for permits: its stage, and the sleep until the stage ends.
     #[derive(Debug)]
     pub(super) struct PermitWait<S> {
         stage: Option<Stage>,
@@ -26,9 +26,9 @@ pin_project! {
 
 #[derive(Debug)]
 enum Stage {
-    /// The jitter ends at this tick. Then permits are reserved that are due at `latest` or sooner.
+    /// Sleeps until the jitter ends, and then reserves permits that are due at `latest` or sooner.
     Jitter { ends: Tick, latest: Tick },
-    /// The permits are reserved.
+    /// The permits are reserved, and due at this tick.
     Reserved { granted: Granted, due: Tick },
 }
 
@@ -52,8 +52,8 @@ impl Stage {
         Ok(Self::Reserved { granted, due })
     }
 
-    /// The same, but a caller that has to wait waits for the jitter first, as far as its timeout
-    /// leaves time for that.
+    /// Like `reserved`, but a caller that has to wait is first delayed by the jitter, as far as its
+    /// timeout leaves time for that.
     fn jittered<G: ReserveLimiter<Clock: Clock>, T>(
         on: &AsyncLimiter<G, T>,
         n: u64,
@@ -76,7 +76,7 @@ impl Stage {
     }
 }
 
-/// When a limiter that is stuck is asked again.
+/// How long to wait before asking a stuck limiter again.
 #[cfg(feature = "futures")]
 const STUCK: Duration = Duration::from_secs(1);
 
@@ -91,8 +91,8 @@ impl<S> PermitWait<S> {
 }
 
 impl<S: Future<Output = ()>> PermitWait<S> {
-    /// Reserves permits, if that is not done, and sleeps until they are due. With jitter a caller
-    /// that has to wait sleeps for the jitter first, and reserves then.
+    /// Reserves permits, unless that is done already, and sleeps until they are due. With jitter, a
+    /// caller that has to wait sleeps for the jitter first and reserves afterwards.
     pub(super) fn poll_permits<G, T>(
         mut self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
@@ -143,12 +143,12 @@ impl<S: Future<Output = ()>> PermitWait<S> {
                 self.give_up(on);
                 return Poll::Ready(Err(Denied::timer_mismatch(n)));
             }
-            // Woken early, or by a clock of another speed.
+            // The timer woke too early, or does not run at the speed of the limiter's clock.
             let left = wakes.saturating_since(now);
             this.check.begins(now, left);
             this.sleep.set(Some(on.timer.sleep(left)));
             if was_early {
-                // A timer that does not sleep is not to keep others from running.
+                // Yield, or a timer that never sleeps would keep other tasks from running.
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -156,7 +156,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         }
     }
 
-    /// Begins to sleep for this, or returns the grant if it is due.
+    /// Returns the grant if it is due. Otherwise starts the sleep of this stage.
     fn begin<G, T>(
         self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
@@ -182,7 +182,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         None
     }
 
-    /// The same for one permit, however long it takes.
+    /// Like `poll_permits`, for one permit and without an error: retries for as long as it takes.
     #[cfg(feature = "futures")]
     pub(super) fn poll_one<G, T>(
         mut self: Pin<&mut Self>,
@@ -197,7 +197,8 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         if let Ok(granted) = ready!(turn.poll_permits(on, 1, Duration::MAX, context)) {
             return Poll::Ready(granted);
         }
-        // A caller has set the limiter beyond its clock's end, and may reset it.
+        // Either the limiter is stuck beyond the end of its clock and may be reset, or the timer
+        // does not follow the clock. Try again later.
         let mut this = self.project();
         if this.sleep.is_none() {
             this.sleep.set(Some(on.timer.sleep(STUCK)));
@@ -210,7 +211,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
         Poll::Pending
     }
 
-    /// Cancels the reservation, if there is one: it is not waited for any more.
+    /// Cancels the reservation, if there is one.
     pub(super) fn give_up<G: ReserveLimiter<Clock: Clock>, T>(
         self: Pin<&mut Self>,
         on: &AsyncLimiter<G, T>,
@@ -224,7 +225,7 @@ impl<S: Future<Output = ()>> PermitWait<S> {
     }
 }
 
-/// The same timer, with sleeps that can be moved: what holds one is `Unpin`.
+/// The same timer with boxed sleeps, so that types which hold a sleep are `Unpin`.
 #[cfg(any(feature = "futures", feature = "tokio"))]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BoxedSleeps<T>(T);

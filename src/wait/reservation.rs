@@ -4,17 +4,20 @@ use crate::clock::{Clock, SleepClock, Tick};
 use crate::outcome::{Denied, Granted, Settled};
 use crate::rate_limiter::ReserveLimiter;
 
-/// Permits that are taken, and may be used when they are [due](Self::due).
+/// Permits that are taken, and may be used once they are [due](Self::due).
 ///
-/// Reservations are due in the order in which they were made, and each is made by one exchange,
-/// however many wait. Dropping one keeps its permits taken; [`cancel`](Self::cancel) gives back
-/// what can be given back.
+/// Reservations are due in the order in which they were made. Making one is one atomic exchange,
+/// however many callers wait. Dropping a reservation keeps its permits taken;
+/// [`cancel`](Self::cancel) gives them back as far as possible.
 ///
-/// **Bound.** A permit that is used counts at the tick at which it is due (or was made, if that was
-/// later), and keeps the bucket's bound there, whatever else is cancelled. (Permits that others
-/// [give back](crate::Limiter::undo) count as not taken from then on; so while callers wait, use
-/// `cancel`, which knows of them. After a [reset](crate::Limiter::reset) callers that waited before
-/// it go besides, and their reservations should not be cancelled.)
+/// **Bound.** A used permit counts at the tick at which it was due or, if later, reserved. Counted
+/// there, used permits keep the bucket's bound, whichever other reservations are cancelled. There
+/// are two exceptions:
+///
+/// - Permits [given back](crate::Limiter::undo) count as not taken from then on. While callers
+///   wait, use `cancel`, which takes them into account.
+/// - After a [reset](crate::Limiter::reset), callers that already waited proceed on top of the new
+///   burst. Do not cancel their reservations.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,47 +50,48 @@ pub struct Reservation<G> {
     granted: Granted,
 }
 
-/// The outcome of cancelling a reservation. The sum is the number of permits that were to be
-/// cancelled.
+/// The outcome of cancelling a reservation. The two fields add up to the number of permits to
+/// cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cancelled {
-    /// How many permits others can have now, a part of one counted whole.
+    /// How many permits are available again, rounded up.
     pub returned: u64,
-    /// How many are lost: the clock has refilled them already, or a later waiter stands after them.
+    /// How many permits are lost: the clock has refilled them already, or a later waiter depends on
+    /// them.
     pub lost: u64,
 }
 
 impl<G> Reservation<G> {
-    /// How many permits.
+    /// Returns the number of permits.
     pub const fn n(&self) -> u64 {
         self.granted.n()
     }
 
-    /// The tick from which on they may be used.
+    /// Returns the tick from which the permits may be used.
     pub const fn due(&self) -> Tick {
         self.granted.due()
     }
 
-    /// How long that is after the reservation was made.
+    /// Returns how long after the reservation was made the permits are due.
     pub const fn delay(&self) -> Duration {
         self.granted.delay()
     }
 
-    /// Keeps the permits: the grant, which says when it is [due](Granted::due).
+    /// Keeps the permits, and returns the grant, which says when it is [due](Granted::due).
     pub fn into_granted(self) -> Granted {
         self.granted
     }
 }
 
 impl<G: ReserveLimiter> Reservation<G> {
-    /// Takes `n` permits at this tick if they are due at `latest` or sooner.
+    /// Takes `n` permits at the tick `now` if they are due at `latest` or sooner.
     pub(crate) fn until(limiter: G, n: u64, latest: Tick, now: Tick) -> Result<Self, Denied> {
         let granted = limiter.reserve_until_at(n, latest, now)?;
         Ok(Self { limiter, granted })
     }
 
-    /// [`cancel`](Self::cancel) at this tick.
+    /// [`cancel`](Self::cancel) at the tick `now`.
     pub fn cancel_at(self, now: Tick) -> Cancelled {
         let n = self.n();
         let (_, returned) = self.limiter.cancel_at(self.granted, n, now);
@@ -95,7 +99,7 @@ impl<G: ReserveLimiter> Reservation<G> {
         Cancelled { returned, lost }
     }
 
-    /// [`settle`](Self::settle) at this tick.
+    /// [`settle`](Self::settle) at the tick `now`.
     pub fn settle_at(self, actual: u64, now: Tick) -> (Granted, Settled) {
         let taken = self.n();
         if actual < taken {
@@ -112,32 +116,32 @@ impl<G: ReserveLimiter> Reservation<G> {
 }
 
 impl<G: ReserveLimiter<Clock: Clock>> Reservation<G> {
-    /// Whether the permits may be used.
+    /// Returns whether the permits may be used now.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.time_left().is_zero()
     }
 
-    /// How long until the permits may be used.
+    /// Returns how long it is until the permits may be used.
     pub fn time_left(&self) -> Duration {
         self.due().saturating_since(self.limiter.clock().now())
     }
 
-    /// Gives back what can be given back without admitting more than was promised.
+    /// Gives the permits back as far as possible without breaking the bound.
     ///
-    /// The last in line gives back all. One in the middle gives back nothing while a caller waits:
-    /// callers after it have been told when to go, and if its permits came back, the next newcomer
-    /// would go at the same tick as one of them. When no caller waits any more, what the clock has
-    /// refilled already does not come back a second time.
+    /// The last reservation in line gives back all its permits. One in the middle gives back
+    /// nothing while a caller waits: the callers behind it were told when to go, and a newcomer
+    /// with its permits would go at the same tick as one of them. Once no caller waits, permits
+    /// that the clock has refilled already are not given back a second time.
     pub fn cancel(self) -> Cancelled {
         let now = self.limiter.clock().now();
         self.cancel_at(now)
     }
 
-    /// Corrects an estimate when the cost is known. If the estimate was too high, it gives back the
-    /// rest, as far as [`cancel`](Self::cancel) can; if it was too low, it takes more, into debt if
-    /// it is not there. Returns the permits that are kept, which may be due sooner if the
-    /// reservation was the last in line.
+    /// Corrects an estimate once the actual cost is known. If the estimate was too high, gives back
+    /// the difference, as far as [`cancel`](Self::cancel) can. If it was too low, takes the
+    /// difference unconditionally; the limiter may go into debt. Returns the permits that are kept,
+    /// which may be due sooner if the reservation was the last in line.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -11,12 +11,13 @@ use crate::store::AtomicWord;
 
 /// A limiter with a waiting room of limited size.
 ///
-/// A newcomer takes a permit at once if there is one, and else waits its turn; when as many wait as
-/// the room holds it is refused at once. So low traffic is never delayed, high traffic is smooth,
-/// and overload is refused early, while there is time to go elsewhere. Waiters are let in first
-/// come first served, at the limiter's rate; no newcomer overtakes them.
+/// A newcomer takes a permit at once if one is available. Otherwise it waits its turn, or is denied
+/// at once if the room is full. So low traffic is never delayed, high traffic is smoothed, and
+/// overload is denied while the caller still has time to go elsewhere. Waiters are served in order
+/// of arrival at the limiter's rate; no newcomer overtakes them.
 ///
-/// The room holds as many as are served in the longest wait: one check says both.
+/// The room holds as many permits as the limiter grants within the longest wait, so one check
+/// enforces both.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,27 +41,29 @@ pub struct WaitingRoom<G> {
 }
 
 impl<G> WaitingRoom<G> {
-    /// A room for as many as are served in this time: no caller waits longer.
+    /// Makes a room in which no caller waits longer than `longest`. It holds as many permits as the
+    /// limiter grants in that time.
     pub const fn for_wait(limiter: G, longest: Duration) -> Self {
         Self { limiter, longest }
     }
 
-    /// The limiter.
+    /// Returns the limiter.
     pub const fn limiter(&self) -> &G {
         &self.limiter
     }
 
-    /// The longest time that a caller waits.
+    /// Returns the longest time that a caller waits.
     pub const fn longest_wait(&self) -> Duration {
         self.longest
     }
 }
 
 impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
-    /// A room in which at most `waiting` permits are waited for at once: a request for several
-    /// counts by what is missing of them. (A waiter that is due within as many nanoseconds as there
-    /// are places may count as served: ticks are whole nanoseconds, and each waiter may be due a
-    /// part of one late.)
+    /// Makes a room in which callers wait for at most `waiting` permits at once. A request for
+    /// several permits counts with those that are not available yet.
+    ///
+    /// Ticks are whole nanoseconds, so each waiter may be due a fraction of a nanosecond late. A
+    /// waiter that is due within `waiting` nanoseconds may therefore count as served.
     ///
     /// ```
     /// use std::time::Duration;
@@ -86,7 +89,7 @@ impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
             1 => Self::one_by_one(&limiter, waiting),
             _ => {
                 let time = period.saturating_mul(waiting.into()).div_ceil(permits);
-                // A nanosecond for each, unless that is long enough for one more to be served.
+                // A nanosecond for each waiter, but never enough to serve one more.
                 time.saturating_add(u128::from(waiting).min(period / permits / 2))
             }
         };
@@ -94,8 +97,8 @@ impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
         Self { limiter, longest }
     }
 
-    /// How long `waiting` callers wait where each is due at a whole nanosecond after the one
-    /// before: as the first ones do, and a nanosecond.
+    /// Returns how long `waiting` callers wait if each is due a whole number of nanoseconds after
+    /// the one before. Extrapolates from at most 10 000 of them, and adds a nanosecond.
     fn one_by_one(limiter: &Limiter<A, C, P>, waiting: u64) -> u128 {
         let some = waiting.min(10_000);
         let (mut word, mut due) = (0, Tick::ZERO);
@@ -111,7 +114,7 @@ impl<A: Reserve + ChangeQuota, C, P: AtomicWord> WaitingRoom<Limiter<A, C, P>> {
 }
 
 impl<G: ReserveLimiter> WaitingRoom<G> {
-    /// [`reserve`](Self::reserve) at this tick.
+    /// [`reserve`](Self::reserve) at the tick `now`.
     ///
     /// # Errors
     ///
@@ -122,18 +125,18 @@ impl<G: ReserveLimiter> WaitingRoom<G> {
 }
 
 impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
-    /// Reserves a place; the caller waits by itself.
+    /// Reserves a place without blocking. The caller waits until the reservation is due.
     ///
     /// # Errors
     ///
     /// [`Denied`] if the room is full: `retry_after` says when there will be a place.
-    /// [`Denied::Never`] if `n` is more than fits into the empty room.
+    /// [`Denied::Never`] if `n` permits do not fit into the empty room.
     pub fn reserve(&self, n: u64) -> Result<Reservation<&G>, Denied> {
         self.reserve_at(n, self.limiter.clock().now())
     }
 
-    /// How many permits are waited for, a started one counted whole. Permits that were charged into
-    /// debt count, too, and those that were lost when a waiter gave up.
+    /// Returns how many permits callers wait for, rounded up. This includes permits that were
+    /// charged into debt, and permits that were lost when a waiter gave up.
     pub fn waiting_permits(&self) -> u64 {
         self.limiter.waiting_at(self.limiter.clock().now())
     }
@@ -177,11 +180,11 @@ impl<G: ReserveLimiter<Clock: Clock>> WaitingRoom<G> {
 }
 
 impl<G: ReserveLimiter<Clock: SleepClock>> WaitingRoom<G> {
-    /// Takes `n` permits, waiting in the room until they are there.
+    /// Takes `n` permits, and blocks this thread until they are available.
     ///
     /// # Errors
     ///
-    /// [`Denied`] if the room is full, at once: `retry_after` says when there will be a place.
+    /// [`Denied`] at once if the room is full: `retry_after` says when there will be a place.
     ///
     /// ```
     /// use std::time::Duration;

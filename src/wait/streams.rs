@@ -1,4 +1,4 @@
-//! Streams and sinks at a rate: one permit an item.
+//! Streams and sinks at a limited rate, one permit an item.
 
 use core::fmt;
 use core::pin::Pin;
@@ -16,8 +16,8 @@ use crate::outcome::Granted;
 use crate::rate_limiter::ReserveLimiter;
 
 impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
-    /// The same stream at the limiter's rate: each item takes a permit, and waits until it is
-    /// there. While there is no item none is taken.
+    /// Limits a stream to the limiter's rate: each item takes a permit, and waits until it is
+    /// available. No permit is taken while the stream has no item.
     ///
     /// ```
     /// use futures::{StreamExt, stream};
@@ -50,7 +50,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
         }
     }
 
-    /// The same sink at the limiter's rate: it is ready for an item when there is a permit for it.
+    /// Limits a sink to the limiter's rate: it is ready for an item once a permit is available.
     ///
     /// ```
     /// use futures::{SinkExt, sink};
@@ -85,7 +85,7 @@ impl<G: ReserveLimiter<Clock: Clock>, T: Timer> AsyncLimiter<G, T> {
 }
 
 pin_project! {
-    /// A stream at a limiter's rate: [`AsyncLimiter::stream`] makes it.
+    /// A stream at a limited rate: [`AsyncLimiter::stream`] returns one.
     #[must_use = "streams do nothing unless they are polled"]
     pub struct LimitedStream<S, G, T>
     where
@@ -149,7 +149,7 @@ impl<S: FusedStream, G: ReserveLimiter<Clock: Clock>, T: Timer> FusedStream
 }
 
 pin_project! {
-    /// A sink at a limiter's rate: [`AsyncLimiter::sink`] makes it.
+    /// A sink at a limited rate: [`AsyncLimiter::sink`] returns one.
     #[must_use = "sinks do nothing unless they are polled"]
     pub struct LimitedSink<S, G, T>
     where
@@ -160,7 +160,7 @@ pin_project! {
         #[pin]
         inner: S,
         on: AsyncLimiter<G, BoxedSleeps<T>>,
-        // That of the next item.
+        // The permit for the next item.
         permit: Option<Granted>,
         #[pin]
         turn: PermitWait<Pin<Box<T::Sleep>>>,
@@ -189,7 +189,7 @@ impl<I, S: Sink<I>, G: ReserveLimiter<Clock: Clock>, T: Timer> Sink<I> for Limit
         if this.permit.is_none() {
             let permit = ready!(this.turn.as_mut().poll_one(this.on, context));
             *this.permit = Some(permit);
-            // It may have been a while.
+            // The wait may have been long: check again that the inner sink is ready.
             if let Err(error) = ready!(this.inner.poll_ready(context)) {
                 give_back(this.on, this.permit);
                 return Poll::Ready(Err(error));
@@ -201,7 +201,7 @@ impl<I, S: Sink<I>, G: ReserveLimiter<Clock: Clock>, T: Timer> Sink<I> for Limit
     fn start_send(self: Pin<&mut Self>, item: I) -> Result<(), S::Error> {
         let this = self.project();
         if this.permit.take().is_none() {
-            // The caller has not asked whether it is ready.
+            // The caller skipped `poll_ready`, so no permit is held: charge one.
             let now = this.on.limiter.clock().now();
             this.on.limiter.charge_at(1, now);
         }
@@ -220,7 +220,7 @@ impl<I, S: Sink<I>, G: ReserveLimiter<Clock: Clock>, T: Timer> Sink<I> for Limit
     }
 }
 
-/// A permit that is not used.
+/// Gives back an unused permit.
 fn give_back<G: ReserveLimiter<Clock: Clock>, T>(
     on: &AsyncLimiter<G, T>,
     permit: &mut Option<Granted>,
@@ -233,7 +233,7 @@ fn give_back<G: ReserveLimiter<Clock: Clock>, T>(
 macro_rules! holds_another {
     ($limited:ident, $($bound:tt)*) => {
         impl<S: $($bound)*, G: ReserveLimiter<Clock: Clock>, T: Timer> $limited<S, G, T> {
-            /// The stream or sink.
+            /// Returns a reference to the stream or sink.
             pub const fn inner(&self) -> &S {
                 &self.inner
             }

@@ -11,48 +11,48 @@ use tollgate::{Gcra, Quota, TokenBucket};
 use crate::subject::Subject;
 use crate::words::MakeWord;
 
-/// A token bucket: a permit every 2 ns, 2 at once.
+/// A token bucket with a permit every 2 ns, and 2 at once.
 ///
 /// # Panics
 ///
-/// Never: the quota is a quota.
+/// Never: the quota is valid.
 pub fn bucket(place: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2);
     all_verbs(TokenBucket::new(quota).expect("a quota"), place)
 }
 
-/// The same, of a limiter that starts with nothing.
+/// The same token bucket, starting empty.
 ///
 /// # Panics
 ///
-/// Never: the quota is a quota.
+/// Never: the quota is valid.
 pub fn empty_bucket(place: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(2).initial(0);
     all_verbs(TokenBucket::new(quota).expect("a quota"), place)
 }
 
-/// A token bucket that rounds: 17 permits every 10 ns, 3 at once.
+/// A token bucket whose arithmetic rounds: 17 permits every 10 ns, and 3 at once.
 ///
 /// # Panics
 ///
-/// Never: the quota is a quota.
+/// Never: the quota is valid.
 pub fn rounding_bucket(place: MakeWord) -> Subject<TokenBucket> {
     let quota = Quota::per(17, Duration::from_nanos(10)).burst(3);
     all_verbs(TokenBucket::new(quota).expect("a quota"), place).rounding()
 }
 
-/// GCRA with an interval of 2 ns and a tolerance of 3, which is no multiple of it.
+/// GCRA with an interval of 2 ns and a tolerance of 3 ns, which is not a multiple of it.
 ///
 /// # Panics
 ///
-/// Never: the durations are allowed.
+/// Never: the durations are valid.
 pub fn spaced(place: MakeWord) -> Subject<Gcra> {
     let (interval, tolerance) = (Duration::from_nanos(2), Duration::from_nanos(3));
     let gcra = Gcra::from_interval(interval, tolerance).expect("an interval");
     all_verbs(gcra, place)
 }
 
-/// With all verbs, and its own promise.
+/// Makes a subject with all verbs and the algorithm's own bound.
 fn all_verbs<A>(algorithm: A, place: MakeWord) -> Subject<A>
 where
     A: Bounded + Debt + Forecast + Gauge + GiveBack + Copy + Send + Sync + 'static,

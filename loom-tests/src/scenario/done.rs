@@ -1,4 +1,4 @@
-//! Plays of which no order need be seen: broken ones, and those in which somebody stops.
+//! Explorations that need not reach every order: of broken limiters, and with an actor that stops.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ where
     G: Send + Sync + 'static,
     M: Default + Clone + Send + 'static,
 {
-    /// Whatever the threads do, the rules hold, and the outcome is that of some order. None need be
-    /// reached: for broken ones, of which each layout by itself must find what is broken. So the
-    /// bells ring at once.
+    /// Explores the scenario: in every execution the rules hold and the outcome is that of some
+    /// order. No order has to be reached. This is for broken limiters, where each layout
+    /// must find the defect by itself, so loads are counted from the start.
     ///
     /// # Panics
     ///
@@ -35,9 +35,9 @@ where
         });
     }
 
-    /// One actor stops for ever, before each of its operations in turn: the others come to their
-    /// end, and what they are told is that of some order in which that one did its last action, or
-    /// did not. (And never of one in which it has begun it.)
+    /// Stops one actor forever, before each of its operations in turn. The others finish, and their
+    /// answers are those of some order in which the stopped actor did its next action, or did not.
+    /// (Unlike in `explore_stopping_in_order`, they never see an action that was only begun.)
     ///
     /// # Panics
     ///
@@ -54,7 +54,7 @@ where
             }
             let mut outcomes = outcomes(&scenario, orders);
             for outcome in &mut outcomes {
-                // What the last action would have answered.
+                // Remove the answer that the last action would have given.
                 outcome.answers[who].truncate(done);
             }
             Expected::some(vec![], outcomes)

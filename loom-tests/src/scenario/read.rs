@@ -1,5 +1,5 @@
-//! A scenario by schedules, where loom has nothing to choose: what the outcomes of threads are
-//! compared with.
+//! Runs a scenario by schedules, with nothing left for loom to choose. The outcomes of threads are
+//! compared with these.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use tollgate::sync::model::{Conditions, Stop, stopping, under};
 use super::{Scenario, ScenarioOutcome};
 use crate::schedule::{Schedule, Step};
 
-/// Runs schedules on the correct crate. A schedule whose beginning was the whole action gives
-/// nothing.
+/// Runs schedules on the crate without faults. Returns `None` for a schedule in which the begun
+/// part of an action was the whole action.
 pub(super) fn read<G, M>(
     scenario: &Arc<Scenario<G, M>>,
     schedules: Vec<Schedule>,
@@ -19,7 +19,7 @@ where
     M: Default + Clone + Send + 'static,
 {
     let mut all = Vec::new();
-    // Loom counts the operations of one execution.
+    // Loom limits the number of operations in one execution.
     for schedules in schedules.chunks(100) {
         let (scenario, schedules) = (Arc::clone(scenario), schedules.to_vec());
         all.extend(alone(move || {
@@ -30,7 +30,7 @@ where
     all
 }
 
-/// Runs something in a model with one thread.
+/// Runs a function in a model with one thread.
 fn alone<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> T {
     let told = Arc::new(Mutex::new(None));
     let tells = Arc::clone(&told);
@@ -43,7 +43,7 @@ fn alone<T: Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> T {
         });
     });
     let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-    told.take().expect("it ran")
+    told.take().expect("the model ran")
 }
 
 fn follow<G, M>(scenario: &Scenario<G, M>, schedule: &Schedule) -> Option<ScenarioOutcome>

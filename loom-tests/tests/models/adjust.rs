@@ -1,6 +1,6 @@
-//! A quota that is changed in use: no decision mixes two quotas, whatever is changed meanwhile; no
-//! change is lost, and no permit comes from nowhere; who stops in the middle of a change stops
-//! nobody. And faults in that are found.
+//! A quota that changes while limiters use it. No decision mixes two quotas, no change is lost, and
+//! no permit appears from nowhere. A thread that stops in the middle of a change stops no other.
+//! The models find faults in this.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ type Tested = Adjustable<Total, NoClock>;
 type Action = Any<Tested, Option<Granted>>;
 type Scenario = AnyScenario<Tested, Option<Granted>>;
 
-/// What is there at first.
+/// The permits available at first.
 const LIMIT: u64 = 3;
 const NOW: Tick = Tick::from_nanos(5);
 
@@ -71,7 +71,7 @@ fn as_is(limit: u64) -> Action {
     set(limit, Keep::AsIs)
 }
 
-/// What is there afterwards, and under which quota.
+/// Asks at the end how many permits are available, and what the quota is.
 fn scenario() -> Scenario {
     Scenario::at(|| Adjustable::starting_at(Total::of(LIMIT), NoClock, NOW)).after(|limiter, _| {
         vec![
@@ -81,7 +81,7 @@ fn scenario() -> Scenario {
     })
 }
 
-/// As many as there were, and not one more, are had, however often the quota is changed as it is.
+/// Checks that changes that keep the permits as they are neither add nor lose any.
 fn counted() -> Scenario {
     scenario().rule(|played| {
         let taken = taken(played);
@@ -97,7 +97,7 @@ fn taken(played: &ScenarioOutcome) -> u64 {
     taken.sum()
 }
 
-/// One changes the quota, and the other does each of the others.
+/// One actor changes the quota, the other runs each verb.
 fn against_each_verb(run: &mut Run) {
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for limit in [1, 6] {
@@ -109,14 +109,14 @@ fn against_each_verb(run: &mut Run) {
     }
 }
 
-/// A denial, and then a grant, against a change that makes room.
+/// A denial and then a grant, against a change that adds permits.
 fn against_denials(run: &mut Run) {
     let sets = counted().actor(&[as_is(1), as_is(4)]);
     sets.actor_after(&[take(1)], &[take(2), take(1)])
         .explore(run);
 }
 
-/// Two change it.
+/// Two actors change the quota.
 fn against_another(run: &mut Run) {
     let one = counted().actor(&[as_is(4)]);
     one.actor_after(&[take(1)], &[as_is(2)]).explore(run);
@@ -125,8 +125,8 @@ fn against_another(run: &mut Run) {
         .explore(run);
 }
 
-/// Who is late by two changes: its parameters are overwritten while it reads them. One takes what
-/// there is, and one asks for what is there only after the first change.
+/// An actor that is late by two changes: its parameters are overwritten while it reads them. It
+/// takes one permit, or as many as only the first change makes available.
 fn late(run: &mut Run) {
     for n in [1, 4] {
         let sets = counted().actor(&[as_is(4), as_is(5)]);
@@ -134,13 +134,13 @@ fn late(run: &mut Run) {
     }
 }
 
-/// Grants from before a change, undone after it or while it is made.
+/// Undoes a grant from before a change, during the change or after it.
 fn undone(run: &mut Run) {
     let sets = counted().actor(&[as_is(4)]);
     sets.actor_after(&[take(2)], &[undo()]).explore(run);
 }
 
-/// A decision between a look and the exchange of a change; and the same word under two versions.
+/// A decision between the read and the exchange of a change; and the same word under two versions.
 fn carried(run: &mut Run) {
     let sets = counted().actor(&[as_is(2)]);
     sets.actor(&[take(1), take(1)]).explore(run);
@@ -156,9 +156,9 @@ fn three(run: &mut Run) {
     two_set.actor(&[take(2)]).explore(run);
 }
 
-/// Who changes the quota, or decides, stops for ever, before each of its operations in turn: others
-/// decide, and no permit is lost but those that the smaller quota can't hold, or that were being
-/// taken. (Others who change it would wait, so there are none.)
+/// An actor that changes the quota, or decides, stops forever, before each of its operations in
+/// turn. The other decides. The only lost permits are those that the smaller quota cannot hold, or
+/// that were being taken. (Another actor that changes the quota would wait, so there is none.)
 fn one_stops(run: &mut Run) {
     let casts: [(u64, [&[Action]; 2]); 3] = [
         (0, [&[as_is(6)], &[take(1), available(), take(1)]]),
@@ -168,7 +168,7 @@ fn one_stops(run: &mut Run) {
     for (lost, [stops, goes_on]) in casts {
         let scenario = counted().actor(stops).actor(goes_on);
         let scenario = scenario.after(|limiter, _| {
-            // A grant that is not taken again.
+            // A grant that is not recorded as taken.
             let left = limiter.at(NOW).take_up_to(LIMIT);
             vec![Answer::Granted(left)]
         });
@@ -205,7 +205,7 @@ fn a_late_one_mixes_nothing() {
     relaxed("adjust", store, for_ever, Some(2), late);
     let fence = site("fence(Ordering::Release)");
     relaxed("adjust", fence, MIXED, Some(2), late);
-    // Whichever comes first: without it, who looks again may also look for ever.
+    // Either may come first: without the fence, a thread that reads again may also do so forever.
     let fence = site("fence(Ordering::Acquire)");
     relaxed(
         "adjust",
@@ -248,7 +248,7 @@ fn who_stops_stops_nobody() {
     model("adjust::who_stops_stops_nobody", Some(2), one_stops);
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     let (ring, parameters) = (
         include_str!("../../../src/adjustable/ring.rs"),

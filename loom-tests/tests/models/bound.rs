@@ -46,7 +46,7 @@ fn it_breaks_in_broken_cells() {
 
 #[test]
 fn a_single_permit_too_many_is_found() {
-    // The bucket that promises 2 at once, held to 1.
+    // The bucket grants 2 at once, but its bound allows 1.
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(1);
     let bound = Bound::of_quota(quota).expect("a quota");
     let why = "more than was promised";
@@ -56,7 +56,7 @@ fn a_single_permit_too_many_is_found() {
     });
 }
 
-/// Takes a caller with an older tick at its word, and turns the limiter back to it.
+/// Broken: accepts a caller's older tick, and sets the limiter back to it.
 struct TurnsBack(TokenBucket);
 
 impl Algorithm for TurnsBack {

@@ -1,5 +1,5 @@
-//! The word and its loop: exactly the burst is granted at one tick, and a reset is not lost; and on
-//! broken cells the same models fail.
+//! The word and its retry loop: exactly the burst is granted at one tick, and no reset is lost. On
+//! broken words the same models fail.
 
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, Verb, broken, model, samples, suite};
@@ -54,7 +54,7 @@ fn the_burst_is_exceeded_or_lost_in_broken_cells() {
     }
 }
 
-/// A reset against every verb that changes the word, from an empty bucket and from one in debt.
+/// A reset against every verb that changes the word, on an empty bucket and on one in debt.
 fn resets(run: &mut Run, place: MakeWord) {
     let subject = samples::bucket(place);
     let now = subject.tick();

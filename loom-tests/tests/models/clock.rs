@@ -1,5 +1,5 @@
-//! The clocks that threads share: no advance of a manual clock is lost, a coarse clock never goes
-//! back, and a limiter whose clock another thread moves keeps its bound.
+//! Clocks that threads share: no advance of a manual clock is lost, a coarse clock never goes back,
+//! and a limiter keeps its bound while another thread moves its clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tollgate::sync::{AtomicU64, Ordering};
 use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
 use tollgate_loom_tests::{Expected, Run, actor, broken, model};
 
-/// A clock that is moved by a tick or to one.
+/// A clock that can be moved by a number of nanoseconds, or to a tick.
 trait Movable: Clock + Send + Sync + 'static {
     fn make() -> Self;
     fn move_by(&self, nanos: u64) -> Tick;
@@ -25,7 +25,7 @@ impl Movable for ManualClock {
     }
 }
 
-/// Moved to, not by: it never goes back.
+/// This clock is moved to a tick, and never goes back.
 impl Movable for CoarseClock {
     fn make() -> Self {
         Self::new()
@@ -39,7 +39,7 @@ impl Movable for CoarseClock {
 /// Broken: adds by a load and a store.
 struct AddsByStore(AtomicU64);
 
-/// Broken: brings a tick by a load and a store.
+/// Broken: sets a tick by a load and a store.
 struct StoresLatest(AtomicU64);
 
 impl Clock for AddsByStore {
@@ -78,7 +78,8 @@ impl Movable for StoresLatest {
     }
 }
 
-/// Two threads move the clock, by (or to) 5 and 9: what each was told, and the time at the end.
+/// Two threads move the clock by 5 and 9, or to 5 and 9. Checks what each was told, and the time at
+/// the end.
 fn two_moves<C: Movable>(run: &mut Run, outcomes: [(u64, u64, u64); 2]) {
     let expected = Expected::all(outcomes.to_vec());
     let noted = expected.clone();
@@ -94,7 +95,8 @@ fn two_moves<C: Movable>(run: &mut Run, outcomes: [(u64, u64, u64); 2]) {
     expected.assert_reached();
 }
 
-/// One thread brings 5 and then 9, another 7, a third reads twice: the readings never go back.
+/// One thread sets 5 and then 9, another sets 7, and a third reads twice: the readings never go
+/// back.
 fn two_readings<C: Movable>(run: &mut Run) {
     let ticks = [0, 5, 7, 9];
     let pairs = ticks
@@ -157,15 +159,15 @@ fn coarse_clock_never_goes_back() {
     );
 }
 
-/// Two threads ask a limiter of one permit every 2 ns while a third moves its clock by 2. Seen are
-/// what each got, and what is there at the end.
+/// Two threads ask a limiter with one permit every 2 ns, while a third moves its clock by 2. The
+/// outcome is what each thread got, and what is left at the end.
 fn follow(run: &mut Run) {
     let expected = Expected::all(vec![
         (1, 0, 1), // both asked before the clock moved
         (0, 1, 1),
         (1, 0, 0), // both after it, or one after it and the other with the time from before
         (0, 1, 0),
-        (1, 1, 0), // one before and one after it
+        (1, 1, 0), // one before it and one after it
     ]);
     let noted = expected.clone();
     run.explore(move |layout| {

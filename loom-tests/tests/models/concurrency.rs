@@ -1,6 +1,6 @@
-//! Concurrency: who enters, leaves, waits, gives up and sets the limit, against each other. Nobody
-//! who waits is passed or forgotten, and nothing is lost. (concurrency_word.rs has what the word
-//! alone promises.)
+//! A concurrency limit: actors enter, leave, wait, give up and set the limit against each other. No
+//! waiter is overtaken or forgotten, and nothing is lost. (`concurrency_word.rs` has the models of
+//! the word alone.)
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
-/// Whether somebody was woken, which loom does not see.
+/// Whether the waiter was woken. Loom does not track it.
 #[derive(Default)]
 struct Bell(Mutex<bool>);
 
@@ -30,8 +30,8 @@ impl Wake for Bell {
     }
 }
 
-/// Somebody who waits, and is polled by hand: nobody blocks, so who is forgotten is seen at the
-/// end. (A thread that loom finds blocked can't unwind.)
+/// A waiter that is polled by hand. It never blocks, so a forgotten one shows at the end. (A thread
+/// that loom finds blocked cannot unwind.)
 struct Waiter {
     enter: EnterFuture<Tested>,
     bell: Arc<Bell>,
@@ -40,7 +40,7 @@ struct Waiter {
 }
 
 impl Waiter {
-    /// Asks once.
+    /// Polls once.
     fn new(limiter: &Tested, n: u64) -> Self {
         let mut waiter = Self {
             enter: limiter.enter_owned(n),
@@ -61,8 +61,8 @@ impl Waiter {
         }
     }
 
-    /// When all have come to their end: what it was told, also if it has to ask once more. Then it
-    /// leaves.
+    /// Returns what the waiter was told when all actors have finished, polling again if necessary.
+    /// Then it leaves.
     fn end(mut self) -> &'static str {
         let at_once = self.guard.is_some() || self.refused;
         if !at_once {
@@ -78,7 +78,7 @@ impl Waiter {
     }
 }
 
-/// What try_enter says, in a word.
+/// Returns the result of `try_enter` as a word.
 fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     match entered {
         Ok(_) => "inside",
@@ -87,13 +87,13 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     }
 }
 
-/// What must be so when all have left.
+/// Checks that nothing is counted after all have left.
 fn check_empty(limiter: &Concurrency) {
     let (inside, waiting) = (limiter.inside(), limiter.waiting());
     assert_eq!((inside, waiting), (0, 0), "something was lost");
 }
 
-/// One leaves a full limiter while two come to wait, of which one wants all.
+/// One actor leaves a full limiter while two begin to wait. One of these wants the whole limit.
 fn leave_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -108,7 +108,7 @@ fn leave_against_enter(run: &mut Run) {
         });
         let told = layout.act(vec![leave, wait(2), wait(1)]);
         let mut waiters: Vec<Waiter> = told.into_iter().flatten().collect();
-        // Who is inside leaves, and then the other one is.
+        // A waiter that is inside leaves first, which lets the other one in.
         waiters.sort_by_key(|waiter| waiter.guard.is_none());
         let inside = limiter.inside();
         let (first, other) = (waiters.remove(0), waiters.remove(0));
@@ -117,13 +117,13 @@ fn leave_against_enter(run: &mut Run) {
             true => [other.end(), first.end()],
             false => [first.end(), other.end()],
         };
-        assert_eq!(ends, ["inside", "inside"], "somebody was forgotten");
-        assert!((1..=2).contains(&inside), "nobody came in");
+        assert_eq!(ends, ["inside", "inside"], "a waiter was forgotten");
+        assert!((1..=2).contains(&inside), "no waiter came in");
         check_empty(&limiter);
     });
 }
 
-/// The same in threads that sleep: loom would find one that nobody wakes.
+/// The same with threads that sleep: loom would report one that is never woken.
 fn threads_sleep(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(1);
@@ -143,7 +143,7 @@ fn threads_sleep(run: &mut Run) {
 fn nobody_is_forgotten() {
     model("one leaves, two wait", Some(3), leave_against_enter);
     model("two sleep in turn", Some(3), threads_sleep);
-    let why = "somebody was forgotten";
+    let why = "a waiter was forgotten";
     for fault in [Fault::LeavesSilently, Fault::WaitsBlindly] {
         with_fault(
             "one leaves, two wait",
@@ -155,7 +155,7 @@ fn nobody_is_forgotten() {
     }
 }
 
-/// One leaves while another tries to enter, and a third stands in line.
+/// One actor leaves while another tries to enter and a third waits in line.
 fn leave_against_try(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -170,7 +170,7 @@ fn leave_against_try(run: &mut Run) {
             actor(move || said(&newcomer.try_enter_owned(1))),
         ]);
         let end = waiter.end();
-        assert_eq!((told[1], end), ("busy", "inside"), "who waits was passed");
+        assert_eq!((told[1], end), ("busy", "inside"), "a waiter was overtaken");
         check_empty(&limiter);
     });
 }
@@ -178,7 +178,7 @@ fn leave_against_try(run: &mut Run) {
 #[test]
 fn nobody_is_passed() {
     model("one leaves, one tries, one waits", None, leave_against_try);
-    let why = "who waits was passed";
+    let why = "a waiter was overtaken";
     with_fault(
         "one leaves, one tries, one waits",
         Fault::Overtakes,
@@ -188,7 +188,7 @@ fn nobody_is_passed() {
     );
 }
 
-/// Two stand in line. One leaves while the first of them gives up, who may have been let in
+/// Two wait in line. One actor leaves while the first in line gives up; it may have been let in
 /// already.
 fn leave_against_give_up(run: &mut Run) {
     run.explore(|layout| {
@@ -197,13 +197,13 @@ fn leave_against_give_up(run: &mut Run) {
         let (first, second) = (Waiter::new(&limiter, 1), Waiter::new(&limiter, 1));
         layout.act(vec![actor(move || drop(held)), actor(move || drop(first))]);
         let end = second.end();
-        assert_eq!(end, "inside", "what was handed over was lost");
+        assert_eq!(end, "inside", "room that was handed over was lost");
         check_empty(&limiter);
     });
 }
 
-/// The first in line wants more than there is and gives up, while another comes for whom there is
-/// room.
+/// The first in line wants more than is available and gives up, while a newcomer arrives for which
+/// there is room.
 fn enter_against_give_up(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -219,7 +219,7 @@ fn enter_against_give_up(run: &mut Run) {
         ]);
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
-        assert_eq!(ends, ["inside"], "somebody was forgotten");
+        assert_eq!(ends, ["inside"], "a waiter was forgotten");
         check_empty(&limiter);
     });
 }
@@ -228,16 +228,18 @@ fn enter_against_give_up(run: &mut Run) {
 fn who_gives_up_loses_nothing() {
     let name = "one leaves, one gives up, one waits";
     model(name, None, leave_against_give_up);
-    let (fault, why) = (Fault::KeepsWhatWasHanded, "what was handed over was lost");
+    let (fault, why) = (
+        Fault::KeepsWhatWasHanded,
+        "room that was handed over was lost",
+    );
     with_fault(name, fault, why, None, leave_against_give_up);
     let name = "one gives up, one comes";
     model(name, None, enter_against_give_up);
-    let (fault, why) = (Fault::GivesUpSilently, "somebody was forgotten");
+    let (fault, why) = (Fault::GivesUpSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, enter_against_give_up);
 }
 
-/// One leaves while the time of one who waits is over: it is let in, or too late, and nothing
-/// between.
+/// One actor leaves while a waiter's time runs out: the waiter is either let in or too late.
 fn leave_against_timeout(run: &mut Run) {
     let expected = Expected::all(vec!["inside", "busy"]);
     let noted = expected.clone();
@@ -250,7 +252,7 @@ fn leave_against_timeout(run: &mut Run) {
                 drop(held);
                 "left"
             }),
-            // It is over when it is looked at.
+            // The time is over at the first check.
             actor(move || said(&other.enter_owned(1).wait_timeout(Duration::from_nanos(1)))),
         ]);
         check_empty(&limiter);
@@ -267,7 +269,7 @@ fn who_is_late_loses_nothing() {
     with_fault(name, fault, why, None, leave_against_timeout);
 }
 
-/// The limit is raised while one comes.
+/// The limit is raised while a newcomer arrives.
 fn raise_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(1);
@@ -282,13 +284,13 @@ fn raise_against_enter(run: &mut Run) {
         ]);
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
-        assert_eq!(ends, ["inside"], "somebody was forgotten");
+        assert_eq!(ends, ["inside"], "a waiter was forgotten");
         assert_eq!(limiter.limit(), 2);
         check_empty(&limiter);
     });
 }
 
-/// The limit is lowered while one comes who wants as much as there was.
+/// The limit is lowered while a newcomer arrives that wants as much as the old limit.
 fn lower_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);
@@ -303,12 +305,12 @@ fn lower_against_enter(run: &mut Run) {
         ]);
         let ends: Vec<_> = told.into_iter().flatten().map(Waiter::end).collect();
         drop(held);
-        assert_eq!(ends, ["refused"], "somebody waits in vain");
+        assert_eq!(ends, ["refused"], "a waiter waits in vain");
         check_empty(&limiter);
     });
 }
 
-/// The limit is lowered while one leaves and enters again.
+/// The limit is lowered while an actor leaves and enters again.
 fn lower_against_leave(run: &mut Run) {
     let expected = Expected::all(vec!["inside", "busy"]);
     let noted = expected.clone();
@@ -331,7 +333,7 @@ fn lower_against_leave(run: &mut Run) {
         let (said, inside) = (said(&entered[0]), limiter.inside());
         drop((entered, stays));
         let right = if said == "inside" { 3 } else { 1 };
-        assert_eq!(inside, right, "somebody is not counted");
+        assert_eq!(inside, right, "an actor is not counted");
         assert_eq!(limiter.limit(), 2, "the limit was not set");
         check_empty(&limiter);
         noted.note(&said);
@@ -343,11 +345,11 @@ fn lower_against_leave(run: &mut Run) {
 fn a_limit_is_set_beside_others() {
     let name = "the limit is raised, one comes";
     model(name, None, raise_against_enter);
-    let (fault, why) = (Fault::RaisesSilently, "somebody was forgotten");
+    let (fault, why) = (Fault::RaisesSilently, "a waiter was forgotten");
     with_fault(name, fault, why, None, raise_against_enter);
     let name = "the limit is lowered, one comes";
     model(name, None, lower_against_enter);
-    let (fault, why) = (Fault::LowersSilently, "somebody waits in vain");
+    let (fault, why) = (Fault::LowersSilently, "a waiter waits in vain");
     with_fault(name, fault, why, None, lower_against_enter);
     let name = "the limit is lowered, one leaves and comes";
     model(name, None, lower_against_leave);

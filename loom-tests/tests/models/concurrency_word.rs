@@ -1,5 +1,5 @@
-//! The word of a concurrency limit: never more inside than the limit, who enters sees what was done
-//! inside, and no peak is missed.
+//! The word of a concurrency limit: no more are inside than the limit, a thread that enters sees
+//! what was done inside before, and no peak is missed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ fn limiter(limit: u64) -> Arc<Concurrency> {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
-/// What try_enter says, in a word.
+/// Returns the result of `try_enter` as a word.
 fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     match entered {
         Ok(_) => "inside",
@@ -20,13 +20,13 @@ fn said<T>(entered: &Result<T, Denied>) -> &'static str {
     }
 }
 
-/// What must be so when all have left.
+/// Checks that nothing is counted after all have left.
 fn check_empty(limiter: &Concurrency) {
     let (inside, waiting) = (limiter.inside(), limiter.waiting());
     assert_eq!((inside, waiting), (0, 0), "something was lost");
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
         file: "concurrency/limiter.rs",
@@ -61,7 +61,7 @@ fn two_try(run: &mut Run) {
                         inside.1 = inside.1.max(inside.0);
                     };
                     note(|inside, n| inside + n);
-                    // Something happens inside.
+                    // An operation while inside.
                     let _ = limiter.limit();
                     note(|inside, n| inside - n);
                     drop(guard);
@@ -85,7 +85,7 @@ fn never_more_than_the_limit() {
     stored("two try to enter", why, None, two_try);
 }
 
-/// Two that are alone inside, one after the other: the second sees what the first wrote.
+/// Two are alone inside, one after the other: the second sees what the first wrote.
 fn one_after_the_other(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
@@ -101,12 +101,12 @@ fn one_after_the_other(run: &mut Run) {
         });
         let told = layout.act(actors.into());
         if let [Some(one), Some(other)] = told[..] {
-            assert_eq!(one + other, 1, "what was done inside was not seen");
+            assert_eq!(one + other, 1, "a write made inside was not seen");
         }
     });
 }
 
-/// The same where the second waits.
+/// The same if the second one waits.
 fn one_waits_for_the_other(run: &mut Run) {
     run.explore(|layout| {
         let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
@@ -120,7 +120,7 @@ fn one_waits_for_the_other(run: &mut Run) {
             })
         });
         layout.act(actors.into());
-        assert_eq!(data.load(Relaxed), 2, "what was done inside was not seen");
+        assert_eq!(data.load(Relaxed), 2, "a write made inside was not seen");
     });
 }
 
@@ -129,13 +129,13 @@ fn who_enters_sees_what_was_done_inside() {
     let name = "one after the other";
     model(name, None, one_after_the_other);
     for operation in [ENTER, LEAVE] {
-        let why = "what was done inside was not seen";
+        let why = "a write made inside was not seen";
         relaxed(name, site(operation), why, None, one_after_the_other);
     }
     model("one waits for the other", None, one_waits_for_the_other);
 }
 
-/// The peak is reset while one enters, who stays: the new peak has it.
+/// The peak is reset while an actor enters and stays: the new peak counts it.
 fn reset_against_enter(run: &mut Run) {
     run.explore(|layout| {
         let limiter = limiter(2);

@@ -1,5 +1,5 @@
-//! The hint of shards: a denial by what another thread found hides no permit that has come back,
-//! and says when to come again.
+//! The hint of shards: a denial based on what another thread found hides no permit that has come
+//! back, and returns a correct retry time.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use super::shards::{
     NOW, Scenario, balance, bucket, charge, large, refund, reset, rob, take, take_at, undo,
 };
 
-/// When the next permit comes.
+/// The tick of the next permit.
 const NEXT: u64 = NOW + 2;
 
-/// Two shards. When all threads have come to their end, single permits are taken until one is
-/// denied: by requests that the hint would deny.
+/// Makes a scenario on two shards. At its end, single permits are taken until one is denied, by
+/// requests that the hint would deny.
 fn drained(algorithm: fn() -> AnyAlgorithm) -> Scenario {
     drained_at(algorithm, 2, NOW)
 }
@@ -33,7 +33,7 @@ fn drained_at(algorithm: fn() -> AnyAlgorithm, shards: usize, tick: u64) -> Scen
     })
 }
 
-/// All permits that came back were taken.
+/// Checks that all permits that came back were taken.
 fn all_is_taken(limit: u64) -> impl Fn(&ScenarioOutcome) {
     move |played| {
         let (taken, back) = balance(played);
@@ -41,29 +41,29 @@ fn all_is_taken(limit: u64) -> impl Fn(&ScenarioOutcome) {
     }
 }
 
-/// Permits come back, one way or another, while another thread finds none.
+/// Permits come back in several ways while another thread finds none.
 fn come_back(run: &mut Run) {
     for back in [undo(), refund(1)] {
         let scenario = drained(bucket).rule(all_is_taken(3));
         let scenario = scenario.actor_after(&[take(3, 0)], &[back, take(1, 1)]);
         scenario.actor(&[take(1, 0)]).explore_rules(run);
     }
-    // A burst more.
+    // A reset adds a burst.
     let scenario = drained(bucket).rule(all_is_taken(6));
     let scenario = scenario.actor_after(&[take(3, 0)], &[reset(), take(1, 1)]);
     scenario.actor(&[take(1, 0)]).explore_rules(run);
 }
 
 /// A thread takes a permit of one shard, finds none in the other, and rolls back; meanwhile another
-/// one finds none in either.
+/// thread finds none in either.
 fn is_rolled_back(run: &mut Run) {
     let scenario = drained(large).rule(all_is_taken(8));
     let scenario = scenario.actor_after(&[take(8, 0), refund(2)], &[take(2, 0)]);
     scenario.actor(&[rob(), take(1, 1)]).explore_rules(run);
 }
 
-/// The tick that is known is over: one thread takes the permit that comes then, another one asks at
-/// the tick before, and what it is told is not earlier than the next permit.
+/// The hint's tick has passed. One thread takes the permit that comes then. Another asks at the tick
+/// before, and is not told an earlier tick than that of the next permit.
 fn is_over(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {
         let (taken, _) = balance(played);
@@ -75,8 +75,8 @@ fn is_over(run: &mut Run) {
     scenario.explore_rules(run);
 }
 
-/// One thread finds that the permit of the next tick is taken. Another one gives that permit back,
-/// asks at this tick, and so finds the next one again. Of one shard, which loses nothing.
+/// One thread finds that the permit of the next tick is taken. Another gives that permit back and
+/// asks at this tick, and so finds the next tick again. One shard, which loses nothing.
 fn is_the_same_again(run: &mut Run) {
     let scenario = drained_at(bucket, 1, NEXT).rule(all_is_taken(4));
     let scenario = scenario.actor_after(&[take(3, 0), take(1, 0)], &[take_at(1, 0, NEXT)]);
@@ -84,11 +84,11 @@ fn is_the_same_again(run: &mut Run) {
     scenario.actor(&gives_back).explore_rules(run);
 }
 
-/// A charge moves the tick at which a permit comes: after it no caller is told the old one.
+/// A charge moves the tick at which a permit comes. After it no caller is told the old tick.
 fn is_charged(run: &mut Run) {
     let scenario = drained(bucket).rule(|played| {
         let last = played.all().last().expect("a denial ends it");
-        // Of one permit in 2 ns two are owed, and the third is the next.
+        // At one permit in 2 ns, two are owed and the third is the next.
         let wait = Some(Duration::from_nanos(6));
         assert!(
             matches!(last, Answer::Denied(denied) if denied.retry_after() == wait),

@@ -1,7 +1,7 @@
-//! A table of keys: threads that bring the same key, decide on it, forget it, ban it, and need its
-//! place for another; each key has one slot at most, and is granted what it has and not one permit
-//! more, but for one burst each time that it is evicted or forgotten; a thread that stops does not
-//! hold up the others. And faults in that are found.
+//! A table of keys: threads insert the same key, decide on it, remove it, ban it, and need its slot
+//! for another key. Each key has at most one slot, and is granted exactly its permits, plus one
+//! burst for each time that it is evicted or removed. A thread that stops does not hold up the
+//! others. The models find faults in this.
 
 use tollgate::sync::model::Fault;
 use tollgate::{Overflow, Tick};
@@ -19,17 +19,17 @@ fn two_slots() -> Table {
     tables::table(bucket(BURST), 2)
 }
 
-/// A scenario at it, after which these keys are asked for.
+/// A scenario that asks for these keys at its end.
 fn scenario(keys: &'static [u64]) -> Scenario {
     tables::scenario(two_slots, keys, NOW)
 }
 
-/// The same, where permits are counted.
+/// A scenario that counts the permits of these keys.
 fn counted(keys: &'static [u64]) -> Scenario {
     tables::counted_scenario(two_slots, keys, NOW, BURST)
 }
 
-/// The same, of which one may stop.
+/// A scenario in which one actor may stop.
 fn stopped(keys: &'static [u64]) -> Scenario {
     tables::stopped_scenario(two_slots, keys, NOW)
 }
@@ -42,7 +42,7 @@ fn both(key: u64) -> Action {
     take(key, BURST, NOW)
 }
 
-/// Two bring a new key, and each takes one permit or both.
+/// Two actors insert the same key, and each takes one permit or both.
 fn two_insert(run: &mut Run) {
     for (one, other) in [(1, 1), (1, 2), (2, 2)] {
         let both = scenario(&[A]).actor(&[take(A, one, NOW)]);
@@ -50,14 +50,15 @@ fn two_insert(run: &mut Run) {
     }
 }
 
-/// One chooses the second slot because the first one is busy, and the other one then takes that.
+/// One actor chooses the second slot because the first one is busy, and the other then takes the
+/// first.
 fn both_slots(run: &mut Run) {
     let second = scenario(&[A, B]).actor_after(&[one(B)], &[one(A)]);
     second.actor(&[forget(B), one(A)]).explore(run);
 }
 
-/// One of them takes twice, or the key goes and comes again meanwhile: an old claim is not a new
-/// one.
+/// One actor takes twice, or the key is removed and inserted again: an old claim is not taken for a
+/// new one.
 fn insert_again(run: &mut Run) {
     let twice = scenario(&[A]).actor(&[one(A)]);
     twice.actor(&[one(A), one(A)]).explore(run);
@@ -78,12 +79,12 @@ fn two_keys(run: &mut Run) {
 fn three_insert(run: &mut Run) {
     let three = scenario(&[A]).actor(&[one(A)]).actor(&[one(A)]);
     three.actor(&[one(A)]).explore(run);
-    // A claim takes room for a moment, in which another key may be evicted for want of it.
+    // A claim takes a slot for a moment, so another key may be evicted for lack of room.
     let two_keys = counted(&[A, B]).actor(&[one(A)]).actor(&[one(A)]);
     two_keys.actor(&[one(B)]).explore_openly(run);
 }
 
-/// Each verb of a key that is there against each other.
+/// Each verb on a tracked key against each other.
 fn decide(run: &mut Run) {
     let verbs = || {
         [
@@ -104,7 +105,7 @@ fn decide(run: &mut Run) {
     }
 }
 
-/// A key is forgotten, made fresh or banned, and meanwhile each of the others is done.
+/// A key is removed, reset or banned, against each other action.
 fn leave(run: &mut Run) {
     let states: [&[Action]; 2] = [&[], &[one(A)]];
     for state in states {
@@ -125,7 +126,7 @@ fn leave(run: &mut Run) {
     }
 }
 
-/// The same with two verbs after each other.
+/// The same with two actions after each other.
 fn leave_and_come_again(run: &mut Run) {
     for leaves in [forget(A), reset(A), ban(A, 100, NOW)] {
         let scenario = scenario(&[A]).actor_after(&[one(A)], &[leaves]);
@@ -135,13 +136,13 @@ fn leave_and_come_again(run: &mut Run) {
     }
 }
 
-/// A table of two slots, and burst enough for protected keys that have something left.
+/// A table of two slots, with a burst large enough that protected keys have permits left.
 fn roomy() -> Table {
     tables::table(bucket(BURST + 2), 2)
 }
 
-/// All slots are busy, and one more key comes, while the key that it may evict, which is protected
-/// as the other one is, is decided on.
+/// All slots are busy and a new key arrives, while the protected key that it may evict is decided
+/// on. The other key is protected too.
 fn evict_protected(run: &mut Run) {
     let (keys, burst) = (&[A, B, Y], BURST + 2);
     let full = tables::counted_scenario(roomy, keys, NOW, burst);
@@ -150,9 +151,8 @@ fn evict_protected(run: &mut Run) {
     full.explore_openly(run);
 }
 
-/// Two keys are granted one permit each time. One that is granted a second one is protected, and no
-/// other one is, whether it is evicted meanwhile or not; and as long as another one can leave it
-/// stays.
+/// Two keys are granted one permit at a time. A key with a second grant is protected, and no other
+/// key is, whether it is evicted meanwhile or not. It stays as long as another key can leave.
 fn protect(run: &mut Run) {
     let protected = || {
         Scenario::at(roomy).after(|limiter, _| {
@@ -169,14 +169,14 @@ fn protect(run: &mut Run) {
         })
     };
     for others in [&[one(B)][..], &[one(A)], &[one(B), one(B)]] {
-        // It would stay, if the others were not protected.
+        // This key would stay if the others were not protected.
         let spends = take(Y, BURST + 1, NOW);
         let both = protected().actor_after(&[one(A)], others);
         both.actor_after(&[spends], &[one(A)]).explore_openly(run);
     }
 }
 
-/// All slots are busy, and one more key comes, while the key that it may evict is decided on.
+/// All slots are busy and a new key arrives, while the key that it may evict is decided on.
 fn evict(run: &mut Run) {
     let full = counted(&[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
     let full = full.actor_after(&[both(Y)], &[one(A)]);
@@ -186,7 +186,7 @@ fn evict(run: &mut Run) {
     two_more.explore_openly(run);
 }
 
-/// Both bring the same key to a full table: it is not evicted for itself.
+/// Two actors insert the same key into a full table: it is not evicted in favour of itself.
 fn evict_for_one(run: &mut Run) {
     let told: [&[&str]; 2] = [
         &["1 at 5, 1 left", "1 at 5, 0 left"],
@@ -202,7 +202,7 @@ fn overflowing(overflow: Overflow, keys: &'static [u64]) -> Scenario {
     tables::scenario(table, keys, NOW)
 }
 
-/// All slots are busy, or all but one, and more keys come than there is room for.
+/// All slots are busy, or all but one, and more keys arrive than there is room for.
 fn no_room(run: &mut Run) {
     for overflow in [Overflow::Deny, Overflow::Admit] {
         let all = overflowing(overflow, &[A, B, Y]).actor_after(&[one(A)], &[one(B)]);
@@ -216,18 +216,18 @@ fn no_room(run: &mut Run) {
     same.actor(&[one(B)]).explore(run);
 }
 
-/// The key comes into a place that has been looked at, and the last other place goes meanwhile.
+/// The key is inserted into a slot that was already searched, while the only other slot is freed.
 fn comes_behind(run: &mut Run) {
     let passed = || overflowing(Overflow::Deny, &[A, B, Y]);
     let (forgets, asks) = ([forget(B), one(A), one(Y)], [one(A)]);
-    // Which of the two loom runs first decides what it visits.
+    // The order of the actors decides which executions loom visits.
     let first = passed().actor_after(&[one(B)], &asks);
     first.actor(&forgets).explore(run);
     let first = passed().actor(&forgets);
     first.actor_after(&[one(B)], &asks).explore(run);
 }
 
-/// The first stops for ever, before each of its operations in turn.
+/// The first actor stops forever, before each of its operations in turn.
 fn one_stops(run: &mut Run) {
     let casts: [(&[Action], [&[Action]; 2]); 6] = [
         (&[], [&[one(A)], &[one(A), one(A)]]),
@@ -241,20 +241,20 @@ fn one_stops(run: &mut Run) {
         let scenario = stopped(&[A, B, Y]).actor_after(before, stops);
         scenario.actor(goes_on).explore_stopping_in_order(run, 0);
     }
-    // Who evicts sees one place after the other: which of the two goes, depends on when.
+    // An actor that evicts reads the slots one after the other, so timing decides which key leaves.
     let crowded = stopped(&[A, B, Y]).actor(&[one(A)]);
     let crowded = crowded.actor(&[one(B), one(Y)]).rule(|played| {
         let fresh = played.after.iter().skip(1);
         let fresh = fresh
             .filter(|left| left.to_string() == BURST.to_string())
             .count();
-        assert!(fresh <= 1, "{fresh} are evicted by one");
+        assert!(fresh <= 1, "{fresh} keys were evicted by one");
     });
     crowded.explore_stopping(run, 0);
 }
 
-/// The same in a full table: a thread that claims the last slot, or an evicted key's slot, and
-/// stops there does not keep others from using it.
+/// The first actor stops in a full table. After claiming the last slot, or the slot of an evicted
+/// key, it does not keep the other from using the slot.
 fn one_stops_in_the_last_slot(run: &mut Run) {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let table = move || two_slots().with_overflow(overflow);
@@ -265,7 +265,7 @@ fn one_stops_in_the_last_slot(run: &mut Run) {
             let has_it = matches!(played.answers[0][..], [Answer::Granted(_)]);
             let has_it = has_it && overflow == Overflow::Deny;
             let right = if has_it { "never" } else { "1 at 5, 1 left" };
-            assert_eq!(told, right, "and the slot was had: {has_it}");
+            assert_eq!(told, right, "the first actor got the slot: {has_it}");
         });
         full.explore_stopping(run, 0);
     }

@@ -1,11 +1,11 @@
-//! The map of keys: from a word that was retired nothing is granted, so whoever decides late counts
-//! with those who came after; a key that left as idle has no second burst, whoever comes with an
-//! old tick; never more keys than there is room for; a changed algorithm goes on with what there
-//! was; a thread that stops while a key leaves stops no other; a key that was granted something
-//! twice is protected, and leaves after keys that are not. Faults in that are found.
+//! The map of keys. A retired word grants nothing, so a late decision counts together with those
+//! after it. A key that left as idle has no second burst, even for a caller with an old tick. There
+//! are never more keys than the capacity. A key that changes its algorithm keeps its permits. A
+//! thread that stops while a key leaves stops no other. A key with two grants is protected, and
+//! leaves after keys that are not. The models find faults in this.
 //!
-//! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`), which promises no more than
-//! is relied on.
+//! The map itself is a stand-in (`src/keyed_map/entries_modelled.rs`) that guarantees no more than
+//! the crate relies on.
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) type Tested = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
 pub(crate) type Action = Any<Tested, ()>;
 pub(crate) type Scenario = AnyScenario<Tested, ()>;
 
-/// The key is its hash: so a model knows where it is.
+/// A hasher that uses the key as its hash, so that a model knows where the key is.
 #[derive(Default)]
 pub(crate) struct AsTheyAre(u64);
 
@@ -49,7 +49,7 @@ impl Hasher for AsTheyAre {
     }
 }
 
-/// So many at once, one more every 10 ns.
+/// A quota with this burst, and a permit every 10 ns.
 pub(crate) fn quota(burst: u64) -> Quota {
     Quota::per(1, Duration::from_nanos(10)).burst(burst)
 }
@@ -72,7 +72,7 @@ pub(crate) fn take(key: u64, n: u64, at: u64) -> Action {
     )
 }
 
-/// Has to do with another key before: loom sees more orders of those who change something first.
+/// Takes from another key first: loom sees more interleavings of actors that begin with a change.
 pub(crate) fn visit(key: u64) -> Action {
     Action::new(format!("visit {key}"), move |limiter, _| {
         let _ = limiter.try_acquire_at(&key, tick(0));
@@ -99,12 +99,12 @@ pub(crate) fn give(key: u64, burst: u64, at: u64) -> Action {
     })
 }
 
-/// How many keys are there.
+/// Asks how many keys are tracked.
 fn len() -> Action {
     Action::new("len", |limiter, _| Answer::Count(limiter.len() as u64))
 }
 
-/// A map in which each key has a burst of this size.
+/// A map in which each key has this burst.
 pub(crate) fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
     Scenario::at(move || {
         let map = KeyedMap::with_clock(bucket(burst), capacity, NoClock).expect("a capacity");
@@ -112,12 +112,12 @@ pub(crate) fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Sc
     })
 }
 
-/// Two permits at once for each key.
+/// A map in which each key has two permits at once.
 pub(crate) fn scenario(capacity: usize, overflow: Overflow) -> Scenario {
     scenario_of(2, capacity, overflow)
 }
 
-/// Of one key, which only leaves as idle: its bound.
+/// A map with one key, which leaves only when idle: its grants keep the bound.
 pub(crate) fn bounded() -> Scenario {
     let bound = Bound::of_quota(quota(2)).expect("a quota");
     scenario(2, Overflow::Deny).rule(move |played| played.check_bound(&bound))
@@ -131,7 +131,7 @@ pub(crate) fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 
     granted.sum()
 }
 
-/// With the bells: loom misses too much of those who only look.
+/// Runs scenarios with counted loads: otherwise loom misses too much of actors that only read.
 pub(crate) fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
     let conditions = Conditions {
         rings: true,
@@ -142,17 +142,19 @@ pub(crate) fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
 
 pub(crate) const TOO_MUCH: &str = "more than was promised";
 
-/// One has the key leave, and takes what there is afresh; the other was about to take.
+/// One actor purges the idle key and takes from its new entry; the other was about to take from the
+/// old one.
 fn late(run: &mut Run) {
     let told: [&[&str]; 4] = [
-        // First, and the key is not idle any more.
+        // The other is first, and the key is no longer idle.
         &["0 there, not for 20", "2 at 20, 0 left"],
         &["0 there, 2 at 20, 0 left", "not for 20"],
-        // It is idle, and leaves, and then the other is first.
+        // The key is idle and leaves, and then the other is first.
         &["1 there, not for 20", "2 at 20, 0 left"],
         &["1 there, 2 at 20, 0 left", "not for 20"],
     ];
-    // That it stays and this one is first: only where the other's exchange comes between.
+    // The second is not required: the key stays and this actor is first only if an exchange of the
+    // other comes in between.
     let reached = [told[0], told[2], told[3]];
     let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20), take(1, 2, 20)]);
     leaves.actor(&[take(1, 2, 20)]).explore_to(run, &reached);
@@ -163,8 +165,7 @@ fn late_at_once(run: &mut Run) {
     leaves.actor(&[take(1, 2, 20)]).explore_rules(run);
 }
 
-/// A removal allows a burst more, and no more than that; and each one of those that say they
-/// removed it.
+/// Each removal that returns `true` allows one more burst, and no more.
 pub(crate) fn removed(run: &mut Run) {
     let at_most_a_burst_for_each = |played: &ScenarioOutcome| {
         let removals = played
@@ -181,20 +182,20 @@ pub(crate) fn removed(run: &mut Run) {
     both.actor(&[remove(1), take(1, 2, 0)]).explore_rules(run);
 }
 
-/// The key left as idle at 20; one comes with a tick of before.
+/// The key left as idle at 20; an actor arrives with an earlier tick.
 fn an_old_tick(run: &mut Run) {
     let leaves = bounded().actor_after(&[take(1, 2, 0)], &[purge(1, 30)]);
     let comes = leaves.actor(&[visit(2), take(1, 2, 5)]);
     ringing(run, |run| comes.explore_rules(run));
 }
 
-/// The same, and it came, had its burst and left while another was about to bring it in.
+/// The same, while another actor inserts the key, uses its burst and has it leave.
 fn in_between(run: &mut Run) {
     let comes_and_goes = bounded().actor(&[take(1, 2, 5), purge(1, 30)]);
     comes_and_goes.actor(&[take(1, 2, 5)]).explore_rules(run);
 }
 
-/// Two bring a key each, and there is room for one.
+/// Two actors insert one key each, and there is room for one.
 fn the_last_room(run: &mut Run) {
     let never_more = |played: &ScenarioOutcome| {
         let lens = played.all().filter_map(|answer| match answer {
@@ -217,7 +218,7 @@ fn the_last_room(run: &mut Run) {
     evicted.actor(&[take(2, 1, 0), len()]).explore_rules(run);
 }
 
-/// One key comes twice at once: it is there once, with one burst.
+/// Two actors insert the same key: it is there once, with one burst.
 fn twice(run: &mut Run) {
     let told: [&[&str]; 2] = [
         &["2 at 0, 0 left", "not for 20"],
@@ -227,7 +228,7 @@ fn twice(run: &mut Run) {
     comes.actor(&[take(1, 2, 0)]).explore_to(run, &told);
 }
 
-/// A key gets another algorithm: what was taken and what is there is what there was.
+/// A key gets another algorithm: the permits taken and those left add up.
 fn changed(run: &mut Run) {
     let adds_up = |played: &ScenarioOutcome| {
         let there: u64 = played.after.iter().map(count).sum();
@@ -255,7 +256,7 @@ pub(crate) fn count(answer: &Answer) -> u64 {
     }
 }
 
-/// Who stops for ever while a key leaves, comes or is removed; the others come to their end.
+/// An actor stops forever while a key leaves, arrives or is removed; the others finish.
 fn one_stops(run: &mut Run) {
     let leaves = bounded().actor_after(&[take(1, 1, 0)], &[purge(1, 20)]);
     leaves.actor(&[take(1, 2, 20)]).explore_stopping(run, 0);
@@ -267,7 +268,8 @@ fn one_stops(run: &mut Run) {
 
 const UNPROTECTED: &str = "evicted as if it were not protected";
 
-/// Three permits at once for each key. Afterwards: how many were evicted, and of these protected.
+/// A map with three permits at once for each key. Asks at the end how many keys were evicted, and
+/// how many of them were protected.
 fn evicting(capacity: usize) -> Scenario {
     let after = |limiter: &std::sync::Arc<Tested>, _: &mut [()]| {
         let stats = limiter.stats();
@@ -279,15 +281,15 @@ fn evicting(capacity: usize) -> Scenario {
     scenario_of(3, capacity, Overflow::Evict).after(after)
 }
 
-/// Whether the first one's grant was the second one of a key, and not the first one of a key that
-/// has come back.
+/// Returns whether the first actor's grant was a second one of its key, and not the first one of a
+/// key that was inserted again.
 fn is_second(played: &ScenarioOutcome) -> bool {
     let mut answers = played.answers.iter().flatten();
     matches!(answers.next(), Some(Answer::Granted(granted)) if granted.remaining() == 1)
 }
 
-/// A key is granted a permit for the second time while it is evicted. If it is evicted later than
-/// that, it is counted as protected.
+/// A key gets its second grant while it is evicted. If it is evicted after the grant, it counts as
+/// protected.
 fn a_second_grant(run: &mut Run) {
     let is_counted = |played: &ScenarioOutcome| {
         let [evicted, protected] = [0, 1].map(|at| played.after.get(at).map_or(0, count));
@@ -299,8 +301,8 @@ fn a_second_grant(run: &mut Run) {
     second.actor(&[take(2, 1, 0)]).explore_rules(run);
 }
 
-/// The newer one of two keys is to be evicted, and is granted a permit for the second time: then
-/// the other one is.
+/// The newer of two keys is about to be evicted, and gets its second grant: then the other key is
+/// evicted.
 fn the_other_leaves(run: &mut Run) {
     let none_is_protected = |played: &ScenarioOutcome| {
         let protected = played.after.get(1).map_or(0, count);

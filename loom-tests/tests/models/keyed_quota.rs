@@ -1,8 +1,9 @@
-//! A quota that is changed for all keys of a table: no decision mixes two quotas, whoever comes
-//! meanwhile, and however many changes are made until it goes on; keys that go from one plan to
-//! another; who stops in the middle of a change stops no decision. And faults in that are found.
+//! A quota that changes for all keys of a table. No decision mixes two quotas, whichever keys are
+//! inserted meanwhile and however many changes a late thread misses. Keys move between plans. A
+//! thread that stops in the middle of a change stops no decision. The models find faults in this.
 //!
-//! In a model a slot tells four versions apart, so that they come again with the fourth change.
+//! In a model a slot distinguishes four versions, so the fourth change brings the first version
+//! back.
 
 use std::time::Duration;
 
@@ -25,14 +26,14 @@ fn two_slots() -> TableOf<Total> {
     tables::table(Total::of(LIMIT), 2)
 }
 
-/// Of two plans.
+/// A table of two plans.
 fn two_plans() -> TableOf<Total> {
     let plans = [LIMIT, 2 * LIMIT].map(Total::of);
     let table = Keyed::with_plans(plans, 2, Standing).expect("two plans");
     table.with_hasher(AsItIs)
 }
 
-/// At such a table: no answer is of another quota's word.
+/// A scenario on such a table, in which no answer comes from another quota's word.
 fn scenario_at(make: fn() -> TableOf<Total>, keys: &'static [u64]) -> Scenario {
     unmixed(tables::scenario(make, keys, NOW))
 }
@@ -80,7 +81,8 @@ fn by(plan: usize, key: u64) -> Action {
     take_by(plan, key, 1, NOW, name)
 }
 
-/// One changes the quota, and the other does each of the others, to a key that is there or is not.
+/// One actor changes the quota. The other does each other action on a key that is tracked, or is
+/// not.
 fn against_each_verb(run: &mut Run) {
     let states: [&[Action]; 2] = [&[], &[one(A)]];
     for state in states {
@@ -101,52 +103,53 @@ fn against_each_verb(run: &mut Run) {
     }
 }
 
-/// Two changes, and two decisions.
+/// Two changes against two decisions.
 fn against_two(run: &mut Run) {
     let sets = scenario(&[A]).actor(&[as_is(1), as_is(4)]);
     sets.actor_after(&[one(A)], &[take(A, 2, NOW), one(A)])
         .explore(run);
-    // What there is of changes is made by the first one, behind a lock of the standard library.
+    // The first change allocates what changes need, behind a lock of the standard library. So it
+    // is made before the actors begin.
     let two_set = scenario(&[A]).actor_after(&[as_is(5)], &[as_is(4)]);
     two_set.actor_after(&[one(A)], &[as_is(2)]).explore(run);
 }
 
-/// So many changes that versions come again.
+/// Enough changes that versions repeat.
 fn many() -> [Action; 5] {
     [4, 5, 6, 7, 8].map(as_is)
 }
 
-/// Who brings a key is late by all of them, or by some.
+/// An actor that inserts a key is late by some or all of these changes.
 fn late(run: &mut Run) {
     let sets = scenario(&[A]).actor(&many());
     sets.actor(&[one(A)]).explore_rules(run);
 }
 
-/// Who decides on a key is.
+/// An actor that decides on a tracked key is late by them.
 fn late_with_a_key(run: &mut Run) {
     let sets = scenario(&[A]).actor_after(&[one(A)], &many());
     sets.actor(&[one(A)]).explore_rules(run);
 }
 
-/// Who changes the quota carries a key over, and the other one finds it so.
+/// The actor that changes the quota migrates a key, and the other one finds it migrated.
 fn carried(run: &mut Run) {
     let sets = scenario(&[A]).actor_after(&[one(A)], &[as_is(4), one(A)]);
     sets.actor(&[one(A)]).explore(run);
 }
 
-/// The same by a look, which migrates the key and decides nothing.
+/// The key is migrated by a query, which decides nothing.
 fn migrated(run: &mut Run) {
     let sets = scenario(&[A]).actor_after(&[one(A)], &[as_is(4), available(A, NOW)]);
     sets.actor(&[one(A)]).explore(run);
 }
 
-/// A key that nobody touches meanwhile; one change after the other.
+/// A key that is not used during several changes.
 fn untouched(run: &mut Run) {
     let sets = scenario(&[A]).actor_after(&[one(A)], &many());
     sets.explore(run);
 }
 
-/// A key of one plan goes to the other, while that is changed.
+/// A key moves from one plan to the other while one of them changes.
 fn between_plans(run: &mut Run) {
     for plan in [0, 1] {
         let sets = scenario_at(two_plans, &[A]);
@@ -157,15 +160,15 @@ fn between_plans(run: &mut Run) {
     two.actor(&[by(0, A)]).actor(&[by(1, A)]).explore(run);
 }
 
-/// The same, and it is late by some of so many changes, of which the last one's version has the
-/// bits of the first. (By one more, the slot of a key that nobody touches is as it was.)
+/// A key moves between plans, late by several changes. The version of the last change has the same
+/// bits as the first. (With one more change, an unused key's slot would look as it did before.)
 fn late_between_plans(run: &mut Run) {
     let many = [8, 9, 10, 11].map(|limit| set_by(1, limit, Keep::AsIs));
     let sets = scenario_at(two_plans, &[A]).actor_after(&[one(A)], &many);
     sets.actor(&[by(1, A)]).explore_rules(run);
 }
 
-/// Who changes the quota stops for ever, before each of its operations in turn, or who decides.
+/// An actor that changes the quota or decides stops forever, before each of its operations in turn.
 fn one_stops(run: &mut Run) {
     let casts: [[&[Action]; 2]; 3] = [
         [&[as_is(6)], &[one(A), one(B)]],
@@ -235,7 +238,7 @@ fn who_stops_stops_nobody() {
     model(name, Some(1), one_stops);
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     let files = [
         (

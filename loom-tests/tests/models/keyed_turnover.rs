@@ -1,6 +1,6 @@
-//! A slot goes from an idle key to another one: who is late with the old key finds it out, is
-//! counted no earlier than the tick at which it left, and gets no second burst; neighbours that are
-//! skipped hide nobody; keys that share a tag share nothing else. And faults in that are found.
+//! A slot passes from an idle key to another. A late caller with the old key notices it, is counted
+//! no earlier than the tick at which the key left, and gets no second burst. Skipped neighbours
+//! hide no key, and keys that share a tag share nothing else. The models find faults in this.
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::audit::Bound;
@@ -12,15 +12,14 @@ use tollgate_loom_tests::tables::{
 use tollgate_loom_tests::{Run, ScenarioOutcome, Site, deep, model, relaxed, with_fault};
 
 const BURST: u64 = 2;
-/// By then who took everything at 5 is idle again.
+/// A tick at which a key that took everything at 5 is idle again.
 const LATER: u64 = 100;
 
 fn two_slots() -> Table {
     tables::table(bucket(BURST), 2)
 }
 
-/// The same, with a place for one more key: the other is somebody's who owes so much that he is
-/// busy to the end.
+/// A table with room for one more key: the other slot's key is in debt and busy to the end.
 fn one_place() -> Table {
     let table = two_slots();
     let owes = table.key(&Z).at(Tick::ZERO).charge(1000);
@@ -28,13 +27,13 @@ fn one_place() -> Table {
     table
 }
 
-/// The same, where nobody is evicted.
+/// The same table, which denies instead of evicting.
 fn one_place_denied() -> Table {
     one_place().with_overflow(Overflow::Deny)
 }
 
-/// One place is that of `A`, who took everything at 5 and is idle from 25 on; all that each key was
-/// granted must keep its bound.
+/// One slot belongs to `A`, which took everything at 5 and is idle from 25. The grants of each key
+/// keep its bound.
 fn bounded(keys: &'static [u64]) -> Scenario {
     let bound = Bound::of_quota(bucket(BURST).quota()).expect("a quota");
     tables::bounded_scenario(one_place_denied, keys, 2 * LATER, bound)
@@ -44,14 +43,14 @@ fn all_of_a() -> [Action; 1] {
     [take(A, BURST, 5)]
 }
 
-/// `A` comes late, when it has left and there is a place again; or it has not left.
+/// `A` returns late: after it has left, with a free slot again, or before.
 fn late(run: &mut Run) {
     let late = bounded(&[A, B]).actor(&[take(B, 1, LATER), forget(Z)]);
     let late = late.actor_after(&all_of_a(), &[take(A, BURST, 15)]);
     late.explore_openly(run);
 }
 
-/// The same with more of its decisions, and with one that has its tick before the slot goes.
+/// `A` decides twice, or queries first, also at a tick before the slot passes on.
 fn late_twice(run: &mut Run) {
     for at in [16, LATER] {
         let late = bounded(&[A, B]).actor(&[take(B, 1, LATER)]);
@@ -63,7 +62,8 @@ fn late_twice(run: &mut Run) {
     }
 }
 
-/// Two need the place of the idle key: the same new key, or another, at one tick or at two.
+/// Two actors need the slot of the idle key, for the same new key or for different ones, at one
+/// tick or at two.
 fn two_take_over(run: &mut Run) {
     for (other, at) in [(B, LATER), (B, 60), (C, LATER), (C, 60), (Y, LATER)] {
         let two = bounded(&[A, B, C, Y]);
@@ -72,7 +72,7 @@ fn two_take_over(run: &mut Run) {
     }
 }
 
-/// Two take over at different ticks, and the one that left comes late.
+/// Two take the slot over at different ticks, and the key that left returns late.
 fn three(run: &mut Run) {
     let bound = Bound::of_quota(bucket(BURST).quota()).expect("a quota");
     let three = tables::bounded_scenario(one_place_denied, &[A, B], 2 * LATER, bound);
@@ -81,8 +81,8 @@ fn three(run: &mut Run) {
     three.actor(&[take(A, 2, 15)]).explore_openly(run);
 }
 
-/// Who has claimed a slot and looked round sleeps, while the key comes, leaves as idle, and its
-/// slot is claimed for it once more: an old claim is not a new one.
+/// A thread sleeps after it has claimed a slot and confirmed the claim. Meanwhile the key arrives,
+/// leaves as idle, and its slot is claimed for it again: an old claim is not taken for a new one.
 fn old_claim(run: &mut Run) {
     let again = [
         take(A, 2, 5),
@@ -103,7 +103,7 @@ fn old_claim(run: &mut Run) {
         .explore_rules(run);
 }
 
-/// The key is idle, but not any more when it is to leave.
+/// The key is idle, but no longer when it is about to leave.
 fn comes_back(run: &mut Run) {
     let back = tables::scenario(one_place_denied, &[A, B], LATER);
     let back = back.actor_after(&all_of_a(), &[take(B, 1, LATER)]);
@@ -111,7 +111,7 @@ fn comes_back(run: &mut Run) {
         .explore(run);
 }
 
-/// A key that may not be evicted is not idle.
+/// A key that must not be evicted is not idle.
 fn busy(run: &mut Run) {
     let table = || two_slots().with_overflow(Overflow::Deny);
     let busy = tables::scenario(table, &[A, B, Y], 15);
@@ -119,7 +119,8 @@ fn busy(run: &mut Run) {
     busy.actor(&[take(A, 2, 15)]).explore(run);
 }
 
-/// Who takes over stops for ever, before each of its operations in turn; or who is late.
+/// The actor that takes the slot over, or the late one, stops forever, before each of its
+/// operations in turn.
 fn one_stops(run: &mut Run) {
     for (who, goes_on) in [
         (0, take(A, 2, 15)),
@@ -139,21 +140,21 @@ fn one_stops(run: &mut Run) {
     }
 }
 
-/// Keys of a table of two pairs of slots. The homes of the first ones are the first slot of the one
-/// pair and the second of the other, and the neighbours are the other two.
+/// Keys of a table of two pairs of slots. The primary buckets of these keys are the first slot of
+/// one pair and the second slot of the other; the neighbours are the other two.
 const IN_BOTH: [u64; 2] = [0x100, 0x300];
-/// One whose first home is their second one.
+/// A key whose first primary bucket is their second one.
 const THERE: u64 = 0x600 | 0b11 << 58;
-/// Two keys with one tag, each of which has the other's homes.
+/// Two keys with the same tag, each with the other's primary buckets.
 const ALIKE: [u64; 2] = [0x100, 0x100 | 0b11 << 58];
 
 fn four_slots() -> Table {
     tables::table(bucket(BURST), 4)
 }
 
-/// One key is put into a neighbour, because there is no place in its homes, of which one has only
-/// just been used for the first time. Who brings the same key when there is a place again may still
-/// see that one as never used, and skips the neighbours.
+/// A key is put into a neighbour because its primary buckets are full, one of them used for the
+/// first time just before. An actor that inserts the same key once there is room may still see that
+/// bucket as never used, and skips the neighbours.
 fn neighbours(run: &mut Run) {
     let [key, other] = IN_BOTH;
     let skips = tables::scenario(four_slots, &[0x100, 0x300, THERE], 5);
@@ -162,7 +163,7 @@ fn neighbours(run: &mut Run) {
     skips.explore(run);
 }
 
-/// The same key, and one whose tag is the same and whose first pair is the other's second.
+/// The same key, and one with the same tag whose first pair is the other's second.
 fn same_tag(run: &mut Run) {
     let [one, other] = ALIKE;
     let tables = tables::scenario(four_slots, &ALIKE, 5);
@@ -223,7 +224,7 @@ fn neighbours_that_are_skipped_hide_nobody() {
     let name = "keyed_turnover::neighbours_that_are_skipped_hide_nobody";
     model(name, Some(3), neighbours);
     let why = "slots | no order";
-    // Or a thread claims the free slot and releases it again, in a loop, since the key is there.
+    // Alternatively a thread claims and releases the free slot in a loop, since the key is there.
     let skips = "slots | no order | maximum number of branches";
     with_fault(name, Fault::SkipsByFree, skips, Some(3), neighbours);
     relaxed(name, fence(), why, Some(3), neighbours);

@@ -1,6 +1,6 @@
-//! Leases: threads draw, drop and take what others have dropped, beside one that takes without a
-//! lease. Never more than the total is held, and never more used than the limiter has; nothing is
-//! lost when all are dropped; a thread that stops does not hold up the others.
+//! Leases: threads draw, drop, and take what others have dropped, beside one that takes without a
+//! lease. Leases never hold more than the total, and never more is used than the limiter has.
+//! Nothing is lost when all leases are dropped. A thread that stops does not hold up the others.
 
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +14,15 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-/// What leases may hold.
+/// The total that leases may hold.
 const TOTAL: u64 = 3;
-/// What the limiter has.
+/// The permits of the limiter.
 const THERE: u64 = 6;
 
-/// A limiter of six permits, and three that it may lend, at a standing tick; and a note of what its
-/// leases hold, which loom does not see. Loom changes threads before an operation on an atomic: so
-/// what is noted right after a call is noted in the moment of its last operation.
+/// A limiter of six permits that may lend three more, at a single tick, with a record of what its
+/// leases hold. Loom does not track the record. Loom switches threads only before an atomic
+/// operation, so a record made right after a call is made at the moment of the call's last
+/// operation.
 struct Tested {
     leases: Arc<Leases<TokenBucket, ManualClock>>,
     held: Mutex<u64>,
@@ -29,7 +30,7 @@ struct Tested {
 
 type Handle = Lease<Arc<Leases<TokenBucket, ManualClock>>>;
 
-/// A lease that is never dropped by accident: a thread that has stopped keeps its own.
+/// A lease that is not dropped automatically: a stopped thread keeps its lease.
 #[derive(Default)]
 struct TracedWord {
     lease: Option<ManuallyDrop<Handle>>,
@@ -50,7 +51,8 @@ fn limiter() -> Tested {
 }
 
 impl Tested {
-    /// Notes what this hand holds, and that all of them hold no more than the total.
+    /// Records what this thread's lease holds, and checks that all leases together hold no more
+    /// than the total.
     fn note(&self, traced: &mut TracedWord, holds: u64) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held = *held - traced.noted + holds;
@@ -59,7 +61,7 @@ impl Tested {
     }
 }
 
-/// Gets a lease of this size; says what it got.
+/// Gets a lease of this size. The answer is the size that it got.
 fn lease(size: u64) -> Action {
     Action::new(format!("lease {size}"), move |limiter, traced| {
         let lease = limiter.leases.lease_owned(size);
@@ -70,7 +72,7 @@ fn lease(size: u64) -> Action {
     })
 }
 
-/// Takes one by the lease; says whether it had it.
+/// Takes one permit from the lease. The answer is whether it had one.
 fn take() -> Action {
     Action::new("take by the lease", |limiter, traced| {
         let lease = traced.lease.as_mut().expect("a lease");
@@ -82,7 +84,7 @@ fn take() -> Action {
     })
 }
 
-/// Drops the lease, which holds what it held until that is done.
+/// Drops the lease, which counts as holding its permits until this is done.
 fn drop_it() -> Action {
     Action::new("drop the lease", |limiter, traced| {
         if let Some(lease) = traced.lease.take() {
@@ -93,7 +95,7 @@ fn drop_it() -> Action {
     })
 }
 
-/// Gives back what the lease holds; says how many came back.
+/// Gives back what the lease holds. The answer is how many came back.
 fn give_back() -> Action {
     Action::new("give back", |limiter, traced| {
         let lease = traced.lease.as_mut().expect("a lease");
@@ -113,7 +115,7 @@ fn acquire(n: u64) -> Action {
     })
 }
 
-/// A scenario of these actors, for each of whom this was done before.
+/// Makes a scenario of these actors, each with what is done before and what it does.
 fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
     let mut scenario = Scenario::at(limiter);
     for [before, actions] in actors {
@@ -122,8 +124,8 @@ fn scenario(actors: &[[&[Action]; 2]]) -> Scenario {
     scenario
 }
 
-/// When all have come to their end, what leases hold is known; then all are dropped, and what was
-/// not used is there again.
+/// Makes a scenario that checks what the leases hold at the end, drops them all, and checks that
+/// everything unused is available again.
 fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
     let scenario = scenario(actors).after(|limiter, hands| {
         let leases = || hands.iter().filter_map(|traced| traced.lease.as_ref());
@@ -149,7 +151,7 @@ fn all_end(actors: &[[&[Action]; 2]]) -> Scenario {
     })
 }
 
-/// The permits that actors know they have used: by a lease one by one.
+/// Returns the permits that actors know they have used, with leases one by one.
 fn used(played: &ScenarioOutcome) -> u64 {
     let used = played.all().map(|answer| match answer {
         Answer::Is(true) => 1,
@@ -166,7 +168,7 @@ fn sizes(run: &mut Run) {
     all_end(both).explore_to(run, &told);
 }
 
-/// One draws, and another takes what it can without a lease.
+/// One actor draws, and another takes what it can without a lease.
 fn draws(run: &mut Run) {
     let two_left: &[Action] = &[acquire(4), lease(2)];
     let told: [&[&str]; 2] = [
@@ -176,14 +178,14 @@ fn draws(run: &mut Run) {
     let one: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[], &[acquire(1)]]];
     all_end(one).explore_to(run, &told);
 
-    // Of two leases each draws one, or one draws both.
+    // With two leases, each draws one permit, or one of them draws both.
     let told: [&[&str]; 2] = [&["true, true", "false"], &["true, false", "true"]];
     let both: &[[&[Action]; 2]] = &[[two_left, &[take(), take()]], [&[lease(1)], &[take()]]];
     all_end(both).explore_to(run, &told);
 }
 
-/// One drops its lease, and another gets a lease and uses it, where the limiter has nothing else:
-/// who gets the size has the permits.
+/// One actor drops its lease. Another gets a lease and uses it, while the limiter has no other
+/// permits: the thread that gets the size has the permits.
 fn drops(run: &mut Run) {
     let nothing_left: &[Action] = &[acquire(3), lease(3), take()];
     let told: [&[&str]; 3] = [
@@ -195,7 +197,7 @@ fn drops(run: &mut Run) {
     all_end(actors).explore_to(run, &told);
 }
 
-/// The same where the limiter has enough for both: the total is not exceeded.
+/// The same if the limiter has enough for both: the total is not exceeded.
 fn drops_in_plenty(run: &mut Run) {
     let actors: &[[&[Action]; 2]] = &[
         [&[lease(3), take()], &[drop_it()]],
@@ -208,7 +210,7 @@ fn drops_in_plenty(run: &mut Run) {
     all_end(actors).explore_to(run, &told);
 }
 
-/// Each action of a lease against each, and against one that takes all that it can.
+/// Each action on a lease against each other, and against an actor that takes all it can.
 fn each_against_each(run: &mut Run) {
     let actions = [take(), give_back(), drop_it(), acquire(1), acquire(3)];
     for one in &actions {
@@ -227,7 +229,7 @@ fn each_against_each(run: &mut Run) {
     }
 }
 
-/// Three threads: one drops, one gets a lease, one takes without.
+/// Three threads: one drops its lease, one gets a lease, and one takes without a lease.
 fn three(run: &mut Run) {
     for taken in [1, 3] {
         let before: &[Action] = &[acquire(taken), lease(3), take()];
@@ -246,7 +248,7 @@ fn three(run: &mut Run) {
     }
 }
 
-/// One stops for ever, before each of its operations in turn. What it had is lost, and no more.
+/// One actor stops forever, before each of its operations in turn. Only its own permits are lost.
 fn one_stops(run: &mut Run) {
     let casts: [[&[Action]; 2]; 3] = [
         [
@@ -279,8 +281,8 @@ fn one_stops(run: &mut Run) {
             };
             let (used, most) = (used(played), THERE - left);
             assert!(used <= most, "{used} were used, and {left} are left");
-            // The last action of who stopped may have used one; and a lease that was being dropped
-            // is lost.
+            // The last action of the stopped actor may have used a permit, and a lease that was
+            // being dropped is lost.
             assert!(
                 most - used <= TOTAL,
                 "{used} were used, and only {left} are left"
@@ -339,7 +341,7 @@ fn who_stops_stops_nobody() {
     model("leases::who_stops_stops_nobody", None, one_stops);
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
         file: "leases/limiter.rs",

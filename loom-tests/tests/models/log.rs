@@ -1,6 +1,6 @@
-//! The exact log: threads claim at once and help each other to enter what was claimed, one permit
-//! and several, round the ring and again; never more than the limit is counted in a period; a
-//! thread that stops does not hold up the others. And faults in that are found.
+//! The exact log: threads claim at once and help each other to enter claims, of one permit and of
+//! several, around the ring more than once. Never more than the limit is counted in a period. A
+//! thread that stops does not hold up the others. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ type Scenario = AnyScenario<Tested, ()>;
 
 const PERIOD: u64 = 10;
 
-/// Asked when all have come to their end: it tells the ticks of all that is kept and has not
-/// expired.
+/// The queries made at the end. They reveal the ticks of all permits that the log keeps and that
+/// have not expired.
 fn then(limit: u64) -> Vec<Call> {
     (1..=limit).map(|n| TimeUntil(n, 0)).collect()
 }
@@ -50,7 +50,7 @@ fn actions(calls: &[Call]) -> Vec<Action> {
     calls.iter().map(action).collect()
 }
 
-/// A scenario at a log of so many permits in 10 ns.
+/// A scenario on a log with this limit in 10 ns.
 fn scenario(limit: u64, before: &[Call], actors: &[&[Call]]) -> Scenario {
     let make = move || {
         let quota = Quota::per(limit, Duration::from_nanos(PERIOD));
@@ -69,7 +69,7 @@ fn scenario(limit: u64, before: &[Call], actors: &[&[Call]]) -> Scenario {
     })
 }
 
-/// No more than the limit in any period, at the ticks that were told.
+/// Checks that the answers have no more than the limit in any period.
 fn never_more(limit: u64, played: &ScenarioOutcome) {
     let grants = played.all().filter_map(|answer| match answer {
         Answer::Granted(granted) => Some((granted.at().as_nanos(), granted.n())),
@@ -84,7 +84,7 @@ fn never_more(limit: u64, played: &ScenarioOutcome) {
     }
 }
 
-/// What is told is what the definition tells in some order.
+/// Checks that the answers are those of the definition in some order.
 fn explore(limit: u64, before: &[Call], actors: &[&[Call]], run: &mut Run) {
     let rules = Rules {
         limit,
@@ -94,7 +94,8 @@ fn explore(limit: u64, before: &[Call], actors: &[&[Call]], run: &mut Run) {
     scenario(limit, before, actors).explore_among(run, required, others);
 }
 
-/// Each call against each, from each state, at one tick and at others; with limits of one to three.
+/// Each call against each other, from each state, at one tick and at two; with limits of one to
+/// three.
 fn each_call_against_each_other(run: &mut Run) {
     let states: [(u64, &[Call]); 4] = [
         (1, &[Take(1, 12)]),
@@ -126,7 +127,7 @@ fn each_call_against_each_other(run: &mut Run) {
     }
 }
 
-/// Claims of several permits, against one and against others of several.
+/// Claims of several permits, against claims of one and of several.
 fn several(run: &mut Run) {
     explore(
         2,
@@ -154,13 +155,13 @@ fn several(run: &mut Run) {
     );
 }
 
-/// One claims, and another goes round the ring meanwhile, and again.
+/// An actor claims while another goes around the ring more than once.
 fn overtaken(limit: u64, run: &mut Run) {
     let fast: &[Call] = &[Take(1, 20), Take(1, 30), Take(limit, 41)];
     explore(limit, &[], &[&[Take(1, 20)], fast], run);
 }
 
-/// Round the ring, and again: what was claimed is claimed anew before it was looked at.
+/// Around the ring more than once: claimed places are claimed again before they were read.
 fn laps(limit: u64, run: &mut Run) {
     overtaken(limit, run);
     let late: &[Call] = &[Take(1, 19), Take(1, 33)];
@@ -172,7 +173,7 @@ fn two_claims(run: &mut Run) {
     explore(1, &[Take(1, 5)], &[&[Take(1, 20)], &[Take(1, 31)]], run);
 }
 
-/// Three threads. Two claim, and one looks.
+/// Three threads: two claim, and one queries.
 fn two_claim(run: &mut Run) {
     let (one, other): (&[Call], &[Call]) = (&[Take(1, 20)], &[Take(1, 21)]);
     explore(1, &[Take(1, 5)], &[one, other, &[TimeUntil(1, 22)]], run);
@@ -184,7 +185,7 @@ fn two_claim(run: &mut Run) {
     );
 }
 
-/// All three claim.
+/// Three threads that claim.
 fn three_claim(run: &mut Run) {
     let (one, other): (&[Call], &[Call]) = (&[Take(1, 20)], &[Take(1, 21)]);
     explore(1, &[Take(1, 5)], &[one, other, &[Take(1, 32)]], run);
@@ -196,7 +197,7 @@ fn three_claim(run: &mut Run) {
     );
 }
 
-/// The first stops for ever, before each of its operations in turn.
+/// The first actor stops forever, before each of its operations in turn.
 fn one_stops(casts: &[(u64, [&[Call]; 3])], run: &mut Run) {
     for &(limit, [before, stops, goes_on]) in casts {
         let rules = Rules {
@@ -229,7 +230,7 @@ fn one_stops_once(run: &mut Run) {
     one_stops(&casts, run);
 }
 
-/// The other goes on for laps.
+/// The other actor goes around the ring several times.
 fn one_stops_on_its_way(run: &mut Run) {
     let casts: [(u64, [&[Call]; 3]); 3] = [
         (1, [&[], &[Take(1, 20)], &[Take(1, 31), Take(1, 41)]]),
@@ -291,8 +292,8 @@ fn who_stops_stops_nobody() {
     model(name, Some(1), one_stops_on_its_way);
 }
 
-/// What is said where more is granted than the limit; or less, or at another tick, than in any
-/// order.
+/// The messages if more is granted than the limit; or if less is granted, or at another tick, than
+/// in any order.
 const TOO_MANY: &str = " permits in | no order";
 
 #[test]
@@ -322,7 +323,7 @@ fn weaker_orderings_are_found() {
     }
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
         file: "multiword/log/claim.rs",

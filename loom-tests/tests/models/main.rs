@@ -1,4 +1,4 @@
-//! Every model of tollgate's protocols, a module for each protocol.
+//! All models of tollgate's protocols, with a module for each protocol.
 
 #![cfg(tollgate_loom)]
 

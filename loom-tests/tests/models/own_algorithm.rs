@@ -1,5 +1,5 @@
-//! An algorithm from outside the crate gets all the models that fit it by implementing the trait:
-//! the one of examples/own_algorithm, from the same file.
+//! An algorithm from outside the crate gets all models that apply to it by implementing the traits.
+//! This one is that of `examples/own_algorithm`, from the same file.
 
 #[path = "../../../examples/own_algorithm/daily.rs"]
 mod daily;
@@ -9,8 +9,8 @@ use tollgate::Quota;
 use tollgate::audit::Bound;
 use tollgate_loom_tests::{Subject, broken, deep, model, suite, words};
 
-/// Two at once, and midnight between the threads' ticks. Who takes all before it and all after it
-/// has four at once.
+/// Two permits a day, with midnight between the threads' ticks. A caller that takes all before it
+/// and all after it has four almost at once.
 fn daily() -> Subject<Daily> {
     let quota = Quota::per_day(2).burst(4);
     let bound = Bound::of_quota(quota).expect("a quota");
@@ -35,7 +35,7 @@ fn it_gets_the_models() {
     model(name, None, |run| suite::each_verb_starts(&daily(), run));
 }
 
-/// For the loop itself the same suites of a token bucket stand (verbs.rs, cell.rs).
+/// The same suites of a token bucket cover the loop itself (`verbs.rs`, `cell.rs`).
 #[test]
 fn it_gets_the_longer_models() {
     let name = "own_algorithm::each_after_a_grant";
@@ -66,7 +66,7 @@ fn it_fails_in_a_broken_cell() {
     });
 }
 
-/// One permit less than the two days beside a midnight have.
+/// One permit less than two adjacent days have.
 #[test]
 fn a_smaller_promise_is_broken() {
     let quota = Quota::per_day(2).burst(3);

@@ -1,6 +1,6 @@
 //! Reservations: one exchange each, due in the order in which they were made. Reserve, cancel,
-//! settle and acquire against each other give what some order of them gives, and what goes keeps
-//! the bound at the ticks at which it is due. And faults in that are found.
+//! settle and acquire against each other give the outcome of some order of them, and used permits
+//! keep the bound at the ticks at which they are due. The models find faults in this.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ type Scenario = AnyScenario<Tested, Option<Granted>>;
 const BURST: u64 = 2;
 const INTERVAL_NS: u64 = 10;
 
-/// Two at once, and one every 10 ns.
+/// Two permits at once, and one every 10 ns.
 fn limiter() -> Tested {
     let quota = Quota::per(1, Duration::from_nanos(INTERVAL_NS)).burst(BURST);
     Limiter::unstarted(TokenBucket::new(quota).expect("a quota"), NoClock)
@@ -70,8 +70,8 @@ fn charge(n: u64, at: u64) -> Action {
     })
 }
 
-/// What goes keeps the bound: grants at the ticks at which they are due, but for those that are
-/// cancelled whole before that. All of a scenario is at one tick, the beginning.
+/// Checks the bound on the used permits: grants at the ticks at which they are due, except those
+/// that are cancelled completely before that. All actors act at one tick, the first.
 fn keeps_the_bound(played: &ScenarioOutcome) {
     let mut goes: Vec<(u64, u64)> = Vec::new();
     for (before, answers) in played.before.iter().zip(&played.answers) {
@@ -102,7 +102,7 @@ fn keeps_the_bound(played: &ScenarioOutcome) {
     }
 }
 
-/// A scenario after which somebody comes last.
+/// A scenario at whose end a last caller reserves.
 fn scenario() -> Scenario {
     Scenario::at(limiter).after(|limiter, _| {
         let last = limiter.at(tick(50)).reserve_until(1, Tick::MAX);
@@ -110,14 +110,14 @@ fn scenario() -> Scenario {
     })
 }
 
-/// The same where all that comes back is cancelled whole, before it is due.
+/// The same if reservations are cancelled only completely, and before they are due.
 fn bounded() -> Scenario {
     scenario().rule(keeps_the_bound)
 }
 
 const NOW: u64 = 50;
 
-/// Each against each, in the line and at its end.
+/// Each action against each other, in the middle of the line and at its end.
 fn each_against_each(run: &mut Run) {
     let states: [&[Action]; 3] = [
         &[reserve(1, NOW)],
@@ -144,7 +144,7 @@ fn each_against_each(run: &mut Run) {
     }
 }
 
-/// Who reserved first gives up, while others come.
+/// The caller that reserved first gives up while others arrive.
 fn one_gives_up(run: &mut Run) {
     let others: [&[Action]; 4] = [
         &[reserve(1, NOW)],
@@ -159,7 +159,7 @@ fn one_gives_up(run: &mut Run) {
     }
 }
 
-/// Three come at once; two of them give up.
+/// Three arrive at once, and two of them give up.
 fn three_at_once(run: &mut Run) {
     let full: [Action; 1] = [take(2, NOW)];
     let gives_up = [reserve(1, NOW), cancel(1, NOW)];

@@ -1,6 +1,6 @@
-//! What threads race for at the edge of a window, with every outcome in words: two bring the new
-//! window at once, a late one is still in the old one, an undo or a charge in the old one meets a
-//! permit taken in the new one.
+//! Races between threads at the edge of a window, with every outcome spelled out: two start the new
+//! window at once, a late thread is still in the old one, and an undo or a charge in the old window
+//! meets a permit taken in the new one.
 
 use tollgate::algorithm::{Debt, GiveBack};
 use tollgate_loom_tests::races::{FIXED, Races};
@@ -11,7 +11,7 @@ use tollgate_loom_tests::{Subject, broken, model};
 const NO_ORDER: &str = "no order";
 const TOO_MANY: &str = "more than was promised";
 
-/// On the cell, and on two broken ones, of which something is said.
+/// Explores the races on the crate's word, and on two broken words, which must fail with `why`.
 fn explore<A>(name: &str, make: fn(MakeWord) -> Subject<A>, races: &Races<'_>, why: &str)
 where
     A: GiveBack + Debt + Send + Sync + 'static,
@@ -38,9 +38,9 @@ fn any_algorithm() {
     explore("any", windows::any, &FIXED, NO_ORDER);
 }
 
-/// Two in 100 ns from tick 7 on, rounded up: until 108, and the next two from there on, rounded up,
-/// until
-/// 210. Who is late there is counted where that one's beginning is rounded up to.
+/// Two permits in 100 ns from tick 7, rounded up: until 108. The next window begins at 108 and,
+/// rounded up, lasts until 210. A late thread is counted at the tick to which that window's
+/// beginning is rounded up.
 const FIRST_HIT: Races<'_> = Races {
     old: 7,
     new: 108,
@@ -75,8 +75,8 @@ fn fixed_window_opened_by_the_first_hit() {
     explore("first hit", windows::first_hit, &FIRST_HIT, NO_ORDER);
 }
 
-/// Three in 8 ns, half of which weigh in the middle of the next window. Who is late there is
-/// counted at its beginning, where all of them do.
+/// Three permits in 8 ns. In the middle of the next window the old one weighs half. A late thread
+/// is counted at the beginning of the next window, where the old one weighs fully.
 const SLIDING: Races<'_> = Races {
     old: 15,
     new: 20,
@@ -109,7 +109,7 @@ fn sliding_window() {
     explore("sliding window", windows::sliding, &SLIDING, TOO_MANY);
 }
 
-/// The same, where one and a half permits weigh one.
+/// The same rounded down, so that one and a half permits weigh one.
 const SLIDING_DOWN: Races<'_> = Races {
     both: &[
         &["1 at 20, 1 left", "1 at 20, 0 left"],
@@ -144,8 +144,8 @@ fn sliding_window_rounded_down() {
     );
 }
 
-/// A bucket of three, and two more at 8, 12, 16. Who is late undoes what its own clock has not
-/// refilled.
+/// A bucket of three that gets two more at 8, 12 and 16. A late thread undoes only what its own
+/// clock has not refilled.
 const INTERVALS: Races<'_> = Races {
     old: 7,
     new: 8,
@@ -172,8 +172,8 @@ fn intervals() {
     explore("intervals", windows::intervals, &INTERVALS, NO_ORDER);
 }
 
-/// A bucket of three, and two more 4 ns after the first was taken. Who is late there gets of them,
-/// too, and undoes what they have left.
+/// A bucket of three that gets two more 4 ns after the first was taken. A late thread can take from
+/// these too, and its undo gives back what they leave room for.
 const GREEDY: Races<'_> = Races {
     old: 7,
     new: 11,

@@ -1,5 +1,6 @@
-//! How to model-check code of your own that has a limiter inside: a small mailer whose workers take
-//! letters from an outbox, no faster than its quota. `docs/VERIFICATION.md` walks through it.
+//! An example of model-checking your own code with a limiter inside: a small mailer whose workers
+//! take letters from an outbox, no faster than its quota allows. `docs/VERIFICATION.md` walks
+//! through it.
 
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use tollgate::clock::Clock;
 use tollgate::{Limiter, ManualClock, Quota, TokenBucket};
 use tollgate_loom_tests::{Expected, Run, actor, broken, model};
 
-/// What the service takes from loom when it is modelled, and from the standard library otherwise.
-/// In a crate of your own this is the only file that knows which.
+/// The types that come from loom in a model, and from the standard library otherwise. In your own
+/// crate this is the only file that knows the difference.
 mod sync {
     #[cfg(tollgate_loom)]
     pub(crate) use loom::sync::Mutex;
@@ -26,7 +27,7 @@ mod mailer {
 
     pub(crate) type Letter = u32;
 
-    /// Letters to be sent, and the limit at which that may be done.
+    /// Letters to send, and the limit on sending them.
     pub(crate) struct Mailer<C> {
         pub(crate) limiter: Limiter<TokenBucket, C>,
         pub(crate) outbox: Mutex<VecDeque<Letter>>,
@@ -38,9 +39,9 @@ mod mailer {
             Self { limiter, outbox }
         }
 
-        /// One turn of a worker: the letter to be sent, if the limit allows one and there is one.
-        /// The permit is taken first, so that no letter leaves the outbox that may not be sent;
-        /// if there is none it is given back, so that it is not wasted.
+        /// One turn of a worker: returns the letter to send, if the limit allows one and there is
+        /// one. The permit is taken first, so that no letter leaves the outbox that may not be
+        /// sent. If there is no letter, the permit is given back, so that it is not wasted.
         pub(crate) fn next(&self) -> Option<Letter> {
             let granted = self.limiter.try_acquire().ok()?;
             let letter = self.pop();
@@ -75,7 +76,7 @@ fn asks_first(mailer: &Mailer<ManualClock>) -> Option<Letter> {
     Some(letter)
 }
 
-/// Broken: keeps the permit where there is no letter.
+/// Broken: keeps the permit if there is no letter.
 fn wastes(mailer: &Mailer<ManualClock>) -> Option<Letter> {
     let _kept = mailer.limiter.try_acquire().ok()?;
     mailer.pop()
@@ -88,14 +89,14 @@ fn drops_letters(mailer: &Mailer<ManualClock>) -> Option<Letter> {
     Some(letter)
 }
 
-/// What is to be known of one execution: what each worker sent, and what is left.
+/// The outcome of one execution: what each worker sent, and what is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     sent: [Option<Letter>; 2],
     left: Vec<Letter>,
 }
 
-/// Two workers, one turn each, at a standing clock.
+/// Two workers, one turn each, while the clock stands still.
 fn two_workers(
     run: &mut Run,
     permits: u64,
@@ -106,7 +107,7 @@ fn two_workers(
     let expected = Expected::all(all.to_vec());
     let noted = expected.clone();
     run.explore(move |layout| {
-        // In the model, because loom's atomics can only be made there: not in a static.
+        // Made inside the model and not in a static, because loom's atomics can be made only there.
         let quota = Quota::per(1, Duration::from_nanos(2)).burst(permits);
         let bucket = TokenBucket::new(quota).expect("a quota");
         let limiter = Limiter::with_clock(bucket, ManualClock::new());
@@ -118,7 +119,7 @@ fn two_workers(
         let sent = layout.act(vec![turn(), turn()]);
         let left: Vec<_> = std::iter::from_fn(|| mailer.pop()).collect();
 
-        // What the service promises, whatever the outcome.
+        // What the service guarantees in every execution.
         let count = sent.iter().flatten().count() as u64;
         assert!(count <= permits, "more was sent than is allowed");
         assert_eq!(
@@ -139,7 +140,7 @@ fn two_workers(
     expected.assert_reached();
 }
 
-/// One permit and two letters: one worker sends the first.
+/// One permit and two letters: one worker sends the first letter.
 fn one_permit(run: &mut Run, worker: Worker) {
     let all = [[Some(1), None], [None, Some(1)]].map(|sent| Seen {
         sent,
@@ -148,7 +149,7 @@ fn one_permit(run: &mut Run, worker: Worker) {
     two_workers(run, 1, &[1, 2], worker, &all);
 }
 
-/// Two permits and one letter: one worker sends it, and the other's permit is there again.
+/// Two permits and one letter: one worker sends it, and the other one's permit is available again.
 fn one_letter(run: &mut Run, worker: Worker) {
     let all = [[Some(1), None], [None, Some(1)]].map(|sent| Seen { sent, left: vec![] });
     two_workers(run, 2, &[1], worker, &all);
@@ -181,7 +182,7 @@ fn broken_mailers_are_found() {
 }
 
 /// Two workers, while another thread moves the clock on by one permit. Both send if one of them
-/// came before it and the other after; else one does.
+/// acts before that and the other after it; otherwise one sends.
 #[test]
 fn a_mailer_follows_its_clock() {
     model("service::the clock moves on", Some(3), |run| {
@@ -203,7 +204,7 @@ fn a_mailer_follows_its_clock() {
             });
             let sent = layout.act(vec![turn(), turn(), moves]);
             let count = sent.iter().flatten().count() as u64;
-            // When the next letter may leave tells when the last one did.
+            // The time until the next letter tells when the last one was sent.
             let full = clock
                 .now()
                 .saturating_add(mailer.limiter.time_until(1).expect("a wait"));

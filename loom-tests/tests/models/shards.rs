@@ -1,7 +1,7 @@
-//! Shards: threads take from each other's parts, and from several at once, and put back what they
-//! can't use, while others take, give back, charge and reset. No permit is granted too many; at a
-//! fixed tick every permit can be taken; a thread that stops does not hold up the others. The
-//! models also fail on seeded faults.
+//! Shards: threads take from each other's shards and from several at once, and roll back what they
+//! cannot use, while others take, give back, charge and reset. No permit is granted twice. At a
+//! fixed tick every permit can be taken. A thread that stops does not hold up the others. The
+//! models find faults in this.
 
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ pub(super) type Tested = Sharded<AnyAlgorithm, NoClock>;
 pub(super) type Action = Any<Tested, Option<Granted>>;
 pub(super) type Scenario = AnyScenario<Tested, Option<Granted>>;
 
-/// When scenarios begin.
+/// The tick at which scenarios begin.
 pub(super) const NOW: u64 = 100;
-/// A part's permit comes again.
+/// The tick at which a shard has its next permit.
 const NEXT: u64 = NOW + 4;
 
-/// Three permits, one each 2 ns. Each of two parts has one and a half, and gets one in 4 ns.
+/// Three permits, and one every 2 ns. Each of two shards has one and a half, and gets one every 4
+/// ns.
 pub(super) fn bucket() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(3);
     TokenBucket::new(quota).expect("a quota").into()
@@ -40,7 +41,7 @@ fn granted(granted: Granted, memory: &mut Option<Granted>) -> Answer {
     Answer::Granted(granted)
 }
 
-/// Takes `n` from home on.
+/// Takes `n` permits, starting at shard `first`.
 pub(super) fn take_at(n: u64, first: usize, at: u64) -> Action {
     let name = format!("take {n} at {at}, from {first} on");
     Action::new(name, move |limiter, memory| {
@@ -56,7 +57,7 @@ pub(super) fn take(n: u64, first: usize) -> Action {
     take_at(n, first, NOW)
 }
 
-/// Takes the permit of the second part, and keeps in mind what was taken before.
+/// Takes the permit of the second shard, and keeps the earlier grant in memory.
 pub(super) fn rob() -> Action {
     Action::new("take 1 from 1 on, and forget it", |limiter, _| {
         take(1, 1).act(limiter, &mut None)
@@ -103,8 +104,8 @@ fn available() -> Action {
     })
 }
 
-/// A scenario at two shards. When all have come to their end all that is there at this tick is
-/// taken, and what comes in the next one.
+/// A scenario on two shards. At its end everything available is taken, at the tick `last` and again
+/// 4 ns later.
 fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Scenario {
     let make =
         move || Sharded::starting_at(algorithm(), 2, NoClock, Tick::ZERO).expect("it splits");
@@ -115,8 +116,8 @@ fn play_until(algorithm: fn() -> AnyAlgorithm, last: u64) -> Scenario {
     })
 }
 
-/// The same at one tick, where permits only are taken and come back: then all that was not used is
-/// there.
+/// A scenario at one tick in which permits are only taken and given back: at its end, everything
+/// unused is available.
 fn standing() -> Scenario {
     play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
@@ -128,7 +129,8 @@ fn standing() -> Scenario {
     })
 }
 
-/// One asks for more than there is while another takes the rest: what fits is not denied for ever.
+/// One actor asks for more than is available while another takes the rest: a request that fits is
+/// not denied forever.
 fn told_when(run: &mut Run) {
     let says_when = standing().rule(|played| {
         for answer in played.all() {
@@ -152,7 +154,7 @@ fn a_denial_of_what_fits_says_when() {
     );
 }
 
-/// What was taken, and came back, until the end of the first drain.
+/// Returns what was taken, and what came back, until the end of the first drain.
 pub(super) fn balance(played: &ScenarioOutcome) -> (u64, u64) {
     let (mut taken, mut back) = (0, 0);
     for answer in played.all().take(played.all().count() - 1) {
@@ -165,7 +167,7 @@ pub(super) fn balance(played: &ScenarioOutcome) -> (u64, u64) {
     (taken, back)
 }
 
-/// Takes from the own part, from the sibling, and halves of both.
+/// Takes from the own shard, from the other one, and halves from both.
 fn siblings(run: &mut Run) {
     let one = standing().actor(&[take(1, 0), take(1, 0)]);
     one.actor(&[take(1, 1), take(1, 1)]).explore_openly(run);
@@ -175,9 +177,9 @@ fn siblings(run: &mut Run) {
     all.actor(&[take_up_to_at(3, 1, NOW)]).explore_openly(run);
 }
 
-/// Takes from both parts, of which each has one.
+/// Takes from both shards, each of which has one permit.
 fn several(run: &mut Run) {
-    // A request for one permit takes half of it from each part, and another thread may see the
+    // A request for one permit takes half of it from each shard, and another thread may see the
     // first half taken.
     let told: [&[&str]; 4] = [
         &["2 at 100, 0 left", "not for 2"],
@@ -191,7 +193,7 @@ fn several(run: &mut Run) {
     }
 }
 
-/// Two that take from both parts, from different ends and from the same.
+/// Two actors take from both shards, starting at different shards and at the same one.
 fn two_of_several(run: &mut Run) {
     let ends = standing().actor_after(&[take(1, 0)], &[take(2, 0)]);
     ends.actor(&[take(2, 1)]).explore_openly(run);
@@ -199,9 +201,9 @@ fn two_of_several(run: &mut Run) {
     same.actor(&[take(2, 0)]).explore_openly(run);
 }
 
-/// At a tick, each verb against each, from each state. What comes back at the moment at which
-/// somebody puts back is refused, and what such a one had taken may be lost: no more than the less
-/// than three that it wanted. But never is one granted too many.
+/// Each verb against each other from each state, at one tick. A give-back during a rollback is
+/// refused, and what the rolled-back request had taken may be lost: fewer than the three permits
+/// that it wanted. But no permit is granted twice.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Action]; 3] = [&[], &[take(1, 0)], &[take(2, 0), take(1, 1)]];
     let verbs = || {
@@ -238,12 +240,12 @@ fn each_verb_against_each_other(run: &mut Run) {
     }
 }
 
-/// A reset, and a charge into debt, against what takes from several and what gives back.
-/// So many permits were taken before.
+/// A reset, and a charge into debt, against requests that take from both shards and against
+/// give-backs, after `before` permits were taken.
 fn resets_and_charges(run: &mut Run, before: u64) {
     let others = [take(1, 0), take(3, 0), take(2, 1), undo(), refund(1)];
     for other in others {
-        // A reset allows one burst more.
+        // A reset allows one more burst.
         let resets = play_until(bucket, NOW).rule(|played| {
             let (taken, back) = balance(played);
             assert!(
@@ -271,7 +273,7 @@ fn resets_and_charges(run: &mut Run, before: u64) {
     }
 }
 
-/// No more than `limit` is granted at this tick, though permits came back before.
+/// Checks that no more than `limit` is granted at this tick, although permits came back before.
 fn at_most(limit: u64, tick: u64, scenario: Scenario) -> Scenario {
     scenario.rule(move |played| {
         let then = played.all().map(|answer| match answer {
@@ -283,15 +285,15 @@ fn at_most(limit: u64, tick: u64, scenario: Scenario) -> Scenario {
     })
 }
 
-/// Eight permits, one each 2 ns: parts of four, which single permits are taken from.
+/// Eight permits, and one every 2 ns: two shards of four, from which single permits are taken.
 pub(super) fn large() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(8);
     TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// One thread asks for two permits, one in each part, and another takes the second. Then permits
-/// come back and, once the parts are full, one more is taken: the first part's word equals what the
-/// first thread left.
+/// One thread asks for two permits, one in each shard, and another takes the second. Then permits
+/// come back and, once the shards are full, one more is taken: the word of the first shard equals
+/// the one that the first thread left.
 fn the_same_word_again(run: &mut Run) {
     let full = NOW + 12;
     let before = [take(8, 0), refund(2)];
@@ -301,7 +303,7 @@ fn the_same_word_again(run: &mut Run) {
     scenario.actor(&robs).explore_rules(run);
 }
 
-/// The same, where the word is another one: later, each part has two permits more than was left.
+/// The same with a different word: later, each shard has two permits more than were left.
 fn another_word(run: &mut Run) {
     let later = NOW + 8;
     let robs = [take(1, 1), take_at(1, 0, later)];
@@ -313,14 +315,15 @@ fn another_word(run: &mut Run) {
         .explore_rules(run);
 }
 
-/// 128 permits: a part may come to have two less than the fullest had at the last look.
+/// 128 permits: a shard may have two fewer than the fullest had when it was last checked.
 fn loose() -> AnyAlgorithm {
     let quota = Quota::per(1, Duration::from_nanos(2)).burst(128);
     TokenBucket::new(quota).expect("a quota").into()
 }
 
-/// Three permits are left in each part, and a look has stored a limit. Requests take from the own
-/// part and from the fullest one without another look, while others take and give back.
+/// Three permits are left in each shard, and a check of all shards has stored a limit. Requests
+/// take from their own shard and from the fullest one without another check, while others take and
+/// give back.
 fn after_a_look(run: &mut Run) {
     let casts: [[&[Action]; 2]; 4] = [
         [&[take(1, 0), take(1, 0)], &[take(1, 1)]],
@@ -342,7 +345,7 @@ fn after_a_look(run: &mut Run) {
     }
 }
 
-/// Threads at different ticks keep the bound of the whole.
+/// Threads at different ticks together keep the bound of the whole limiter.
 fn at_different_ticks(run: &mut Run) {
     for algorithm in [bucket, windows] {
         let casts: [[&[Action]; 2]; 4] = [
@@ -364,14 +367,14 @@ fn at_different_ticks(run: &mut Run) {
     }
 }
 
-/// Three threads, of which one asks for all.
+/// Three threads, one of which asks for everything.
 fn three_threads(run: &mut Run) {
     let scenario = standing().actor(&[take(3, 0)]).actor(&[take(1, 1)]);
     scenario.actor(&[take(1, 0)]).explore_rules(run);
 }
 
 /// Three threads ask for four permits, and there are three. A thread that took half a permit and
-/// finds the rest taken can't put its half back into a part that another thread has changed.
+/// finds the rest taken cannot roll back its half if another thread has changed the shard since.
 fn three_threads_for_four(run: &mut Run) {
     let scenario = play_until(bucket, NOW).rule(|played| {
         let (taken, back) = balance(played);
@@ -387,8 +390,8 @@ fn three_threads_for_four(run: &mut Run) {
         .explore_openly(run);
 }
 
-/// The first stops for ever, before each of its operations in turn. What it had taken is lost, and
-/// no more.
+/// The first actor stops forever, before each of its operations in turn. Only what it had taken is
+/// lost.
 fn one_stops(run: &mut Run) {
     stopping(
         run,
@@ -399,7 +402,7 @@ fn one_stops(run: &mut Run) {
     );
 }
 
-/// The same with more that the other does meanwhile.
+/// The same, with more actions of the other meanwhile.
 fn one_stops_long_before(run: &mut Run) {
     stopping(
         run,
@@ -414,12 +417,12 @@ fn one_stops_long_before(run: &mut Run) {
     );
 }
 
-/// Of each cast: what was done before, who stops, and who goes on.
+/// Runs these casts: what was done before, the actor that stops, and the one that goes on.
 fn stopping(run: &mut Run, casts: &[[&[Action]; 3]]) {
     for [before, stops, goes_on] in casts {
         let scenario = play_until(bucket, NOW).rule(|played| {
             let (taken, back) = balance(played);
-            // What came back of an undo that stopped was not told.
+            // A stopped undo may have given back a permit without an answer.
             let back = back + 1;
             assert!(
                 taken <= 3 + back,

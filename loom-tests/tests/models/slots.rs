@@ -1,6 +1,6 @@
-//! The window of slots: threads go on to the next slot at once, late ones and ones far ahead among
-//! them, and the sum over any window stays within the limit; a thread that stops does not hold up
-//! the others. And faults in that are found.
+//! The slotted window: threads move on to the next slot at once, some of them late and some far
+//! ahead. The sum over any window stays within the limit. A thread that stops does not hold up the
+//! others. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ type Scenario = AnyScenario<Tested, Option<Granted>>;
 const LIMIT: u64 = 3;
 const SLOT_NS: u64 = 10;
 
-/// Three permits in so many slots of 10 ns.
+/// Three permits in this many slots of 10 ns.
 fn limiter(slots: u64) -> Tested {
     let quota = Quota::per(LIMIT, Duration::from_nanos(slots * SLOT_NS));
     SlottedWindow::with_clock(quota, slots as usize, NoClock).expect("a quota")
@@ -85,8 +85,8 @@ fn time_until(n: u64, at: u64) -> Action {
     })
 }
 
-/// A scenario at a window of so many slots, after which the words are asked what they hold: what is
-/// counted from slot to slot.
+/// A scenario on a window of this many slots. Its queries at the end reveal what is counted in each
+/// slot.
 fn scenario(slots: u64) -> Scenario {
     let after = |limiter: &Arc<Tested>, _: &mut [Option<Granted>]| {
         let ticks = [0, 2, 3, 4, 5, 8]
@@ -99,7 +99,7 @@ fn scenario(slots: u64) -> Scenario {
     Scenario::at(move || limiter(slots)).after(after)
 }
 
-/// The same where only permits are taken: no window of so many slots has more than the limit.
+/// The same if permits are only taken: no window of this many slots has more than the limit.
 fn bounded(slots: u64) -> Scenario {
     scenario(slots).rule(move |played| {
         let grants = played.all().filter_map(|answer| match answer {
@@ -118,7 +118,7 @@ fn bounded(slots: u64) -> Scenario {
 
 const NO_ORDER: &str = "no order";
 
-/// Two threads at the end of a slot, with every outcome in words.
+/// Two threads at the end of a slot, with every outcome spelled out.
 fn at_an_edge(run: &mut Run) {
     let two_go_on: [&[&str]; 2] = [
         &["1 at 15, 0 left", "not for 14"],
@@ -127,8 +127,8 @@ fn at_an_edge(run: &mut Run) {
     let both = bounded(3).actor_after(&[take(2, 5)], &[take(1, 15)]);
     both.actor(&[take(1, 16)]).explore_to(run, &two_go_on);
 
-    // The late one comes first, or last, or while the other is going on to the next slot: then it
-    // is counted there.
+    // The late thread comes first, or last, or while the other one moves on to the next slot: then
+    // it is counted there.
     let late: [&[&str]; 3] = [
         &["1 at 5, 1 left", "not for 15"],
         &["not for 25", "2 at 15, 0 left"],
@@ -160,7 +160,7 @@ fn at_an_edge(run: &mut Run) {
     charges.actor(&[take(1, 15)]).explore_to(run, &charged);
 }
 
-/// Each verb against each, from each state, in one slot, across an edge and across a window.
+/// Each verb against each other, from each state, in one slot, across an edge and across a window.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Action]; 4] = [
         &[],
@@ -195,14 +195,14 @@ fn each_verb_against_each_other(run: &mut Run) {
     }
 }
 
-/// Threads that go on from slot to slot, each with a clock of its own, in windows of two slots and
-/// of three.
+/// Threads that move on from slot to slot, each with its own clock, in windows of two and of three
+/// slots.
 fn slot_to_slot(run: &mut Run) {
     for slots in [2, 3] {
-        // One goes on by one slot, and the other by two.
+        // One moves on by one slot, and the other by two.
         let one = bounded(slots).actor_after(&[take(2, 5)], &[take(1, 15), take(1, 35)]);
         one.actor(&[take(1, 26), take(1, 36)]).explore_begun(run);
-        // One comes with an old tick, twice.
+        // One has an old tick, twice.
         let old = bounded(slots).actor_after(&[take(1, 5)], &[take(1, 6), take(1, 7)]);
         old.actor(&[take(1, 15), take(1, 26)]).explore_begun(run);
         let both =
@@ -214,33 +214,35 @@ fn slot_to_slot(run: &mut Run) {
     both_round_the_ring(run);
 }
 
-/// One may stop anywhere on its way to the next slot, while the other goes round the ring.
+/// One thread may be interrupted anywhere on its way to the next slot, while the other goes around
+/// the ring.
 fn round_the_ring(slots: u64, run: &mut Run) {
     let slow = bounded(slots).actor_after(&[take(1, 5)], &[take(1, 15)]);
     let fast = slow.actor(&[take(1, 16), take(1, 26), take(2, 36)]);
     fast.explore_begun(run);
 }
 
-/// The same, and the slow one goes on as far.
+/// The same, and the slow thread goes on just as far.
 fn both_round_the_ring(run: &mut Run) {
     let slow = bounded(2).actor_after(&[take(1, 5)], &[take(1, 15), take(1, 36)]);
     let fast = slow.actor(&[take(1, 16), take(1, 26), take(1, 36)]);
     fast.explore_begun(run);
 }
 
-/// What is given back in a slot that another finishes.
+/// Gives permits back in a slot that another thread finishes.
 fn given_back(slots: u64, run: &mut Run) {
     let undoes = scenario(slots).actor_after(&[take(2, 5)], &[undo(6), take(1, 26)]);
     undoes.actor(&[take(1, 15), take(2, 36)]).explore_begun(run);
 }
 
-/// The same at one edge.
+/// The same at a single edge.
 fn undone_at_an_edge(run: &mut Run) {
     let undoes = scenario(2).actor_after(&[take(2, 5)], &[undo(6)]);
     undoes.actor(&[take(1, 15)]).explore_begun(run);
 }
 
-/// Three threads in three slots: one is late, and may record last what others have recorded.
+/// Three threads in three slots: one is late, and may be the last to record what others have
+/// recorded.
 fn three_threads(run: &mut Run) {
     let casts: [[&[Action]; 3]; 3] = [
         [&[take(1, 5)], &[take(1, 15)], &[take(1, 26)]],
@@ -253,7 +255,7 @@ fn three_threads(run: &mut Run) {
     }
 }
 
-/// The first stops for ever, before each of its operations in turn.
+/// The first actor stops forever, before each of its operations in turn.
 fn one_stops(casts: &[[&[Action]; 2]], run: &mut Run) {
     for [stops, goes_on] in casts {
         let scenario = scenario(2).actor_after(&[take(2, 5)], stops);
@@ -273,7 +275,7 @@ fn one_stops_once(run: &mut Run) {
     one_stops(&casts, run);
 }
 
-/// The others go on for a while.
+/// The other actor continues for a while.
 fn one_stops_on_its_way(run: &mut Run) {
     let casts: [[&[Action]; 2]; 3] = [
         [&[take(1, 15)], &[take(1, 16), take(1, 26), take(1, 36)]],
@@ -337,7 +339,7 @@ fn faults_are_found() {
     }
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
         file: "multiword/slotted/roll.rs",
@@ -353,7 +355,8 @@ fn weaker_orderings_are_found() {
             round_the_ring(2, run)
         });
     }
-    // Who sees a later slot's entry, and then the same word as before, may look for ever.
+    // A thread that reads a later slot's entry, and then the same word as before, may retry
+    // forever.
     let for_ever = "exceeded maximum number of branches";
     for operation in ["self.place_of(slot)?.load", "entry.fetch_max"] {
         relaxed(

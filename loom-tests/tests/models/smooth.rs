@@ -1,6 +1,6 @@
-//! The smooth limiters: turns that are taken while others take theirs and while the rate changes,
-//! each as in some order of the same verbs; who stops while setting a rate stops no decision. And
-//! faults in that are found.
+//! The smooth limiters: turns are taken while other threads take theirs and while the rate changes,
+//! and the outcome is that of some order of the same verbs. A thread that stops while setting a
+//! rate stops no decision. The models find faults in this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tollgate_loom_tests::{
     Action as Any, Answer, Run, Scenario as AnyScenario, Site, model, relaxed, stored, with_fault,
 };
 
-/// One that warms up, so that what is stored has a say in what a turn costs.
+/// A limiter that warms up, so that the stored permits affect the cost of a turn.
 type Tested = SmoothWarmingUp<NoClock>;
 type Action = Any<Tested, ()>;
 type Scenario = AnyScenario<Tested, ()>;
@@ -22,7 +22,7 @@ type Scenario = AnyScenario<Tested, ()>;
 const SECOND: u64 = 1_000_000_000;
 const NO_ORDER: &str = "no order";
 
-/// Two permits a second, warm after four seconds: cold, with eight permits stored.
+/// Two permits a second, warm after four seconds. It starts cold, with eight permits stored.
 fn limiter() -> Tested {
     SmoothWarmingUp::started_at(2.0, Duration::from_secs(4), NoClock, Tick::ZERO).expect("a rate")
 }
@@ -38,7 +38,7 @@ fn answer(turn: Result<SmoothReservation, Denied>) -> Answer {
     }
 }
 
-/// A double, as it is.
+/// An answer with the bits of a double.
 fn double(value: f64) -> Answer {
     Answer::Count(value.to_bits())
 }
@@ -90,7 +90,7 @@ fn next_free(at: u64) -> Action {
     )
 }
 
-/// A scenario, after which the state is told in full.
+/// A scenario that asks for the complete state at its end.
 fn scenario() -> Scenario {
     Scenario::at(limiter).after(|limiter, _| {
         vec![
@@ -115,8 +115,8 @@ fn verbs(at: u64) -> [Action; 9] {
     ]
 }
 
-/// Each verb against each: cold, somewhere on the line, with nothing stored and a turn still to
-/// come, and after another rate; at one tick, and at two.
+/// Each verb against each other: cold, between cold and warm, with nothing stored and a turn still
+/// to come, and after another rate; at one tick and at two.
 fn each_verb_against_each_other(run: &mut Run) {
     let states: [&[Action]; 4] = [
         &[],
@@ -139,7 +139,7 @@ fn each_verb_against_each_other(run: &mut Run) {
     }
 }
 
-/// Both do two things, one of them sets the rate once or twice.
+/// Both actors do two things; one of them sets the rate once or twice.
 fn two_after_two() -> impl Iterator<Item = Scenario> {
     let casts: [[&[Action]; 2]; 7] = [
         [&[take(1, 1), take(2, 1)], &[take(3, 1), take(1, 2)]],
@@ -168,17 +168,17 @@ fn three_threads() -> impl Iterator<Item = Scenario> {
     scenarios.into_iter()
 }
 
-/// Rates until the versions begin anew, while somebody takes a turn: who sees the last of them
-/// before the turn is taken finds it taken at the last of them.
+/// Sets rates until the version numbers start again at 0, while another actor takes a turn: if it
+/// sees the last rate before it takes the turn, the turn is at the last rate.
 fn round_the_versions() -> impl Iterator<Item = Scenario> {
     let sets = (1..=16).map(|set_to| set(f64::from(set_to) / 4.0, 0));
     let sets: Vec<_> = sets.chain([next_free(0)]).collect();
-    // Nothing is stored, and a turn is still to come: nothing else tells the states apart.
+    // Nothing is stored, and a turn is still to come: only the version tells the states apart.
     let scenario = scenario().actor_after(&[take(12, 0)], &sets);
     std::iter::once(scenario.actor(&[take(1, 0)]))
 }
 
-/// Each outcome is that of some order, and each order is seen.
+/// Each outcome is that of some order, and each order occurs.
 fn all<P: Iterator<Item = Scenario>>(scenarios: impl Fn() -> P) -> impl Fn(&mut Run) {
     move |run| scenarios().for_each(|scenario| scenario.explore(run))
 }
@@ -188,7 +188,8 @@ fn any<P: Iterator<Item = Scenario>>(scenarios: impl Fn() -> P) -> impl Fn(&mut 
     move |run| scenarios().for_each(|scenario| scenario.explore_any(run))
 }
 
-/// Who sets a rate, or takes a turn, stops for ever before each of its operations in turn.
+/// An actor that sets a rate, or takes a turn, stops forever, before each of its operations in
+/// turn.
 fn one_stops_anywhere(run: &mut Run) {
     let casts: [[&[Action]; 2]; 5] = [
         [&[set(4.0, 1)], &[take(1, 1), take(2, 9)]],
@@ -236,7 +237,8 @@ fn who_stops_stops_nobody() {
     model(name, None, one_stops_anywhere);
 }
 
-/// What is stored is free, in words: reasoned out, and not told by the limiter itself.
+/// Stored permits are free. The expected answers are derived by hand, and not from the limiter
+/// itself.
 #[test]
 fn in_words() {
     type Action = Any<SmoothBursty<NoClock>, ()>;
@@ -256,12 +258,13 @@ fn in_words() {
         })
     };
     model("smooth::in_words", None, |run| {
-        // Two are stored. Who takes three leaves half a second to wait, if nobody has taken them
-        // before.
+        // Two are stored. Taking three leaves half a second to wait, unless another actor has taken
+        // the two before.
         let both = at(2.0).actor(&[take(3, 5)]).actor(&[take(2, 5)]);
         let after_three: &[&str] = &["0 to wait", "500000000 to wait"];
         both.explore_to(run, &[after_three, &["0 to wait", "0 to wait"]]);
-        // Two of two a second are four of four: then nobody waits, and else a second.
+        // Two permits at two a second become four at four a second. Then no actor waits; otherwise
+        // one waits a second.
         let sets = at(2.0).actor(&[set(4.0, 5)]);
         let sets = sets.actor(&[take(4, 5), take(1, 5)]);
         let set_first: &[&str] = &["true", "0 to wait, 0 to wait"];
@@ -287,7 +290,7 @@ fn faults_are_found() {
     with_fault("smooth", keeps, NO_ORDER, Some(2), any(round_the_versions));
 }
 
-/// In the file that has the operations.
+/// Finds the operation in the file that contains it.
 fn site(operation: &'static str) -> Site {
     Site {
         file: "smooth/rates.rs",

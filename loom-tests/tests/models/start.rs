@@ -1,5 +1,5 @@
-//! A limiter that nobody has started: whoever comes first starts it, once, at its own tick, and
-//! nobody starts it over.
+//! A limiter that was not started: the first caller starts it, once, at its own tick, and no other
+//! caller starts it again.
 
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, broken, model, samples, suite};

@@ -1,4 +1,4 @@
-//! Algorithms and verbs that break the rules of a step, on a cell that works: the models find them.
+//! Algorithms and verbs that break the rules of a step, on a correct word. The models find them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -89,7 +89,7 @@ fn a_step_that_remembers() {
     );
 }
 
-/// Undoes a grant by putting back the word from before it, whatever has happened since.
+/// Undoes a grant by restoring the word from before it, even if it has changed since.
 struct PutsBack(TokenBucket);
 
 impl Algorithm for PutsBack {

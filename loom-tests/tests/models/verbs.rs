@@ -1,5 +1,5 @@
 //! Every verb of the crate's algorithms against every other: the answers and the last word are
-//! those of some order of the same verbs one after the other.
+//! those of some order of the same verbs, one after the other.
 
 use tollgate_loom_tests::{broken, model, samples, suite, words};
 

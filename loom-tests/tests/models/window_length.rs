@@ -1,5 +1,5 @@
-//! How long a window that a hit opens lasts, and what of the window before weighs in a sliding one:
-//! what is wrong about either is found.
+//! The length of a window that a hit opens, and the weight of the previous window in a sliding one.
+//! The models find errors in either.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tollgate_loom_tests::{Run, Subject, Verb, broken, model, samples, suite, wor
 
 const LIMIT: u64 = 2;
 
-/// Two permits in 8 ns from the first hit on, whose tick is rounded to a multiple of 4: up, or by
-/// fault down. The word is the end, and in its last eight bits the count.
+/// Two permits in 8 ns from the first hit, whose tick is rounded to a multiple of 4: up, or down in
+/// the faulty version. The word is the window's end, with the count in its last eight bits.
 struct FirstHit {
     down: bool,
 }
@@ -50,8 +50,8 @@ impl Algorithm for FirstHit {
     }
 }
 
-/// One hits at a tick, and another a nanosecond less than a period later: whoever is first, its
-/// window is the other's too.
+/// One thread hits at a tick, and another a nanosecond less than a period later. Whichever is
+/// first, both are in its window.
 fn less_than_a_period_apart<A: suite::Subjected>(
     subject: &Subject<A>,
     ticks: [u64; 2],
@@ -84,7 +84,7 @@ fn a_window_is_never_shorter_than_its_period() {
     });
 }
 
-/// The window that rounds, and counts a late one at its own tick.
+/// The window that rounds, but counts a late caller at its own tick.
 struct CountsLateOnes(FixedWindow);
 
 impl Algorithm for CountsLateOnes {
@@ -105,9 +105,10 @@ impl Algorithm for CountsLateOnes {
     }
 }
 
-/// Two are taken of a window 99 ns after it began. When the next one begins, at 200, another takes
-/// one of that, and who is late by a nanosecond the other two. That makes four at one tick, if the
-/// late ones are counted when they were asked for.
+/// Two permits of a window are taken 99 ns after it began. When the next window begins, at 200,
+/// another caller takes one of its permits, and a caller that is late by a nanosecond takes the
+/// other two. That would make four at one tick if the late ones were counted when they were asked
+/// for.
 fn late_by_a_nanosecond<A: suite::Subjected>(subject: &Subject<A>, run: &mut Run) {
     let take = |n, tick| (Verb::acquire(n), Tick::from_nanos(tick));
     let actors: [&[_]; 2] = [&[take(1, 200)], &[take(2, 199)]];
@@ -133,10 +134,10 @@ fn a_late_permit_counts_in_the_window_it_is_taken_from() {
     });
 }
 
-/// A greedy bucket of four, into which three come at once: at 108, since it was opened at 7, and 7
-/// is rounded up to seven and a bit. Three are taken right before that, one then, and two more by
-/// who is late, whose clock says that they have not come. They count when they came, or that makes
-/// five at once.
+/// A greedy bucket of four that gets three at once at 108, since it was opened at 7, which is
+/// rounded up to seven and a fraction. Three are taken right before that, one then, and two more by
+/// a late caller whose clock says that the refill has not come. They count at the tick of the
+/// refill; otherwise five would be taken at once.
 #[test]
 fn a_late_permit_counts_when_it_came() {
     let intervals = Intervals::new(Quota::per(3, Duration::from_nanos(100)).burst(4));
@@ -155,7 +156,7 @@ fn a_late_permit_counts_when_it_came() {
     });
 }
 
-/// A sliding window in which the window before has no weight.
+/// Broken: a sliding window in which the previous window has no weight.
 struct Forgets(SlidingWindow);
 
 impl Forgets {

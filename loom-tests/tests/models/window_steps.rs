@@ -1,5 +1,5 @@
-//! Windows on the clock whose steps are wrong, on a cell that works: the models find each. The same
-//! windows without a fault pass them.
+//! Fixed windows with faulty steps, on a correct word: the models find each fault. The same window
+//! without a fault passes.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use tollgate::{Denied, Granted, Quota, Tick};
 use tollgate_loom_tests::races::FIXED;
 use tollgate_loom_tests::{Subject, broken, model, suite};
 
-/// Two permits in each 4 ns of the clock. The word is the window, and in its last eight bits the
-/// count.
+/// Two permits in each 4 ns of the clock. The word is the window's number, with the count in its
+/// last eight bits.
 #[derive(Clone, Copy)]
 struct Windows(Option<Fault>);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
-    /// Who is late is counted in its own window, and the word goes back to that.
+    /// A late caller is counted in its own window, and the word goes back to that window.
     TurnsBack,
-    /// Who is late is counted in the word's window, and told its own tick.
+    /// A late caller is counted in the word's window, but told its own tick.
     TellsItsOwnTick,
-    /// The permits that bring a new window are not counted in it.
+    /// The permits that start a new window are not counted in it.
     ForgetsTheFirst,
     /// A new window begins with the count of the old one.
     KeepsTheCount,
-    /// An undo does not ask in which window the permit was taken.
+    /// An undo does not check in which window the permit was taken.
     UndoesAcross,
-    /// A charge is recorded in the window of who is late.
+    /// A charge is recorded in the late caller's window.
     ChargesTheOldOne,
 }
 
@@ -37,7 +37,7 @@ use Fault::*;
 const LIMIT: u64 = 2;
 const PERIOD: u64 = 4;
 
-/// What a word says at a tick.
+/// The state that a word represents at a tick.
 struct View {
     window: u64,
     taken: u64,

@@ -1,6 +1,5 @@
-//! The leaky bucket, the windows, the intervals and any of them: every model that a token bucket
-//! gets, with ticks on both sides of a window's edge. And each of the models fails on a broken
-//! cell.
+//! The leaky bucket, the windows, the intervals and `AnyAlgorithm`: every model of the token
+//! bucket, with ticks on both sides of a window's edge. Each model also fails on a broken word.
 
 use tollgate::LeakyBucket;
 use tollgate_loom_tests::samples::windows;
@@ -8,14 +7,14 @@ use tollgate_loom_tests::suite::Subjected;
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Run, Subject, Verb, broken, deep, model, suite};
 
-/// A suite, its bound on preemptions, and what it says of a cell that compares and stores.
+/// A suite, its bound on preemptions, and its message for a word that compares and stores.
 struct Suite<A> {
     name: &'static str,
     explore: fn(&Subject<A>, &mut Run),
     bound: Option<usize>,
     why: &'static str,
-    /// Whether it only shows that the steps of another algorithm are pure too, which the pairs
-    /// show. For the loop itself the same suite of a token bucket stands (verbs.rs, cell.rs).
+    /// Whether it only shows that the steps of another algorithm are pure too, which the pairs also
+    /// show. The same suite of a token bucket covers the loop itself (`verbs.rs`, `cell.rs`).
     repeats: bool,
 }
 
@@ -99,7 +98,7 @@ fn explore<A: Subjected, const N: usize>(
     }
 }
 
-/// All suites but for the start, where a word that starts at 0 has nothing of its own.
+/// Runs all suites except the start, which has nothing special for words that start at 0.
 fn explore_all<A: Subjected>(name: &str, make: fn(MakeWord) -> Subject<A>) {
     let suites = [
         pairs(),
@@ -117,8 +116,8 @@ fn leaky_queue() {
     explore("leaky queue", windows::queue, suites);
 }
 
-/// Three in a queue at one tick, of which two go at once: whoever is last waits for one permit, 2
-/// ns.
+/// Three permits are taken from a queue at one tick, and two of them are free of delay: the last
+/// one waits 2 ns, the time of one permit.
 fn turns_in_the_queue(subject: &Subject<LeakyBucket>, run: &mut Run) {
     let one = || (Verb::acquire(1), subject.tick());
     let scenario = subject.scenario(&[], &[&[one(), one()], &[one()]]);

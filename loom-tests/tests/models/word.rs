@@ -1,13 +1,13 @@
-//! The cell's contract as a place: an exchange succeeds if the word is there and answers what it
-//! found if not, a replacement returns what it replaced; so no word is taken out twice, and none
-//! disappears.
+//! The contract of an atomic word: an exchange succeeds if the word is as expected and otherwise
+//! returns the current one, and a swap returns what it replaced. So no word is taken out twice, and
+//! none disappears.
 
 use std::sync::Arc;
 
 use tollgate_loom_tests::words::{self, MakeWord};
 use tollgate_loom_tests::{Expected, Run, actor, broken, model};
 
-/// Two threads replace the word, each by its own.
+/// Two threads swap the word.
 fn replace_twice(run: &mut Run, make: MakeWord) {
     let expected = Expected::all(vec![(1, 2, 3), (3, 1, 2)]);
     let noted = expected.clone();
@@ -23,7 +23,7 @@ fn replace_twice(run: &mut Run, make: MakeWord) {
     expected.assert_reached();
 }
 
-/// One thread replaces the word, the other exchanges it.
+/// One thread swaps the word, and the other exchanges it.
 fn replace_and_exchange(run: &mut Run, make: MakeWord) {
     let expected = Expected::all(vec![(Ok(()), Err(3), 2), (Err(2), Err(1), 2)]);
     let noted = expected.clone();

@@ -1,5 +1,4 @@
-//! The definition of each bound, interval by interval, and that the check agrees with it on random
-//! histories.
+//! Compares the check with the definition of each bound, interval by interval, on random histories.
 
 use core::time::Duration;
 
@@ -9,17 +8,16 @@ use crate::algorithm::{Rounding, SlidingWindow};
 use crate::audit::Bounded;
 use crate::quota::Quota;
 
-/// A bound, and what it means, without its code.
+/// A bound, and its meaning written without the code under test.
 struct Promise {
     name: &'static str,
     bound: Bound,
-    /// Units a permit, and a burst.
+    /// Units in a permit, and in a burst.
     permit: i128,
     burst: i128,
-    /// How many units may come from one tick to a later one; `None` if no interval goes from there
-    /// to there.
+    /// The refill between two ticks, in units, or `None` if no interval contains both.
     comes: fn(u64, u64) -> Option<i128>,
-    /// Whether a charge at one tick stands in the way of a grant at a later one.
+    /// Whether a charge at the first tick counts against a grant at the second.
     owed: fn(u64, u64) -> bool,
 }
 
@@ -31,7 +29,7 @@ fn edges(from: u64, to: u64) -> i128 {
     (from + 1..=to).filter(begins).count() as i128
 }
 
-/// How many slots begin after one tick and not after the other.
+/// Counts the slots that begin after one tick and not after the other.
 fn slots(from: u64, to: u64, length: u64, lead: u64) -> u64 {
     let begins = |tick: &u64| (tick + lead).is_multiple_of(length);
     (from + 1..=to).filter(begins).count() as u64
@@ -116,8 +114,8 @@ fn promises() -> [Promise; 9] {
 }
 
 impl Promise {
-    /// What a reset is worth: a burst, and what comes while ticks of before it overlap with ticks
-    /// of after it.
+    /// Returns what a reset is worth: a burst, and the refill while the ticks before and after it
+    /// overlap.
     fn worth(&self, events: &[Event], reset: &Event) -> i128 {
         let before = takings(events).filter(|e| e.3[0] <= reset.3[1]);
         let after = takings(events).filter(|e| e.3[1] >= reset.3[0]);
@@ -126,11 +124,11 @@ impl Promise {
             (Some(latest), Some(earliest)) if latest > earliest => (self.comes)(earliest, latest),
             _ => (self.comes)(0, 0),
         };
-        // Where no interval goes over an edge, nothing comes.
+        // If no interval crosses an edge, there is no refill.
         self.burst + overlap.unwrap_or(0)
     }
 
-    /// Whether all intervals between grants keep it, with charges left out or in.
+    /// Returns whether all intervals between grants keep the bound, with or without charges.
     fn is_kept(&self, events: &[Event], with_charges: bool) -> bool {
         let counts = |e: &&Event| e.1 == Grant || with_charges && e.1 == Charge;
         let begin = || events.iter().filter(counts).map(|event| event.0);
@@ -180,7 +178,7 @@ fn takings(events: &[Event]) -> impl Iterator<Item = &Event> {
     events.iter().filter(move |event| kinds.contains(&event.1))
 }
 
-/// Small histories in which everything happens that is among the kinds.
+/// Generates small random histories of these kinds of events.
 struct Random {
     seed: u64,
     kinds: &'static [Kind],
@@ -235,10 +233,10 @@ fn the_check_agrees_with_the_definition() {
     }
 }
 
-/// Where there are charges, the grants by themselves are still checked exactly; and what is found
-/// besides is an interval that charges have filled.
+/// With charges, the grants alone are still checked exactly. Any further excess is in an interval
+/// that charges have filled.
 #[test]
-fn charges_hide_nothing_and_accuse_nobody() {
+fn charges_hide_no_excess_and_cause_no_false_one() {
     let mut random = Random {
         seed: 0xc4a6,
         kinds: &[Grant, Grant, Grant, Charge, GiveBack, Reset],
@@ -262,9 +260,9 @@ fn charges_hide_nothing_and_accuse_nobody() {
     }
 }
 
-/// What is told of an excess is true of the interval.
+/// The numbers of an excess are those of its interval.
 #[test]
-fn an_excess_tells_its_interval() {
+fn an_excess_describes_its_interval() {
     let mut random = Random {
         seed: 0xe8ce,
         kinds: &[Grant],

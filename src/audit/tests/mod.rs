@@ -1,4 +1,4 @@
-//! The check: examples, and that it agrees with its definition.
+//! Tests of the check: examples, and a comparison with its definition.
 
 mod definition;
 mod windows;
@@ -40,7 +40,7 @@ fn instant(tick: u64, kind: Kind, n: u64) -> Event {
     (tick, kind, n, [tick; 2])
 }
 
-/// One permit every 10 ns, a burst of 3.
+/// One permit every 10 ns, with a burst of 3.
 fn bound() -> Bound {
     let quota = Quota::per(1, Duration::from_nanos(10)).burst(3);
     Bound::of_quota(quota).expect("a quota")
@@ -64,7 +64,7 @@ fn one_permit_too_many_is_found_with_its_interval() {
     assert_eq!((excess.granted, excess.allowed), (5, 4));
     assert_eq!(
         excess.to_string(),
-        "5 permits were granted from 7 ns to 26 ns, where at most 4 may be"
+        "5 permits were granted from 7 ns to 26 ns, but at most 4 are allowed"
     );
 }
 
@@ -85,13 +85,13 @@ fn a_reset_forgives_the_debt_and_allows_one_burst() {
         let more = [instant(20, Kind::Reset, 1), instant(20, Kind::Grant, n)];
         history(&[debt, more].concat())
     };
-    // Three of the reset, and two that were made since tick 0.
+    // Three from the reset, and two refilled since tick 0.
     assert!(after(5).check(&bound()).is_ok());
     assert!(after(6).check(&bound()).is_err());
 }
 
 #[test]
-fn a_tick_with_charges_alone_says_nothing_of_the_clock_of_the_verbs() {
+fn a_later_charge_does_not_make_a_late_give_back_count() {
     let grants = [
         (1_000_000, Kind::Grant, 3, [1, 1]),
         (1_000_002, Kind::Grant, 1, [3, 3]),
@@ -104,7 +104,7 @@ fn a_tick_with_charges_alone_says_nothing_of_the_clock_of_the_verbs() {
 }
 
 #[test]
-fn what_a_stopped_thread_gave_back_counts_when_it_came_back() {
+fn permits_given_back_late_count_when_they_come_back() {
     let burst = |tick| instant(tick, Kind::Grant, 3);
     let late = (0, Kind::GiveBack, 3, [0, 100]);
     assert!(

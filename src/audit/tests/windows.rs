@@ -1,4 +1,4 @@
-//! Examples of the bounds that speak of windows and steps, and what each algorithm says is its own.
+//! Examples of bounds with windows and steps, and the bounds that the algorithms state.
 
 use super::*;
 use crate::algorithm::{
@@ -34,7 +34,7 @@ fn one_permit_too_many_in_a_window_is_found_with_its_interval() {
 }
 
 #[test]
-fn what_is_given_back_in_a_window_can_be_had_again_in_it_and_not_before() {
+fn permits_given_back_are_available_later_in_the_same_window() {
     let bound = Bound::of_windows(ten_ns(3)).expect("a quota");
     let with = |back| {
         let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
@@ -54,7 +54,7 @@ fn a_debt_is_forgotten_with_its_window() {
         assert!(charged(19).check(&bound).is_err());
         assert!(charged(20).check(&bound).is_ok());
     }
-    // A bucket's is paid by two refills: five of the seven beyond its burst of three.
+    // A bucket's debt is paid by two refills: five of the seven are beyond its burst of three.
     let refills = Intervals::new(ten_ns(3)).expect("a quota").bound();
     assert!(charged(29).check(&refills).is_err());
     assert!(charged(30).check(&refills).is_ok());
@@ -79,7 +79,7 @@ fn a_refill_that_comes_a_nanosecond_early_is_found() {
 }
 
 #[test]
-fn what_is_no_quota_has_no_bound() {
+fn an_invalid_quota_has_no_bound() {
     let (none, wide) = (ten_ns(0), ten_ns(3).burst(4));
     assert_eq!(Bound::of_windows(none), Err(ConfigError::ZeroPermits));
     let refused = Err(ConfigError::BurstInWindow { burst: 4, n: 3 });
@@ -90,7 +90,7 @@ fn what_is_no_quota_has_no_bound() {
 }
 
 #[test]
-fn extremes_overflow_nothing() {
+fn extreme_values_do_not_overflow() {
     let all = [0, 1, u64::MAX].map(|tick| instant(tick, Kind::Grant, u64::MAX));
     let resets = [0, 1, u64::MAX].map(|tick| instant(tick, Kind::Reset, 1));
     let most = Quota::per(u64::MAX, Duration::from_nanos(u64::MAX));
@@ -109,7 +109,7 @@ fn extremes_overflow_nothing() {
 }
 
 #[test]
-fn each_algorithm_says_its_own() {
+fn each_algorithm_states_its_bound() {
     let (tick, quota) = (Tick::from_nanos, ten_ns(3));
     let wide = quota.burst(5);
     let (windows, offset) = (FixedWindow::new(quota).unwrap(), Duration::from_nanos(4));
@@ -119,14 +119,14 @@ fn each_algorithm_says_its_own() {
     assert_eq!(TokenBucket::new(wide).unwrap().bound().burst, 50);
     assert_eq!(Gcra::new(wide).unwrap().bound().burst, 50);
     assert_eq!(LeakyBucket::queue(wide).unwrap().bound().burst, 50);
-    // The quota that it names, one permit in 10 ns with a burst of 3, would allow 30.
+    // Its quota, one permit in 10 ns with a burst of 3, would allow 30.
     assert_eq!(spaced.bound().burst, 35);
 
     let bound = windows.offset(offset).bound();
     assert_eq!(bound.allows_between(tick(4), tick(13)), 3);
     assert_eq!(bound.allows_between(tick(3), tick(4)), 6);
     assert_eq!(windows.aligned_to_unix(offset).bound(), {
-        // Tick 0 is 4 ns after a window's beginning.
+        // Tick 0 is 4 ns after the beginning of a window.
         Bound::of_windows(quota)
             .unwrap()
             .offset(Duration::from_nanos(6))
@@ -135,7 +135,7 @@ fn each_algorithm_says_its_own() {
     assert_eq!(bound.allows_between(tick(3), tick(4)), 8);
     assert_eq!(bound.allows_between(tick(4), tick(13)), 5);
 
-    // A window that is opened by a hit, and a bucket that is greedy, with their own quotas.
+    // A window opened by the first hit and a greedy bucket, each with its own quota.
     let hit = windows.opened_by_first_hit().unwrap().bound();
     assert_eq!(hit, Bound::of_steps(quota).unwrap().forgetting_debt());
     let slower = Quota::per(3, Duration::from_nanos(100)).burst(5);

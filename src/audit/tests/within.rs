@@ -11,7 +11,7 @@ fn log(n: u64) -> Bound {
     Bound::of_log(ten_ns(n)).expect("a quota")
 }
 
-/// Of 2 ns each.
+/// Slots of 2 ns each.
 fn five_slots(n: u64) -> Bound {
     Bound::of_slots(ten_ns(n), 5).expect("a quota")
 }
@@ -24,7 +24,7 @@ fn grants(ticks: &[(u64, u64)]) -> Audit {
     history(&events)
 }
 
-/// That this is broken by its last grant, in an interval with one permit too many.
+/// Asserts that the last grant breaks the bound, in this interval, by one permit.
 fn is_broken(bound: &Bound, ticks: &[(u64, u64)], from: u64, to: u64) {
     let excess = grants(ticks).check(bound).expect_err("one too many");
     let interval = (Tick::from_nanos(from), Tick::from_nanos(to));
@@ -43,11 +43,11 @@ fn a_permit_comes_back_to_a_log_when_it_is_a_period_old() {
 
 #[test]
 fn a_permit_comes_back_to_a_slotted_window_with_the_slot_that_leaves_it() {
-    // Slot 3, and slot 8: five later.
+    // Slots 3 and 8, which are five apart.
     let kept = grants(&[(7, 3), (16, 3)]);
     assert!(kept.check(&five_slots(3)).is_ok());
     is_broken(&five_slots(3), &[(6, 3), (15, 1)], 6, 15);
-    // With another beginning 15 and 16 are in one slot.
+    // With the offset, ticks 15 and 16 are in the same slot.
     let later = five_slots(3).offset(Duration::from_nanos(1));
     assert!(grants(&[(6, 3), (15, 3)]).check(&later).is_ok());
     is_broken(&later, &[(7, 3), (16, 1)], 7, 16);
@@ -61,8 +61,8 @@ fn a_debt_is_forgotten_with_its_slot() {
     assert!(charged(15).check(&five_slots(3).forgetting_debt()).is_ok());
 }
 
-/// The first one weighs on intervals from 10 on, and not on those from 12 on, which have begun when
-/// it is certain.
+/// The first charge counts in intervals from tick 10. It does not count in those from tick 12,
+/// which have already begun when the check counts it.
 #[test]
 fn charges_weigh_on_the_intervals_that_hold_them() {
     let check = |charges: [u64; 2], granted| {
@@ -84,7 +84,7 @@ fn charges_weigh_on_the_intervals_that_hold_them() {
 }
 
 #[test]
-fn a_reset_forgives_the_charges_of_before() {
+fn a_reset_forgives_earlier_charges() {
     let after = |granted| {
         history(&[
             instant(10, Kind::Grant, 1),
@@ -101,7 +101,7 @@ fn a_reset_forgives_the_charges_of_before() {
 }
 
 #[test]
-fn what_is_given_back_can_be_had_again() {
+fn permits_given_back_are_available_again() {
     let with = |back| {
         let all = [instant(11, Kind::Grant, 3), instant(15, Kind::Grant, 1)];
         history(&[all.to_vec(), vec![instant(back, Kind::GiveBack, 1)]].concat())
@@ -114,7 +114,7 @@ fn what_is_given_back_can_be_had_again() {
 }
 
 #[test]
-fn a_reset_allows_as_many_again_in_the_intervals_that_hold_it() {
+fn a_reset_allows_another_burst_in_intervals_that_contain_it() {
     let with = |granted| {
         history(&[
             instant(11, Kind::Grant, 3),
@@ -131,7 +131,7 @@ fn a_reset_allows_as_many_again_in_the_intervals_that_hold_it() {
 }
 
 #[test]
-fn longer_intervals_are_allowed_what_fits() {
+fn longer_intervals_allow_n_for_each_span() {
     let nanos = Duration::from_nanos;
     let allowed = |bound: Bound| [0, 1, 8, 9, 10, 19, 20].map(|ns| bound.allows(nanos(ns)));
     assert_eq!(allowed(log(3)), [3, 3, 3, 3, 6, 6, 9]);
@@ -145,7 +145,7 @@ fn longer_intervals_are_allowed_what_fits() {
 }
 
 #[test]
-fn what_is_no_window_has_no_bound() {
+fn an_invalid_window_has_no_bound() {
     let (none, wide) = (ten_ns(0), ten_ns(3).burst(4));
     let refused = Err(ConfigError::BurstInWindow { burst: 4, n: 3 });
     assert_eq!(Bound::of_log(none), Err(ConfigError::ZeroPermits));
@@ -163,7 +163,7 @@ fn what_is_no_window_has_no_bound() {
 }
 
 #[test]
-fn the_ends_of_time_and_number_overflow_nothing() {
+fn extreme_ticks_and_numbers_do_not_overflow() {
     let at = [0, 1, u64::MAX];
     let all = at.map(|tick| instant(tick, Kind::Grant, u64::MAX));
     let charges = at.map(|tick| instant(tick, Kind::Charge, u64::MAX));

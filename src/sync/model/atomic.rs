@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicBool;
 use super::{CONDITIONS, checker, stop_if_due, wrote};
 use crate::sync::{Ordering, const_unless_loom};
 
-/// The checker's, under conditions: a fence whose ordering is `Relaxed` is none.
+/// The checker's fence under the current conditions. A fence weakened to `Relaxed` is no fence.
 #[cfg(any(feature = "map", feature = "wide"))]
 #[track_caller]
 pub(crate) fn fence(order: Ordering) {
@@ -14,7 +14,7 @@ pub(crate) fn fence(order: Ordering) {
     }
 }
 
-/// What comes before each operation. The ordering that it has.
+/// Runs before each operation, and returns the ordering that the operation uses.
 #[track_caller]
 fn before(order: Ordering) -> Ordering {
     stop_if_due();
@@ -32,8 +32,9 @@ fn under_conditions(order: Ordering) -> Ordering {
     }
 }
 
-/// Defines an atomic of the checker's under conditions. One operation of it is one of the
-/// checker's, unless a condition makes it more.
+/// Defines an atomic that wraps the checker's and applies the current
+/// [`Conditions`](super::Conditions). Each operation is one operation of the checker's atomic,
+/// unless a condition adds more.
 macro_rules! modelled {
     ($(#[$meta:meta])* $name:ident of $word:ty, $checkers:ty) => {
         $(#[$meta])*
@@ -139,13 +140,13 @@ macro_rules! modelled {
 }
 
 modelled! {
-    /// The checker's, under conditions.
+    /// The checker's 64-bit atomic under the current conditions.
     AtomicU64 of u64, checker::AtomicU64
 }
 
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]
 modelled! {
-    /// Two words that change together: the checker's, under conditions.
+    /// The checker's 128-bit atomic under the current conditions.
     AtomicU128 of u128, checker::AtomicU128
 }
 

@@ -1,4 +1,4 @@
-//! What models get from loom.
+//! The parts of loom that models use.
 
 pub(super) use loom::sync::atomic::AtomicU64;
 #[cfg(any(feature = "map", feature = "wide"))]
@@ -8,12 +8,13 @@ pub(super) use loom::thread_local;
 
 use super::CONDITIONS;
 
-/// Rings before each load, where that is wanted.
+/// A counter beside each atomic, incremented before each load if
+/// [`Conditions::rings`](super::Conditions::rings) is set.
 pub(super) fn bell() -> Option<AtomicU64> {
     CONDITIONS.get().rings.then(|| AtomicU64::new(0))
 }
 
-/// As the one of threads, with loom's notification. What is to last for a time has passed at once.
+/// A sleeping thread, with loom's notification. Timed sleeps end at once.
 pub(crate) struct Sleeper(loom::sync::Notify);
 
 impl Sleeper {

@@ -1,5 +1,5 @@
-//! What models get from shuttle. All its atomics are sequentially consistent, and its fences do
-//! nothing.
+//! The parts of shuttle that models use. All its atomics are sequentially consistent, and its
+//! fences do nothing.
 
 pub(super) use shuttle::sync::atomic::AtomicU64;
 #[cfg(feature = "wide")]
@@ -9,12 +9,12 @@ pub(super) use shuttle::sync::atomic::fence;
 pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 pub(super) use shuttle::thread_local;
 
-/// Nobody rings: here a load is as likely to be interrupted as any other operation.
+/// No counter: shuttle interrupts loads as often as any other operation.
 pub(super) const fn bell() -> Option<AtomicU64> {
     None
 }
 
-/// As the one of threads, with shuttle's. What is to last for a time has passed at once.
+/// A sleeping thread, with shuttle's `park`. Timed sleeps end at once.
 pub(crate) struct Sleeper(shuttle::thread::Thread);
 
 impl Sleeper {

@@ -1,145 +1,146 @@
-/// A protocol's fault: its code asks for it by `inject_fault!`, where the fault would be.
+/// A fault that a model can turn on. `inject_fault!` in the protocol's code marks its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Shards: what was taken in vain is rolled back whatever the word is by now.
+    /// Shards: a rollback restores the old word even if the word has changed.
     RollsBackBlindly,
-    /// Shards: it is rolled back although permits were given back since.
+    /// Shards: a rollback proceeds although permits were given back since.
     IgnoresGiveBacks,
     /// Shards: permits are given back while another thread is rolling back.
     LowersMeanwhile,
-    /// Shards: what was taken in vain is kept.
+    /// Shards: a failed request keeps the permits that it took.
     RollsNothingBack,
     /// Shards: the epoch of the hint is raised before a word is lowered.
     RaisesTheEpochFirst,
-    /// Shards: a hint is set whatever epoch it is by now.
+    /// Shards: a hint is set even if its epoch has changed.
     SetsTheHintBlindly,
-    /// Shards: a tick that is over is exchanged for the next one, with no epoch in between.
+    /// Shards: an expired tick is exchanged for the next one, with no epoch in between.
     KeepsTheTickThatIsOver,
-    /// Leases: a lease that is dropped releases its size first, and then its permits.
+    /// Leases: a dropped lease releases its size before its permits.
     ReleasesSizeFirst,
-    /// Reservations: one in the middle comes back although somebody waits after it.
+    /// Reservations: one in the middle gives its permits back although a caller waits after it.
     CancelsInTheMiddle,
-    /// Slots: a slot is finished without its word being frozen.
+    /// Slots: a slot is finished without freezing its word.
     SkipsTheFreeze,
     /// Slots: permits are taken from a frozen word.
     IgnoresTheFreeze,
     /// Slots: a finished slot is recorded by a store.
     RecordsByStore,
-    /// Slots: only who froze the word records.
+    /// Slots: only the thread that froze the word records the slot.
     LeavesRecordingToOthers,
-    /// Log: what was claimed is entered before it is claimed.
+    /// Log: permits are entered before they are claimed.
     EntersFirst,
-    /// Log: nobody enters what another has claimed.
+    /// Log: no thread enters the claim of another.
     NeverHelps,
     /// Log: permits are claimed before the last claim is entered.
     TakesUnentered,
-    /// Log: a helper enters its own tick, whatever was seen before.
+    /// Log: a helper enters permits at its own tick, even if that is before ticks seen earlier.
     HelpsAtItsTick,
-    /// Log: places are entered although the state has gone on.
+    /// Log: places are entered although the state has changed.
     EntersLate,
-    /// Changes: what was read of the parameters is not checked.
+    /// Changes: parameters are read without checking their version.
     ReadsUnchecked,
-    /// Changes: parameters are written before it is said whose they are.
+    /// Changes: parameters are written before their version is announced.
     AnnouncesAfterwards,
-    /// Changes: a decision compares the word alone, and not the version.
+    /// Changes: a decision compares only the word, and not the version.
     ComparesTheWordAlone,
-    /// Changes: the version is changed first, and the word is carried over afterwards.
+    /// Changes: the version changes first, and the word is carried over afterwards.
     CarriesAfterwards,
-    /// Changes: a grant is undone by its mark, whatever version it is of.
+    /// Changes: a grant is undone by its mark, even if that belongs to another version.
     UndoesOldMarks,
-    /// Concurrency: who comes does not look whether somebody waits.
+    /// Concurrency: a newcomer enters without checking whether a caller waits.
     Overtakes,
-    /// Concurrency: who found no room says that somebody waits whatever the word is by now.
+    /// Concurrency: a caller that finds no room sets the waiting flag even if the word has changed.
     WaitsBlindly,
-    /// Concurrency: who leaves lets nobody in.
+    /// Concurrency: a caller that leaves lets no waiter in.
     LeavesSilently,
-    /// Concurrency: who gives up the first place in the line lets nobody in.
+    /// Concurrency: a caller that gives up the first place in the line lets no waiter in.
     GivesUpSilently,
-    /// Concurrency: who gives up after being let in keeps what was handed over.
+    /// Concurrency: a waiter that gives up after being let in keeps its room.
     KeepsWhatWasHanded,
-    /// Concurrency: a raised limit lets nobody in.
+    /// Concurrency: raising the limit lets no waiter in.
     RaisesSilently,
-    /// Concurrency: who was let in at the last moment is told that it is too late.
+    /// Concurrency: a waiter that is let in at the last moment is told that it is too late.
     TooLateAnyhow,
-    /// Concurrency: a limit is set by a load and a store.
+    /// Concurrency: the limit is set by a load and a store.
     SetsByStore,
-    /// Concurrency: a lowered limit refuses nobody who waits for more.
+    /// Concurrency: lowering the limit refuses no waiter that asks for more.
     LowersSilently,
-    /// Smooth: a new rate is written over the one in force.
+    /// Smooth: a new rate overwrites the current one.
     OverwritesTheRate,
     /// Smooth: the rate is read before the state.
     ReadsTheRateFirst,
-    /// Smooth: when the versions begin anew, the next turn stays where it is.
+    /// Smooth: the next turn does not move when the version numbers start again at 0.
     KeepsTheTurn,
-    /// Smooth: two set rates at once.
+    /// Smooth: two threads set rates at the same time.
     SetsTogether,
-    /// Smooth: a rate is told without another look at the state.
+    /// Smooth: a rate is returned without checking the state again.
     TellsWithoutALook,
-    /// Table: who claims does not look round for the key a second time.
+    /// Table: a thread that claims a slot does not look for the key a second time.
     LooksOnce,
     /// Table: all claims have the same number.
     NumbersAlike,
-    /// Table: a key that is not idle is taken for one that is.
+    /// Table: a busy key is taken for an idle one.
     TakesWhoIsBusy,
     /// Table: the horizon is raised after an idle key has left.
     RaisesAfterwards,
-    /// Table: who comes into it does so at a tick of its own.
+    /// Table: a new key starts at its caller's own tick.
     IgnoresTheHorizon,
-    /// Table: a change of quotas leaves old slots as they are.
+    /// Table: a change of quotas does not update old slots.
     SweepsNothing,
-    /// Table: a decision compares the word alone, and not whose it is.
+    /// Table: a decision compares only the word, and not the slot's owner.
     ForgetsTheOwner,
-    /// Table: the bit is set after the decision, on the key that has the slot by then.
+    /// Table: the protection bit is set after the decision, on whichever key has the slot by then.
     ProtectsBlindly,
-    /// Table: a key whose tag is the same is taken for the same one in either of its pairs of
-    /// lines.
+    /// Table: keys with equal tags are taken for the same key even if their pairs of buckets
+    /// differ.
     IgnoresThePair,
-    /// Table: a claim is established, and other claims for the key are left as they are.
+    /// Table: a claim is established without ending other claims for the key.
     LeavesOtherClaims,
-    /// Table: whose claim has come to nothing gives up whatever is in the slot by now.
+    /// Table: a thread whose claim failed releases the slot even if it holds something new.
     GivesUpBlindly,
-    /// Table: who finds the key claimed waits for who claimed it.
+    /// Table: a thread that finds the key claimed waits for the claiming thread.
     WaitsForClaims,
-    /// Table: who finds no room doesn't look whether the key has come meanwhile.
+    /// Table: a thread that finds no free slot does not check whether the key has arrived
+    /// meanwhile.
     BelievesTheFirstLook,
-    /// Table: the neighbours are skipped also for a slot that was given up.
+    /// Table: the neighbours are skipped also if a slot is free because it was released.
     SkipsByFree,
-    /// Table: a change of one plan leaves slots of others as they are.
+    /// Table: a change of one plan leaves the slots of other plans as they are.
     SweepsOnePlan,
     /// Table: a change of quotas leaves claims as they are.
     SparesClaims,
-    /// Table: which version is in force is looked at before a slot is claimed.
+    /// Table: the current version is read before the slot is confirmed as the key's only one.
     ReadsTheVersionFirst,
-    /// Keyed concurrency: a key with guards is evicted where there is no room.
+    /// Keyed concurrency: a key with guards is evicted when the table is full.
     EvictsWhoIsInside,
-    /// Overrides: a key's claims are left as they are when its algorithm is changed.
+    /// Overrides: a key's claims stay when its algorithm is changed.
     SparesClaimsOfTheKey,
-    /// Overrides: a key's slot is left as it is when its algorithm is changed.
+    /// Overrides: a key's slot stays when its algorithm is changed.
     LeavesTheSlot,
-    /// Overrides: a quota is changed while a key goes back to its plan.
+    /// Overrides: a quota is changed while a key returns to its plan.
     ChangesQuotasMeanwhile,
-    /// Keyed map: a key is taken out while its word can still be taken from.
+    /// Keyed map: a key is removed while permits can still be taken from its word.
     RemovesUnretired,
-    /// Keyed map: a key that is new counts at its caller's tick.
+    /// Keyed map: a new key starts at its caller's own tick.
     CountsAtOwnTick,
-    /// Keyed map: it is read before the key is there up to when others have left.
+    /// Keyed map: the horizon is read before the key is inserted.
     ReadsTheHorizonFirst,
-    /// Keyed map: a thread that finds a key whose algorithm is being changed takes it out.
+    /// Keyed map: a thread removes a key whose algorithm is being changed.
     TakesOutMoving,
-    /// Keyed map: the thread that first decides on a key does not look whether the quota was set
-    /// since the key was brought in.
+    /// Keyed map: the thread that first decides on a key does not check whether the quota was set
+    /// since the key was inserted.
     TrustsItsBirth,
-    /// Keyed map: a grant ends a ban before it is made.
+    /// Keyed map: a ban ends before the grant that ends it.
     EndsTheBanFirst,
-    /// Keyed map: a new quota is published after all keys were brought to it.
+    /// Keyed map: a new quota is published after the walk through all keys.
     WalksFirst,
-    /// Keyed map: an algorithm is carried over from a word that can still be taken from.
+    /// Keyed map: an algorithm is carried over from a word that permits can still be taken from.
     CarriesUnretired,
-    /// Keyed map: whoever wants room has it, if there was some.
+    /// Keyed map: room is taken after a check that no longer holds.
     LooksForRoomFirst,
     /// Keyed map: a key is protected after its second grant.
     ProtectsAfterwards,
-    /// Keyed map: a key is evicted although it has been protected since it was chosen.
+    /// Keyed map: a key is evicted although it was protected after it was chosen.
     EvictsAsItWas,
 }
 

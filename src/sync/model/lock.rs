@@ -1,10 +1,10 @@
 use super::{checker, stop_if_due};
 
-/// The checker's, which who stops for ever while holding it never gives back.
+/// The checker's lock, except that a holder that stops forever never releases it.
 #[derive(Debug)]
 pub struct SettersMutex<T>(checker::Mutex<T>);
 
-/// Who has one holds it.
+/// The guard of a [`SettersMutex`].
 #[derive(Debug)]
 pub struct SettersGuard<'a, T>(Option<checker::MutexGuard<'a, T>>);
 
@@ -29,13 +29,13 @@ impl<T> core::ops::Deref for SettersGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.0.as_ref().expect("it is held until it is dropped")
+        self.0.as_ref().expect("held until the guard is dropped")
     }
 }
 
 impl<T> core::ops::DerefMut for SettersGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.0.as_mut().expect("it is held until it is dropped")
+        self.0.as_mut().expect("held until the guard is dropped")
     }
 }
 

@@ -1,5 +1,5 @@
-//! What models do to the atomics, besides all that the checker (loom, or shuttle) does: they stop
-//! threads, and make faults that they must find.
+//! Atomics for models. On top of what the checker (loom or shuttle) does, they can stop a thread
+//! forever, and inject faults that the models must find.
 
 mod atomic;
 #[cfg(all(tollgate_loom, feature = "loom"))]
@@ -34,10 +34,10 @@ pub use atomic::AtomicU128;
 #[cfg(all(feature = "wide", tollgate_loom, feature = "loom"))]
 pub use pair::AtomicU128;
 
-/// Of no model.
+/// A plain atomic that models do not track.
 pub(crate) type Count = core::sync::atomic::AtomicU64;
 
-/// Does not wait.
+/// Returns at once.
 pub(crate) struct Backoff;
 
 impl Backoff {
@@ -52,19 +52,20 @@ impl Backoff {
     pub(crate) fn wait(&mut self) {}
 }
 
-/// How a model runs. The default is as the crate is.
+/// The conditions under which a model runs. With the default, the code runs unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions {
     /// A fault in a protocol.
     pub fault: Option<Fault>,
-    /// The operation whose orderings are `Relaxed`: the end of its file's name, and the line. (To
-    /// shuttle all are sequentially consistent.)
+    /// The operation that is weakened to `Relaxed`: the end of its file's path, and the line. (This
+    /// has no effect in shuttle, where all operations are sequentially consistent.)
     pub relaxed: Option<(&'static str, u32)>,
-    /// Exchanges compare, and then store.
+    /// An exchange is a load, a comparison and a store.
     pub stores: bool,
-    /// Every second weak exchange fails without a reason.
+    /// Every second weak exchange fails spuriously.
     pub hesitates: bool,
-    /// Who loads changes something before. Loom visits more orders then, and shuttle does without.
+    /// Each load first increments a counter beside the atomic. Loom then explores more
+    /// interleavings of loads; shuttle does not need it.
     pub rings: bool,
 }
 
@@ -77,7 +78,7 @@ impl Conditions {
         rings: false,
     };
 
-    /// Those of the models that run now.
+    /// Returns the conditions of the models that run now.
     pub fn now() -> Self {
         CONDITIONS.get()
     }
@@ -86,7 +87,7 @@ impl Conditions {
 std::thread_local! {
     // All threads of a model run on one thread of the system.
     static CONDITIONS: Cell<Conditions> = const { Cell::new(Conditions::ALL_WELL) };
-    /// Whether any model of this thread stops somebody: else nobody need be asked.
+    /// Whether any model on this thread stops a thread. If not, operations skip the check.
     static STOPS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -111,7 +112,7 @@ pub(crate) fn is_made(fault: Fault) -> bool {
     CONDITIONS.get().fault == Some(fault)
 }
 
-/// Sets the index of this thread of a model, by which it chooses a shard.
+/// Sets the index of this model thread, which decides its shard.
 pub fn set_thread_index(place: u64) {
     THREAD_INDEX.with(|thread_index| thread_index.set(place));
 }
@@ -120,18 +121,18 @@ pub(crate) fn thread_index() -> u64 {
     THREAD_INDEX.with(Cell::get)
 }
 
-/// When a thread of a model stops for ever.
+/// When a thread of a model stops forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// When it has done so many operations on atomics, before the next one.
+    /// Before the next operation, once it has done this many operations on atomics.
     Operations(u64),
-    /// When so many of them have written, before the next operation.
+    /// Before the next operation, once this many of its operations have written.
     Writes(u64),
 }
 
-/// Does something on a thread of a model that stops for ever, or all of it, if it comes to its end
-/// before. `None` if it stopped. (That it has stopped is a panic for what it was doing: what is
-/// dropped then must use no atomics.)
+/// Runs `act` on a thread of a model that stops forever at `stop`, and returns its result, or
+/// `None` if it stopped before the end. Stopping is a panic inside `act`: values that it drops must
+/// use no atomics.
 pub fn stopping<T>(stop: Stop, act: impl FnOnce() -> T) -> Option<T> {
     STOPS.set(true);
     STOP.with(|now| now.set(Some(stop)));
@@ -151,7 +152,7 @@ fn stop_if_due() {
         return;
     }
     let next = match STOP.with(Cell::get) {
-        // Without the hook: nobody is to be told.
+        // `resume_unwind` skips the panic hook, so nothing is printed.
         Some(Stop::Operations(0) | Stop::Writes(0)) => resume_unwind(Box::new(Stopped)),
         Some(Stop::Operations(left)) => Some(Stop::Operations(left - 1)),
         other => other,

@@ -5,15 +5,15 @@ use std::vec::Vec;
 use super::AtomicU64;
 use crate::sync::Ordering;
 
-/// Two words that change together: loom has no such atomic. What is atomic here is the number under
-/// which a pair is known, and equal pairs are known under equal numbers, so it is loom that orders
-/// the operations.
+/// A 128-bit atomic for loom, which has none. It holds an atomic number that stands for a pair.
+/// Equal pairs have equal numbers, so loom orders the operations correctly.
 #[derive(Debug)]
 pub struct AtomicU128 {
     number: AtomicU64,
 }
 
-/// The pairs of the models that run on this thread of the system, as all threads of a model do.
+/// The numbered pairs of all models on this thread of the system, which runs all threads of a
+/// model.
 #[derive(Default)]
 struct Pairs {
     by_number: Vec<u128>,

@@ -1,22 +1,22 @@
 //! How long a thread waits after it lost an exchange to another thread.
 //!
-//! An exchange that fails has cost both threads the cache line. A thread that tries again at once
-//! takes the line from the other one, which then fails in turn: each decision costs a transfer of
-//! the line. So the thread that failed waits for as long as a few such transfers take, and the
-//! other one makes many decisions meanwhile.
+//! A failed exchange costs both threads a transfer of the cache line. A thread that retries at once
+//! takes the line from the other thread, which then fails in turn, so each decision costs a
+//! transfer. Instead, the thread that failed waits for about as long as a few transfers take, and
+//! the other thread makes many decisions in that time.
 //!
-//! **It is bounded.** A wait is a number of processor hints, at most [`MOST`] for each exchange
-//! that failed. It depends on no other thread: after it the thread tries again. An exchange still
-//! fails only because another one succeeded, so the loops stay lock-free. There is no system call.
-//! Where there are more threads than cores, no thread waits for one that the system has stopped.
+//! **The wait is bounded.** It is at most [`MOST`] spin-loop hints for each failed exchange. It
+//! does not depend on another thread: afterwards the thread tries again. An exchange still fails
+//! only because another one succeeded, so the loops stay lock-free. There is no system call, and
+//! with more threads than cores, no thread waits for one that the system has preempted.
 
-/// How many hints the first wait has.
+/// The number of hints in the first wait.
 const FIRST: u32 = 12;
 
-/// How many hints the longest wait has.
+/// The number of hints in the longest wait.
 const MOST: u32 = 192;
 
-/// Waits after each exchange that failed, each time twice as long as before.
+/// Waits after each failed exchange, each time twice as long as before.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     hints: u32,
@@ -28,8 +28,8 @@ impl Backoff {
         Self { hints: FIRST }
     }
 
-    /// What stands there now. If it is not what the caller saw before, another thread is at work
-    /// there: then it waits first, and looks again.
+    /// Returns the current value. If it is not the one that the caller saw, another thread is
+    /// changing it: waits first, and then loads again.
     #[inline(always)]
     pub(crate) fn wait_if_changed<T: PartialEq>(&mut self, seen: T, load: impl Fn() -> T) -> T {
         let now = load();
@@ -40,7 +40,7 @@ impl Backoff {
         load()
     }
 
-    /// Waits after an exchange that failed.
+    /// Waits after a failed exchange.
     #[inline(always)]
     pub(crate) fn wait(&mut self) {
         for _ in 0..self.hints {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_changed_word_is_waited_for_and_looked_at_again() {
+    fn backoff_waits_and_loads_again_only_if_the_word_changed() {
         let loads = Cell::new(0);
         let load = |word: u64| {
             loads.set(loads.get() + 1);

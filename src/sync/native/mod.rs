@@ -1,4 +1,4 @@
-//! The processor's atomics, and the standard library's locks.
+//! The processor's atomics and the standard library's locks.
 
 mod backoff;
 #[cfg(feature = "std")]
@@ -30,7 +30,7 @@ pub(super) type SettersMutex<T> = std::sync::Mutex<T>;
 #[cfg(feature = "std")]
 pub(crate) use sleeper::Sleeper;
 
-#[allow(unused_macros, reason = "without std nobody asks")]
+#[allow(unused_macros, reason = "unused without std")]
 macro_rules! inject_fault {
     ($fault:ident) => {
         false
@@ -39,5 +39,5 @@ macro_rules! inject_fault {
         $right
     };
 }
-#[allow(unused_imports, reason = "without std nobody asks")]
+#[allow(unused_imports, reason = "unused without std")]
 pub(crate) use inject_fault;

@@ -1,12 +1,12 @@
-//! A thread that waits to be woken.
+//! A thread that sleeps until it is woken.
 
 use core::time::Duration;
 use std::sync::Arc;
 use std::task::Wake;
 use std::thread::{self, Thread};
 
-/// A thread that sleeps until it is woken, and not at all if it was woken since. It may also wake
-/// without a reason.
+/// A thread that sleeps until it is woken, or returns at once if it was woken since its last sleep.
+/// It may also wake spuriously.
 pub(crate) struct Sleeper(Thread);
 
 impl Sleeper {
