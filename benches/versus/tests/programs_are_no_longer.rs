@@ -1,6 +1,7 @@
-//! The same programs with tollgate and with governor: those with tollgate are no longer.
+//! Equivalent programs with tollgate and with governor. Those with tollgate are no longer than the
+//! others.
 
-/// Lines that are neither empty nor a comment.
+/// Returns the number of lines that are neither empty nor comments.
 fn lines(program: &str) -> usize {
     let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
     program.lines().filter(code).count()

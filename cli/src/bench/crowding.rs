@@ -38,9 +38,7 @@ impl Crowding {
         match self {
             Self::TakeTurns { processors } => {
                 let cores = if processors == 1 { "core" } else { "cores" };
-                format!(
-                    "{threads} threads on {processors} {cores} take turns: ratios mean little"
-                )
+                format!("{threads} threads on {processors} {cores} take turns: ratios mean little")
             }
             Self::ShareCores { cores } => {
                 let cores = match cores {

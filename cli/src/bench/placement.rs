@@ -56,8 +56,7 @@ impl Placement {
 
     /// Returns a line that says so if threads were not pinned.
     pub(crate) fn note(&self) -> Option<&'static str> {
-        const NOTE: &str =
-            "threads could not be pinned to processors: they ran unpinned";
+        const NOTE: &str = "threads could not be pinned to processors: they ran unpinned";
         (!self.is_pinned()).then_some(NOTE)
     }
 }

@@ -108,7 +108,11 @@ fn only_windows_allow_a_double_burst_at_the_edge() {
     }
     let taken = admitted("fixed-window", "edge").into_iter();
     let before = taken.filter(|at| (1900 * MS..2 * SECOND).contains(at));
-    assert_eq!(before.count() as u64, LIMIT, "all permits of a window, at its end");
+    assert_eq!(
+        before.count() as u64,
+        LIMIT,
+        "all permits of a window, at its end"
+    );
     // With a burst of n, the meter and the bucket decide alike.
     for load in LOADS {
         assert_eq!(requests("intervals", load), requests("fixed-window", load));

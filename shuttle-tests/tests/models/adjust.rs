@@ -176,5 +176,10 @@ fn who_stops_stops_nobody() {
         &["a thread stops"],
         one_stops,
     );
-    with_fault("adjust, a thread stops", Fault::ReadsUnchecked, MIXED, one_stops);
+    with_fault(
+        "adjust, a thread stops",
+        Fault::ReadsUnchecked,
+        MIXED,
+        one_stops,
+    );
 }

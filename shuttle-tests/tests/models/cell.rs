@@ -126,7 +126,10 @@ fn permits_add_up_at_one_tick() {
 #[test]
 fn exactly_the_burst_at_one_tick() {
     let name = "cell::exactly_the_burst_at_one_tick";
-    let both = ["fewer requests than permits", "at least as many requests as permits"];
+    let both = [
+        "fewer requests than permits",
+        "at least as many requests as permits",
+    ];
     model(name, 10_000, &both, exactly_the_burst);
     stored(name, "of ", exactly_the_burst);
 }

@@ -88,7 +88,8 @@ fn at_a_limiter<const CHANGES: bool>() {
     assert_eq!(lost, (0, 0), "weight or waiters remain");
 }
 
-const WRONG: &str = "deadlock | weight or waiters remain | inside of | overflow | exceeded max_steps";
+const WRONG: &str =
+    "deadlock | weight or waiters remain | inside of | overflow | exceeded max_steps";
 
 #[test]
 fn nobody_is_forgotten() {

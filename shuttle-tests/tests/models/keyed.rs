@@ -168,8 +168,7 @@ fn takes_and_bans<const KEYS: usize>(limiter: &Tested, until: Tick, banned: &Mut
     }
 }
 
-const TWICE: &str =
-    "not the burst | a key has two slots | a request found no room | the statistics do not add up | bursts too many";
+const TWICE: &str = "not the burst | a key has two slots | a request found no room | the statistics do not add up | bursts too many";
 
 #[test]
 fn the_same_new_keys() {

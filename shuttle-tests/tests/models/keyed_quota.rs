@@ -146,10 +146,7 @@ fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stoppe
         books.held(key).div_ceil(HIGHEST)
     };
     let fresh: u64 = (0..KEYS).map(fresh).sum();
-    assert!(
-        IDLES || fresh <= stats.inserted,
-        "permits were created"
-    );
+    assert!(IDLES || fresh <= stats.inserted, "permits were created");
 }
 
 const MIXED: &str = "two quotas are mixed | permits were created | the statistics do not add up";
@@ -191,5 +188,7 @@ fn who_stops_stops_nobody() {
         ..PLANS
     };
     let name = "keyed_quota::who_stops_stops_nobody";
-    model(name, 3_000, &["a thread stops"], move || changed::<false>(cast));
+    model(name, 3_000, &["a thread stops"], move || {
+        changed::<false>(cast)
+    });
 }

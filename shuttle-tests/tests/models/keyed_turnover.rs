@@ -140,7 +140,10 @@ fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     // The statistics count removals of stopped threads, which the record lacks.
     let untold = stats.removed - books.removed.iter().sum::<u64>();
     let is_told = (untold, books.no_room) == (0, stats.no_room);
-    assert!(is_told || stopped > 0, "the statistics and the record differ: {stats:?}");
+    assert!(
+        is_told || stopped > 0,
+        "the statistics and the record differ: {stats:?}"
+    );
     let evicted = |key: usize| {
         let losses = PROMISE.losses(&books.grants[key]);
         losses.saturating_sub(books.removed[key])
@@ -150,8 +153,7 @@ fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
 }
 
 /// The messages of a table that grants too much or loses a slot.
-const WRONG: &str =
-    "more than was promised | a key has two slots | the statistics do not add up | a claim remains | no room";
+const WRONG: &str = "more than was promised | a key has two slots | the statistics do not add up | a claim remains | no room";
 
 #[test]
 fn idle_keys_leave() {
@@ -191,7 +193,12 @@ fn keys_are_evicted_and_forgotten() {
 #[test]
 fn who_stops_stops_nobody() {
     let name = "keyed_turnover::who_stops_stops_nobody";
-    let all = ["a thread stops", "a claim remains", "an idle key expired", "evicted"];
+    let all = [
+        "a thread stops",
+        "a claim remains",
+        "an idle key expired",
+        "evicted",
+    ];
     let denies = Cast {
         slots: 4,
         overflow: Overflow::Deny,

@@ -172,7 +172,10 @@ fn it_describes_the_machine() {
         path.ends_with("new/folders/index.html") && Path::new(path).exists(),
         "{path}"
     );
-    for line in lines.iter().filter(|line| line.contains("on private words")) {
+    for line in lines
+        .iter()
+        .filter(|line| line.contains("on private words"))
+    {
         assert!(body.contains(line), "{line} is not on the page");
     }
 }

@@ -165,7 +165,9 @@ fn its_pictures_have_text_alternatives() {
             let words = picture
                 .descendants()
                 .find(|node| node.attribute("id") == Some(id));
-            let words = words.map(text).expect("the picture has a title and a description");
+            let words = words
+                .map(text)
+                .expect("the picture has a title and a description");
             assert!(words.len() > 20, "{words}");
         }
         let about = texts(picture, "desc").remove(0);

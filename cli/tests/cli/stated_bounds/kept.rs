@@ -53,6 +53,9 @@ fn no_interval_exceeds_its_stated_bound() {
             }
             assert!(grants > 10 * RUNS, "{text}: only {grants} grants");
         }
-        assert!(is_tight, "{name} {options}: a bound of one permit less also held");
+        assert!(
+            is_tight,
+            "{name} {options}: a bound of one permit less also held"
+        );
     }
 }
