@@ -1,5 +1,5 @@
 //! Measures entering and leaving a [`Concurrency`], beside two exchanges of a private word and
-//! common semaphores. All take turns in one run, so that a disturbance affects them alike.
+//! tokio's semaphore. All take turns in one run, so that a disturbance affects them alike.
 //!
 //!     cargo bench --bench concurrency [-- --strict]
 //!

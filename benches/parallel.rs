@@ -1,6 +1,6 @@
 //! A rayon pool of two threads makes a million decisions on one limiter at a given tick: on shards,
-//! on one word, and on a bucket behind a mutex. In one case all are allowed; in the other the limit
-//! is a quarter of them, and exactly that many are allowed.
+//! on counted shards, on one word, and on a bucket behind a mutex. In one case all are allowed; in
+//! the other the limit is a quarter of them, and exactly that many are allowed.
 //!
 //! Criterion's times are the wall-clock times of the whole million.
 

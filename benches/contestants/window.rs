@@ -124,7 +124,7 @@ impl<W: Window> Handled for Told<W> {
         W: 'a;
 
     fn handle(&self, threads: usize) -> TellingTime<'_, W> {
-        // All threads together make about half a log's permits of decisions with an old tick.
+        // With one tick, all threads together make about half as many decisions as a log has permits.
         let turns = LOG as usize / 2 / threads.next_power_of_two();
         let turns = turns.next_power_of_two() as u64;
         TellingTime {
@@ -143,7 +143,7 @@ impl<W: Window> Handled for Told<W> {
 pub(crate) struct TellingTime<'a, W> {
     window: &'a W,
     tick: Tick,
-    /// One less than a power of two: the number of turns between two clock readings.
+    /// One less than the number of turns between two clock readings, which is a power of two.
     mask: u64,
 }
 

@@ -113,7 +113,7 @@ fn only_windows_allow_a_double_burst_at_the_edge() {
         LIMIT,
         "all permits of a window, at its end"
     );
-    // With a burst of n, the meter and the bucket decide alike.
+    // With a burst of n, aligned intervals and the fixed window decide alike.
     for load in LOADS {
         assert_eq!(requests("intervals", load), requests("fixed-window", load));
     }

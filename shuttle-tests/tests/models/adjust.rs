@@ -1,5 +1,5 @@
 //! Two threads change a quota eight times while three threads decide. No decision mixes two quotas,
-//! no change is lost, and no permit is created, even if a deciding thread stops for ever. The
+//! no change is lost, and no permit is created, even if a deciding thread stops forever. The
 //! models find each injected fault.
 
 use std::sync::Arc;
@@ -102,7 +102,7 @@ fn changed_in_use() {
     check(&limiter, act(setters(&limiter).chain(deciders).collect()));
 }
 
-/// One deciding thread stops for ever before one of its operations.
+/// One deciding thread stops forever before one of its operations.
 fn one_stops() {
     let limiter = limiter();
     let deciders = (0..DECIDERS).map(|number| {

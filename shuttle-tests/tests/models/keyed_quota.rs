@@ -1,6 +1,6 @@
 //! The quotas of a table's plans change while other threads decide on keys under either plan. No
 //! decision mixes two quotas, even when a version's bits repeat, and no permit is created, even if
-//! a deciding thread stops for ever. The models find each injected fault.
+//! a deciding thread stops forever. The models find each injected fault.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Cast {
     changes: u64,
     deciders: u64,
     calls: u64,
-    /// One deciding thread stops for ever, before an operation drawn below this number.
+    /// One deciding thread stops forever, before an operation drawn below this number.
     stops: Option<u64>,
 }
 

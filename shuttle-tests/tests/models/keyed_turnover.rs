@@ -1,7 +1,7 @@
 //! Six keys in tables of two and four slots, at ticks that differ between threads. Keys expire, are
 //! evicted, are removed, and return. Each key keeps its bound over the ticks at which its grants
 //! are counted, except that it starts fresh after each eviction or removal. Some models stop
-//! threads for ever in the middle: then all other threads still end, and later callers find a slot.
+//! threads forever in the middle: then all other threads still end, and later callers find a slot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Cast {
     keys: u64,
     /// Whether threads remove keys.
     forgets: bool,
-    /// How many threads stop for ever.
+    /// How many threads stop forever.
     stop: u64,
 }
 

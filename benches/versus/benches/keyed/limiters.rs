@@ -59,7 +59,7 @@ pub(crate) fn table(kind: Kind, keys: u64) -> Table {
     let Limit { burst, period } = limit(kind);
     let quota = Quota::per(1, period).burst(burst);
     let bucket = TokenBucket::new(quota).expect("a quota that can be represented");
-    let table = Keyed::new(bucket, keys as usize).expect("a capacity that can be had");
+    let table = Keyed::new(bucket, keys as usize).expect("a valid capacity");
     match kind {
         Kind::Allowed => table,
         // A key without a slot is then denied like the others, and does not evict one of them.

@@ -37,7 +37,7 @@ pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError>
         }
     }
     let governor = Asked::checked(kind, Governor::system);
-    let governor = governor.expect("governor decides as it should");
+    let governor = governor.expect("governor decides correctly");
     all.push(("governor_system", shared(governor)));
     if kind == Kind::Allowed {
         let lending = Lending::new(SystemClock)?;

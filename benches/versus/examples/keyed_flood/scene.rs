@@ -46,7 +46,7 @@ impl Scene {
     /// advances the time by `step`.
     pub(crate) fn full(overflow: Overflow, step: Duration) -> Self {
         let table = Keyed::new(bucket(), CAPACITY as usize);
-        let table = table.expect("a capacity that can be had");
+        let table = table.expect("a valid capacity");
         let mut scene = Self {
             table: table.with_overflow(overflow),
             time: Time::new(step),

@@ -78,11 +78,11 @@ impl Store {
         let (capacity, hasher) = (self.capacity() as usize, FixedState::with_seed(seed));
         match self {
             Self::Keyed(_) => {
-                let table = Keyed::new(bucket(), capacity).expect("a capacity that can be had");
+                let table = Keyed::new(bucket(), capacity).expect("a valid capacity");
                 Box::new(table.with_hasher(hasher).with_overflow(overflow))
             }
             Self::KeyedMap(_) => {
-                let map = KeyedMap::new(bucket(), capacity).expect("a capacity that can be had");
+                let map = KeyedMap::new(bucket(), capacity).expect("a valid capacity");
                 Box::new(map.with_hasher(hasher).with_overflow(overflow))
             }
         }

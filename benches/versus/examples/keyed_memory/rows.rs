@@ -69,7 +69,7 @@ fn empty(capacity: u64) -> Table {
     let bucket = TokenBucket::new(Quota::per(1, PERIOD).burst(BURST.get().into()));
     let table = Keyed::new(bucket.expect("a quota that fits"), capacity as usize);
     table
-        .expect("a capacity that can be had")
+        .expect("a valid capacity")
         .with_overflow(Overflow::Deny)
 }
 

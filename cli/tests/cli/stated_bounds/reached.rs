@@ -5,7 +5,7 @@ use super::promise::Promise::{self, *};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Returns the permits taken from `from` on, and the bound of the interval until `to`.
+/// Returns the permits taken from `from` to `to`, and the bound of that interval.
 fn taken_and_allowed(driven: &Driven, promise: Promise, from: u64, to: u64) -> (u128, u128) {
     let inside = driven.taken.iter().filter(|it| (from..=to).contains(&it.0));
     let taken = inside.map(|it| u128::from(it.1)).sum();
