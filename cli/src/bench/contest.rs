@@ -55,7 +55,7 @@ pub(crate) fn all(threads: &[usize], scaling: bool) -> Result<Vec<Contest>, Box<
     Ok(contests)
 }
 
-/// Returns the limiters of one word and the table of keys.
+/// Returns the contestants of this kind, including the table of keys and, if built, the peers.
 fn of_kind(kind: Kind) -> Result<Vec<Entry>, Box<dyn Error>> {
     let mut all = entries(kind)?;
     let is_mutex = |entry: &Entry| entry.name == "std_mutex_system";

@@ -65,7 +65,7 @@ fn one<G: Ask + 'static>(
     Ok(Box::new(Aligned(Asked::checked(kind, peer)?)))
 }
 
-/// Returns a keyed limiter with the same work for each key as tollgate's table.
+/// Returns a keyed limiter with enough permits for each key, or with one, as tollgate's table has.
 fn by_key<G: AskKey + 'static>(
     kind: Kind,
     peer: impl Fn(Limit) -> G,

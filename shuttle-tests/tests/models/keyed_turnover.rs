@@ -117,7 +117,7 @@ fn turnover(cast: Cast) {
     for key in 0..KEYS {
         let later = Tick::from_nanos(LATER * (key as u64 + 1));
         let has_come = limiter.try_acquire_at(&key, later).is_ok();
-        assert!(has_come, "no slot for a later caller");
+        assert!(has_come, "no room for a later caller");
     }
     check_table::<_, KEYS>(&limiter, stopped);
 }
@@ -211,6 +211,6 @@ fn who_stops_stops_nobody() {
         &all[..3],
         move || turnover(denies),
     );
-    let why = "no slot for a later caller";
+    let why = "no room for a later caller";
     with_fault(name, Fault::WaitsForClaims, why, move || turnover(denies));
 }

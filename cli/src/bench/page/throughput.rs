@@ -90,7 +90,7 @@ fn of_kind<'a>(rows: &'a [Row<'a>], kind: Kind) -> impl Iterator<Item = &'a Row<
         .filter(move |row| row.contest.entry.kind == kind)
 }
 
-/// Returns the rows with the fewest threads, one for each contestant.
+/// Returns one row for each contestant, with the first number of threads.
 fn contestants<'a>(rows: &[&'a Row<'a>]) -> Vec<&'a Row<'a>> {
     let first = rows.first().map_or(0, |row| row.threads);
     let of_first = rows.iter().filter(|row| row.threads == first);

@@ -96,7 +96,7 @@ impl Part {
 }
 
 impl View {
-    /// Returns the parts that show at least one of these entries.
+    /// Returns the parts that are worth showing for these entries.
     pub(crate) fn panels<'e>(
         &self,
         entries: impl Iterator<Item = &'e Entry> + Clone,
