@@ -34,7 +34,11 @@ impl Options {
         let mut is_bench = false;
         let mut arguments = env::args().skip(1);
         while let Some(argument) = arguments.next() {
-            let mut list = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+            let mut list = || {
+                arguments
+                    .next()
+                    .ok_or_else(|| format!("{argument} needs a value"))
+            };
             match argument.as_str() {
                 // Cargo passes this argument.
                 "--bench" => is_bench = true,
