@@ -94,7 +94,7 @@ pub(crate) fn tables(
 }
 
 const LEGEND: &str = "
-M/s    million decisions a second, of all threads together
+M/s    million decisions a second, all threads together
 times  M/s divided by that of one thread
 ";
 

@@ -99,7 +99,7 @@ fn ratelimit_drops_a_part_of_each_refill() {
     let clock = ManualClock::new();
     let limiter = ratelimit::Ratelimiter::with_clock(1, Told(clock.clone()));
     let mut allowed = 0;
-    // Ten seconds, asked every 1.999 microseconds.
+    // Ten seconds, polled every 1.999 microseconds.
     for _ in 0..5_002_502 {
         clock.advance(Duration::from_nanos(1999));
         allowed += u64::from(limiter.try_wait().is_ok());
