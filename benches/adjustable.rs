@@ -1,8 +1,8 @@
-//! What it costs a decision that its quota can be changed: each kind of algorithm in a limiter and
-//! in an adjustable one, at a given tick and with the system's clock, in criterion groups by
-//! whether it is allowed.
+//! Measures what an adjustable quota costs a decision: each kind of algorithm in a limiter and in
+//! an adjustable one, at a given tick and with the system clock. The criterion groups separate
+//! allowed and denied decisions.
 //!
-//! `cargo bench --bench adjustable --features wide`. `scripts/bench-check` judges the differences.
+//! `cargo bench --bench adjustable --features wide`. `scripts/bench-check` checks the differences.
 
 #[allow(dead_code, reason = "not every bench needs all of them")]
 mod contestants;
@@ -42,7 +42,7 @@ fn compare(criterion: &mut Criterion, kind: Kind) {
     group.finish();
 }
 
-/// A limiter that reads the system's clock.
+/// A limiter that reads the system clock.
 struct OnTheClock<G>(G, fn(&G));
 
 impl<G: RateLimiter<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
@@ -57,7 +57,7 @@ impl<G: RateLimiter<Clock: Clock> + Sync> Contestant for OnTheClock<G> {
     }
 }
 
-/// A limiter that is told the time: turn after turn, a nanosecond each.
+/// A limiter that takes a tick: each turn is a nanosecond later.
 struct Told<G>(G, fn(&G));
 
 impl<G: RateLimiter + Sync> Contestant for Told<G> {
@@ -72,7 +72,7 @@ impl<G: RateLimiter + Sync> Contestant for Told<G> {
     }
 }
 
-/// More than anybody asks for in one row of decisions; or one permit, and then nothing for a day.
+/// More permits than a measurement requests; or one permit a day.
 fn quota(kind: Kind) -> Quota {
     match kind {
         Kind::Allowed => Quota::per(1 << 28, Duration::from_secs(365 * 86_400)),
@@ -94,7 +94,7 @@ fn entries(kind: Kind) -> Result<Entries, ConfigError> {
     Ok(entries)
 }
 
-/// In a limiter and in an adjustable one, each with both sources of time.
+/// Adds a limiter and an adjustable one, each with both time sources.
 fn add<A>(entries: &mut Entries, name: &str, algorithm: A)
 where
     A: Algorithm + Settings + Clone + Copy + Sync + Send + 'static,

@@ -1,6 +1,6 @@
-//! What a decision of each algorithm costs, beside the floor, and what it costs as
-//! [`AnyAlgorithm`]: with the system's clock, and at a given tick. `scripts/bench-check` runs this
-//! and computes the ratios.
+//! Measures a decision of each algorithm, beside the floor, and as [`AnyAlgorithm`]: with the
+//! system clock, and at a given tick. `scripts/bench-check` runs this bench and computes the
+//! ratios.
 
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
@@ -41,7 +41,7 @@ fn compare(criterion: &mut Criterion, kind: Kind) {
     group.finish();
 }
 
-/// A limiter that reads the system's clock.
+/// A limiter that reads the system clock.
 struct Measured<A>(Limiter<A>, Kind);
 
 impl<A: Algorithm + Sync> Contestant for Measured<A> {
@@ -59,7 +59,7 @@ impl<A: Algorithm + Sync> Contestant for Measured<A> {
     }
 }
 
-/// A limiter that is told the time: turn after turn, a nanosecond each.
+/// A limiter that takes a tick: each turn is a nanosecond later.
 struct ToldLimiter<A>(Limiter<A, NoClock>, Kind);
 
 impl<A: Algorithm + Sync> Contestant for ToldLimiter<A> {
@@ -76,8 +76,8 @@ impl<A: Algorithm + Sync> Contestant for ToldLimiter<A> {
     }
 }
 
-/// More than anybody asks for in one row of decisions, and in the word of every algorithm; or one
-/// permit, and then nothing for a day.
+/// More permits than a measurement requests, which still fit every algorithm's word; or one permit
+/// a day.
 fn quota(kind: Kind) -> Quota {
     match kind {
         Kind::Allowed => Quota::per(1 << 28, Duration::from_secs(365 * 86_400)),
@@ -109,7 +109,7 @@ fn entries(kind: Kind) -> Result<Entries, ConfigError> {
     Ok(entries)
 }
 
-/// The algorithm itself and as any, each with both sources of time.
+/// Adds the algorithm itself and as [`AnyAlgorithm`], each with both time sources.
 fn add<A>(entries: &mut Entries, name: &str, algorithm: A, kind: Kind)
 where
     A: Algorithm + Into<AnyAlgorithm> + Copy + Sync + Send + 'static,

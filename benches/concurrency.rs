@@ -1,11 +1,10 @@
-//! What it costs to enter a [`Concurrency`] and to leave it, beside two exchanges of a word of
-//! one's own, and beside the semaphores that people use: all in one run, in turns, so that what
-//! disturbs one disturbs all.
+//! Measures entering and leaving a [`Concurrency`], beside two exchanges of a private word and
+//! tokio's semaphore. All take turns in one run, so that a disturbance affects them alike.
 //!
 //!     cargo bench --bench concurrency [-- --strict]
 //!
-//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant
-//! for a quiet machine.
+//! The result is the median of the rounds' ratios. With `--strict` a missed target is a failure.
+//! Use a quiet machine.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -17,19 +16,20 @@ use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 
 const TURNS: u32 = 100_000;
 
-/// The start of a cache line, of two: contestants share none, and none lies across two.
+/// Aligned to two cache lines, so that contestants neither share a line nor straddle two.
 #[repr(align(128))]
 struct Aligned<T>(T);
 
-/// The least that it can cost: the word is exchanged, and exchanged back.
+/// The least possible cost: one exchange of the word to enter, and one to leave.
 fn exchange_twice(word: &AtomicU64) -> bool {
-    // ORDERING: Relaxed. The word publishes nothing; it is there to be exchanged.
+    // ORDERING: Relaxed. The word publishes nothing; the bench only exchanges it.
     let entered = word.compare_exchange(0, 1, Relaxed, Relaxed).is_ok();
     black_box(word);
     entered & word.compare_exchange(1, 0, Relaxed, Relaxed).is_ok()
 }
 
-/// Nanoseconds a turn. Its address is hidden each time, so that nothing of it stays in registers.
+/// Returns the nanoseconds of a turn. The contestant's address is hidden in each turn, so that no
+/// state stays in registers.
 #[inline(never)]
 fn time<T>(contestant: &T, turn: impl Fn(&T) -> bool) -> f64 {
     let start = Instant::now();
@@ -38,7 +38,7 @@ fn time<T>(contestant: &T, turn: impl Fn(&T) -> bool) -> f64 {
         entered += u32::from(turn(black_box(contestant)));
     }
     let took = start.elapsed();
-    assert_eq!(entered, TURNS, "somebody did not come in");
+    assert_eq!(entered, TURNS, "a turn did not enter");
     took.as_nanos() as f64 / f64::from(TURNS)
 }
 
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     };
     round();
     let has = |wanted| std::env::args().any(|argument| argument == wanted);
-    // Run as a test it only has to run.
+    // As a test it only needs to run.
     let rounds = if has("--bench") { 60 } else { 1 };
     let rounds: Vec<_> = (0..rounds).map(|_| round()).collect();
     for (name, place) in NAMES.iter().zip(0..) {
@@ -91,13 +91,21 @@ fn main() -> ExitCode {
     };
     let mut missed = false;
     for (what, ratio, most) in [
-        ("to enter and leave, to two exchanges", ratio(1, 0), 1.5),
         (
-            "to enter by waiting and leave, to two exchanges",
+            "entering and leaving, relative to two exchanges",
+            ratio(1, 0),
+            1.5,
+        ),
+        (
+            "entering by wait and leaving, relative to two exchanges",
             ratio(2, 0),
             1.5,
         ),
-        ("to enter and leave, to tokio's semaphore", ratio(1, 4), 1.0),
+        (
+            "entering and leaving, relative to tokio's semaphore",
+            ratio(1, 4),
+            1.0,
+        ),
     ] {
         let met = ratio <= most;
         missed |= !met;

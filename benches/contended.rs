@@ -1,12 +1,13 @@
-//! What happens when two threads ask one limit all the time: how many decisions both make, how
-//! evenly, and how long the slowest take, beside the mutexes. All in one run, in turns.
+//! Measures two threads that request permits from one limit without a pause: the number of
+//! decisions, how evenly the threads share them, and the slowest latencies, beside mutexes. All
+//! take turns in one run.
 //!
 //!     cargo bench --bench contended --all-features [-- --strict] [--threads N] [NAME...]
 //!
-//! A round lets the threads ask each limiter for 100 ms. The middle one of the rounds' figures
-//! counts, and the middle one of their ratios. With `--strict` a missed target is a failure; meant
-//! for a quiet machine of two cores or more. With another number of threads, or of some contestants
-//! alone, it only measures.
+//! In a round, the threads use each limiter for 100 ms. The results are the medians of the rounds'
+//! figures and of their ratios. With `--strict` a missed target is a failure. Use a quiet machine
+//! with two cores or more. With another number of threads, or with named contestants, the bench
+//! only measures.
 
 #[allow(dead_code, reason = "not every bench needs all of them")]
 mod contestants;
@@ -24,8 +25,8 @@ use tollgate::clock::NoClock;
 use tollgate::sync::{AtomicU64, Ordering::Relaxed};
 use tollgate::{Adjustable, Concurrency, Keyed, Tick, TokenBucket};
 
-/// What a decision cost when a thread that had lost an exchange tried again at once, in exchanges
-/// of the contended floor. The target is half of it.
+/// The earlier cost of a decision, when a thread that lost an exchange tried again at once, as a
+/// multiple of the contended floor. The target is half of it.
 const WITHOUT_WAITING: [(&str, f64); 7] = [
     ("slots_system", 1.25),
     ("slots_tick", 0.81),
@@ -36,16 +37,16 @@ const WITHOUT_WAITING: [(&str, f64); 7] = [
     ("concurrency", 0.91),
 ];
 
-/// How long the threads ask one limiter.
+/// How long the threads use one limiter.
 const RACE: Duration = Duration::from_millis(100);
 
-/// Decisions between two looks at whether to stop.
+/// Decisions between two checks of whether to stop.
 const BATCH: u64 = 64;
 
-/// The newest latencies that a thread keeps.
+/// The number of latencies that a thread keeps; newer ones replace older ones.
 const SAMPLES: usize = 1 << 19;
 
-/// A key that all ask for.
+/// One key that all threads use.
 struct HotKey(Keyed<TokenBucket>);
 
 impl Contestant for HotKey {
@@ -66,7 +67,7 @@ impl Contestant for Changing {
     }
 }
 
-/// A decision is to enter and to leave.
+/// A decision here is to enter and to leave.
 struct Inside(Concurrency);
 
 impl Contestant for Inside {
@@ -92,23 +93,23 @@ fn all() -> Vec<Named> {
     all
 }
 
-/// What a race of two threads showed.
+/// The figures of a race of two threads.
 struct Race {
-    /// What a decision cost the thread that made it.
+    /// The cost of a decision on its thread.
     ns: f64,
-    /// The slowest thread's part of all decisions.
+    /// The slowest thread's share of all decisions.
     share: f64,
 }
 
-/// How long single decisions took.
+/// The latency of single decisions.
 struct Tail {
-    /// All but one in a thousand took this or less, in nanoseconds.
+    /// The 99.9th percentile, in nanoseconds.
     p999: f64,
-    /// All but one in ten thousand.
+    /// The 99.99th percentile, in nanoseconds.
     p9999: f64,
 }
 
-/// Runs this on `threads` threads at once, each until it is told to stop.
+/// Runs `run` on `threads` threads at once, until the race is over.
 fn race<T: Send>(
     threads: usize,
     run: impl Fn(&dyn Fn() -> bool) -> T + Sync,
@@ -116,7 +117,8 @@ fn race<T: Send>(
     let (ready, over) = (Barrier::new(threads + 1), AtomicU64::new(0));
     let thread = || {
         ready.wait();
-        // ORDERING: Relaxed. It publishes nothing, and a batch more does not show.
+        // ORDERING: Relaxed. It publishes nothing; a thread that sees it late only makes another
+        // batch.
         run(&|| over.load(Relaxed) == 0)
     };
     thread::scope(|scope| {
@@ -195,7 +197,7 @@ impl Seen {
     }
 }
 
-/// What is asked of two contestants.
+/// The figures of all contestants, and whether a target was missed.
 struct Figures {
     seen: Vec<Seen>,
     missed: bool,
@@ -207,7 +209,7 @@ impl Figures {
         seen.map_or(&[], |seen| &seen.rounds)
     }
 
-    /// The middle one of the rounds' ratios.
+    /// Returns the median of the rounds' ratios.
     fn ratio(&self, above: &str, below: &str, of: impl Fn(&(Race, Tail)) -> f64) -> f64 {
         let rounds = self.rounds(above).iter().zip(self.rounds(below));
         middle(rounds.map(|(above, below)| of(above) / of(below)).collect())
@@ -228,7 +230,7 @@ impl Figures {
             let word = format!("tollgate_{clock}");
             for (mutex, least) in [("parking_lot", than_parking_lot), ("std_mutex", than_std)] {
                 let value = self.ratio(&format!("{mutex}_{clock}"), &word, |(race, _)| race.ns);
-                let what = format!("one word, {clock}: throughput to that of {mutex}");
+                let what = format!("one word, {clock}: throughput relative to {mutex}");
                 self.judge(&what, value, value >= least, &format!(">= {least}"));
             }
             let least = self.rounds(&word).iter().map(|(race, _)| race.share);
@@ -238,10 +240,10 @@ impl Figures {
             let value = self.ratio(&word, &format!("parking_lot_{clock}"), |(_, tail)| {
                 tail.p999
             });
-            let what = format!("one word, {clock}: p99.9 to that of parking_lot");
+            let what = format!("one word, {clock}: p99.9 relative to parking_lot");
             self.judge(&what, value, value <= 1.0, "<= 1");
             let value = self.ratio(&word, &format!("std_mutex_{clock}"), |(_, tail)| tail.p9999);
-            let what = format!("one word, {clock}: p99.99 to that of std");
+            let what = format!("one word, {clock}: p99.99 relative to std");
             self.judge(&what, value, value <= 1.0, "<= 1");
         }
     }
@@ -249,13 +251,13 @@ impl Figures {
     fn judge_the_others(&mut self) {
         for (name, before) in WITHOUT_WAITING {
             let value = before / self.ratio(name, "floor", |(race, _)| race.ns);
-            let what = format!("{name}: throughput to that without waiting");
+            let what = format!("{name}: throughput relative to retrying at once");
             self.judge(&what, value, value >= 2.0, ">= 2");
         }
     }
 }
 
-/// The number after `--threads`.
+/// Returns the number after `--threads`.
 fn threads() -> Option<usize> {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--threads");
     arguments
@@ -273,7 +275,7 @@ fn main() -> ExitCode {
         contestants.retain(|(name, _)| named(name));
     }
     let has = |wanted| std::env::args().any(|argument| argument == wanted);
-    // Run as a test it only has to run.
+    // As a test it only needs to run.
     let rounds = if has("--bench") { 9 } else { 1 };
     let unseen = |(name, _): &Named| Seen {
         name,

@@ -1,6 +1,6 @@
-//! What a decision costs: allowed and denied, on one thread and on two, beside the floor, on one
-//! word and on private ones, and the same bucket behind a mutex. `scripts/bench-check` runs this
-//! and computes the ratios.
+//! Measures allowed and denied decisions, on one thread and on two: the floor on one word and on
+//! private words, the limiter, and the same bucket behind a mutex. `scripts/bench-check` runs this
+//! bench and computes the ratios.
 
 mod contestants;
 

@@ -1,8 +1,8 @@
-//! A million decisions that a rayon pool of two threads makes on one limiter, at a given tick: on
-//! shards, on a single word, and on one behind a mutex. Once all are allowed, and once the limit is
-//! a quarter of them, which is admitted exactly.
+//! A rayon pool of two threads makes a million decisions on one limiter at a given tick: on shards,
+//! on counted shards, on one word, and on a bucket behind a mutex. In one case all are allowed; in
+//! the other the limit is a quarter of them, and exactly that many are allowed.
 //!
-//! Criterion's times are those of the whole million, by the clock on the wall.
+//! Criterion's times are the wall-clock times of the whole million.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -63,7 +63,7 @@ fn compare(mut bench: Bench<'_>) {
     bench.group.finish();
 }
 
-/// Limiters that have so many permits, and a pool that asks them.
+/// Limiters with this many permits, and the pool that uses them.
 struct Bench<'a> {
     group: BenchmarkGroup<'a, WallTime>,
     pool: &'a ThreadPool,
@@ -71,7 +71,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A fresh limiter each time, of which the limit is admitted and no more.
+    /// Runs the pool on a fresh limiter each time, and checks that exactly the limit is allowed.
     fn run<G: Sync + Send>(
         &mut self,
         name: &str,

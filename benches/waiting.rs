@@ -1,5 +1,5 @@
-//! What it costs to acquire a permit that is there, beside trying to. `scripts/bench-check` runs
-//! this and computes the ratio.
+//! Measures the cost of acquiring an available permit, relative to `try_acquire`.
+//! `scripts/bench-check` runs this bench and computes the ratio.
 
 #[allow(dead_code, reason = "shared with the other benches")]
 mod contestants;
@@ -10,7 +10,7 @@ use contestants::timing::{Aligned, Contestant, Kind, Runner, time};
 use criterion::{Criterion, SamplingMode};
 use tollgate::{Limiter, Quota, TokenBucket};
 
-/// It never runs dry here.
+/// A limiter that never runs dry here.
 struct Tries(Limiter<TokenBucket>);
 
 impl Contestant for Tries {
@@ -24,7 +24,7 @@ impl Contestant for Tries {
     }
 }
 
-/// Nor here, so it never sleeps.
+/// The same limiter, which therefore never sleeps.
 struct Acquires(Limiter<TokenBucket>);
 
 impl Contestant for Acquires {

@@ -1,4 +1,4 @@
-//! Tells the program which compiler built it, for the head of its measurements.
+//! Passes the compiler's version to the program, which prints it above its measurements.
 
 use std::env;
 use std::process::Command;

@@ -13,13 +13,13 @@ from prover import Prover
 
 
 def same_source(prover):
-    """The model is of this source."""
+    """Checks that the model transcribes the current source."""
     started = time.monotonic()
     changed = source.changed()
     for name in changed:
-        print(f"     {name} is not the text that the model transcribes: compare, then python3 proofs --record")
+        print(f"     {name} has changed: compare the model with it, then run scripts/prove --record")
     outcome = "changed" if changed else "same"
-    prover.report(f"source: the {len(source.fingerprints())} functions that are modelled", not changed, outcome, started)
+    prover.report(f"source: the {len(source.fingerprints())} modelled functions are unchanged", not changed, outcome, started)
 
 
 def main():

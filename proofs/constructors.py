@@ -1,4 +1,4 @@
-"""That the constructors establish what Pace.established says, for all quotas they accept."""
+"""The constructors establish what Pace.established says, for all quotas that they accept."""
 
 import z3
 
@@ -11,9 +11,9 @@ N, PERIOD, DIVISOR, WHOLE, REST = z3.Ints("permits period divisor reduced_n redu
 SPEED, UNIT, ROUND, BURST, REACH = z3.Ints("speed unit round burst reach")
 INITIAL, EXCESS = z3.Ints("initial excess")
 
-# What valid_period_ns lets through.
+# The values that valid_period_ns accepts.
 VALID = [is_u64(N, PERIOD), N >= 1, PERIOD >= 1, N <= PERIOD * MAX_PER_NS, PERIOD <= N * MAX_INTERVAL]
-# What both ways of from_quota, and from_interval, hand on to `fitted` or `reaching`.
+# The values that both branches of from_quota, and from_interval, pass on to `fitted` or `reaching`.
 HANDED_ON = [is_u64(SPEED, UNIT, ROUND), SPEED >= ONE, SPEED <= EXACT_N * ONE, UNIT >= 1,
              z3.Or(ROUND == 0, ROUND == 1), z3.Implies(ROUND == 0, SPEED % ONE == 0)]
 
@@ -85,7 +85,7 @@ def fitted(prover, q):
 
 
 def reaching(prover, q):
-    """Given room for 50 years and two bursts, it establishes everything."""
+    """If 50 years and two bursts fit the word, `reaching` establishes everything."""
     m, before, p = Machine(), Machine(), Pace()
     fifty = made_in_50_years(before)
     burst = m.div(REACH, UNIT, "burst")

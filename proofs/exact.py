@@ -1,5 +1,6 @@
-"""What a limit promises, against the quota as rational numbers: never early, at most a nanosecond late,
-and the bound over every interval.
+"""A limit's guarantees, compared with the quota as rational numbers.
+
+No permit is early, none is more than a nanosecond late, and every interval keeps the bound.
 """
 
 import z3
@@ -14,20 +15,20 @@ N, PERIOD, D, K, START, MADE_START, THEN, MADE_THEN = z3.Ints(
 
 
 def inexact_rate(p):
-    """What from_quota makes of a quota of N every PERIOD where a unit is a part of 1/4 ns."""
+    """The pace of an inexact quota of N every PERIOD: a unit is at most 1/4 ns."""
     return [p.round == 1, N >= 1, PERIOD >= 1, p.unit * N >= 4 * PERIOD,
             is_floor(p.speed, p.unit * N * ONE, PERIOD)]
 
 
 def after_running_dry(p):
-    """Idle and full at START, the whole bucket was taken then; D later is THEN."""
+    """An idle bucket is emptied at START; THEN is D nanoseconds later."""
     return [*p.established(), is_u64(START, THEN), THEN == START + D, D >= 0, K >= 1,
             START <= p.horizon, THEN <= p.horizon,
             is_floor(MADE_START, START * p.speed, ONE), is_floor(MADE_THEN, THEN * p.speed, ONE)]
 
 
 def due(p):
-    """The step's test for one more permit, when K - 1 were granted since the bucket ran dry."""
+    """Whether the step grants one more permit, after K - 1 since the bucket ran dry."""
     word = MADE_START + p.round + p.reach + (K - 1) * p.unit
     return word <= MADE_THEN + p.reach - p.unit
 
@@ -65,18 +66,18 @@ def punctual(prover, q, p):
 
 
 def bound(prover, facts):
-    """For every interval and every sequence of admissions, whatever the order of their ticks: by
-    induction over the admissions, in the order in which the word counted them.
+    """Proves the bound for all intervals and all sequences of admissions, with ticks in any order.
 
-    `taken` is what was taken in the interval, in units, and `first` the base of the first admission
-    in it. The invariant: nothing was taken yet; or taken <= word - first, the first base is above the
-    clock at the interval's start, and taken <= reach + the units made in the interval.
+    The proof is by induction over the admissions, in the order in which the word counted them.
+    `taken` is the number of units taken in the interval, and `first` is the base of the first
+    admission in it. The invariant: either nothing was taken yet, or taken <= word - first, `first`
+    is above the clock at the interval's start, and taken <= reach + the units made in the interval.
     """
     p, q, prover = facts.pace, facts.products, facts.prover
     word, n, a, b, taken, first, made_a = z3.Ints("word n start end taken first made_start")
     m = Machine()
     granted, after, _, made = p.step(m, word, NOW, n)
-    # Ticks as `made` counts them, which keeps their order: later ones are the horizon.
+    # Ticks are clamped to the horizon, as `made` does. This keeps their order.
     counted = [tick <= p.horizon for tick in (NOW, a, b)]
 
     def invariant(word, taken, first):
@@ -96,15 +97,15 @@ def bound(prover, facts):
     for case, when in (
         ("outside the interval", z3.Not(inside)),
         ("the first in the interval", z3.And(inside, taken == 0)),
-        ("a later one, of an idle bucket", z3.And(inside, taken > 0, word <= made)),
-        ("a later one, of another", z3.And(inside, taken > 0, word > made)),
+        ("a later one, idle bucket", z3.And(inside, taken > 0, word <= made)),
+        ("a later one, busy bucket", z3.And(inside, taken > 0, word > made)),
     ):
         prover.theorem(f"bound: an admission keeps the invariant, {case}", [*given, when], kept, by)
     count, burst = z3.Ints("count burst_size")
     d = z3.Int("d")
     quota = [p.speed * PERIOD <= p.unit * N * ONE, N >= 1, PERIOD >= 1, d >= 0, count >= 0]
     prover.theorem(
-        "bound: so in every interval at most burst + rate * (b - a) permits",
+        "bound: in every interval at most burst + rate * (b - a) permits",
         [*p.established(), *quota, p.reach == p.burst * p.unit,
          count * p.unit * ONE <= p.reach * ONE + d * p.speed],
         count * PERIOD <= p.burst * PERIOD + d * N,
@@ -119,7 +120,7 @@ def bound(prover, facts):
 
 
 def in_64_bits(prover):
-    """The step once more, over bit vectors that do wrap, against its specification in 128 bits."""
+    """Checks the step over bit vectors, which do wrap, against its specification in 128 bits."""
     word, made, reach, cost, round_up = z3.BitVecs("word made reach cost round", 64)
     none = z3.Bool("n_is_0")
     wide = lambda x: z3.ZeroExt(64, x)
@@ -133,7 +134,7 @@ def in_64_bits(prover):
 
 
 def bits_given(word, made, reach, cost, round_up, none):
-    """"made: at most made(horizon) ..." and "n <= burst: n * unit <= reach", shown above."""
+    """Restates the theorems "made: at most made(horizon) ..." and "n <= burst: n * unit <= reach"."""
     wide = lambda x: z3.ZeroExt(64, x)
     return [z3.ULE(wide(made) + wide(round_up) + 2 * wide(reach), MAX_WORD), z3.ULE(round_up, 1),
             z3.ULE(cost, reach), z3.Implies(none, cost == 0)]

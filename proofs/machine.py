@@ -1,6 +1,8 @@
-"""Rust's integers over z3's: every operation has the value that mathematics gives it, and leaves an
-obligation, that the value fits its type. Where all obligations hold nothing wraps, nothing is cut off
-and nothing panics, and the mathematical value is the machine's.
+"""Rust's integer operations on z3's integers.
+
+Each operation returns the mathematical value, and records the obligation that this value fits the
+type. If all obligations hold, nothing wraps, truncates or panics, and the machine computes the
+mathematical value.
 """
 
 import itertools
@@ -29,7 +31,7 @@ class Machine:
         self.path = z3.BoolVal(True)
 
     def when(self, condition, run):
-        """What `run` does counts only if the condition holds."""
+        """Runs `run`; its obligations apply only if the condition holds."""
         before, self.path = self.path, z3.And(self.path, condition)
         value = run()
         self.path = before

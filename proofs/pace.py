@@ -1,4 +1,4 @@
-"""src/algorithm/pace, transcribed function by function onto machine.Machine."""
+"""A transcription of src/algorithm/pace, function by function, onto machine.Machine."""
 
 import z3
 
@@ -26,8 +26,10 @@ def is_floor(quotient, a, b):
 
 
 class Pace:
-    """The fields, as unknowns, and what the constructors establish of them (constructors.py shows
-    that they do)."""
+    """The fields as unknowns, and what the constructors establish about them.
+
+    constructors.py proves that they do.
+    """
 
     def __init__(self, name=""):
         fields = "speed inverse round unit reach burst horizon missing"
@@ -80,8 +82,8 @@ class Pace:
         return z3.If(n == 0, word, m.when(n != 0, run))
 
     def step(self, m, word, now, n):
-        """Of a request that is at most the burst: whether it is granted, the next word, and what
-        the clock must have made if it is not."""
+        """For a request of at most the burst: whether it is granted, the next word, and, if it is
+        denied, the units that the clock must have made first."""
         made = self.made(m, now)
         slack = self.slack(m, n)
         denied = word > m.add(made, slack)

@@ -1,9 +1,9 @@
-"""Theorems, each named, timed and counted, and refutations of seeded faults.
+"""Named and timed theorems, and refutations of seeded faults.
 
-A theorem is shown by asking z3 for a counterexample and being told that there is none; "unknown"
-counts as a failure. Products of two unknowns are hard for a solver, so most theorems are shown with
-such products taken as opaque numbers. What they need to know about them comes from theorems shown
-before, at given terms: `by` takes nothing else, so nothing is assumed but what `given` says.
+To prove a theorem, z3 searches for a counterexample and finds none; "unknown" is a failure. Products
+of two unknowns are hard for a solver, so most theorems treat such products as opaque numbers. What
+they need to know about a product comes from earlier theorems, applied to given terms. `by` accepts
+only such instances, so a theorem assumes nothing except `given`.
 """
 
 import time
@@ -15,7 +15,7 @@ OUTCOMES = {"unsat": "proved", "sat": "refuted", "unknown": "unknown"}
 
 
 class Instance:
-    """A theorem at given terms. Only Theorem.at makes one."""
+    """A theorem applied to given terms. Only Theorem.at creates one."""
 
     def __init__(self, formula):
         self.formula = formula
@@ -26,7 +26,7 @@ class Theorem:
         self.statement, self.shown = z3.Implies(z3.And(*given), goal), shown
 
     def at(self, *pairs):
-        """The theorem with terms put for variables; nothing at all if it has not been shown."""
+        """Applies the theorem to these terms. If it was not proved, the result says nothing."""
         if not self.shown:
             return Instance(z3.BoolVal(True))
         pairs = [(var, z3.IntVal(term) if isinstance(term, int) else term) for var, term in pairs]
@@ -53,13 +53,13 @@ class Prover:
         return solver.check(), solver
 
     def theorem(self, name, given, goal, by=(), products=False):
-        """For all values of its variables: if `given`, then `goal`."""
+        """Proves: for all values of the variables, `given` implies `goal`."""
         started = time.monotonic()
         assert all(isinstance(instance, Instance) for instance in by)
         known = [*given, *(instance.formula for instance in by)]
         found, solver = self.solve([*known, z3.Not(goal)], products)
         outcome = OUTCOMES[str(found)]
-        # What follows from a contradiction is worth nothing.
+        # A contradiction would prove anything, so the assumptions must be satisfiable.
         if found == z3.unsat and self.solve(known, products)[0] == z3.unsat:
             found, outcome = z3.unknown, "vacuous"
         self.report(name, found == z3.unsat, outcome, started)
@@ -68,7 +68,7 @@ class Prover:
         return Theorem(given, goal, found == z3.unsat)
 
     def refuted(self, name, given, goal, products=True, show=None):
-        """A seeded fault: some values satisfy `given` and break `goal`, and they are printed."""
+        """Refutes a seeded fault: prints values that satisfy `given` and break `goal`."""
         started = time.monotonic()
         found, solver = self.solve([*given, z3.Not(goal)], products)
         outcome = OUTCOMES[str(found)]

@@ -1,6 +1,8 @@
-"""What the model was written from. The model is a transcription by hand, so it says which text it
-transcribes: a function whose text has changed, comments and layout aside, fails here by name, until
-somebody has compared the model with it and recorded it anew (`python3 proofs --record`).
+"""Detects changes to the functions that the model transcribes.
+
+The model is written by hand. If the text of a modelled function changes (comments and layout aside),
+the check fails and names the function. Compare the model with the new text, then run
+`scripts/prove --record`.
 """
 
 import ast
@@ -40,7 +42,7 @@ def text_of(path):
 
 
 def functions(path):
-    """Each function of the file by name, without comments and white space."""
+    """Returns each function of the file by name, without comments and white space."""
     text = text_of(path)
     found = {}
     for match in re.finditer(r"\bfn (\w+)", text):
@@ -69,13 +71,13 @@ def record():
 
 
 def changed():
-    """The functions that are no longer the ones that the model was written from."""
+    """Returns the names of the functions whose text has changed since it was recorded."""
     known = json.loads(RECORD.read_text())
     return [name for name, seen in fingerprints().items() if known.get(name) != seen]
 
 
 def constants():
-    """The constants, as the source has them."""
+    """Returns the constants' values, read from the source."""
     values = {}
     for path, names in CONSTANTS.items():
         for name in names:

@@ -1,4 +1,4 @@
-"""What is true of the step and the other verbs, for every representable quota, word and tick."""
+"""Theorems about the step and the other verbs, for every representable quota, word and tick."""
 
 import z3
 
@@ -9,7 +9,8 @@ A, B, C = z3.Ints("a b c")
 WORD, NOW, N, MADE, UNITS, UP = z3.Ints("word now n made units up")
 
 
-# Two clocks, in 2^-60 units: where each stood, and so much later. The word was so far ahead of the one.
+# Two clocks, in parts of 2^-60 of a unit: the reading of each, and a later time on both. SLACK is how
+# far the word may be ahead of the clock for a grant.
 AT, TO, LATER, SLACK = z3.Ints("at to later slack")
 MADE_AT, MADE_TO, MADE_THEN, MADE_LATER = z3.Ints("made_at made_to made_then made_later")
 REBASED = [
@@ -20,19 +21,19 @@ REBASED = [
 
 
 def rebased(p, round_up=None):
-    """Of a busy word. That units are made alike on both clocks is that LATER is the same."""
+    """Theorems about a rebased busy word. Both clocks make LATER units alike."""
     round_up = p.round if round_up is None else round_up
     after = smaller(MADE_TO + round_up + WORD - MADE_AT, MAX_WORD)
     whole = z3.Implies(p.round == 0, z3.And(*(x % ONE == 0 for x in (AT, TO, LATER))))
     # The horizon comes first: see `made`.
     here = z3.And(whole, MADE_LATER <= p.top, SLACK <= p.reach + p.round)
     was_due, is_due = WORD <= MADE_THEN + SLACK, after <= MADE_LATER + SLACK
-    yield "what is due was due: nothing is sooner", z3.Implies(z3.And(here, is_due), was_due)
-    yield "what was due is due two units later", z3.Implies(z3.And(here, was_due), after <= MADE_LATER + 2 + SLACK)
+    yield "what is due was due before: nothing is earlier", z3.Implies(z3.And(here, is_due), was_due)
+    yield "what was due is due at most two units later", z3.Implies(z3.And(here, was_due), after <= MADE_LATER + 2 + SLACK)
 
 
 class Products:
-    """What the theorems need to know about products, for all integers."""
+    """Facts about products of integers that the theorems use."""
 
     def __init__(self, prover):
         self._grows = prover.theorem(
@@ -43,21 +44,21 @@ class Products:
         )
 
     def grows(self, a, b, c):
-        """The first at a, b, c."""
+        """The theorem `a*c <= b*c` at these terms."""
         return self._grows.at((A, a), (B, b), (C, c))
 
     def strictly(self, a, b, c):
-        """The second at a, b, c."""
+        """The theorem `a*c < b*c` at these terms."""
         return self._strictly.at((A, a), (B, b), (C, c))
 
     def fits(self, a, b, a_max=U64, b_max=U64):
-        """0 <= a <= a_max and 0 <= b <= b_max: 0 <= a*b <= a_max*b_max."""
+        """Instances for: 0 <= a <= a_max and 0 <= b <= b_max imply 0 <= a*b <= a_max*b_max."""
         zero = z3.IntVal(0)
         return [self.grows(a, a_max, b), self.grows(b, b_max, z3.IntVal(a_max)), self.grows(zero, a, b)]
 
 
 class Facts:
-    """Theorems that others use, of one pace."""
+    """Theorems about one pace that other theorems use."""
 
     def __init__(self, prover, products, pace):
         self.prover, self.products, self.pace = prover, products, pace
@@ -80,15 +81,15 @@ class Facts:
         self.ceiling = self._tick_of()
 
     def _loss(self, ticks):
-        """What rounding costs the clock; with no more given than that needs, which is little."""
+        """Proves what the clock's rounding costs. Few assumptions, which keeps the solver fast."""
         p, q, t, whole = self.pace, self.products, z3.Int("ticks"), z3.Int("whole")
         none = self.prover.theorem(
-            "made: loses nothing where it divides",
+            "made: exact where the division is exact",
             [MADE * ONE <= whole * ONE, whole * ONE < MADE * ONE + ONE],
             MADE == whole,
         )
         self.loss = self.prover.theorem(
-            "made: loses less than a unit, which round makes good, and nothing at an exact rate",
+            "made: loses less than a unit, which round restores; an exact rate loses none",
             [t >= 0, is_floor(MADE, t * p.speed, ONE), z3.Or(p.round == 0, p.round == 1),
              z3.Implies(p.round == 0, p.speed == p.whole_speed * ONE)],
             (MADE + p.round) * ONE >= t * p.speed,
@@ -108,7 +109,7 @@ class Facts:
         return z3.And(up * speed >= units * ONE, (up - 1) * speed < units * ONE)
 
     def _tick_of(self):
-        """tick_of is the ceiling of units * 2^60 / speed, in five parts."""
+        """Proves in five parts that tick_of is the ceiling of units * 2^60 / speed."""
         theorem, q, p = self.prover.theorem, self.products, self.pace
         estimate, tick = z3.Ints("estimate tick")
         given = [*p.established(), is_u64(UNITS), self.is_up(UNITS, UP)]
@@ -141,7 +142,7 @@ class Facts:
             ],
         )
         short = theorem(
-            "tick_of: is_short tells exactly the ticks below the ceiling",
+            "tick_of: is_short holds for exactly the ticks below the ceiling",
             given,
             (tick * p.speed < UNITS * ONE) == (tick < UP),
             [q.grows(tick, UP - 1, p.speed), q.grows(UP, tick, p.speed)],
@@ -166,7 +167,7 @@ class Facts:
 
 
 def variables(m, prefix="made_"):
-    """The unknowns that the machine's divisions were named for, in their order."""
+    """Returns the unknowns of the machine's divisions with this prefix, in order of creation."""
     found, todo = {}, [*m.facts]
     while todo:
         term = todo.pop()
@@ -177,7 +178,7 @@ def variables(m, prefix="made_"):
 
 
 def decisions(facts):
-    """The step: what it decides, and that it does so in 64 bits."""
+    """The step: its decisions, and that they fit 64 bits."""
     prover, q, p = facts.prover, facts.products, facts.pace
     m = Machine()
     granted, after, units, made = p.step(m, WORD, NOW, N)
@@ -207,7 +208,7 @@ def decisions(facts):
 
 
 def waiting(facts, step):
-    """retry_after and due: the first tick that helps."""
+    """retry_after and due: the first tick at which the request is granted."""
     prover, q, p = facts.prover, facts.products, facts.pace
     given, granted, units, made = step[:4]
     ticks, then, made_then = smaller(NOW, p.horizon), z3.Int("then"), z3.Int("made_then")
@@ -219,19 +220,19 @@ def waiting(facts, step):
     by = step[4]
     prover.theorem("denied: the due tick of a Later is after now", [*denied, UP <= p.horizon], UP > NOW,
                    [*by, q.grows(UP, ticks, p.speed)])
-    prover.theorem("denied: at now + retry_after it is granted", [*denied, *at_then, UP <= p.horizon, then == UP],
+    prover.theorem("denied: granted at now + retry_after", [*denied, *at_then, UP <= p.horizon, then == UP],
                    admits, [*by, q.grows(UP, later, p.speed)])
-    prover.theorem("denied: and at every later tick", [*denied, *at_then, UP <= p.horizon, then >= UP],
+    prover.theorem("denied: granted at every later tick", [*denied, *at_then, UP <= p.horizon, then >= UP],
                    admits, [*by, q.grows(UP, later, p.speed)])
-    prover.theorem("denied: one nanosecond earlier it is not", [*denied, *at_then, UP <= p.horizon, then == UP - 1],
+    prover.theorem("denied: not granted one nanosecond earlier", [*denied, *at_then, UP <= p.horizon, then == UP - 1],
                    z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
-    prover.theorem("denied: a Stuck is never granted at any tick", [*denied, *at_then, UP > p.horizon],
+    prover.theorem("denied: Stuck is granted at no tick", [*denied, *at_then, UP > p.horizon],
                    z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
     first = z3.If(WORD >= slack, WORD - slack, 0)
     due = [*given, *at_then, facts.is_up(first, UP)]
-    prover.theorem("due: from the tick it names on it is granted", [*due, UP <= p.horizon, then >= UP, then >= NOW],
+    prover.theorem("due: granted from the returned tick on", [*due, UP <= p.horizon, then >= UP, then >= NOW],
                    admits, [*by, q.grows(UP, later, p.speed)])
-    prover.theorem("due: before it, and where it names none, it is not",
+    prover.theorem("due: not granted before that tick, or ever if it returns none",
                    [*due, z3.Or(then < UP, UP > p.horizon), WORD > slack],
                    z3.Not(admits), [*by, q.grows(later, UP - 1, p.speed)])
 
@@ -251,12 +252,12 @@ def verbs(facts):
     prover.theorem("take_up_to, available: nothing wraps", here, m.nothing_wraps(), by)
     prover.theorem("available: at most the burst", here, available <= p.burst, by)
     one = z3.If(n == 0, WORD <= U64, WORD + n * p.unit <= made + p.reach)
-    prover.theorem("take_up_to: what it takes the step would grant", here, one, by)
+    prover.theorem("take_up_to: the step would grant what it takes", here, one, by)
     more = available + 1
-    prover.theorem("available: one more the step would deny", here,
+    prover.theorem("available: the step would deny one more", here,
                    z3.Or(more > p.burst, WORD + more * p.unit > made + p.reach),
                    [*by, q.grows(p.burst + 1, more, p.unit)])
-    prover.theorem("take_up_to: never lowers the word, none leaves it, never writes all ones", here,
+    prover.theorem("take_up_to: never lowers the word, n = 0 leaves it, never writes all ones", here,
                    z3.And(after >= WORD, z3.Implies(n == 0, after == WORD), after <= MAX_WORD), by)
 
     m = Machine()
@@ -276,11 +277,11 @@ def verbs(facts):
               q.grows(z3.IntVal(1), p.unit, floor), q.grows(N, floor, p.unit)]
         here = [*given, is_u64(mark), *m.facts]
         prover.theorem(f"{name}: nothing wraps", here, m.nothing_wraps(), by)
-        prover.theorem(f"{name}: never raises the word, nor lowers it below an idle base or by more than n", here,
+        prover.theorem(f"{name}: never raises the word, or lowers it below an idle base or by more than n", here,
                        z3.And(after <= WORD, after >= smaller(WORD, base), WORD - after <= N * p.unit), by)
-        prover.theorem(f"{name}: never says that more came back than was given", here, back <= N, by)
+        prover.theorem(f"{name}: never reports more than n as returned", here, back <= N, by)
         if name == "undo":
-            prover.theorem("undo: never gives back what the clock has passed", here,
+            prover.theorem("undo: returns nothing that the clock has passed", here,
                            z3.Implies(mark <= base, after == WORD), by)
 
     m = Machine()
@@ -292,7 +293,7 @@ def verbs(facts):
     prover.theorem("charge: nothing wraps", here, m.nothing_wraps(), by)
     prover.theorem("charge: never lowers the word, never writes all ones, records at most n", here,
                    z3.And(after >= WORD, after <= MAX_WORD, n <= N), by)
-    prover.theorem("charge: a full bucket's worth of debt is always recorded whole",
+    prover.theorem("charge: without debt, it records all of n <= burst",
                    [*here, WORD <= made + p.round + p.reach, N <= p.burst], n == N,
                    [*by, facts.burst_at(N), q.grows(fit + 1, N, p.unit), facts.burst_at(fit + 1)])
 

@@ -1,4 +1,4 @@
-"""SeededHasher faults. Each must be refuted, with the values that show it."""
+"""Seeded faults. Each must be refuted, with values that show it."""
 
 import z3
 
@@ -9,7 +9,7 @@ from theorems import AT, LATER, REBASED, SLACK, TO, WORD, rebased
 
 
 def from_quota(n, period, burst, round_up=1):
-    """A concrete inexact pace, computed as the constructors do."""
+    """Returns a concrete inexact pace, computed as the constructors do."""
     unit = -(-4 * period // n)
     speed = unit * n * ONE // period
     return concrete(speed, round_up, unit, burst * unit)
@@ -29,11 +29,11 @@ def concrete(speed, round_up, unit, reach):
 
 
 def an_example(prover):
-    """Before anything is refuted: the theorems' assumptions hold of real quotas."""
+    """Checks before the refutations that real quotas satisfy the theorems' assumptions."""
     for name, pace in (("13 every 1000 ns, burst 5", from_quota(13, 1000, 5)),
                        ("10 a nanosecond, burst 2^40", from_quota(10, 1, 1 << 40)),
                        ("one a year", concrete(ONE, 0, 365 * 86_400 * 10**9, 365 * 86_400 * 10**9))):
-        prover.theorem(f"example: {name} is as established", [], z3.And(*pace.established()))
+        prover.theorem(f"example: {name} satisfies the assumptions", [], z3.And(*pace.established()))
 
 
 def faults(prover):
@@ -68,7 +68,7 @@ def missing_correction(prover):
 
 
 def no_rounding(prover):
-    """The bucket runs dry at `dry`; `d` later permit k is granted, before its time."""
+    """The bucket runs dry at `dry`. At `dry + d` permit k is granted, before its time."""
     n, period = 13, 1000
     pace = from_quota(n, period, 5, round_up=0)
     dry, d, k, made_dry, made = z3.Ints("dry d k made_dry made")

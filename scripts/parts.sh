@@ -1,22 +1,22 @@
-# Sourced by .ci/run and scripts/deep: runs parts, goes on after a failure, and sums up at the end.
+# Sourced by .ci/run and scripts/deep. Runs parts, continues after a failure, and prints a summary.
 #
-#   part NAME COMMAND...    runs a command and notes its status, its time and its counts
+#   part NAME COMMAND...    runs a command and records its status, time and counts
 #   summary                 prints a table of the parts, then 'N passed, N failed, N skipped'
 #
-# A command that ends with 77 could not be run here. The counts of a part are those of its
-# 'test result:' lines, or of its last 'N passed, N failed' line; any other command counts as one.
+# Exit status 77 means that the command could not run here. A part's counts come from its 'test
+# result:' lines, or from its last 'N passed, N failed' line. Any other command counts as one.
 
 set -uo pipefail
 export CARGO_TERM_COLOR=never
-# Nothing is built twice in one run: what a second build would need is not worth keeping.
+# A run builds nothing twice, so incremental builds cost more than they save.
 export CARGO_INCREMENTAL=0
-# A part that takes longer hangs.
+# A part that takes longer than this hangs.
 limit_s=${LIMIT_S:-1200}
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 
-# A Debian package, if a command is missing.
-need() { # the command, and the package that has it
+# Installs a Debian package if a command is missing.
+need() { # a command, and the package that provides it
     command -v "$1" >/dev/null 2>&1 && return
     command -v apt-get >/dev/null 2>&1 || return
     echo "installing $2"
@@ -33,7 +33,7 @@ part() { # a name, and a command
     note "$name" "$status" $((SECONDS - started)) "$log"
 }
 
-note() { # a name, its status, how long it took, and what it printed
+note() { # a part's name, status, seconds, and log file
     local counts
     counts=$(awk -v status="$2" '
         /^test result: / { tests = 1; passed += $4; failed += $6; skipped += $8 }

@@ -5,23 +5,23 @@ use tollgate_versus::peers::{Limit, verify};
 
 use super::timing::{Contestant, Kind};
 
-/// What is to be denied is emptied first.
+/// A limiter for denied decisions is emptied first.
 pub(crate) struct Asked<G> {
     limiter: G,
     kind: Kind,
 }
 
 impl<G: Ask> Asked<G> {
-    #[allow(dead_code, reason = "peers are checked first")]
+    #[allow(dead_code, reason = "peers use `checked`")]
     pub(crate) const fn new(limiter: G, kind: Kind) -> Self {
         Self { limiter, kind }
     }
 
-    /// A peer. Another one of its make is asked first whether it decides as it should.
+    /// Returns a peer, after checking that an equal one decides correctly.
     ///
     /// # Errors
     ///
-    /// Says which decision was wrong.
+    /// Returns an error that names the first wrong decision.
     pub(crate) fn checked(kind: Kind, peer: impl Fn(Limit) -> G) -> Result<Self, String> {
         verify(&peer(Limit::TEN))?;
         let limiter = peer(match kind {

@@ -1,4 +1,4 @@
-//! tollgate's token bucket, with each way to know the time.
+//! tollgate's token bucket with each time source.
 
 use std::io;
 use std::time::Duration;
@@ -8,16 +8,15 @@ use tollgate::{ConfigError, Limiter, Quota, Tick, TokenBucket};
 
 use super::timing::{Contestant, Kind};
 
-/// What the coarse contestants read.
+/// The clock of the coarse contestants.
 pub(crate) static COARSE: CoarseClock = CoarseClock::new();
 
-/// Keeps [`COARSE`] going, as a service would.
+/// Starts the upkeep of [`COARSE`], as a service would.
 pub(crate) fn keep_coarse() -> io::Result<Upkeep> {
     Upkeep::start(&COARSE, Duration::from_millis(1))
 }
 
-/// A bucket that never runs dry while it is measured, or one that has nothing for an hour once its
-/// only permit is taken.
+/// Returns a bucket that never runs dry in a measurement, or an empty one that gets a permit an hour.
 pub(crate) const fn bucket(kind: Kind) -> Result<TokenBucket, ConfigError> {
     TokenBucket::new(match kind {
         Kind::Allowed => Quota::per_second(1_000_000_000).burst(1 << 40),
@@ -41,7 +40,7 @@ impl<K: Clock + Sync> Contestant for Measured<K> {
     }
 }
 
-/// A limiter that is told the time: turn after turn, a nanosecond each.
+/// A limiter that takes a tick: each turn is a nanosecond later.
 pub(crate) struct ToldLimiter(Limiter<TokenBucket, NoClock>);
 
 impl ToldLimiter {

@@ -1,11 +1,10 @@
-//! The least that a decision on a shared word can cost: what is left when a limiter has no
-//! arithmetic at all.
+//! The least that a decision on a shared word can cost: a limiter without arithmetic.
 
 use tollgate::sync::{AtomicU64, Ordering};
 
 use super::timing::{Contestant, Handle, Handled};
 
-/// Reads the clock and exchanges the word: the floor of a decision that is allowed.
+/// Reads the clock and exchanges the word: the floor of an allowed decision.
 pub(crate) struct Exchange {
     word: AtomicU64,
     clock: quanta::Clock,
@@ -21,7 +20,7 @@ impl Exchange {
 }
 
 impl Contestant for Exchange {
-    // ORDERING: Relaxed. The word publishes nothing; it is there to be exchanged.
+    // ORDERING: Relaxed. The word publishes nothing; the bench only exchanges it.
     #[inline(always)]
     fn decide(&self, _turn: u64) -> bool {
         let now = self.clock.raw();
@@ -37,7 +36,7 @@ impl Contestant for Exchange {
     }
 }
 
-/// Reads the clock and the word: the floor of a decision that is denied.
+/// Reads the clock and the word: the floor of a denied decision.
 pub(crate) struct Load {
     word: AtomicU64,
     clock: quanta::Clock,
@@ -60,8 +59,8 @@ impl Contestant for Load {
     }
 }
 
-/// The same on words that no two threads share: how much of a decision is others' doing.
-#[allow(dead_code, reason = "who measures on one thread has no use for it")]
+/// The same floors on private words, without contention.
+#[allow(dead_code, reason = "not used by benches on one thread")]
 pub(crate) struct Private<C>(pub(crate) fn() -> C);
 
 impl<C: Contestant> Handled for Private<C> {
@@ -75,7 +74,7 @@ impl<C: Contestant> Handled for Private<C> {
     }
 }
 
-/// A thread's own.
+/// A thread's private word.
 pub(crate) struct Own<C>(C);
 
 impl<C: Contestant> Handle for Own<C> {

@@ -1,5 +1,5 @@
-//! A limit for each of many keys in one table, for those that build tollgate with the feature
-//! `keyed`. Every thread walks over all keys, each from a place of its own.
+//! A limit for each of many keys in one table, for programs that build tollgate with the feature
+//! `keyed`. Every thread walks over all keys, each from its own starting place.
 
 use tollgate::clock::{NoClock, SystemClock};
 use tollgate::sync::{AtomicU64, Ordering};
@@ -8,35 +8,37 @@ use tollgate::{ConfigError, Keyed, Overflow, Quota, Tick, TokenBucket};
 use super::contestants::timing::{Handle, Handled, Kind, PerThread};
 use super::contestants::{Entry, Source};
 
-/// How many keys are in a table, a power of two. Most cores' own caches hold fewer: on one thread
-/// as on many, most keys come from the cache that cores share. In a small table every key's line
-/// would move from core to core, which is rare in the table of a service with many keys.
+/// The number of keys in a table, a power of two.
 ///
-/// Without optimisation there are fewer: no figure means anything then, and tests need not wait for
-/// the tables to be filled.
+/// The keys exceed most cores' private caches, so on one thread as on many, most keys come from the
+/// shared cache. In a small table every key's cache line would move from core to core, which is
+/// rare in a service with many keys.
+///
+/// Builds without optimisation use fewer keys. Their figures mean nothing, and tests need not wait
+/// for full tables.
 pub(crate) const KEYS: u64 = if cfg!(debug_assertions) {
     1 << 10
 } else {
     1 << 16
 };
 
-/// The golden section of 2^64: the places at which threads begin are never near each other.
+/// The golden section of 2^64. It keeps the threads' starting places apart.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What decides about a key.
+/// A limiter that decides about keys.
 pub(crate) trait ByKey: Sync {
-    /// Whether this key is granted a permit, at this tick if it has no clock of its own.
+    /// Returns whether this key is granted a permit, at this tick if the limiter has no clock.
     fn is_allowed(&self, key: u64, now: Tick) -> bool;
 }
 
-/// A limit for each key, and the places at which threads begin.
+/// A limit for each key, and a counter for the threads' starting places.
 pub(crate) struct Walked<L> {
     limiter: L,
     dealt: AtomicU64,
 }
 
 impl<L: ByKey> Walked<L> {
-    /// All keys are in, and those that are to be denied have taken what they had.
+    /// Inserts all keys. Keys for denied decisions take their only permit.
     pub(crate) fn new(limiter: L) -> Self {
         for key in 0..KEYS {
             limiter.is_allowed(key, Tick::ZERO);
@@ -64,7 +66,7 @@ impl<L: ByKey> Handled for Walked<L> {
     }
 }
 
-/// A thread's way over the keys.
+/// A thread's walk over the keys.
 pub(crate) struct Walk<'a, L> {
     limiter: &'a L,
     first: u64,
@@ -78,8 +80,8 @@ impl<L: ByKey> Handle for Walk<'_, L> {
     }
 }
 
-/// A table that has room for all keys. Each key has more permits than it is ever asked for, or one
-/// a day, which is taken first.
+/// Returns a table with a slot for each key. A key has either more permits than a measurement
+/// requests, or one permit a day.
 fn table<C>(kind: Kind, clock: C) -> Result<Keyed<TokenBucket, C>, ConfigError> {
     let quota = match kind {
         Kind::Allowed => Quota::per_second(1).burst(1 << 28),
@@ -106,7 +108,7 @@ impl ByKey for Keyed<TokenBucket, NoClock> {
     }
 }
 
-/// The table on the system's clock, and the table that is told the time.
+/// Returns a table with the system clock, and a table that takes ticks.
 pub(crate) fn entries(kind: Kind) -> Result<[Entry; 2], ConfigError> {
     let system = Walked::new(table(kind, SystemClock)?);
     let told = Walked::new(table(kind, NoClock)?);

@@ -1,5 +1,5 @@
-//! The same bucket behind a lock: the same step on the same word, with a mutex in place of the
-//! exchange. The clock is read before the lock is taken, so that it is held no longer than it must.
+//! The same bucket behind a lock: the same step on the same word, with a mutex instead of the
+//! exchange. The clock is read before the lock is taken, to hold it as briefly as possible.
 
 use tollgate::algorithm::Algorithm;
 use tollgate::clock::{Clock, CoarseClock, SystemClock};
@@ -8,7 +8,7 @@ use tollgate::{ConfigError, Tick, TokenBucket};
 use super::bucket::bucket;
 use super::timing::{Contestant, Kind};
 
-/// Where the time comes from.
+/// A time source.
 pub(crate) trait Time: Sync {
     fn tick(&self, turn: u64) -> Tick;
 }
@@ -27,7 +27,7 @@ impl Time for &CoarseClock {
     }
 }
 
-/// The turn itself, a nanosecond each.
+/// The turn number, as nanoseconds.
 pub(crate) struct Told;
 
 impl Time for Told {
@@ -41,7 +41,7 @@ impl Time for Told {
 pub(crate) trait Lock: Sync {
     fn holding(word: u64) -> Self;
 
-    /// Runs `step` on the word, locked; whether it went well.
+    /// Locks the word and runs `step` on it. Returns the result of `step`.
     fn with(&self, step: impl FnOnce(&mut u64) -> bool) -> bool;
 }
 

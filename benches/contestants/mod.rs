@@ -1,12 +1,12 @@
-//! The contestants of the measurements, for the benches and for `tollgate bench` alike.
+//! The contestants of the benches and of `tollgate bench`.
 //!
-//! Whoever adds one writes a [`Contestant`], or a [`Handled`] one if each thread has a
-//! handle of its own, and a line in [`entries`].
+//! To add one, write a [`Contestant`], or a [`Handled`] one if each thread has its own handle, and
+//! add a line to [`entries`].
 
 pub(crate) mod bucket;
 pub(crate) mod floor;
 mod locked;
-#[allow(dead_code, reason = "the benches time rows of decisions, not each")]
+#[allow(dead_code, reason = "the benches do not time single decisions")]
 pub(crate) mod sampling;
 mod sharded;
 pub(crate) mod timing;
@@ -25,35 +25,35 @@ use sharded::{Lending, Shards, ToldShards};
 use timing::{Aligned, Contestant, Handled, Kind, PerThread};
 use window::{Log, Slots};
 
-/// Where a contestant has the time from.
+/// A contestant's time source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The raw counter.
     Raw,
     System,
     Coarse,
-    /// The caller.
+    /// The caller passes a tick.
     Tick,
-    /// A clock that comes with the contestant, by its name.
+    /// A clock that the contestant brings, by name.
     #[allow(dead_code, reason = "not every measurement has such contestants")]
     Own(&'static str),
 }
 
-/// A contestant and what it is called.
-#[allow(dead_code, reason = "who measures reads what it shows")]
+/// A contestant and its names.
+#[allow(dead_code, reason = "each program reads the fields that it shows")]
 pub(crate) struct Entry {
-    /// For files and JSON.
+    /// The name in files and JSON.
     pub(crate) name: &'static str,
-    /// For people: what decides, whatever the time comes from.
+    /// The name in tables, without the time source.
     pub(crate) subject: &'static str,
     pub(crate) source: Source,
     pub(crate) kind: Kind,
     pub(crate) runner: Box<dyn Sampled>,
 }
 
-#[allow(dead_code, reason = "who measures reads what it shows")]
+#[allow(dead_code, reason = "each program calls what it shows")]
 impl Entry {
-    /// For people.
+    /// Returns the name in tables, with the time source.
     pub(crate) fn label(&self) -> String {
         let source = match self.source {
             Source::Raw => return self.subject.to_owned(),
@@ -66,8 +66,8 @@ impl Entry {
     }
 }
 
-/// All contestants of this kind: the floor first, on one word for all threads and on a word for
-/// each.
+/// Returns all contestants of this kind. The floors come first: on one word for all threads, and on
+/// a word for each thread.
 pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     use Source::{Coarse, Raw, System, Tick};
     type Std<T> = Locked<Mutex<u64>, T>;
@@ -141,7 +141,7 @@ pub(crate) fn entries(kind: Kind) -> Result<Vec<Entry>, ConfigError> {
     Ok(entries)
 }
 
-/// The floor of one word that all threads share, and of a word for each thread.
+/// Returns the floor on a shared word, and the floor on private words.
 fn floors(kind: Kind) -> (Box<dyn Sampled>, Box<dyn Sampled>) {
     match kind {
         Kind::Allowed => (shared(Exchange::new()), per_thread(Private(Exchange::new))),

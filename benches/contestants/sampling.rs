@@ -1,8 +1,8 @@
-//! Single decisions, each timed by itself.
+//! Times single decisions.
 //!
-//! The counter is read right before and right after each decision. A processor may begin what
-//! follows before the last of a decision is done, so what is seen is what the thread waits for, and
-//! not each decision's whole way.
+//! The counter is read right before and right after each decision. A processor may begin the next
+//! instructions before a decision is complete, so the figures show how long the thread waits, and
+//! not the full latency of all instructions.
 
 use std::hint::black_box;
 
@@ -10,14 +10,14 @@ use super::timing::{Aligned, Contestant, Handle, Handled, PerThread, Runner};
 
 /// A contestant whose decisions can be timed one by one.
 pub(crate) trait Sampled: Runner {
-    /// What one of so many threads runs.
+    /// Returns the loop of one of `threads` threads.
     fn sampler(&self, threads: usize) -> Box<dyn Sampler + '_>;
 }
 
 /// A contestant in its loop.
 pub(crate) trait Sampler {
-    /// Makes a decision for each place of `taken`, the first of them turn `first`, and puts there
-    /// how many counts of this clock it took. Returns how many were allowed.
+    /// Makes a decision for each element of `taken`, beginning with turn `first`, and stores its
+    /// duration in ticks of this clock. Returns how many decisions were allowed.
     fn sample(&mut self, first: u64, clock: &quanta::Clock, taken: &mut [u64]) -> u64;
 }
 
@@ -69,7 +69,7 @@ fn each(
     allowed
 }
 
-/// Decides nothing: what is seen of it is the timing itself.
+/// Decides nothing, to measure the cost of the timing itself.
 pub(crate) struct Nothing(pub(crate) bool);
 
 impl Contestant for Nothing {

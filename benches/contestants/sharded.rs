@@ -1,4 +1,4 @@
-//! Limits past one cache line: a word for each core, and permits that each thread holds.
+//! Limits with more than one word: a word for each core, and permits that each thread holds.
 
 use tollgate::clock::{Clock, NoClock};
 use tollgate::leases::Lease;
@@ -7,7 +7,7 @@ use tollgate::{ConfigError, Leases, Quota, Sharded, Tick, TokenBucket};
 use super::bucket::bucket;
 use super::timing::{Contestant, Handle, Handled, Kind};
 
-/// As [`bucket`], and the one with nothing in it can be split and lent too.
+/// Like [`bucket`], but the empty one can also be split and lent.
 fn divisible(kind: Kind) -> Result<TokenBucket, ConfigError> {
     match kind {
         Kind::Allowed => bucket(kind),
@@ -15,7 +15,7 @@ fn divisible(kind: Kind) -> Result<TokenBucket, ConfigError> {
     }
 }
 
-/// As many shards as there are cores, on the system's clock.
+/// A shard for each core, with the system clock.
 pub(crate) struct Shards(Sharded<TokenBucket>);
 
 impl Shards {
@@ -31,7 +31,7 @@ impl Contestant for Shards {
     }
 }
 
-/// As many, told the time: turn after turn, a nanosecond each.
+/// A shard for each core, which takes ticks: each turn is a nanosecond later.
 pub(crate) struct ToldShards(Sharded<TokenBucket, NoClock>);
 
 impl ToldShards {
@@ -53,10 +53,11 @@ impl Contestant for ToldShards {
 /// How many permits a thread draws at once.
 const LEASE: u64 = 64;
 
-/// Leases for as many threads as are ever measured. The bucket with nothing in it can hold more.
+/// The total of all leases, enough for the most threads in any measurement. The empty bucket can
+/// hold more than that.
 const ALL_LEASES: u64 = LEASE * 1024;
 
-/// A limiter that lends to each thread.
+/// A limiter that lends permits to each thread.
 pub(crate) struct Lending<K>(Leases<TokenBucket, K>);
 
 impl<K: Clock> Lending<K> {
@@ -77,7 +78,7 @@ impl<K: Clock + Sync> Handled for Lending<K> {
     }
 }
 
-/// A thread's permits.
+/// A thread's lease.
 pub(crate) struct Leased<'a, K: Clock>(Lease<&'a Leases<TokenBucket, K>>);
 
 impl<K: Clock> Handle for Leased<'_, K> {

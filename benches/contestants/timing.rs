@@ -1,10 +1,9 @@
-//! How a contestant is timed: one decision after another, on one thread or on several at once.
+//! Times a contestant: one decision after another, on one thread or on several at once.
 //!
-//! What is timed is throughput. Every turn of the loop makes one decision and keeps only whether it
-//! was allowed; the contestant's address is hidden from the compiler each time, so that nothing of
-//! it stays in registers from one decision to the next. The same loop runs every contestant, and
-//! one of which each thread has a handle ([`Handled`]) in the same way, with the handle's address
-//! hidden.
+//! The figure is throughput. Every turn of the loop makes one decision and keeps only whether it
+//! was allowed. The contestant's address is hidden from the compiler in each turn, so that no state
+//! stays in registers between decisions. The same loop runs every contestant. For a contestant with
+//! a handle for each thread ([`Handled`]) the handle's address is hidden.
 
 use std::hint::black_box;
 use std::sync::mpsc::{self, Sender};
@@ -14,53 +13,53 @@ use std::time::{Duration, Instant};
 
 use tollgate::sync::{AtomicU64, Ordering};
 
-/// Something that decides, the same for every thread.
+/// A limiter that decides alike for every thread.
 pub(crate) trait Contestant: Sync {
-    /// The decision of this turn of a thread: whether it was allowed.
+    /// Makes a thread's decision in this turn, and returns whether it was allowed.
     fn decide(&self, turn: u64) -> bool;
 
-    /// Makes ready for a row of decisions. No thread is deciding.
+    /// Prepares for a series of decisions, while no thread is deciding.
     fn prepare(&self) {}
 }
 
-/// Something of which each thread has a handle of its own.
+/// A limiter of which each thread has its own handle.
 #[allow(dead_code, reason = "not every bench has such contestants")]
 pub(crate) trait Handled: Sync {
     type Handle<'a>: Handle
     where
         Self: 'a;
 
-    /// The handle of one of so many threads.
+    /// Returns the handle of one of `threads` threads.
     fn handle(&self, threads: usize) -> Self::Handle<'_>;
 
-    /// Makes ready for a row of decisions. No thread is deciding.
+    /// Prepares for a series of decisions, while no thread is deciding.
     fn prepare(&self) {}
 }
 
-/// What one thread decides with.
+/// A thread's handle.
 #[allow(dead_code, reason = "not every bench has such contestants")]
 pub(crate) trait Handle {
-    /// The decision of this turn: whether it was allowed.
+    /// Makes the decision of this turn, and returns whether it was allowed.
     fn decide(&mut self, turn: u64) -> bool;
 }
 
-/// A contestant, so that a list can hold many kinds.
+/// An object-safe contestant, so that a list can hold many types.
 pub(crate) trait Runner: Sync {
-    /// Makes ready for a row of decisions. No thread is deciding.
+    /// Prepares for a series of decisions, while no thread is deciding.
     fn prepare(&self);
 
-    /// What one of so many threads runs.
+    /// Returns the loop of one of `threads` threads.
     fn player(&self, threads: usize) -> Box<dyn Player + '_>;
 }
 
-/// A contestant in its loop, which calls none through a pointer.
+/// A contestant in its loop. The decisions in it are not virtual calls.
 pub(crate) trait Player {
-    /// Makes `turns` decisions, the first of them turn `first`. Returns how many were allowed.
+    /// Makes `turns` decisions, beginning with turn `first`. Returns how many were allowed.
     fn run(&mut self, first: u64, turns: u64) -> u64;
 }
 
-/// The start of a cache line (of two, since processors fetch pairs): contestants then neither share
-/// one with a neighbour nor lie across two by chance.
+/// Aligned to two cache lines, because processors fetch pairs of lines. Contestants then neither
+/// share a line with a neighbour nor straddle two.
 #[repr(align(128))]
 pub(crate) struct Aligned<C>(pub(crate) C);
 
@@ -82,7 +81,7 @@ impl<C: Contestant> Player for &C {
     }
 }
 
-/// A contestant of which each thread has a handle, each on a cache line of its own.
+/// A contestant with a handle for each thread, each on its own cache line.
 #[allow(dead_code, reason = "not every bench has such contestants")]
 pub(crate) struct PerThread<C>(pub(crate) C);
 
@@ -112,7 +111,7 @@ fn each(first: u64, turns: u64, mut decide: impl FnMut(u64) -> bool) -> u64 {
     allowed
 }
 
-/// What a contestant's decisions are to be.
+/// Whether the decisions of a contestant are allowed or denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Allowed,
@@ -129,7 +128,7 @@ impl Kind {
         }
     }
 
-    /// How many of so many decisions are to be allowed.
+    /// Returns how many of `turns` decisions must be allowed.
     const fn expected(self, turns: u64) -> u64 {
         match self {
             Self::Allowed => turns,
@@ -137,30 +136,30 @@ impl Kind {
         }
     }
 
-    /// Says so if not all of so many decisions were of this kind.
+    /// Returns an error if a decision was of the other kind.
     pub(crate) fn verify(self, turns: u64, allowed: u64) -> Result<(), String> {
         if allowed == self.expected(turns) {
             return Ok(());
         }
         let name = self.name();
         Err(format!(
-            "{allowed} of {turns} decisions were allowed, but all are to be {name}"
+            "{allowed} of {turns} decisions were allowed, but all must be {name}"
         ))
     }
 }
 
-/// Decisions that are made, and looked at, before any are timed.
+/// Decisions that are made and checked before the timing.
 const REHEARSAL: u64 = 1000;
 
-/// Decisions between two looks at whether to stop.
+/// Decisions between two checks of whether to stop.
 const BATCH: u64 = 256;
 
-/// [`Crew::time`] with threads that are there for this measurement alone.
+/// Calls [`Crew::time`] with threads that live only for this measurement.
 ///
 /// # Errors
 ///
-/// As there.
-#[allow(dead_code, reason = "who measures often keeps a crew")]
+/// Returns the same errors.
+#[allow(dead_code, reason = "programs that measure often keep a crew")]
 pub(crate) fn time(
     contestant: &dyn Runner,
     kind: Kind,
@@ -170,10 +169,10 @@ pub(crate) fn time(
     thread::scope(|scope| Crew::hire(scope, threads).time(contestant, kind, threads, turns))
 }
 
-/// The caller's thread, and others that wait for something to do.
+/// The caller's thread, and other threads that wait for jobs.
 ///
-/// A limiter may remember a thread by a number, and choose its place by that. Threads that stay
-/// keep their numbers, as those of a service do.
+/// A limiter may remember a thread by a number, and choose its shard by it. A crew's threads keep
+/// their numbers, as the threads of a service do.
 pub(crate) struct Crew<'j> {
     others: Vec<Sender<Job<'j>>>,
 }
@@ -181,7 +180,7 @@ pub(crate) struct Crew<'j> {
 type Job<'j> = Box<dyn FnOnce() + Send + 'j>;
 
 impl<'j> Crew<'j> {
-    /// So many threads, the caller's own among them.
+    /// Starts a crew of this many threads, including the caller's.
     #[allow(
         dead_code,
         reason = "not every bench leaves threads where the system puts them"
@@ -193,7 +192,8 @@ impl<'j> Crew<'j> {
         Self::hire_with(scope, threads, |_| ())
     }
 
-    /// The same. Each thread first calls `begin` with its number, the caller's thread with 0.
+    /// Starts a crew. Each thread first calls `begin` with its number, which is 0 for the caller's
+    /// thread.
     pub(crate) fn hire_with<'scope>(
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
@@ -212,16 +212,16 @@ impl<'j> Crew<'j> {
             sender
         };
         let others = (1..threads).map(start).collect();
-        // Last, so that the others do not inherit what it changes.
+        // Last, so that the other threads do not inherit its effects.
         begin(0);
         Self { others }
     }
 
-    /// Lets others do this, each with its number, from 1 on, if there are `threads` in all.
+    /// Gives the other threads their jobs, with numbers from 1 on, if there are `threads` in all.
     ///
     /// # Errors
     ///
-    /// Says so if there are fewer.
+    /// Returns an error if there are fewer threads.
     pub(crate) fn start(
         &self,
         threads: usize,
@@ -235,16 +235,16 @@ impl<'j> Crew<'j> {
         Ok(())
     }
 
-    /// Lets `threads` threads decide at the same time, one of them exactly `turns` times, and
-    /// returns what that many decisions cost a thread: the time it took, shared among all that were
-    /// made.
+    /// Lets `threads` threads decide at the same time, one of them exactly `turns` times. Returns
+    /// the thread time of that many decisions: the time of all threads, divided among all their
+    /// decisions.
     ///
-    /// The threads meet at a barrier, and all are deciding before the clock is read for the first
-    /// time and after it was read for the last.
+    /// The threads meet at a barrier. All of them decide before the first and after the last
+    /// reading of the clock.
     ///
     /// # Errors
     ///
-    /// Says so if a decision was not of this kind, before the timing or in it.
+    /// Returns an error if a decision was of the other kind, before the timing or during it.
     pub(crate) fn time(
         &self,
         contestant: &'j dyn Runner,
@@ -293,14 +293,14 @@ impl<'j> Crew<'j> {
 /// What a rival does.
 #[derive(Clone, Copy)]
 enum Phase {
-    /// Decides, and lets others begin too: there may be fewer cores than threads.
+    /// Decides and yields, since there may be fewer cores than threads.
     Begin,
     /// Decides as fast as it can.
     Race,
     Over,
 }
 
-/// A thread that decides until it is over.
+/// A thread that decides until the measurement is over.
 #[derive(Default)]
 #[repr(align(128))]
 struct Rival {
@@ -308,8 +308,8 @@ struct Rival {
     phase: AtomicU64,
 }
 
-// ORDERING: Relaxed, in all of it. Counter and phase publish no other memory, and a batch more or
-// less does not show among the millions.
+// ORDERING: Relaxed throughout. Counter and phase publish no other memory, and a batch more or less
+// does not matter among millions.
 impl Rival {
     fn run(&self, player: &mut dyn Player) {
         loop {

@@ -1,4 +1,4 @@
-//! The windows that need more memory than a word: 60 slots, and a log of 1000 permits.
+//! The multiword windows: 60 slots, and a log of 1000 permits.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::timing::{Contestant, Handle, Handled, Kind};
 
 const SLOTS: usize = 60;
 
-/// The permits of a log.
+/// The number of permits in a log.
 const LOG: u64 = 1000;
 
-/// A window that needs to be told the time, or knows it.
+/// A window that takes a tick, or reads its clock.
 pub(crate) trait Window: Sync {
     fn is_allowed_at(&self, now: Tick) -> bool;
 }
@@ -31,7 +31,7 @@ impl<C: Sync> Window for SlidingLog<C> {
     }
 }
 
-/// More permits a minute than anybody asks for; or a few a day, which are taken first.
+/// More permits a minute than a measurement requests; or a few a day, which are taken first.
 pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigError> {
     let quota = match kind {
         Kind::Allowed => Quota::per_minute(u64::from(u32::MAX)),
@@ -40,8 +40,8 @@ pub(crate) fn slots<C>(kind: Kind, clock: C) -> Result<SlottedWindow<C>, ConfigE
     SlottedWindow::with_clock(quota, SLOTS, clock)
 }
 
-/// So many that they are refilled faster than anybody takes them: every decision goes on by one in
-/// a full log. Or as many a day, which are taken first.
+/// Permits that are refilled faster than they are taken, so every decision advances a full log by
+/// one; or as many permits a day, which are taken first.
 pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, ConfigError> {
     let period = match kind {
         Kind::Allowed => Duration::from_nanos(100),
@@ -50,7 +50,7 @@ pub(crate) fn log<C>(kind: Kind, clock: C) -> Result<SlidingLog<C>, ConfigError>
     SlidingLog::with_clock(Quota::per(LOG, period), clock)
 }
 
-/// Takes what a window has, if it is to deny.
+/// Empties a window for denied decisions.
 fn exhaust(window: &impl Window, kind: Kind) {
     if kind == Kind::Denied {
         while window.is_allowed_at(now()) {}
@@ -61,7 +61,7 @@ fn now() -> Tick {
     tollgate::clock::Clock::now(&SystemClock)
 }
 
-/// A window on the system's clock.
+/// A slotted window with the system clock.
 pub(crate) struct Slots(SlottedWindow, Kind);
 
 impl Slots {
@@ -81,7 +81,7 @@ impl Contestant for Slots {
     }
 }
 
-/// A log on the system's clock.
+/// A log with the system clock.
 pub(crate) struct Log(SlidingLog, Kind);
 
 impl Log {
@@ -101,9 +101,8 @@ impl Contestant for Log {
     }
 }
 
-/// A window that is told the time. A full log needs a time that goes on, and nearly the same for
-/// all threads: each thread reads the clock now and then, and gives that tick to the decisions that
-/// follow.
+/// A window that takes ticks. A full log needs ticks that advance, nearly alike for all threads. So
+/// each thread reads the clock from time to time, and passes that tick to the next decisions.
 pub(crate) struct Told<W>(pub(crate) W, pub(crate) Kind);
 
 impl Told<SlottedWindow<NoClock>> {
@@ -125,8 +124,7 @@ impl<W: Window> Handled for Told<W> {
         W: 'a;
 
     fn handle(&self, threads: usize) -> TellingTime<'_, W> {
-        // All threads together make about half as many decisions with old ticks as a log has
-        // permits.
+        // With one tick, all threads together make about half as many decisions as a log has permits.
         let turns = LOG as usize / 2 / threads.next_power_of_two();
         let turns = turns.next_power_of_two() as u64;
         TellingTime {
@@ -141,11 +139,11 @@ impl<W: Window> Handled for Told<W> {
     }
 }
 
-/// A thread's time.
+/// A thread's current tick.
 pub(crate) struct TellingTime<'a, W> {
     window: &'a W,
     tick: Tick,
-    /// A power of two of turns, less one: after so many it looks at the clock.
+    /// One less than the number of turns between two clock readings, which is a power of two.
     mask: u64,
 }
 

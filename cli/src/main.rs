@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// A lock-free rate limiter, seen from the command line.
+/// A lock-free rate limiter, from the command line.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, arg_required_else_help = true)]
 struct Arguments {
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever reads the output, `head` perhaps, has seen enough.
+/// Returns whether the reader closed the pipe, as `head` does. This is not a failure.
 fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     error
         .downcast_ref::<io::Error>()

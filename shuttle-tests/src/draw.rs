@@ -1,30 +1,31 @@
-//! What threads do is drawn from the schedule's own numbers, so that a seed brings it again, too.
+//! Random choices of the models. They come from the schedule's random numbers, so a seed repeats
+//! them too.
 
 use shuttle::rand::{Rng, thread_rng};
 
-/// A number below `end`.
+/// Returns a number below `end`.
 ///
 /// # Panics
 ///
-/// If there is none.
+/// Panics if `end` is zero.
 pub fn below(end: u64) -> u64 {
     thread_rng().gen_range(0..end)
 }
 
-/// True one time in so many.
+/// Returns true with probability `1 / times`.
 ///
 /// # Panics
 ///
-/// If that is zero.
+/// Panics if `times` is zero.
 pub fn one_in(times: u64) -> bool {
     below(times) == 0
 }
 
-/// One of these.
+/// Returns a random element of `all`.
 ///
 /// # Panics
 ///
-/// If there are none.
+/// Panics if `all` is empty.
 pub fn one_of<T: Copy>(all: &[T]) -> T {
     all[below(all.len() as u64) as usize]
 }

@@ -1,15 +1,16 @@
-//! What must be found in the crate's own protocols: a fault in their code, and exchanges that are
-//! none.
+//! Runs of models on broken code, which must fail: a fault injected into the crate, or exchanges
+//! that are not atomic.
 
 use tollgate::sync::model::{Conditions, Fault};
 
 use crate::run::{Body, broken};
 
-/// A model on code with a fault: it must fail, and say why.
+/// Runs a model on code with an injected fault. The model must fail with a message that contains
+/// `why`.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// Panics if the model does not fail, or fails with another message.
 pub fn with_fault(name: &str, fault: Fault, why: &str, body: impl Body) {
     let conditions = Conditions {
         fault: Some(fault),
@@ -19,11 +20,12 @@ pub fn with_fault(name: &str, fault: Fault, why: &str, body: impl Body) {
     broken(&name, why, conditions, body);
 }
 
-/// A model on code whose exchanges compare and then store: it must fail, and say why.
+/// Runs a model on code whose compare-exchanges are a compare and a separate store. The model must
+/// fail with a message that contains `why`.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// Panics if the model does not fail, or fails with another message.
 pub fn stored(name: &str, why: &str, body: impl Body) {
     let conditions = Conditions {
         stores: true,

@@ -1,16 +1,16 @@
-//! Longer runs of tollgate's protocols than loom can visit: more threads, more steps, on random
-//! schedules.
+//! Models of tollgate's protocols that are too long for loom: more threads and more steps, on
+//! random schedules.
 //!
-//! Loom visits what small models can do, all of it or nearly; `loom-tests/` has them. A fault that
-//! needs four threads, or two take-overs and a late owner, is out of its reach. Here threads do
-//! what is drawn for them, shuttle draws who moves at each operation on an atomic, and what must
-//! hold of all that was answered is computed without the crate. What shuttle can't see: all its
-//! atomics are sequentially consistent, so an ordering that is too weak is loom's to find.
+//! Loom visits all or nearly all executions of the small models in `loom-tests/`. It cannot reach a
+//! fault that needs four threads, or two takeovers of a slot and a late owner. Here each thread
+//! makes random calls, and shuttle chooses which thread runs at each atomic operation. The checks
+//! compute the expected answers without the crate's code. All of shuttle's atomics are sequentially
+//! consistent, so only loom can find an ordering that is too weak.
 //!
-//! Every run takes other seeds, and who fails says its own: `SHUTTLE_RANDOM_SEED` brings that one
-//! again.
+//! Every run takes the same schedules, unless `SHUTTLE_STREAM` names others. A model that fails
+//! prints its seed, and `SHUTTLE_RANDOM_SEED` repeats that seed.
 //!
-//! Nothing is here without `--cfg tollgate_shuttle`; `scripts/shuttle` sets it.
+//! The crate is empty without `--cfg tollgate_shuttle`, which `scripts/shuttle` sets.
 
 #![cfg(tollgate_shuttle)]
 
@@ -20,7 +20,7 @@ mod promise;
 mod run;
 mod tables;
 mod threads;
-/// The models of loom have the same.
+/// The same algorithm that the loom models use.
 #[path = "../../loom-tests/src/total.rs"]
 pub mod total;
 mod watched;

@@ -1,28 +1,31 @@
-//! What a bucket promises of every interval, by its definition. It shares nothing with the crate's.
+//! The bound that a bucket keeps over every interval, computed from its definition without the
+//! crate's code.
 
 use tollgate::Granted;
 
-/// At most `burst` permits at once, and `permits` more in each `period` nanoseconds.
+/// A bound: at most `burst` permits at once, and `permits` more in each `period` nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Promise {
-    /// At once.
+    /// The most permits at one tick.
     pub burst: u64,
-    /// In each period.
+    /// The permits that become available in each period.
     pub permits: u64,
-    /// The period.
+    /// The period in nanoseconds.
     pub period: u64,
 }
 
 impl Promise {
-    /// What may be granted in an interval of this length, both ends included.
+    /// Returns how many permits an interval of this length may grant, both ends included.
     fn allows(&self, length: u64) -> u128 {
         let made = u128::from(length) * u128::from(self.permits) / u128::from(self.period);
         u128::from(self.burst) + made
     }
 
-    /// How many limiters that promise it, one after the other, could at least have granted all
-    /// this, less one. Each is fresh when it begins, and its ticks may overlap with those of the
-    /// others. The ticks are those at which grants were counted.
+    /// Returns the least number of limiters with this bound that could have made all of these
+    /// grants one after another, less one.
+    ///
+    /// Each limiter starts fresh, and its ticks may overlap with those of the others. The ticks are
+    /// those at which grants were counted.
     pub fn losses(&self, grants: &[Granted]) -> u64 {
         let at = |granted: &Granted| (granted.at().as_nanos(), granted.n());
         let mut grants: Vec<_> = grants.iter().map(at).collect();
@@ -38,11 +41,11 @@ impl Promise {
         limiters as u64 - 1
     }
 
-    /// Checks that every interval keeps it.
+    /// Checks that the grants keep the bound over every interval.
     ///
     /// # Panics
     ///
-    /// If one does not.
+    /// Panics if an interval has more.
     pub fn check(&self, grants: &[Granted]) {
         let losses = self.losses(grants);
         assert!(losses == 0, "more than was promised: {grants:?}");

@@ -1,4 +1,4 @@
-//! Runs models on schedules of two kinds, and prints a line for each.
+//! Runs models on schedules of two kinds, and prints a line for each run.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -11,26 +11,26 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, RoundRobinScheduler, Sch
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use tollgate::sync::model::{Conditions, under};
 
-/// How many schedules a seed stands for: few, so that one that fails is there again at once.
+/// The schedules that one seed stands for: few enough that a failing seed repeats quickly.
 const OF_A_SEED: usize = 100;
-/// On so many schedules of each kind a fault must be found.
+/// The schedules of each kind among which a fault must be found.
 const FOR_MISTAKES: usize = 100_000;
-/// A model that has not come to all that it must goes on, up to so many times as many schedules.
+/// A model that has not reached all its labels runs up to this many times its schedules.
 const AT_MOST: usize = 10;
-/// More operations than this in one schedule mean that a loop does not end.
+/// A schedule with more operations than this has a loop that does not end.
 const PATIENCE: usize = 20_000;
 
-/// What a model does, once for each schedule.
+/// The body of a model, run once for each schedule.
 pub trait Body: Fn() + Copy + Send + Sync + 'static {}
 impl<F: Fn() + Copy + Send + Sync + 'static> Body for F {}
 
-/// Who draws which thread is next.
+/// Which of shuttle's schedulers chooses the next thread.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// Threads have priorities, which change at two places of the schedule: what takes few changes
-    /// of threads, but each at the right place, is found so.
+    /// Threads have priorities, which change at two points of the schedule. This finds faults that
+    /// need few thread switches, each at the right point.
     Pct,
-    /// Any thread, at each operation.
+    /// Any thread may run at each operation.
     Random,
 }
 
@@ -51,7 +51,8 @@ impl Kind {
         }
     }
 
-    /// Runs a seed's schedules. The number of the one that failed, and what it said.
+    /// Runs a seed's schedules. On a failure, returns the failing schedule's number and its
+    /// message.
     fn run(self, seed: u64, body: impl Body) -> Result<(), (usize, String)> {
         thread_local! {
             static BEGUN: Cell<usize> = const { Cell::new(0) };
@@ -78,28 +79,28 @@ fn config() -> Config {
     config.failure_persistence = FailurePersistence::None;
     config.max_steps = MaxSteps::FailAfter(PATIENCE);
     config.silence_warnings = true;
-    // Who fails while holding something gives it back, and others would go on meanwhile.
+    // Without this, a failing thread would drop its guards while other threads go on.
     config
         .ungraceful_shutdown_config
         .immediately_return_on_panic = true;
     config
 }
 
-/// The seeds of so many schedules: the same ones in every run, unless `SHUTTLE_STREAM` says
-/// otherwise.
+/// Returns the seeds for this many schedules. They are the same in every run, unless
+/// `SHUTTLE_STREAM` is set.
 fn seeds(schedules: usize) -> impl Iterator<Item = u64> {
     let seeds = schedules.div_ceil(OF_A_SEED) as u64;
     let first = stream().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (0..seeds).map(move |seed| first.wrapping_add(seed))
 }
 
-/// The seed that `SHUTTLE_RANDOM_SEED` names.
+/// Returns the seed that `SHUTTLE_RANDOM_SEED` names.
 fn only_seed() -> Option<u64> {
     let seed = std::env::var("SHUTTLE_RANDOM_SEED").ok()?;
     Some(seed.parse().expect("a seed is a number"))
 }
 
-/// Which seeds are taken: a failure of another stream is repeated by its number.
+/// Returns the stream, which selects the seeds: `SHUTTLE_STREAM`, or 1.
 fn stream() -> u64 {
     let stream = std::env::var("SHUTTLE_STREAM");
     stream.map_or(1, |stream| stream.parse().expect("a stream is a number"))
@@ -109,32 +110,33 @@ thread_local! {
     static REACHED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Notes that a model came to this.
+/// Records that a model reached this label.
 pub fn reached(what: &'static str) {
     REACHED.with_borrow_mut(|reached| reached.insert(what));
 }
 
-/// How many of the schedules of a model that works are taken, in hundredths: `SHUTTLE_PERCENT`, or
-/// all.
+/// Returns the share of a model's schedules to run on working code, in percent: `SHUTTLE_PERCENT`,
+/// or 100.
 fn percent() -> usize {
     let percent = std::env::var("SHUTTLE_PERCENT");
     percent.map_or(100, |percent| percent.parse().expect("percent is a number"))
 }
 
-/// Runs a model on so many schedules of each kind. On those of each kind it must come to all of
-/// this, or what it shows is less than it seems. If it has not yet come to all, it goes on, up to
-/// [`AT_MOST`] times as many schedules.
+/// Runs a model on this many schedules of each kind.
+///
+/// With each kind it must reach all labels in `must_reach`; otherwise it tests less than it seems
+/// to. A model that has not reached them goes on, up to [`AT_MOST`] times as many schedules.
 ///
 /// # Panics
 ///
-/// If one of them fails.
+/// Panics if a schedule fails, or if a label is never reached.
 pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body) {
     for kind in Kind::ALL {
         let run = |seed| {
             if let Err((number, message)) = kind.run(seed, body) {
                 panic!(
-                    "{name} failed on schedule {number} ({}) of a seed: {message}\n\
-                     again: SHUTTLE_RANDOM_SEED={seed} scripts/shuttle, and the test's name",
+                    "{name} failed on schedule {number} ({}) of its seed: {message}\n\
+                     repeat with: SHUTTLE_RANDOM_SEED={seed} scripts/shuttle TEST_NAME",
                     kind.name()
                 );
             }
@@ -166,19 +168,22 @@ pub fn model(name: &str, schedules: usize, must_reach: &[&str], body: impl Body)
     }
 }
 
-/// Runs a model on something broken, on schedules of both kinds in turn: one must fail, and say
-/// why. (Or one of several whys, with `|` between them.)
+/// Runs a model on broken code, with schedules of both kinds in turn.
+///
+/// One schedule must fail with a message that contains `why`, or one of several texts that `|`
+/// separates.
 ///
 /// # Panics
 ///
-/// If none does.
+/// Panics if no schedule fails, or if the message is another one.
 pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl Body) {
-    // On a thread of its own, which may be left in the middle of a panic.
+    // A thread of its own, because a caught panic may leave shuttle's thread-local state
+    // unfinished.
     let search = thread::spawn(move || {
         QUIET.set(true);
         under(conditions, || first_failure(body))
     });
-    let found = search.join().expect("whatever fails is caught");
+    let found = search.join().expect("the search catches panics");
     let (kind, number, message) = found.unwrap_or_else(|| panic!("{name} found nothing"));
     let mut whys = why.split('|').map(str::trim);
     let Some(why) = whys.find(|why| message.contains(why)) else {
@@ -190,7 +195,7 @@ pub(crate) fn broken(name: &str, why: &str, conditions: Conditions, body: impl B
     );
 }
 
-/// On which schedule of which kind a model fails first, and what it says.
+/// Returns the kind and the number of the first schedule that fails, and its message.
 fn first_failure(body: impl Body) -> Option<(Kind, usize, String)> {
     for (turn, seed) in seeds(FOR_MISTAKES).enumerate() {
         for kind in Kind::ALL {
@@ -203,17 +208,17 @@ fn first_failure(body: impl Body) -> Option<(Kind, usize, String)> {
 }
 
 thread_local! {
-    /// Whether panics of this thread of the system are expected. All threads of a model run on it.
+    /// Whether panics of this system thread are expected. All threads of a model run on it.
     static QUIET: Cell<bool> = const { Cell::new(false) };
-    /// What the first one said: those that it brings about say less.
+    /// The first panic's message. The panics that follow from it say less.
     static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Hears what panics say.
+/// Installs a panic hook that records messages.
 fn listen() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        // The first run brings shuttle's own hook, which this one must come before.
+        // The first run installs shuttle's own hook, which this one must wrap.
         Runner::new(RoundRobinScheduler::new(1), config()).run(|| {});
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {

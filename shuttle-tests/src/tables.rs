@@ -1,4 +1,4 @@
-//! Tables of a few slots, and what is known of their keys without them.
+//! Tables of a few slots, and an independent record of what happened to their keys.
 
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
@@ -6,7 +6,7 @@ use tollgate::algorithm::{Algorithm, ChangeQuota};
 use tollgate::clock::Clock;
 use tollgate::{Denied, Granted, Keyed, Overflow, Tick};
 
-/// A clock that stands still. Ticks are given by hand.
+/// A clock that stands still. Calls pass their ticks explicitly.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing(pub Tick);
 
@@ -16,17 +16,17 @@ impl Clock for Standing {
     }
 }
 
-/// Keys are hashed alike in each execution.
+/// A hasher that is the same in each execution.
 type Alike = BuildHasherDefault<DefaultHasher>;
 
 /// A table whose keys are numbers.
 pub type Table<A> = Keyed<A, Standing, Alike>;
 
-/// A table of so many slots with these plans.
+/// Returns a table with this many slots and these plans.
 ///
 /// # Panics
 ///
-/// Never: these are plans, and a capacity.
+/// Panics if the plans or the number of slots are not valid.
 pub fn table<A: ChangeQuota>(
     plans: impl IntoIterator<Item = A>,
     slots: usize,
@@ -38,16 +38,16 @@ pub fn table<A: ChangeQuota>(
     limiter.with_overflow(overflow)
 }
 
-/// What a thread, or all of them, did to each of `KEYS` keys.
+/// What one thread, or all threads together, did to each of `KEYS` keys.
 #[derive(Debug, Clone)]
 pub struct Books<const KEYS: usize> {
-    /// How many permits were asked for, one by one.
+    /// Permits requested, whether granted or not.
     pub asked: [u64; KEYS],
-    /// What was granted, and not undone.
+    /// Grants that were not undone.
     pub grants: [Vec<Granted>; KEYS],
-    /// How often it was removed.
+    /// How often the key was removed.
     pub removed: [u64; KEYS],
-    /// How often there was no room.
+    /// How often a request was denied because the table was full.
     pub no_room: u64,
 }
 
@@ -63,7 +63,7 @@ impl<const KEYS: usize> Default for Books<KEYS> {
 }
 
 impl<const KEYS: usize> Books<KEYS> {
-    /// Enters an answer.
+    /// Records an answer.
     pub fn enter(&mut self, key: usize, n: u64, answer: Result<Granted, Denied>) {
         self.asked[key] += n;
         match answer {
@@ -73,7 +73,7 @@ impl<const KEYS: usize> Books<KEYS> {
         }
     }
 
-    /// The sum of all.
+    /// Returns the sum of all records.
     #[must_use]
     pub fn of_all(all: Vec<Self>) -> Self {
         let mut sum = Self::default();
@@ -88,37 +88,37 @@ impl<const KEYS: usize> Books<KEYS> {
         sum
     }
 
-    /// How many permits of a key are held.
+    /// Returns how many permits of a key are held.
     pub fn held(&self, key: usize) -> u64 {
         self.grants[key].iter().map(Granted::n).sum()
     }
 }
 
-/// What must hold of a table whose threads have come to their end: no key has two slots, none is
-/// claimed (but by those who stopped for ever), and the statistics add up.
+/// Checks a table after its threads have ended. No key has two slots, no slot is claimed (except by
+/// stopped threads), and the statistics add up.
 ///
 /// # Panics
 ///
-/// If it does not.
+/// Panics if one of these does not hold.
 pub fn check_table<A: Algorithm, const KEYS: usize>(limiter: &Table<A>, stopped: usize) {
     let stats = limiter.stats();
     let left = stats.expired + stats.evicted + stats.removed;
     assert_eq!(
         stats.tracked,
         limiter.len() as u64,
-        "not as many keys: {stats:?}"
+        "the statistics do not add up: {stats:?}"
     );
     assert_eq!(
         stats.inserted,
         stats.tracked + left,
-        "not as many keys: {stats:?}"
+        "the statistics do not add up: {stats:?}"
     );
     let mut tracked = 0;
     for key in 0..KEYS {
         let slots = limiter.slots_of(&key);
-        assert!(slots <= 1, "two slots of a key");
+        assert!(slots <= 1, "a key has two slots");
         tracked += slots as u64;
     }
-    assert_eq!(stats.tracked, tracked, "a slot of no key");
-    assert!(limiter.claims() <= stopped, "a claim is left");
+    assert_eq!(stats.tracked, tracked, "a slot has no key");
+    assert!(limiter.claims() <= stopped, "a claim remains");
 }

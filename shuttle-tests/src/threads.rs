@@ -1,8 +1,8 @@
-//! Who acts at the same time.
+//! Runs closures on concurrent threads.
 
 use shuttle::thread;
 
-/// What one thread does.
+/// The work of one thread.
 pub type Actor<T> = Box<dyn FnOnce() -> T + Send>;
 
 /// Makes an [`Actor`].
@@ -10,11 +10,11 @@ pub fn actor<T>(act: impl FnOnce() -> T + Send + 'static) -> Actor<T> {
     Box::new(act)
 }
 
-/// Gives each actor a thread, and returns what each returned when all have come to their end.
+/// Runs each actor on a thread, and returns their results when all have ended.
 ///
 /// # Panics
 ///
-/// If an actor does.
+/// Panics if an actor panics.
 pub fn act<T: Send + 'static>(actors: Vec<Actor<T>>) -> Vec<T> {
     let threads: Vec<_> = actors.into_iter().map(|act| thread::spawn(act)).collect();
     let done = threads.into_iter().map(|thread| match thread.join() {

@@ -1,5 +1,4 @@
-//! An algorithm whose answers show whether word and parameters belonged together when they were
-//! given.
+//! An algorithm whose answers show whether a word was used with another quota's parameters.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
@@ -8,9 +7,11 @@ use std::time::Duration;
 use tollgate::algorithm::{Algorithm, ChangeQuota, GiveBack, Settings};
 use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
 
-/// At most `limit` permits, ever. A table may run a step on a word of one quota with parameters of
-/// another, as long as nothing comes of it: so here it goes through, and if something does come of
-/// it the answer is [`WRONG`], and so are all later ones.
+/// At most `limit` permits in total.
+///
+/// A table may run a step on a word of one quota with the parameters of another, as long as it
+/// discards the result. So a mismatch does not panic here: the answer is [`WRONG`] instead, and so
+/// are all later ones.
 ///
 /// ```text
 ///  63        16 15                0
@@ -19,28 +20,28 @@ use tollgate::{ConfigError, Denied, Granted, Quota, Tick};
 /// └────────────┴───────────────────┘
 /// ```
 ///
-/// With `IDLES` a key of which nothing is taken is idle. Then another quota makes it fresh again,
-/// whatever it was granted once; without it there are only ever fewer permits than there were.
+/// With `IDLES`, a key with no permits taken is idle. Another quota then makes it fresh again,
+/// whatever it was granted before. Without `IDLES`, permits never increase.
 ///
-/// The number makes each word another one than all before: who stops for so many changes that a
-/// version comes again, and finds the very same word, may decide by the old quota, and is not to be
-/// seen here.
+/// The number makes each word differ from all earlier ones. Without it, a thread could sleep until
+/// the version bits wrap around, find an equal word, and decide by the old quota. That case is
+/// outside what these models check.
 #[derive(Debug, Clone, Copy)]
 pub struct Watched<const IDLES: bool> {
     limit: u64,
     unit: u64,
-    /// The unit again, so that it shows if parameters of two quotas are mixed.
+    /// The unit once more, to detect parameters that mix two quotas.
     again: u64,
 }
 
 const NUMBER: u32 = 16;
 const USED: u64 = (1 << NUMBER) - 1;
 
-/// So many permits where something is wrong.
+/// The number of permits in an answer that mixed two quotas.
 pub const WRONG: u64 = u64::MAX;
 
 impl<const IDLES: bool> Watched<IDLES> {
-    /// Of this limit, and a unit that no other limit has.
+    /// Returns an algorithm with this limit and a unit that no other limit has.
     #[must_use]
     pub const fn of(limit: u64) -> Self {
         Self {
@@ -50,7 +51,8 @@ impl<const IDLES: bool> Watched<IDLES> {
         }
     }
 
-    /// How many permits are taken; `None` if the word, or some parameter, is of another quota.
+    /// Returns how many permits are taken, or `None` if the word or a parameter belongs to another
+    /// quota.
     fn taken(&self, word: u64) -> Option<u64> {
         let is_whole = self.unit == self.limit + 10 && self.unit == self.again;
         let used = word & USED;
@@ -58,7 +60,7 @@ impl<const IDLES: bool> Watched<IDLES> {
         fits.then(|| used / self.unit)
     }
 
-    /// A new word; one that fits no quota where something is wrong.
+    /// Returns a new word. Without `taken`, the word fits no quota.
     fn word(&self, taken: Option<u64>) -> u64 {
         thread_local! {
             static LAST: Cell<u64> = const { Cell::new(0) };

@@ -1,5 +1,5 @@
-//! The HTTP service of `examples/axum` with governor, which has no plans and no bans: there is a
-//! limiter for each plan, and a map for the bans. It has no windows either: a strike is forgotten
+//! The HTTP service of `examples/axum` with governor. governor has no plans and no bans, so there
+//! is a limiter for each plan and a map for the bans. It has no windows either: a strike expires
 //! after half an hour.
 
 use std::collections::HashMap;
@@ -18,19 +18,19 @@ use governor::{Quota, RateLimiter};
 
 type Keyed<K, C> = RateLimiter<K, States<K>, C, StateInformationMiddleware>;
 
-/// API keys and their plans: a real service asks its database.
+/// API keys and their plans. A real service reads them from its database.
 const CUSTOMERS: [(&str, &str); 2] = [("alice", "paid"), ("bob", "free")];
 const BAN: Duration = Duration::from_secs(900);
 
 struct Limits<C: Clock> {
     clock: C,
-    /// By API key, a limiter for each tier.
+    /// A limiter for each tier, by API key.
     plans: [(&'static str, Keyed<String, C>); 2],
-    /// By address, whatever keys the client sends. Requests that are denied by key count, too.
+    /// A limit by address, with any API key. Requests that the key's limit denies count too.
     addresses: Keyed<IpAddr, C>,
-    /// Wrong keys, by address: the third one bans it.
+    /// Wrong keys by address. The third one bans the address.
     strikes: Keyed<IpAddr, C>,
-    /// When the ban of an address is over.
+    /// When the ban of an address ends.
     bans: Mutex<HashMap<IpAddr, C::Instant>>,
 }
 
@@ -66,12 +66,12 @@ where
 
 async fn limit<C: Clock>(
     State(limits): State<Arc<Limits<C>>>,
-    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address that it names
+    ConnectInfo(client): ConnectInfo<SocketAddr>, // behind a proxy: the address in its header
     request: Request,
     next: Next,
 ) -> Result<Response> {
     let address = match client.ip().to_canonical() {
-        // A client may have a whole IPv6 network of 64 bits: it counts as one address.
+        // A client may own a whole /64 network of IPv6, which counts as one address.
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
         v4 => v4,
     };
@@ -108,7 +108,7 @@ async fn limit<C: Clock>(
     }
 }
 
-/// `wait` is the time until there is a permit, if there is none now.
+/// `wait` is the time until a permit is available, if none is now.
 fn headers(quota: Quota, remaining: u32, wait: Duration) -> [(&'static str, u64); 3] {
     let names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
     let size = quota.burst_size().get();
@@ -134,7 +134,7 @@ async fn main() -> std::result::Result<(), Box<dyn Error>> {
     let swept = Arc::clone(&limits);
     std::thread::spawn(move || {
         loop {
-            // Or the maps grow for ever.
+            // Otherwise the maps grow without bound.
             std::thread::sleep(Duration::from_secs(60));
             swept
                 .plans

@@ -1,5 +1,5 @@
-//! The crawler of `examples/crawler.rs` with governor: in real time, since governor's waits follow
-//! no other.
+//! The crawler of `examples/crawler.rs` with governor. It runs in real time, because governor's
+//! waits can't follow a simulated clock.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 hosts.until_key_ready_with_jitter(&host, jitter).await;
                 fetch(host, &visits);
                 if page % 50 == 0 {
-                    hosts.retain_recent(); // or the map grows for ever
+                    hosts.retain_recent(); // otherwise the map grows without bound
                 }
             }
         });
@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fetches a page, and says where the crawler has not kept its promise to the host.
+/// Fetches a page, and reports when the crawler was too early at the host.
 fn fetch(host: u32, visits: &Mutex<HashMap<u32, Instant>>) {
     let now = Instant::now();
     if let Some(before) = visits.lock().expect("no panic").insert(host, now) {

@@ -1,6 +1,6 @@
-//! The gateway of `examples/language_model.rs` with governor, as far as it can: it has no `undo`, no
-//! `settle` and no `available`. The tokens that a call did not use are lost, so 36 calls are
-//! answered, not 60.
+//! The gateway of `examples/language_model.rs` with governor, as far as possible. governor has no
+//! `undo`, no `settle` and no `available`. Unused tokens of a call are lost, so 36 calls are
+//! answered instead of 60.
 
 use std::error::Error;
 use std::num::NonZeroU32;
@@ -24,12 +24,12 @@ impl Gateway {
         self.requests.check().map_err(|_| "too many requests")?;
         let estimate = NonZeroU32::new(prompt_tokens + max_tokens).ok_or("an empty call")?;
         let tokens = self.tokens.check_n(estimate)?;
-        tokens.map_err(|_| "too many tokens")?; // the request counts, although it is not made
-        Ok(prompt_tokens + answer(max_tokens)) // and the estimate counts, whatever was used
+        tokens.map_err(|_| "too many tokens")?; // the request counts, although the call is not made
+        Ok(prompt_tokens + answer(max_tokens)) // the estimate counts, not the actual use
     }
 }
 
-/// The length of the model's answer in tokens.
+/// Returns the length of the model's answer in tokens.
 fn answer(max_tokens: u32) -> u32 {
     max_tokens / 4
 }

@@ -7,7 +7,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
 
-/// Generic over its clock, so that a test can move it.
+/// Generic over its clock, so that a test can advance it.
 struct Login<C: Clock> {
     clock: C,
     attempts: RateLimiter<String, DefaultKeyedStateStore<String>, C, NoOpMiddleware<C::Instant>>,

@@ -1,43 +1,43 @@
-//! The keys of those who are limited each for themselves, and in which order they come.
+//! Keys with a limit each, and the order of their requests.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A generator with a seed (splitmix64): each run sees the same keys in the same order.
+/// A random number generator with a seed (splitmix64). Each run sees the same keys in the same
+/// order.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// From 0 on, below 1.
+    /// Returns a number from 0 up to, but not including, 1.
     pub const fn fraction(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// Different numbers for different numbers, and none near its neighbour's.
+/// Maps different numbers to different numbers, and spreads neighbours apart.
 const fn mix(number: u64) -> u64 {
     let z = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// The key of this number.
+/// Returns the key of this number.
 #[must_use]
 pub const fn key(number: u64) -> u64 {
     mix(number.wrapping_add(1))
 }
 
-/// The address of this number, of both kinds in turn: half of the addresses have four bytes, half
-/// sixteen.
+/// Returns the address of this number. IPv4 and IPv6 addresses alternate.
 #[must_use]
 pub const fn address(number: u64) -> IpAddr {
     if number.is_multiple_of(2) {
-        // An odd factor: different for all numbers of 32 bits.
+        // The factor is odd, so all 32-bit numbers have different results.
         let bits = (number / 2) as u32;
         IpAddr::V4(Ipv4Addr::from_bits(bits.wrapping_mul(0x9e37_79b1)))
     } else {
@@ -46,26 +46,26 @@ pub const fn address(number: u64) -> IpAddr {
     }
 }
 
-/// The name of this number, of 14 bytes while there are no more than a thousand million.
+/// Returns the name of this number, 14 bytes long for numbers below a thousand million.
 #[must_use]
 pub fn name(number: u64) -> String {
     format!("user-{number:09}")
 }
 
-/// How often each key comes.
+/// How often each key occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// One as often as the other.
+    /// All keys equally often.
     Uniform,
-    /// The second half as often as the first, the third a third as often, and so on.
+    /// The second key half as often as the first, the third a third as often, and so on.
     Zipf,
 }
 
 impl Spread {
-    /// Both.
+    /// All spreads.
     pub const BOTH: [Self; 2] = [Self::Uniform, Self::Zipf];
 
-    /// For people.
+    /// Returns the name in printed tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Spread {
         }
     }
 
-    /// So many keys of the first `keys` ones, in the order in which they come.
+    /// Returns a sequence of `length` keys among the first `keys` ones.
     #[must_use]
     pub fn sequence(self, keys: u64, length: usize) -> Vec<u64> {
         let mut random = Random(keys);
@@ -87,14 +87,13 @@ impl Spread {
     }
 }
 
-/// Ranks from 1 on, each as likely as one divided by it.
+/// Ranks from 1 on, with a probability proportional to `1 / rank`.
 ///
-/// A point under the curve 1/x is drawn, which takes a logarithm back, and the nearest whole number
-/// is the rank if the point lies under the step that stands for it; else another one is drawn.
+/// Draws a point under the curve 1/x by inverting its integral. The nearest whole number is the
+/// rank if the point lies under that rank's step; otherwise another point is drawn.
 struct Zipf {
     keys: u64,
-    /// Where the area begins and ends. The first step is wider than the curve above it, and begins
-    /// earlier.
+    /// The ends of the area. The first step is wider than the curve above it, and begins earlier.
     area: [f64; 2],
 }
 
@@ -111,7 +110,7 @@ impl Zipf {
         loop {
             let point = begin + random.fraction() * (end - begin);
             let rank = (point.exp().round() as u64).clamp(1, self.keys);
-            // The step is as wide as its area: it ends where the curve reaches half a rank further.
+            // A step is as wide as its area. It ends where the curve reaches half a rank further.
             let step = 1.0 / rank as f64;
             if point >= (rank as f64 + 0.5).ln() - step {
                 return rank;
@@ -141,7 +140,7 @@ mod tests {
         assert_eq!(name(12_345_678).len(), 14);
     }
 
-    /// How often each of the first keys comes, beside how often it should.
+    /// Checks how often each of the first keys occurs against the expected share.
     fn shares(spread: Spread, expected: impl Fn(u64) -> f64) {
         const LENGTH: usize = 1_000_000;
         let mut seen = HashMap::new();

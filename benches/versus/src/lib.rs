@@ -1,5 +1,5 @@
-//! What the comparisons share: limiters by their own verbs, other people's limiters, and windows
-//! that have been in use for long.
+//! Code that the comparisons share: traits for limiters, other crates' limiters, and windows that
+//! have been in use for a long time.
 
 pub mod keys;
 pub mod memory;
@@ -13,21 +13,21 @@ use tollgate::{
     SlidingLog, SlottedWindow, Tick, TokenBucket,
 };
 
-/// A limiter that reads its clock, by the verb that people use.
+/// A limiter that reads its clock, through the method that users call.
 pub trait Ask: Sync {
-    /// Whether it grants a permit.
+    /// Returns whether a permit is granted.
     fn is_allowed(&self) -> bool;
 }
 
-/// A limiter that is told the time.
+/// A limiter that takes a tick.
 pub trait AskAt: Sync {
-    /// Whether it grants a permit at this tick.
+    /// Returns whether a permit is granted at this tick.
     fn is_allowed_at(&self, now: Tick) -> bool;
 }
 
-/// A limiter with a limit for each key, by the verb that people use.
+/// A limiter with a limit for each key, through the method that users call.
 pub trait AskKey: Sync {
-    /// Whether it grants this key a permit.
+    /// Returns whether this key is granted a permit.
     fn is_key_allowed(&self, key: &u64) -> bool;
 }
 
@@ -80,10 +80,10 @@ told! {
     [G: RateLimiter + Sync] Counted<G>,
 }
 
-/// Two days: so late that all slots of a window are over.
+/// Two days, which is after all slots of a window have ended.
 pub const START: Tick = Tick::from_nanos(2 * DAY.as_nanos() as u64);
 
-/// The system's clock in a process that has been running so long.
+/// The system clock of a process that has run for that long.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Late;
 
@@ -94,37 +94,37 @@ impl Clock for Late {
     }
 }
 
-/// Longer than anybody measures.
+/// Longer than any measurement.
 pub const DAY: Duration = Duration::from_secs(86_400);
 
-/// How many slots a window has.
+/// The number of slots of a window.
 pub const SLOTS: u64 = 60;
 
-/// How many permits a log keeps.
+/// The number of permits that a log keeps.
 pub const KEPT: u64 = 1000;
 
-/// So short a period that a log which is asked once a nanosecond always has one permit, and a new
-/// one only because an old one has expired.
+/// A period so short that a log with a request each nanosecond always has one permit, which becomes
+/// available only because an old one expires.
 pub const SHORT: Duration = Duration::from_nanos(KEPT);
 
-/// A window of this quota.
+/// Returns a window with this quota.
 #[must_use]
 pub fn slots<C>(quota: Quota, clock: C) -> SlottedWindow<C> {
     SlottedWindow::with_clock(quota, SLOTS as usize, clock).expect("slots that fit")
 }
 
-/// As many permits as the word of a window of a second a slot can count, or nearly.
+/// Returns nearly the largest quota that a window with slots of one second can count.
 #[must_use]
 pub const fn wide_slots() -> Quota {
     Quota::per_minute(4_000_000_000)
 }
 
-/// A window of a day that has nothing left: up to [`START`] one permit was taken in each of its
-/// slots.
+/// Returns a window of a day without a remaining permit: up to [`START`] one permit was taken in
+/// each of its slots.
 ///
 /// # Panics
 ///
-/// If a permit is denied.
+/// Panics if a permit is denied.
 #[must_use]
 pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
     let limiter = slots(Quota::per(SLOTS, DAY), clock);
@@ -134,11 +134,11 @@ pub fn taken_slots<C>(clock: C) -> SlottedWindow<C> {
     limiter
 }
 
-/// A log with a permit a nanosecond until [`START`], as many as it keeps.
+/// Returns a full log, with one permit a nanosecond until [`START`].
 ///
 /// # Panics
 ///
-/// If a permit is denied.
+/// Panics if a permit is denied.
 #[must_use]
 pub fn full_log<C>(period: Duration, clock: C) -> SlidingLog<C> {
     let limiter = SlidingLog::with_clock(Quota::per(KEPT, period), clock).expect("a log that fits");
@@ -148,11 +148,11 @@ pub fn full_log<C>(period: Duration, clock: C) -> SlidingLog<C> {
     limiter
 }
 
-/// Asks so many times, the last one at [`START`].
+/// Makes `times` requests, the last one at [`START`].
 ///
 /// # Panics
 ///
-/// If it is denied.
+/// Panics if a request is denied.
 pub fn before_start(times: u64, apart: Duration, mut ask: impl FnMut(Tick) -> bool) {
     let apart = apart.as_nanos() as u64;
     for ago in (0..times).rev() {

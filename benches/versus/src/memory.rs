@@ -1,13 +1,13 @@
-//! How much memory a program has: what it asked its allocator for, and what the system gave it.
+//! Measures a program's memory: bytes requested from the allocator, and bytes resident in memory.
 
-#![allow(unsafe_code)] // A global allocator can't be had without; it only counts and passes on.
+#![allow(unsafe_code)] // A global allocator needs it; this one only counts and forwards.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs;
 
 use tollgate::sync::{AtomicU64, Ordering};
 
-/// The system's allocator, which counts.
+/// The system's allocator, with counters.
 #[derive(Debug)]
 pub struct Counting {
     now: AtomicU64,
@@ -15,9 +15,9 @@ pub struct Counting {
     calls: AtomicU64,
 }
 
-// ORDERING: Relaxed, in all of it. The counts publish nothing, and are read when nobody allocates.
+// ORDERING: Relaxed throughout. The counts publish nothing, and are read while no thread allocates.
 impl Counting {
-    /// Nothing yet.
+    /// Returns an allocator with counts of zero.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "a static is made by a const fn")]
     pub const fn new() -> Self {
@@ -28,19 +28,19 @@ impl Counting {
         }
     }
 
-    /// Bytes that are out.
+    /// Returns the bytes currently allocated.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// The most that were ever out at once.
+    /// Returns the most bytes that were allocated at once.
     #[must_use]
     pub fn most(&self) -> u64 {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// How often memory was asked for.
+    /// Returns the number of allocations.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
@@ -58,16 +58,17 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came, and counting touches
-// nothing but atomics in a static, which never allocates.
+// SAFETY: every call is forwarded unchanged to the system's allocator. The counting only changes
+// atomics in a static, and never allocates.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.took(layout.size());
-        // SAFETY: the caller's promises about `layout` are those that `System` asks for.
+        // SAFETY: the caller guarantees for `layout` what `System` requires.
         unsafe { System.alloc(layout) }
     }
 
-    // Not by `alloc`: the system has zeroed pages, which take no memory before they are used.
+    // Not through `alloc`: the system provides zeroed pages that take no memory until they are
+    // used.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         self.took(layout.size());
         // SAFETY: as above.
@@ -76,19 +77,19 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         self.gave(layout.size());
-        // SAFETY: `ptr` came from `System` with this `layout`, since all of ours do.
+        // SAFETY: `ptr` came from `System` with this `layout`, as all our pointers do.
         unsafe { System.dealloc(ptr, layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.took(size);
         self.gave(layout.size());
-        // SAFETY: as above, and `size` is the caller's promise.
+        // SAFETY: as above, and the caller guarantees `size`.
         unsafe { System.realloc(ptr, layout, size) }
     }
 }
 
-/// Bytes of this process that are in memory, where the system says so in Linux's way.
+/// Returns the resident bytes of this process, where the system reports them as Linux does.
 #[must_use]
 pub fn resident() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

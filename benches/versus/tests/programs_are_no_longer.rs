@@ -1,6 +1,7 @@
-//! The same programs with tollgate and with governor: those with tollgate are no longer.
+//! Equivalent programs with tollgate and with governor. Those with tollgate are no longer than the
+//! others.
 
-/// Lines that are neither empty nor a comment.
+/// Returns the number of lines that are neither empty nor comments.
 fn lines(program: &str) -> usize {
     let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
     program.lines().filter(code).count()
@@ -16,9 +17,9 @@ macro_rules! programs {
     };
 }
 
-/// The other programs need what governor does not have. `language_model` gives back the tokens that
-/// a call did not use (governor's version does less, and is not counted), `reload` changes a quota in
-/// use, and `restart` keeps limits over a restart.
+/// The other programs need features that governor lacks. `language_model` returns the tokens that a
+/// call did not use (governor's version does less, and is not counted), `reload` changes a quota in
+/// use, and `restart` keeps limits across a restart.
 #[test]
 fn each_program_has_no_more_lines_than_with_governor() {
     let programs = programs!(

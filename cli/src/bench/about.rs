@@ -1,18 +1,19 @@
-//! What is known of each contestant without measuring it: why it may be fast, and what it can't do.
+//! Descriptions of the contestants that need no measurement: why each may be fast, and what it
+//! can't do.
 
 use super::contestants::timing::Kind;
 
-/// A contestant, by what it is called.
+/// What is known about a contestant, by its name.
 #[derive(Debug)]
 pub(crate) struct About {
     subject: &'static str,
     allowed: Reasons,
     denied: Reasons,
-    /// For what is not tollgate's.
+    /// Set for limiters that are not tollgate's.
     cannot: Option<&'static str>,
 }
 
-/// Why a decision may cost little: on one thread, and on several.
+/// Why a decision may be cheap on one thread, and on several.
 type Reasons = [&'static str; 2];
 
 const EXCHANGE: Reasons = ["a decision is one load and one exchange, without a lock"; 2];
@@ -26,11 +27,11 @@ const ONLY_READS: Reasons = [
 ];
 const LOCK: Reasons = [
     "no other thread wants the lock",
-    "a thread that leaves the lock can take it again before the others wake, and keeps the word in \
-     its cache",
+    "a thread that releases the lock can take it again before the others wake, with the word still \
+     in its cache",
 ];
 const OWN_KEYS: &str =
-    "two threads rarely use the same key at once, and each key has a state of its own";
+    "two threads rarely use the same key at once, and each key has its own state";
 const BLOCKS: &str = "A thread that is preempted while it holds the lock blocks all others.";
 
 /// In the order of the measurements.
@@ -40,16 +41,16 @@ static ALL: [About; 14] = [
         "sharded",
         [
             EXCHANGE[0],
-            "each core has a word of its own, and threads seldom write what another reads",
+            "each core has its own word, and threads seldom write what another thread reads",
         ],
         NO_WRITE,
     ),
     about(
         "lease of 64",
         [
-            "a decision takes one of the permits that its thread holds already",
-            "a decision takes one of the permits that its thread holds already, and 63 of 64 touch \
-             no word of another thread",
+            "a decision takes a permit that its thread already holds",
+            "a decision takes a permit that its thread already holds, and 63 of 64 decisions touch \
+             no shared word",
         ],
         NO_WRITE,
     ),
@@ -67,8 +68,8 @@ static ALL: [About; 14] = [
     about("std mutex", LOCK, LOCK).that_cannot(BLOCKS),
     about("parking_lot", LOCK, LOCK).that_cannot(BLOCKS),
     about("governor", EXCHANGE, NO_WRITE).that_cannot(
-        "It can't give a permit back, and it makes a permit in a whole number of nanoseconds: 400 \
-         million a second become 500 million.",
+        "It can't return a permit, and it rounds the time of a permit to whole nanoseconds: 400 \
+         million a second becomes 500 million.",
     ),
     about(
         "ratelimit",
@@ -76,31 +77,31 @@ static ALL: [About; 14] = [
         ["a denial that refills nothing only reads"; 2],
     )
     .that_cannot(
-        "It can't give a permit back, and each refill drops what is below a millionth of a permit: \
-         one a second, asked every 1.999 microseconds, grants one in two seconds.",
+        "It can't return a permit, and each refill drops fractions below a millionth of a permit: at \
+         one a second, polled every 1.999 microseconds, it grants one in two seconds.",
     ),
     about("leaky-bucket", LOCK, LOCK).that_cannot(
-        "Its verb that does not wait takes a mutex and can't say how long to wait, and its permits \
-         come all at once, at the end of an interval.",
+        "Its non-blocking call takes a mutex and can't say how long to wait. Its permits arrive \
+         all at once, at the end of an interval.",
     ),
-    about("counter window", ["a decision is one addition, which never has to be tried again"; 2], [
-        "a denial is one addition, which never has to be tried again"; 2
+    about("counter window", ["a decision is one addition, which never needs a retry"; 2], [
+        "a denial is one addition, which never needs a retry"; 2
     ])
     .that_cannot(
-        "It can't keep its limit around the boundary of two windows: it allows twice as much there.",
+        "It can't keep its limit around the boundary of two windows: it allows twice the limit there.",
     ),
     about(
         "governor keyed",
-        ["the lock of a key's part of the map is seldom held by another thread", OWN_KEYS],
-        ["a denial writes nothing but the lock of its part of the map"; 2],
+        ["another thread seldom holds the lock of the key's map shard", OWN_KEYS],
+        ["a denial writes only the lock of its map shard"; 2],
     )
     .that_cannot(
-        "It can't remove a single key: idle keys stay until a call of retain_recent, which visits \
-         all of them.",
+        "It can't remove a single key: idle keys stay until a call to retain_recent, which visits \
+         all keys.",
     ),
     about("locked map", [LOCK[0], OWN_KEYS], [LOCK[0], OWN_KEYS]).that_cannot(
-        "A thread that is preempted while it holds a key's lock blocks all that ask for the key, \
-         and idle keys stay for good.",
+        "A thread that is preempted while it holds a key's lock blocks all requests for the key, \
+         and idle keys are never removed.",
     ),
 ];
 
@@ -124,7 +125,7 @@ impl About {
     }
 }
 
-/// Why a contestant's decisions may cost little, on one thread or on several.
+/// Returns why a contestant's decisions may be cheap, on one thread or on several.
 pub(crate) fn reason(subject: &str, kind: Kind, threads: usize) -> Option<&'static str> {
     let about = About::of(subject)?;
     let [alone, together] = match kind {
@@ -134,7 +135,7 @@ pub(crate) fn reason(subject: &str, kind: Kind, threads: usize) -> Option<&'stat
     Some(if threads == 1 { alone } else { together })
 }
 
-/// What it can't do, if it is not tollgate's.
+/// Returns what a contestant can't do, if it is not tollgate's.
 pub(crate) fn cannot(subject: &str) -> Option<&'static str> {
     About::of(subject)?.cannot
 }

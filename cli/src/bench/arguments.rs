@@ -5,68 +5,67 @@ use clap::Args;
 
 use super::topology::Topology;
 
-/// More than the processors of any machine that is measured.
+/// More threads than any measured machine has processors.
 const MAX_THREADS: usize = 1024;
 
-/// Without `--threads` and `--scaling` no more than this many are tried.
+/// The most threads without `--threads` and `--scaling`.
 const USUAL_THREADS: usize = 8;
 
 const MAX_SECONDS: f64 = 3600.0;
 
 /// Measure what a decision costs on this machine.
 ///
-/// Every contestant decides in a loop, allowed or denied each time, and is timed in short slices
-/// that take turns with all the others, so that a disturbance hits them alike. The figures are
-/// medians over the slices.
+/// Every contestant makes allowed or denied decisions in a loop. Short slices of all contestants
+/// take turns, so that a disturbance affects them alike. The figures are medians over the slices.
 ///
-///   ns      what a decision costs the thread that makes it
-///   M/s     million decisions a second, of all threads together
-///   floor   ns, divided by the floor's: a raw reading of the clock and one exchange of a word
-///           (denied: one load), with as many threads. Lower is better. Below 1 is what need not
-///           read that clock
+///   ns      time of a decision on its thread
+///   M/s     million decisions a second, all threads together
+///   floor   ns divided by the floor's: a raw clock reading and one exchange of a word (denied: one
+///           load), with the same number of threads. Lower is better. Contestants that read no clock
+///           can be below 1
 ///   mutex   throughput divided by that of one bucket behind a std::sync::Mutex, with the same
-///           clock (the system's for other crates) and as many threads. Higher is better
+///           clock (the system clock for other crates) and number of threads. Higher is better
 ///   times   M/s divided by that of one thread: how it scales. The ideal is the number of threads
 ///
-/// What comes first, the floor on one word and on private words, is what the machine itself makes
-/// of several threads. Numbers of threads that do not have a core each are marked: their ratios say
-/// little. Threads are pinned, to whole cores of one package first; they share a processor only if
-/// there are more threads than processors.
+/// The first rows, the floor on one word and on private words, show how the machine itself scales.
+/// A star marks numbers of threads that do not have a core each; their ratios mean little. Threads
+/// are pinned, first to whole cores of one package. They share a processor only if there are more
+/// threads than processors.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Arguments {
-    /// How many threads share one limiter: 1,2,8 measures with one, with two and with eight
-    /// [default: 1, 2, 4 and so on, up to the processors and at most 8; with --scaling also all
-    /// whole cores and all processors]
+    /// How many threads share one limiter: 1,2,8 measures with one, two and eight [default: 1, 2, 4
+    /// and so on, up to the number of processors and at most 8; with --scaling also all whole cores
+    /// and all processors]
     #[arg(long, value_name = "N,N,..", value_delimiter = ',', value_parser = threads)]
     threads: Option<Vec<usize>>,
 
     /// Show how decisions scale from one thread to all processors, and on which processors the
-    /// threads run; fewer contestants (one word, shards, leases, keys, a mutex), so that it ends in
+    /// threads run. Measures fewer contestants (one word, shards, leases, keys, a mutex) to save
     /// time
     #[arg(long)]
     pub(crate) scaling: bool,
 
-    /// How long to measure, in seconds, all together
+    /// How long to measure in total, in seconds
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
     seconds: f64,
 
-    /// Print an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex",
+    /// Print only an array of {"name", "threads", "ns_per_op", "mops", "vs_floor", "vs_mutex",
     /// "vs_one_thread" (null if one thread was not measured), "crowded" (the threads do not have a
-    /// core each)} and nothing else. With --scaling it is an object: {"topology", "placement" (the
-    /// processors of each number of threads, null if threads were not pinned), "rows"}
+    /// core each)}. With --scaling, print an object: {"topology", "placement" (the processors of
+    /// each number of threads, null if threads were not pinned), "rows"}
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Write a page with pictures to DIR/index.html (made or replaced): throughput by threads, and
-    /// the latency of single decisions, p50 to p99.99, for which half of the time is used (not with
-    /// --scaling). Build with --features peers to have other crates on it
+    /// Write a page with pictures to DIR/index.html, which is created or replaced: throughput by
+    /// threads and, without --scaling, the latency of single decisions from p50 to p99.99, which
+    /// takes half of the time. Build with --features peers to include other crates
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// The numbers of threads, each once, in the order given.
+    /// Returns the numbers of threads, each once, in the given order.
     pub(crate) fn threads(&self, topology: &Topology) -> Vec<usize> {
         let Some(given) = &self.threads else {
             return self.usual_threads(topology);
@@ -90,7 +89,7 @@ impl Arguments {
         (0..).map(|i| 1 << i).take_while(|&n| n <= most).collect()
     }
 
-    /// Whether single decisions are timed too.
+    /// Returns whether to time single decisions too.
     pub(crate) fn has_latency(&self) -> bool {
         self.report.is_some() && !self.scaling
     }

@@ -1,4 +1,4 @@
-//! What is measured: each contestant with each number of threads, on limiters of its own.
+//! The measurements: each contestant with each number of threads, on its own limiters.
 
 use std::error::Error;
 
@@ -7,26 +7,27 @@ use super::contestants::timing::{Aligned, Kind};
 use super::contestants::{Entry, Source, entries};
 use super::keyed;
 
-/// A contestant, and how many threads decide at once.
+/// A contestant, and the number of threads that decide at once.
 pub(crate) struct Contest {
     pub(crate) entry: Entry,
     pub(crate) threads: usize,
 }
 
 impl Contest {
-    /// Its name in files and JSON, which says what its decisions are.
+    /// Returns its name in files and JSON, which tells allowed from denied decisions.
     pub(crate) fn name(&self) -> String {
         format!("{}_{}", self.entry.name, self.entry.kind.name())
     }
 
-    /// Whether it is this contestant, with the same decisions on as many threads.
+    /// Returns whether this is the named contestant, with the same kind of decisions and number of
+    /// threads.
     pub(crate) fn is_peer(&self, name: &str, of: &Self) -> bool {
         (self.entry.name, self.entry.kind, self.threads) == (name, of.entry.kind, of.threads)
     }
 }
 
-/// Those that show how limiters scale: few enough for many numbers of threads. The mutexes are
-/// those that the others are compared with.
+/// The contestants that show how limiters scale, few enough for many numbers of threads. The
+/// mutexes are the reference of the others.
 const SCALING: [&str; 11] = [
     "floor",
     "private",
@@ -41,7 +42,7 @@ const SCALING: [&str; 11] = [
     "std_mutex_tick",
 ];
 
-/// All of them, or those of [`SCALING`], with allowed and with denied decisions.
+/// Returns all contestants, or those of [`SCALING`], with allowed and with denied decisions.
 pub(crate) fn all(threads: &[usize], scaling: bool) -> Result<Vec<Contest>, Box<dyn Error>> {
     let mut contests = Vec::new();
     for &threads in threads {
@@ -54,7 +55,7 @@ pub(crate) fn all(threads: &[usize], scaling: bool) -> Result<Vec<Contest>, Box<
     Ok(contests)
 }
 
-/// The table of keys beside what asks one word.
+/// Returns the contestants of this kind, including the table of keys and, if built, the peers.
 fn of_kind(kind: Kind) -> Result<Vec<Entry>, Box<dyn Error>> {
     let mut all = entries(kind)?;
     let is_mutex = |entry: &Entry| entry.name == "std_mutex_system";
@@ -65,7 +66,7 @@ fn of_kind(kind: Kind) -> Result<Vec<Entry>, Box<dyn Error>> {
     Ok(all)
 }
 
-/// What it costs to look at a single decision, as contestants that do nothing.
+/// Returns contestants that do nothing, to measure the cost of timing a single decision.
 pub(crate) fn of_timing_alone(threads: &[usize]) -> Vec<Contest> {
     let contest = |threads, kind: Kind| Contest {
         entry: Entry {

@@ -1,27 +1,26 @@
-//! Whether threads have a core each: if not, what they make together says little.
+//! Detects threads that do not have a core each. Their combined throughput means little.
 
 use super::contestants::timing::Kind;
 use super::measure::Measured;
 use super::topology::Cores;
 
-/// Threads on words of their own that make less than this share of what they would if each had a
-/// core do not have one. Half is what two on one core make; clocks that slow down cost less than a
-/// quarter.
+/// Threads that have a core each make at least this share of the ideal throughput on private words.
+/// Two threads on one core make half; lower clock speeds on many cores cost less than a quarter.
 const SHARE: f64 = 0.75;
 
-/// Why threads don't have a core each.
+/// Why threads do not have a core each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Crowding {
-    /// There are fewer processors.
+    /// There are fewer processors than threads.
     TakeTurns { processors: usize },
-    /// The processors are fewer cores.
+    /// There are fewer whole cores than threads.
     ShareCores { cores: usize },
-    /// That many times one thread's decisions are all they make on words of their own.
+    /// The measured throughput on private words is only this multiple of one thread's.
     Slowed { times: f64 },
 }
 
 impl Crowding {
-    /// What there is to say of so many threads.
+    /// Returns why this number of threads is crowded, if it is.
     pub(crate) fn of(threads: usize, cores: Cores, measured: &[Measured<'_>]) -> Option<Self> {
         if threads > cores.logical {
             let processors = cores.logical;
@@ -34,14 +33,12 @@ impl Crowding {
         (times < SHARE * threads as f64).then_some(Self::Slowed { times })
     }
 
-    /// For people, in lines of at most 80 characters.
+    /// Explains it in lines of at most 80 characters.
     pub(crate) fn note(self, threads: usize) -> String {
         match self {
             Self::TakeTurns { processors } => {
                 let cores = if processors == 1 { "core" } else { "cores" };
-                format!(
-                    "{threads} threads on {processors} {cores} take turns: not more cores' work"
-                )
+                format!("{threads} threads on {processors} {cores} take turns: ratios mean little")
             }
             Self::ShareCores { cores } => {
                 let cores = match cores {
@@ -49,26 +46,27 @@ impl Crowding {
                     cores => format!("{cores} cores"),
                 };
                 format!(
-                    "{threads} threads on {cores}, by the system's word, share them: ratios say little"
+                    "{threads} threads share {cores} (as the system reports): ratios mean little"
                 )
             }
             Self::Slowed { times } => format!(
-                "{threads} threads, a word each, make {times:.2} times one's decisions: they share a \
-                 core,\nor others want it, and ratios say little"
+                "{threads} threads on private words make {times:.2} times one thread's decisions:\nthey \
+                 share a core, or other programs use it: ratios mean little"
             ),
         }
     }
 }
 
-/// How many decisions this many threads make on words of their own, as a multiple of one thread's.
-/// It is the smaller of the figures for allowed and for denied: a disturbance of the one thread's
-/// run makes a figure larger.
+/// Returns the throughput of this many threads on private words, as a multiple of one thread's.
+///
+/// It is the smaller figure of allowed and denied decisions, because a disturbance of the
+/// one-thread run makes a figure larger.
 pub(crate) fn on_private_words(threads: usize, measured: &[Measured<'_>]) -> Option<f64> {
     let times = Kind::BOTH.map(|kind| times_one_thread("private", kind, threads, measured));
     times.into_iter().flatten().reduce(f64::min)
 }
 
-/// How many times one thread's decisions so many threads make together, if one was measured.
+/// Returns the combined throughput as a multiple of one thread's, if one thread was measured.
 pub(crate) fn times_one_thread(
     name: &str,
     kind: Kind,
@@ -98,7 +96,7 @@ mod tests {
             Some(Crowding::TakeTurns { processors: 2 })
         );
         assert_eq!(of(3, 4, Some(2)), Some(Crowding::ShareCores { cores: 2 }));
-        // And nothing was measured that says otherwise.
+        // No measurement contradicts it here.
         for (threads, whole) in [(1, None), (4, None), (2, Some(2)), (4, Some(4))] {
             assert_eq!(of(threads, 4, whole), None, "{threads} on {whole:?}");
         }
@@ -117,15 +115,15 @@ mod tests {
         ));
         assert!(starts(
             Crowding::ShareCores { cores: 1 },
-            "9 threads on 1 core, by"
+            "9 threads share 1 core ("
         ));
         assert!(starts(
             Crowding::ShareCores { cores: 8 },
-            "9 threads on 8 cores, by"
+            "9 threads share 8 cores ("
         ));
         assert!(starts(
             Crowding::Slowed { times: 4.0 },
-            "9 threads, a word each, make 4.00 times"
+            "9 threads on private words make 4.00 times"
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! How long single decisions take: histograms of many, each timed by itself.
+//! The latency of single decisions: histograms of many, each timed by itself.
 
 use std::error::Error;
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ use super::contestants::timing::{Crew, Kind};
 use super::machine::ns_a_count;
 use super::measure::progress;
 
-/// What is read off a histogram, and what it is called.
+/// The percentiles that are shown, with their names.
 pub(crate) const PERCENTILES: [(&str, f64); 4] = [
     ("p50", 50.0),
     ("p99", 99.0),
@@ -22,39 +22,39 @@ pub(crate) const PERCENTILES: [(&str, f64); 4] = [
     ("p99.99", 99.99),
 ];
 
-/// All contestants take turns so many times.
+/// How often all contestants take turns.
 const ROUNDS: u32 = 5;
 
-/// So many decisions a round, however little time there is: two in all beyond the last percentile.
+/// The least number of decisions a round: two in all lie beyond the last percentile.
 const LEAST: u64 = 20_000 / ROUNDS as u64;
 
-/// Decisions between two looks at whether to stop.
+/// Decisions between two checks of whether to stop.
 const BATCH: usize = 256;
 
-/// A histogram keeps this many digits of each.
+/// Significant decimal digits of the recorded times.
 const DIGITS: u8 = 3;
 
-/// How long a contestant's decisions took, on so many threads.
+/// How long a contestant's decisions took, with this many threads.
 pub(crate) struct Latency<'a> {
     pub(crate) contest: &'a Contest,
-    /// In counts of the raw counter.
+    /// In ticks of the raw counter.
     counts: Histogram<u64>,
     ns_a_count: f64,
 }
 
 impl Latency<'_> {
-    /// No more than this, in nanoseconds, for so many of a hundred.
+    /// Returns this percentile in nanoseconds.
     pub(crate) fn ns(&self, percentile: f64) -> f64 {
         self.counts.value_at_percentile(percentile) as f64 * self.ns_a_count
     }
 
-    /// How many were timed.
+    /// Returns how many decisions were timed.
     pub(crate) fn decisions(&self) -> u64 {
         self.counts.len()
     }
 }
 
-/// Measures each contest in about `total` for all.
+/// Measures every contest, in about `total` for all together.
 pub(crate) fn measure<'a>(
     contests: [&'a [Contest]; 2],
     crew: &Crew<'a>,
@@ -91,7 +91,7 @@ pub(crate) fn measure<'a>(
 
 type Counts = Result<Histogram<u64>, Box<dyn Error + Send + Sync>>;
 
-/// Times decisions of all threads of a contest, for so long.
+/// Times the decisions of all threads of a contest, for about `slice`.
 fn sample<'a>(
     contest: &'a Contest,
     crew: &Crew<'a>,
@@ -109,11 +109,12 @@ fn sample<'a>(
         Box::new(move || {
             let mut sampler = runner.sampler(threads);
             barrier.wait();
-            // ORDERING: Relaxed. It publishes nothing; a batch more does no harm.
+            // ORDERING: Relaxed. It publishes nothing; a thread that sees it late only times
+            // another batch.
             let is_over = |_| over.load(Ordering::Relaxed) != 0;
             let counts = collect(&mut *sampler, kind, &clock, is_over);
             drop(sampler);
-            // Who gave up does not listen.
+            // A send fails only if the receiver gave up.
             let _ = sender.send(counts);
         })
     })?;
@@ -123,9 +124,9 @@ fn sample<'a>(
     let start = Instant::now();
     let is_over = |timed| timed >= LEAST && start.elapsed() >= slice;
     let own = collect(&mut *sampler, kind, clock, is_over);
-    // ORDERING: see above.
+    // ORDERING: Relaxed, as above.
     over.swap(1, Ordering::Relaxed);
-    // Also so that no thread is deciding when this returns.
+    // This also waits until no thread is deciding any more.
     let others: Vec<Counts> = others.into_iter().collect();
     let mut counts = own?;
     for other in others {
@@ -134,7 +135,7 @@ fn sample<'a>(
     Ok(counts)
 }
 
-/// Decides until it is over, which depends on how many were timed.
+/// Decides until `is_over` returns true for the number of timed decisions.
 fn collect(
     sampler: &mut dyn Sampler,
     kind: Kind,
@@ -143,7 +144,7 @@ fn collect(
 ) -> Counts {
     let mut counts = Histogram::new(DIGITS)?;
     let mut taken = [0; BATCH];
-    // The first find nothing in the caches, and are not looked at.
+    // Ignores the times of the first batch, which finds nothing in the caches.
     let mut allowed = sampler.sample(0, clock, &mut taken);
     let mut made = BATCH as u64;
     loop {

@@ -1,4 +1,4 @@
-//! What is being measured on.
+//! Describes the machine, the compiler and the clock.
 
 use std::hint::black_box;
 use std::{env, fs};
@@ -7,7 +7,7 @@ use console::style;
 
 use super::topology::Cores;
 
-/// Processor, cores, versions, clock: for the page, without colours.
+/// Returns the processor, cores, versions and clock as plain text, for the page.
 pub(crate) fn lines(cores: Cores) -> [String; 2] {
     let (tollgate, processor) = (tollgate(), processor());
     [
@@ -16,7 +16,7 @@ pub(crate) fn lines(cores: Cores) -> [String; 2] {
     ]
 }
 
-/// The same for a terminal.
+/// Returns the same text, styled for a terminal.
 pub(crate) fn headline(cores: Cores) -> String {
     format!(
         "{} on {}, {}\n{}",
@@ -52,7 +52,7 @@ fn versions() -> String {
     )
 }
 
-/// The processor's name for itself, where the system tells it.
+/// Returns the processor's model name, if the system reports it.
 fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| {
@@ -62,7 +62,8 @@ fn processor() -> String {
     name.unwrap_or_else(|| format!("{} ({})", env::consts::ARCH, env::consts::OS))
 }
 
-/// What quanta reads. It does not say so itself, but only a counter's readings need scaling.
+/// Describes quanta's clock. quanta does not say which one it uses, but only a counter's readings
+/// need scaling.
 fn clock() -> String {
     let ns = ns_a_count(&quanta::Clock::new());
     if ns == 1.0 || ns == 0.0 {
@@ -71,13 +72,13 @@ fn clock() -> String {
     format!("time-stamp counter at {:.2} GHz", 1.0 / ns)
 }
 
-/// In what steps the raw counter moves, in nanoseconds, if that can be seen: some move by many
-/// counts at a time.
+/// Returns the steps in which the raw counter advances, in nanoseconds, if they are visible. Some
+/// counters advance by many ticks at a time.
 pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
     const LOOKS: u64 = 10_000;
     let between = |i| {
         let before = clock.raw();
-        // Of different lengths, so that a fine counter shows many differences.
+        // Delays of different lengths, so that a fine counter shows many different values.
         (0..i % 32).for_each(|turn| _ = black_box(turn));
         clock.raw().saturating_sub(before)
     };
@@ -85,8 +86,8 @@ pub(crate) fn step_ns(clock: &quanta::Clock) -> Option<f64> {
     Some(step(&differences)? * ns_a_count(clock))
 }
 
-/// The number of which nearly all of these are multiples, but for a count; not of those that are
-/// too few to be told apart.
+/// Returns the step of which nearly all differences are multiples, give or take one. Returns `None`
+/// if the step is too small to tell, or if all differences are alike.
 fn step(differences: &[u64]) -> Option<f64> {
     let least = *differences.iter().filter(|&&n| n > 0).min()?;
     let singles = || differences.iter().filter(|&&n| n > 0 && 2 * n < 3 * least);
@@ -95,14 +96,14 @@ fn step(differences: &[u64]) -> Option<f64> {
         let n = n as f64;
         (n - (n / step).round() * step).abs() <= 1.0
     };
-    // Longer ones, in which somebody else ran, say nothing.
+    // Longer differences include other threads' work.
     let short = || differences.iter().filter(|&&n| n < 8 * least);
     let near = short().filter(is_near).count();
     let several = short().any(|&n| n > 3 * least / 2);
     (step >= 8.0 && several && 10 * near >= 9 * short().count()).then_some(step)
 }
 
-/// How long a count of the raw counter is.
+/// Returns the length of one tick of the raw counter.
 pub(crate) fn ns_a_count(clock: &quanta::Clock) -> f64 {
     const COUNTS: u64 = 1 << 40;
     clock.delta_as_nanos(0, COUNTS) as f64 / COUNTS as f64
@@ -114,14 +115,14 @@ mod tests {
 
     #[test]
     fn steps_are_found() {
-        // 24.5 counts at a time.
+        // The counter advances by 24.5 ticks at a time.
         let coarse = [0, 24, 25, 49, 24, 25, 73, 74, 98, 24, 25, 49, 5000];
         assert_eq!(step(&coarse), Some(24.5));
         let fine: Vec<_> = (20..90).collect();
         assert_eq!(step(&fine), None);
         let each: Vec<_> = (0..90).collect();
         assert_eq!(step(&each), None);
-        // It may only have been read twice as long each time.
+        // Equal readings may only mean that each one took equally long.
         assert_eq!(step(&[30, 30, 30, 30]), None);
         assert_eq!((step(&[]), step(&[0, 0])), (None, None));
     }

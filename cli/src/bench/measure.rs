@@ -1,4 +1,4 @@
-//! Rounds in which all contestants take turns, and their medians.
+//! Measures in rounds in which all contestants take turns, and takes medians.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -8,26 +8,26 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::contest::Contest;
 use super::contestants::timing::Crew;
 
-/// How long a contestant is timed in a round, about. Far shorter than the time a system lets a
-/// thread run, so that most slices are undisturbed even where other programs want the processors.
+/// The approximate length of a contestant's slice in a round. It is far shorter than a scheduler's
+/// time slice, so most slices are undisturbed even if other programs use the processors.
 const SLICE: Duration = Duration::from_micros(500);
 
-/// With less time than this many rounds need, the slices are shorter.
+/// If there is not enough time for this many rounds, the slices are shorter.
 const MIN_ROUNDS: u32 = 3;
 
-/// Turns of the slice from which the length of the others is reckoned: fewer where many threads
-/// may wait for each other, and never fewer than [`LEAST_TURNS`].
+/// Turns of the first slice, which calibrates the others. Divided by the number of threads, since
+/// they may wait for each other, but at least [`LEAST_TURNS`].
 const FIRST_TURNS: u64 = 2_000;
 
 const LEAST_TURNS: u64 = 200;
 
-/// What a contestant needs for a decision, with so many threads.
+/// What a decision costs a contestant, with this many threads.
 pub(crate) struct Measured<'a> {
     pub(crate) contest: &'a Contest,
     pub(crate) ns: f64,
 }
 
-/// Measures each contest in about `total` for all.
+/// Measures every contest, in about `total` for all together.
 pub(crate) fn measure<'a>(
     contests: &'a [Contest],
     crew: &Crew<'a>,
@@ -36,7 +36,7 @@ pub(crate) fn measure<'a>(
     let mut cells: Vec<_> = contests.iter().map(Cell::new).collect();
     let each = total / u32::try_from(cells.len())?;
     let rounds = each.div_duration_f64(SLICE) as u32;
-    // Odd, so that the median is one of the slices.
+    // An odd number, so that the median is one of the slices.
     let rounds = rounds.max(MIN_ROUNDS) | 1;
     let slice = each / rounds;
     let bar = progress(u64::from(rounds) * cells.len() as u64);
@@ -45,7 +45,7 @@ pub(crate) fn measure<'a>(
         cell.turns = turns_of(slice, cell.time(crew, cell.turns)?);
     }
     for round in 0..rounds {
-        // What starting threads and the system's scheduling cost is seen as one goes.
+        // The cost of starting threads is not known in advance, so check the time between rounds.
         if round >= MIN_ROUNDS && start.elapsed() > total {
             break;
         }
@@ -75,7 +75,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Nanoseconds a decision.
+    /// Returns the nanoseconds of a decision.
     fn time(&self, crew: &Crew<'a>, turns: u64) -> Result<f64, String> {
         let Contest { entry, threads } = self.contest;
         let taken = crew
@@ -94,13 +94,13 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// How many turns of so many nanoseconds fill a slice.
+/// Returns how many turns of `ns` nanoseconds fill a slice.
 fn turns_of(slice: Duration, ns: f64) -> u64 {
     let turns = slice.as_nanos() as f64 / ns;
     (turns as u64).max(LEAST_TURNS)
 }
 
-/// A bar on the error output, which shows nothing unless that is a terminal.
+/// Returns a progress bar on the error output. It is hidden unless that is a terminal.
 pub(crate) fn progress(length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar:.green} {percent:>3}%  {msg:25}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -2,18 +2,18 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `arguments` | what can be asked for |
-//! | `contestants`, `keyed` | what is measured: shared with the criterion benches |
-//! | `peers` | other people's limiters, if the program is built with them |
-//! | `about` | what is known of each contestant without measuring it |
-//! | `contest` | each of them with each number of threads |
-//! | `measure` | rounds in which all take turns, and their medians |
+//! | `arguments` | the command-line arguments |
+//! | `contestants`, `keyed` | the contestants, shared with the criterion benches |
+//! | `peers` | other limiters, with the feature `peers` |
+//! | `about` | descriptions of the contestants |
+//! | `contest` | each contestant with each number of threads |
+//! | `measure` | rounds in which all contestants take turns, and their medians |
 //! | `latency` | single decisions, each timed by itself |
 //! | `crowding` | whether threads have a core each |
-//! | `rows` | the figures, as rows of JSON |
-//! | `tables`, `scaling`, `quickest` | the figures, for the terminal |
-//! | `page` | the figures with pictures, for a browser |
-//! | `machine`, `topology` | where they come from |
+//! | `rows` | the figures as rows of JSON |
+//! | `tables`, `scaling`, `quickest` | the figures for the terminal |
+//! | `page` | the figures with pictures for a browser |
+//! | `machine`, `topology` | the measured machine |
 //! | `placement` | which processor each thread runs on |
 
 mod about;
@@ -53,7 +53,7 @@ use topology::Topology;
 
 /// Measures, and prints the figures.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    // Before anything is measured, so that nobody waits for what can't be written.
+    // Check that the page can be written before measuring anything.
     let page = arguments.report.as_deref().map(Page::create).transpose()?;
     let topology = Topology::of_this_machine();
     let (threads, cores) = (arguments.threads(&topology), topology.cores());
@@ -110,9 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 
 type Found<'a> = (Vec<Measured<'a>>, Vec<Latency<'a>>);
 
-/// The throughput; and the latency too, in half of the time, if there is to be a page with it.
+/// Measures the throughput and, if the page shows it, the latency too, with half of the time for
+/// each.
 ///
-/// It is measured by threads of its own: the caller's is not pinned to a processor.
+/// A separate thread measures, because the caller's thread must not be pinned to a processor.
 fn measure<'a>(
     arguments: &Arguments,
     contests: &'a [Contest],

@@ -1,5 +1,5 @@
-//! Other crates' limiters, and what people write themselves, each on the clock it comes with. Each
-//! is asked whether it decides as it should before it is measured.
+//! Other crates' limiters and common hand-written ones, each with its own clock. Each must decide
+//! correctly before it is measured.
 
 #[path = "../../../benches/contestants/asked.rs"]
 mod asked;
@@ -19,7 +19,7 @@ use super::contestants::{Entry, Source};
 use super::keyed::{ByKey, Walked};
 use asked::Asked;
 
-/// All of them: the first four have one limit for all, the others one for each key.
+/// Returns all of them: the first four have one limit, the others one for each key.
 pub(crate) fn entries(kind: Kind) -> Result<[Entry; 6], String> {
     let entry = |name, subject, clock, runner: Result<_, String>| {
         let runner = runner.map_err(|error| format!("{subject}: {error}"))?;
@@ -65,7 +65,7 @@ fn one<G: Ask + 'static>(
     Ok(Box::new(Aligned(Asked::checked(kind, peer)?)))
 }
 
-/// With as much for each key as tollgate's table has.
+/// Returns a keyed limiter with enough permits for each key, or with one, as tollgate's table has.
 fn by_key<G: AskKey + 'static>(
     kind: Kind,
     peer: impl Fn(Limit) -> G,

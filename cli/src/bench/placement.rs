@@ -1,4 +1,4 @@
-//! Which processor each thread runs on.
+//! Assigns threads to processors.
 
 use core_affinity::CoreId;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use tollgate::sync::{AtomicU64, Ordering};
 
 use super::topology::{Topology, ranges};
 
-/// A processor for each thread. If there are fewer, threads share them.
+/// A processor for each thread. Threads share processors if there are not enough.
 pub(crate) struct Placement {
     order: Vec<usize>,
     /// How many threads the system did not pin.
@@ -28,23 +28,23 @@ impl Placement {
         }
     }
 
-    /// Pins the thread that calls this, which has this number.
+    /// Pins the calling thread, which has this number.
     pub(crate) fn pin(&self, thread: usize) {
         let processor = self.order.get(thread % self.order.len().max(1));
         let pinned = processor.is_some_and(|&id| core_affinity::set_for_current(CoreId { id }));
         if !pinned {
-            // ORDERING: Relaxed. It publishes nothing, and is read when the threads have ended.
+            // ORDERING: Relaxed. It publishes nothing, and is read after the threads have ended.
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether every thread was pinned.
+    /// Returns whether every thread was pinned.
     pub(crate) fn is_pinned(&self) -> bool {
-        // ORDERING: see above.
+        // ORDERING: Relaxed, as above.
         self.failed.load(Ordering::Relaxed) == 0
     }
 
-    /// The processors that `threads` threads ran on; `None` if they were not pinned.
+    /// Returns the processors that `threads` threads ran on, or `None` if threads were not pinned.
     pub(crate) fn placed(&self, threads: usize) -> Option<Placed> {
         let mut processors: Vec<_> = self.order.iter().take(threads).copied().collect();
         processors.sort_unstable();
@@ -54,16 +54,15 @@ impl Placement {
         })
     }
 
-    /// One line if threads were not pinned.
+    /// Returns a line that says so if threads were not pinned.
     pub(crate) fn note(&self) -> Option<&'static str> {
-        const NOTE: &str =
-            "threads could not be pinned to processors: the figures are of unpinned ones";
+        const NOTE: &str = "threads could not be pinned to processors: they ran unpinned";
         (!self.is_pinned()).then_some(NOTE)
     }
 }
 
 impl Placed {
-    /// For people.
+    /// Returns a line of text.
     pub(crate) fn line(&self) -> String {
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         let (n, on) = (self.threads, self.processors.len());

@@ -1,4 +1,4 @@
-//! A table of which limiter decides quickest where requests are granted, and where they are denied.
+//! A table of the limiter that decides fastest, for granted and for denied requests.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ const CLOCKS: [(Source, &str); 3] = [
     (Source::Tick, "given tick"),
 ];
 
-/// The table, and how to read it.
+/// Returns the table and its legend.
 pub(crate) fn table(threads: &[usize], rows: &[Row<'_>]) -> String {
     let mut table = bare();
     let mut head = vec![Cell::new("threads, clock")];
@@ -61,12 +61,12 @@ pub(crate) fn table(threads: &[usize], rows: &[Row<'_>]) -> String {
 const TITLE: &str = "which limiter is quickest";
 
 const LEGEND: &str = "
-allowed  where requests are granted; denied: where they are denied
-ns       what a decision costs the thread that makes it
-Limiters within 10 % of the quickest are a tie: the simplest of them is named.
+allowed  the quickest limiter for granted requests; denied: for denied ones
+ns       time of a decision on its thread
+Limiters within 10 % of the quickest are tied; the table names the simplest one.
 ";
 
-/// The first of those that are about as quick as the quickest.
+/// Returns the first figure that ties with the lowest.
 fn quickest<'a>(
     mut figures: impl Iterator<Item = (&'a str, f64)> + Clone,
 ) -> Option<(&'a str, f64)> {

@@ -1,4 +1,4 @@
-//! The figures, as rows of JSON.
+//! The figures as rows of JSON.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::measure::Measured;
 use super::placement::{Placed, Placement};
 use super::topology::{Cores, Figures, Topology};
 
-/// Figures of which the larger is at most this many times the smaller are a tie.
+/// The ratio up to which two figures are a tie.
 pub(crate) const TIE: f64 = 1.1;
 
 /// One object of the JSON.
@@ -23,17 +23,17 @@ pub(crate) struct Row<'a> {
     pub(crate) mops: f64,
     pub(crate) vs_floor: f64,
     pub(crate) vs_mutex: f64,
-    /// Nothing if one thread was not measured.
+    /// `None` if one thread was not measured.
     pub(crate) vs_one_thread: Option<f64>,
-    /// Whether so many threads don't have a core each.
+    /// Whether this many threads do not have a core each.
     pub(crate) crowded: bool,
 }
 
-/// What `--scaling` adds to the rows.
+/// What `--scaling` prints: the rows, and where the threads ran.
 #[derive(Serialize)]
 pub(crate) struct Scaling<'a> {
     topology: Figures,
-    /// Nothing if threads were not pinned.
+    /// `None` if threads were not pinned.
     placement: Option<Vec<Placed>>,
     rows: &'a [Row<'a>],
 }
@@ -53,7 +53,7 @@ impl<'a> Scaling<'a> {
     }
 }
 
-/// The figures with what follows from them, in the order of the measurements.
+/// Returns the figures and the ratios between them, in the order of the measurements.
 pub(crate) fn rows<'a>(measured: &[Measured<'a>], cores: Cores) -> Vec<Row<'a>> {
     let row = |one: &Measured<'a>| {
         let (contest, threads) = (one.contest, one.contest.threads);
@@ -74,7 +74,8 @@ pub(crate) fn rows<'a>(measured: &[Measured<'a>], cores: Cores) -> Vec<Row<'a>> 
     measured.iter().map(row).collect()
 }
 
-/// What the named contestant needs for the same kind of decision with as many threads.
+/// Returns the named contestant's cost of the same kind of decision, with the same number of
+/// threads.
 fn peer(measured: &[Measured<'_>], contest: &Contest, name: &str) -> f64 {
     let found = measured
         .iter()
@@ -82,7 +83,7 @@ fn peer(measured: &[Measured<'_>], contest: &Contest, name: &str) -> f64 {
     found.map_or(f64::NAN, |other| other.ns)
 }
 
-/// The mutex with the same clock.
+/// Returns the name of the mutex with the same clock.
 const fn mutex_of(source: Source) -> &'static str {
     match source {
         Source::Raw | Source::System | Source::Own(_) => "std_mutex_system",
@@ -91,12 +92,12 @@ const fn mutex_of(source: Source) -> &'static str {
     }
 }
 
-/// To four places: more would be noise.
+/// Rounds to four decimal places. More would be noise.
 fn rounded(figure: f64) -> f64 {
     (figure * 1e4).round() / 1e4
 }
 
-/// To three digits, or to the whole: what a person takes in, and narrow.
+/// Formats with three digits, or as a whole number.
 pub(crate) fn short(figure: f64) -> String {
     let decimals = match figure {
         ..9.995 => 2,

@@ -1,4 +1,4 @@
-//! What more threads make of it: the machine's own contention, and a table of the scaling.
+//! The scaling figures: the machine's own contention, and a table by number of threads.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use super::rows::{Row, short};
 use super::tables::{bare, number};
 use super::topology::{Cores, Topology};
 
-/// So many numbers of threads fit beside each other.
+/// How many numbers of threads fit side by side.
 const ABREAST: usize = 4;
 
-/// What the machine has, and which processors each number of threads ran on.
+/// Describes the machine, and which processors each number of threads ran on.
 pub(crate) fn machine(
     topology: &Topology,
     threads: &[usize],
@@ -29,9 +29,8 @@ pub(crate) fn machine(
     lines
 }
 
-/// What this machine makes of several threads when there is no limiter at all: those that share a
-/// word, and those that don't. One line for each number of threads, and one if they don't have a
-/// core each.
+/// Describes how the machine scales without a limiter, for threads that share a word and threads
+/// that do not. One line for each number of threads, and one more if they do not have a core each.
 pub(crate) fn contention(threads: &[usize], cores: Cores, measured: &[Measured<'_>]) -> String {
     let mut text = String::new();
     for &n in threads.iter().filter(|&&n| n > 1) {
@@ -46,7 +45,7 @@ pub(crate) fn contention(threads: &[usize], cores: Cores, measured: &[Measured<'
         // Writing to a String can't fail.
         let _ = write!(
             text,
-            "{n} threads: {} ns on one word, {} on a word each",
+            "{n} threads: {} ns on one word, {} on private words",
             ns("floor"),
             ns("private"),
         );
@@ -61,7 +60,7 @@ pub(crate) fn contention(threads: &[usize], cores: Cores, measured: &[Measured<'
     text
 }
 
-/// The scaling tables, where there is more than one number of threads.
+/// Returns the scaling tables if there are several numbers of threads.
 pub(crate) fn tables(
     threads: &[usize],
     cores: Cores,
@@ -86,7 +85,7 @@ pub(crate) fn tables(
     }
     text += LEGEND;
     if !threads.contains(&1) {
-        text += "       (nothing: one thread was not measured, add it to --threads)\n";
+        text += "       (empty: one thread was not measured, add it to --threads)\n";
     }
     if heads.iter().any(|&(_, is_crowded)| is_crowded) {
         text += "*      these threads do not have a core each: see above\n";
@@ -95,11 +94,11 @@ pub(crate) fn tables(
 }
 
 const LEGEND: &str = "
-M/s    million decisions a second, of all threads together
-times  what that is to one thread's
+M/s    million decisions a second, all threads together
+times  M/s divided by that of one thread
 ";
 
-/// A row for each contestant, two columns for each number of threads.
+/// Returns a table with a row for each contestant and two columns for each number of threads.
 fn table(kind: Kind, heads: &[(usize, bool)], rows: &[Row<'_>]) -> Table {
     let mut table = bare();
     let mut head = vec![Cell::new("threads")];
@@ -129,7 +128,7 @@ fn table(kind: Kind, heads: &[(usize, bool)], rows: &[Row<'_>]) -> Table {
         table.add_row(cells);
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        // A gap before each number of threads.
+        // Widens the gap before each number of threads.
         column.set_padding((if i % 2 == 1 { 3 } else { 0 }, 0));
     }
     table

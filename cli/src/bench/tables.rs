@@ -1,4 +1,4 @@
-//! A table for each number of threads: what a decision costs.
+//! A table of the cost of a decision for each number of threads.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use console::style;
 use super::contestants::timing::Kind;
 use super::rows::{Row, short};
 
-/// The tables, and what their columns mean.
+/// Returns the tables, and a legend of their columns.
 pub(crate) fn tables(rows: &[Row<'_>]) -> String {
     let mut text = String::new();
     for rows in rows.chunk_by(|a, b| a.threads == b.threads) {
@@ -23,19 +23,19 @@ pub(crate) fn tables(rows: &[Row<'_>]) -> String {
 }
 
 const LEGEND: &str = "
-ns     what a decision costs the thread that makes it
-M/s    million decisions a second, of all threads together
-floor  ns divided by the floor's: the clock and one exchange (denied: one load)
-mutex  times the decisions of the same bucket in a std mutex with the same clock
+ns     time of a decision on its thread
+M/s    million decisions a second, all threads together
+floor  ns divided by the floor's: a clock reading, an exchange (denied: a load)
+mutex  throughput divided by that of a bucket in a std mutex on the same clock
 ";
 
-/// Allowed on the left, denied on the right.
+/// Returns a table with allowed decisions on the left and denied ones on the right.
 fn table(rows: &[Row<'_>]) -> Table {
     let mut table = bare();
     let columns = ["ns", "M/s", "floor", "mutex"];
     let mut head = vec![Cell::new("")];
     for kind in Kind::BOTH {
-        // The first column of each half says which it is.
+        // The first column of each half names its kind of decision.
         let names = [kind.name(), "", "", ""];
         let cells = names.iter().zip(columns);
         head.extend(cells.map(|(half, column)| number(format!("{half}\n{column}"))));
@@ -59,13 +59,13 @@ fn table(rows: &[Row<'_>]) -> Table {
         table.add_row(cells);
     }
     for (i, column) in table.column_iter_mut().enumerate() {
-        // A gap between the halves.
+        // Widens the gap between the halves.
         column.set_padding((if i % columns.len() == 1 { 2 } else { 0 }, 0));
     }
     table
 }
 
-/// With a line under its head, and no others.
+/// Returns a table with a line under its head and no other lines.
 pub(crate) fn bare() -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);

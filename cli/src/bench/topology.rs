@@ -1,5 +1,5 @@
-//! How this machine's processors share packages, NUMA nodes, cores and caches, as far as the system
-//! reports it. Linux does, below `/sys`; what a system does not report is unknown.
+//! How the processors share packages, NUMA nodes, cores and caches, as far as the system reports
+//! it. Linux does, below `/sys`. Everything else is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::{fs, thread};
@@ -12,7 +12,7 @@ const ROOT: &str = "/sys/devices/system";
 /// More caches than any processor has.
 const MAX_CACHES: usize = 16;
 
-/// No system numbers its processors higher: a longer range is a fault.
+/// The highest processor number. A range beyond it is an error.
 const MAX_NUMBER: usize = 1 << 16;
 
 /// A logical processor that this process may use.
@@ -21,30 +21,30 @@ struct Processor {
     number: usize,
     package: Option<usize>,
     node: Option<usize>,
-    /// All processors of the same whole core, this one and those that may not be used too.
+    /// All processors of the same whole core, including those that the process may not use.
     core: Option<Vec<usize>>,
     /// All processors that share its last-level cache.
     cache: Option<Vec<usize>>,
 }
 
-/// The processors that this process may use, by their numbers.
+/// The processors that this process may use, by number.
 #[derive(Debug)]
 pub(crate) struct Topology {
     processors: Vec<Processor>,
-    /// How many of them may run at once: fewer, if the process has a quota of their time.
+    /// How many of them may run at once. A CPU quota of the process can lower it.
     at_once: usize,
 }
 
-/// How many processors there are.
+/// The number of processors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cores {
-    /// As the system counts them: those that run at once.
+    /// Logical processors that may run at once.
     pub(crate) logical: usize,
-    /// How many whole cores they are, where the system tells it.
+    /// Whole cores, if the system reports them.
     pub(crate) whole: Option<usize>,
 }
 
-/// The same as figures, for JSON. What is unknown is null.
+/// The topology as figures for JSON. Unknown values are null.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
     packages: Option<usize>,
@@ -68,7 +68,7 @@ impl Topology {
         })
     }
 
-    /// What `look` finds at each path below [`ROOT`], for these processors.
+    /// Reads the topology of these processors. `look` returns the content of a path below [`ROOT`].
     fn read(allowed: &[usize], at_once: usize, look: impl Fn(&str) -> Option<String>) -> Self {
         let list = |path: &str| numbers(&look(path)?);
         let nodes = list("node/online").unwrap_or_default().into_iter();
@@ -105,9 +105,9 @@ impl Topology {
         }
     }
 
-    /// The processors in the order in which threads get them: whole cores before the second
-    /// processor of any, those of one package, one NUMA node and one cache before those of the
-    /// next.
+    /// Returns the processors in the order in which threads get them. A second processor of a core
+    /// comes after all whole cores. Otherwise processors of one package, NUMA node and cache stay
+    /// together.
     pub(crate) fn order(&self) -> Vec<usize> {
         let mut of_core = BTreeMap::new();
         let place = |processor: &Processor| {
@@ -140,8 +140,8 @@ impl Topology {
         }
     }
 
-    /// The numbers of threads that show how a limiter scales: the powers of two, all whole cores,
-    /// and all processors.
+    /// Returns the numbers of threads that show how a limiter scales: the powers of two, all whole
+    /// cores, and all processors.
     pub(crate) fn thread_counts(&self) -> Vec<usize> {
         let Cores { logical, whole } = self.cores();
         let powers = (0..usize::BITS)
@@ -165,7 +165,8 @@ impl Topology {
         }
     }
 
-    /// For people: what there is, who shares a cache, and a limit if there is one.
+    /// Describes the topology in text: the counts, the shared caches, and the quota if there is
+    /// one.
     pub(crate) fn lines(&self) -> Vec<String> {
         let figures = self.figures();
         let smt = match figures.processors_per_core {
@@ -197,7 +198,7 @@ impl Topology {
         lines
     }
 
-    /// The processors in groups that share a last-level cache.
+    /// Returns the processors in groups that share a last-level cache.
     fn caches(&self) -> Option<Vec<Vec<usize>>> {
         let mut groups: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
         for processor in &self.processors {
@@ -207,7 +208,7 @@ impl Topology {
         Some(groups.into_values().collect())
     }
 
-    /// How many different ones there are, if all are known.
+    /// Returns how many different values there are, if all are known.
     fn distinct<T: Ord>(&self, of: impl Fn(&Processor) -> Option<T>) -> Option<usize> {
         let all: Option<BTreeSet<T>> = self.processors.iter().map(of).collect();
         all.map(|all| all.len())
@@ -222,7 +223,7 @@ fn counted(count: Option<usize>, what: &str) -> String {
     }
 }
 
-/// The numbers in a list such as `0-3,8`, in order.
+/// Parses a list of numbers such as `0-3,8`, in order.
 fn numbers(list: &str) -> Option<Vec<usize>> {
     let mut numbers = BTreeSet::new();
     for part in list.trim().split(',') {
@@ -236,7 +237,7 @@ fn numbers(list: &str) -> Option<Vec<usize>> {
     Some(numbers.into_iter().collect())
 }
 
-/// Numbers in order, as a list such as `0-3,8`.
+/// Formats ordered numbers as a list such as `0-3,8`.
 pub(crate) fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let run = |run: &[usize]| match run {

@@ -1,19 +1,19 @@
-//! What is counted of the answers, for the eye.
+//! Counts of the answers, for the pictures.
 
 use super::loads::END_NS;
 use super::record::{Answered, Request};
 
-/// Requests are counted together in bars of this width.
+/// The width of a bar, which counts requests together.
 pub(crate) const BIN_NS: u64 = 100_000_000;
 
-/// How many requests came in a bin, and how many of them were admitted.
+/// The requests in a bin, and how many of them were admitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Bin {
     pub(crate) offered: u64,
     pub(crate) admitted: u64,
 }
 
-/// All bins, the empty ones among them.
+/// Returns all bins, including empty ones.
 pub(crate) fn bins(answered: &Answered) -> Vec<Bin> {
     let mut bins = vec![Bin::default(); (END_NS / BIN_NS) as usize];
     for request in &answered.requests {
@@ -25,13 +25,13 @@ pub(crate) fn bins(answered: &Answered) -> Vec<Bin> {
     bins
 }
 
-/// When requests that were admitted came.
+/// Returns the arrival times of admitted requests.
 pub(crate) fn admissions(answered: &Answered) -> Vec<u64> {
     let admitted = |one: &Request| one.leaves_ns.map(|_| one.at_ns);
     answered.requests.iter().filter_map(admitted).collect()
 }
 
-/// When they may go, if that is later for any of them.
+/// Returns the departure times, if a request departs later than it arrives.
 pub(crate) fn departures(answered: &Answered) -> Option<Vec<u64>> {
     let is_delayed = |one: &Request| one.leaves_ns.is_some_and(|leaves| leaves > one.at_ns);
     if !answered.requests.iter().any(is_delayed) {
@@ -43,8 +43,8 @@ pub(crate) fn departures(answered: &Answered) -> Option<Vec<u64>> {
     Some(leaves)
 }
 
-/// How many of the moments, which are in order, lie within the last period: at each moment at which
-/// that changes, what it is from then on. It begins with 0 at the beginning.
+/// Returns how many moments lie within the last period, at each moment at which that number
+/// changes. The moments must be in order. The first entry is 0 at time 0.
 pub(crate) fn running_count(moments: &[u64], period_ns: u64) -> Vec<(u64, u64)> {
     let changes = moments
         .iter()
@@ -59,12 +59,12 @@ pub(crate) fn running_count(moments: &[u64], period_ns: u64) -> Vec<(u64, u64)> 
             _ => counts.push((at, count)),
         }
     }
-    // Where as many came as went nothing changes.
+    // Nothing changes if as many moments leave the period as enter it.
     counts.dedup_by_key(|&mut (_, count)| count);
     counts
 }
 
-/// The most of them in any period.
+/// Returns the highest count.
 pub(crate) fn most(counts: &[(u64, u64)]) -> u64 {
     counts
         .iter()

@@ -1,20 +1,20 @@
-//! What the algorithms are asked: three loads of single requests, each four periods long.
+//! The loads of the algorithms: three sequences of single requests, each four periods long.
 //!
-//! Windows begin at each whole second. So that those which are opened by their first hit end at
-//! about the same time, the third load begins with a lone request, a little more than a period
-//! before its crowds.
+//! Aligned windows begin at each whole second. The third load begins with a lone request a little
+//! more than a period before its bursts, so that first-hit windows end at about the same time as
+//! the aligned ones.
 
 /// When each load ends.
 pub(crate) const END_NS: u64 = 4_000 * MS;
 
 const MS: u64 = 1_000_000;
 
-/// Requests over time.
+/// A sequence of requests.
 pub(crate) struct Load {
     pub(crate) name: &'static str,
-    /// What stands above it.
+    /// The title above it.
     pub(crate) title: &'static str,
-    /// When somebody asks for a permit, in order.
+    /// When each request for a permit arrives, in order.
     pub(crate) at_ns: Vec<u64>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn all() -> [Load; 3] {
     [steady(), burst(), edge()]
 }
 
-/// Two thirds above the limit.
+/// A steady load, two thirds above the limit.
 fn steady() -> Load {
     Load {
         name: "steady",
@@ -31,7 +31,7 @@ fn steady() -> Load {
     }
 }
 
-/// A crowd after idling, and then half of what the limit allows.
+/// A burst after idling, followed by half the limit.
 fn burst() -> Load {
     let crowd = (0..15).map(|_| 1500 * MS);
     Load {
@@ -41,7 +41,7 @@ fn burst() -> Load {
     }
 }
 
-/// A crowd right before a window's end, and one right after it.
+/// A burst right before a window's end, and another right after it.
 fn edge() -> Load {
     let crowd = |begin: u64| (0..15).map(move |i| (begin + 2 * i) * MS);
     let lone = [990 * MS];
@@ -56,7 +56,7 @@ fn edge() -> Load {
     }
 }
 
-/// From a millisecond on, every so many, to the end.
+/// Returns the moments from one millisecond to the end, a step apart.
 fn every(begin: u64, step: u64) -> impl Iterator<Item = u64> {
     (0..)
         .map(move |i| (begin + step * i) * MS)

@@ -3,9 +3,9 @@
 //! | file | what |
 //! |---|---|
 //! | `subjects` | the algorithms |
-//! | `loads` | what they are asked |
-//! | `record` | what they answer, on a clock that is set by hand |
-//! | `figures` | what is counted of that |
+//! | `loads` | the requests |
+//! | `record` | the answers, on a manual clock |
+//! | `figures` | the counts behind the pictures |
 //! | `picture` | the picture of one algorithm: three loads side by side |
 //! | `panel` | one load: the requests above, the running count below |
 //! | `style` | colours that are readable on light and dark |
@@ -30,15 +30,15 @@ use subjects::Subject;
 
 /// Draw what each algorithm admits over time, under the same three loads.
 ///
-/// The algorithms decide for real, on a clock that is set by hand: nothing is drawn by a formula.
-/// The pictures are the same, byte for byte, each time.
+/// The real algorithms decide, on a manual clock; no formula draws the curves. Every run draws the
+/// same pictures, byte for byte.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Where to put the pictures
+    /// The folder for the pictures
     #[arg(long, value_name = "FOLDER", default_value = "docs/pictures")]
     out: PathBuf,
 
-    /// Which algorithm; can be given several times [default: all]
+    /// An algorithm to draw; can be given several times [default: all]
     #[arg(long = "algorithm", value_name = "NAME", value_parser = subjects::NAMES)]
     algorithms: Vec<String>,
 
@@ -55,7 +55,7 @@ impl Arguments {
     }
 }
 
-/// Draws the pictures, or prints what they would show.
+/// Draws the pictures, or prints their figures.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let recorded: Vec<_> = arguments
         .subjects()

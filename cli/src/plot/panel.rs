@@ -18,21 +18,21 @@ type Chart<'a, 'b> = ChartContext<
     Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
 >;
 
-/// The most requests in a bar, and a little more.
+/// The most requests in a bar, plus a margin.
 const REQUESTS: Range<f64> = 0.0..16.0;
-/// Twice the limit, and a little more.
+/// Twice the limit, plus a margin.
 const COUNTS: Range<f64> = 0.0..22.0;
 
 const TITLE_HEIGHT: u32 = 24;
 const BARS_HEIGHT: u32 = 140;
 
 pub(crate) fn text(size: u32) -> TextStyle<'static> {
-    // The size that is written is smaller by this: plotters means the line's height.
+    // plotters takes a line height and writes a smaller font size.
     let size = f64::from(size) * 1.24;
     ("sans-serif", size).into_font().color(&INK.neutral)
 }
 
-/// Draws what was answered to one load.
+/// Draws the answers to one load.
 pub(crate) fn draw(area: &Area<'_>, recorded: &Recorded, answered: &Answered) -> Drawn {
     let (title, charts) = area.split_vertically(TITLE_HEIGHT);
     let (above, below) = charts.split_vertically(BARS_HEIGHT);
@@ -44,8 +44,8 @@ pub(crate) fn draw(area: &Area<'_>, recorded: &Recorded, answered: &Answered) ->
     counts(&below, recorded, answered)
 }
 
-/// Bars of what was offered, filled as far as it was admitted; and on the axis when it leaves, if
-/// that is later.
+/// Draws bars of the requests, filled up to the number that was admitted. Marks later departures on
+/// the axis.
 fn requests(area: &Area<'_>, answered: &Answered) -> Drawn {
     let mut chart = axes(area, REQUESTS, 4, false)?;
     let bins = figures::bins(answered);
@@ -72,7 +72,7 @@ fn bar(i: u64, bin: &Bin) -> [Rectangle<(f64, f64)>; 2] {
     ]
 }
 
-/// How many were admitted in the last period, beside the limit; and how many left.
+/// Draws how many requests were admitted in the last period, how many left, and the limit.
 fn counts(area: &Area<'_>, recorded: &Recorded, answered: &Answered) -> Drawn {
     let mut chart = axes(area, COUNTS, 3, true)?;
     let limit = recorded.limit as f64;
@@ -88,7 +88,7 @@ fn counts(area: &Area<'_>, recorded: &Recorded, answered: &Answered) -> Drawn {
     Ok(())
 }
 
-/// A line that goes on level and up or down at once.
+/// Turns counts into a line of horizontal and vertical steps.
 fn steps(counts: &[(u64, u64)]) -> Vec<(f64, f64)> {
     let mut line: Vec<(f64, f64)> = Vec::new();
     for &(at, count) in counts {
@@ -99,7 +99,7 @@ fn steps(counts: &[(u64, u64)]) -> Vec<(f64, f64)> {
     line
 }
 
-/// Seconds to the right, and up so many, with as many labels.
+/// Draws seconds on the horizontal axis and a vertical axis with this range and number of labels.
 fn axes<'a, 'b>(
     area: &'a Area<'b>,
     up: Range<f64>,

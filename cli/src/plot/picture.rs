@@ -14,7 +14,7 @@ use super::style::{self, ADMITTED, INK, LEAVES, LIMIT};
 const SIZE: (u32, u32) = (960, 400);
 const HEAD_HEIGHT: u32 = 56;
 
-/// The picture as SVG.
+/// Returns the picture as SVG.
 pub(crate) fn draw(recorded: &Recorded) -> Result<String, Box<dyn Error>> {
     let mut svg = String::new();
     {
@@ -30,7 +30,7 @@ pub(crate) fn draw(recorded: &Recorded) -> Result<String, Box<dyn Error>> {
     Ok(with_words(&svg, recorded))
 }
 
-/// The title, and what the shapes mean.
+/// Draws the title and the legend.
 fn draw_head(area: &Area<'_>, recorded: &Recorded) -> Drawn {
     let title = format!("{}: {}", recorded.title, recorded.algorithm);
     area.draw(&Text::new(title, (28, 8), text(17)))?;
@@ -39,7 +39,7 @@ fn draw_head(area: &Area<'_>, recorded: &Recorded) -> Drawn {
     let mut entry = |label: &str, draw: &dyn Fn(i32) -> Drawn| -> Drawn {
         draw(x)?;
         area.draw(&Text::new(label.to_owned(), (x + 30, 44), key.clone()))?;
-        // Wide enough for a letter of the fonts that readers have.
+        // Wide enough for the letters of common fonts.
         x += 30 + 15 * label.len() as i32 / 2 + 20;
         Ok(())
     };
@@ -76,10 +76,10 @@ fn draw_head(area: &Area<'_>, recorded: &Recorded) -> Drawn {
     Ok(())
 }
 
-/// With a title and a description, for those who can't see it, and with colours for light and dark.
+/// Adds a title and a description for screen readers, and colours for light and dark.
 fn with_words(svg: &str, recorded: &Recorded) -> String {
     let named = "<svg role=\"img\" aria-labelledby=\"title about\" ";
-    // That all is opaque goes without saying, and is a tenth of the file.
+    // Full opacity is the default. Writing it would add a tenth to the file.
     let svg = svg
         .replacen("<svg ", named, 1)
         .replace(" opacity=\"1\"", "");
@@ -96,7 +96,7 @@ fn with_words(svg: &str, recorded: &Recorded) -> String {
     }
 }
 
-/// What there is to be seen.
+/// Describes the picture in words.
 fn about(recorded: &Recorded) -> String {
     let mut text = String::from("Three panels.");
     for load in &recorded.loads {

@@ -1,4 +1,4 @@
-//! What an algorithm answers to each load, on a clock that is set by hand.
+//! The answers of an algorithm to each load, on a manual clock.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use tollgate::{AnyAlgorithm, Limiter, ManualClock, Tick};
 use super::loads::{self, Load};
 use super::subjects::{LIMIT, PERIOD_NS, Subject};
 
-/// All that an algorithm's picture shows.
+/// The contents of an algorithm's picture.
 #[derive(Debug, Serialize)]
 pub(crate) struct Recorded {
     pub(crate) name: &'static str,
     #[serde(skip)]
     pub(crate) title: &'static str,
-    /// The algorithm, in its own words.
+    /// The algorithm as it prints itself.
     pub(crate) algorithm: String,
     pub(crate) limit: u64,
     pub(crate) period_ns: u64,
     pub(crate) loads: Vec<Answered>,
 }
 
-/// What it answered to one load.
+/// The answers to one load.
 #[derive(Debug, Serialize)]
 pub(crate) struct Answered {
     pub(crate) name: &'static str,
@@ -36,7 +36,7 @@ pub(crate) struct Answered {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Request {
     pub(crate) at_ns: u64,
-    /// When it may go; never, if it was denied.
+    /// When the request may go, or `None` if it was denied.
     pub(crate) leaves_ns: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Recorded {
         if (quota.permits(), quota.burst_size()) != (LIMIT, LIMIT)
             || quota.period() != Duration::from_nanos(PERIOD_NS)
         {
-            return Err(format!("{}: another quota than the others", subject.text).into());
+            return Err(format!("{}: its quota differs from the others", subject.text).into());
         }
         Ok(Self {
             name: subject.name,
@@ -63,7 +63,7 @@ impl Recorded {
     }
 }
 
-/// A fresh limiter, asked at its time for each permit of the load.
+/// Asks a fresh limiter for each permit of the load at its time.
 fn answer(algorithm: AnyAlgorithm, load: &Load) -> Answered {
     let clock = ManualClock::new();
     let limiter = Limiter::with_clock(algorithm, clock.clone());

@@ -1,21 +1,20 @@
 //! Colours that are readable on light and dark.
 //!
-//! Whoever draws writes the colours of this file as they are, each of them as readable on white as
-//! on nearly black: more than 4.3 : 1 on both. The style sheet that goes into each picture replaces
-//! them, by what they are, where the reader says whether the page is light or dark. Those have 6.3
-//! : 1 on their own kind of page and still 3 : 1 on the other, since a page may be dark where the
-//! system says light.
+//! The code draws in the colours of this file. Each has a contrast above 4.3 : 1 on white and on
+//! nearly black. The style sheet in each picture replaces them if the reader's system asks for
+//! light or dark. The replacements have 6.3 : 1 on their own kind of page and at least 3 : 1 on the
+//! other kind, since a page may be dark on a system that asks for light.
 
 use std::fmt::Write;
 
 use plotters::style::RGBColor;
 
-/// A colour, and what takes its place.
+/// A colour and its replacements.
 pub(crate) struct Colour {
     pub(crate) neutral: RGBColor,
     light: RGBColor,
     dark: RGBColor,
-    /// As CSS, besides the colour: so that lines do not differ by colour alone.
+    /// Further CSS, so that lines differ by more than colour.
     stroke: &'static str,
 }
 
@@ -27,7 +26,7 @@ pub(crate) const INK: Colour = Colour {
     stroke: "",
 };
 
-/// What is admitted.
+/// Admitted requests.
 pub(crate) const ADMITTED: Colour = Colour {
     neutral: RGBColor(0x0C, 0x7A, 0xDB),
     light: RGBColor(0x09, 0x61, 0xAE),
@@ -43,7 +42,7 @@ pub(crate) const LIMIT: Colour = Colour {
     stroke: "stroke-dasharray:6 4",
 };
 
-/// What leaves.
+/// Departing requests.
 pub(crate) const LEAVES: Colour = Colour {
     neutral: RGBColor(0xAA, 0x55, 0xC6),
     light: RGBColor(0x8F, 0x39, 0xAB),
@@ -51,7 +50,7 @@ pub(crate) const LEAVES: Colour = Colour {
     stroke: "",
 };
 
-/// The style sheet.
+/// Returns the style sheet.
 pub(crate) fn sheet() -> String {
     let mut sheet = String::from("text{font-variant-numeric:tabular-nums}");
     type Theme = (&'static str, fn(&Colour) -> RGBColor);
@@ -75,7 +74,7 @@ pub(crate) fn sheet() -> String {
     sheet
 }
 
-/// As it is written in the picture.
+/// Formats a colour as the picture writes it.
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }

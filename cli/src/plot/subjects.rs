@@ -1,18 +1,18 @@
 //! The algorithms that are drawn, all with one quota.
 
-/// How many permits there are in a period, and at once.
+/// The permits in a period, which is also the burst.
 pub(crate) const LIMIT: u64 = 10;
 
 /// The period.
 pub(crate) const PERIOD_NS: u64 = 1_000_000_000;
 
-/// An algorithm and what it is called.
+/// An algorithm and its names.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    /// The name of its picture.
+    /// The file name of its picture.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// As the library reads it: with the limit and the period from above.
+    /// The text that the library parses, with the limit and the period from above.
     pub(crate) text: &'static str,
 }
 
@@ -41,7 +41,7 @@ pub(crate) const ALL: [Subject; 9] = [
     ),
 ];
 
-/// Their names, for whoever asks for some of them.
+/// Their names, for the `--algorithm` argument.
 pub(crate) const NAMES: [&str; ALL.len()] = {
     let mut names = [""; ALL.len()];
     let mut i = 0;

@@ -1,5 +1,5 @@
-//! `tollgate bench`: JSON of one shape whose figures agree with each other, a table for people, and
-//! an error that names what was wrong.
+//! `tollgate bench`: its JSON has one shape and consistent figures, it prints tables, and its
+//! errors name the bad argument.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ fn rows(threads: &str) -> Vec<Value> {
     serde_json::from_str(&bench(threads, &["--json"])).expect("an array and nothing else")
 }
 
-/// Each of these figures is rounded to four places.
+/// All three figures are rounded to four places.
 fn assert_is_product(product: f64, one: f64, other: f64, row: &Value) {
     let (off, rounded) = ((product - one * other).abs(), 0.000_051);
     let is_near = off <= rounded * (1.0 + one + other);
@@ -30,7 +30,7 @@ fn json_has_a_row_for_each_contestant_and_number_of_threads() {
         let found = row.as_object().expect("an object").keys();
         assert!(found.eq(keys.split(' ')), "{row}");
     }
-    // Both kinds and both numbers of threads.
+    // Both kinds of decisions, and both numbers of threads.
     assert_eq!(rows.len(), 2 * 2 * CONTESTANTS.len());
     for (threads, kind) in [(1, "allowed"), (1, "denied"), (2, "allowed"), (2, "denied")] {
         let find = |name: &str, threads: u64| {
@@ -41,7 +41,7 @@ fn json_has_a_row_for_each_contestant_and_number_of_threads() {
             found[0]
         };
         for (name, _) in CONTESTANTS.iter().copied() {
-            // The floors and the peers are beside the mutex with the system's clock.
+            // The floors and the peers are compared with the mutex on the system clock.
             let source = name.rsplit_once('_').map_or("", |(_, source)| source);
             let has_mutex = ["coarse", "tick"].contains(&source);
             let source = if has_mutex { source } else { "system" };
@@ -49,7 +49,7 @@ fn json_has_a_row_for_each_contestant_and_number_of_threads() {
             let (row, one, floor) = (find(name, threads), find(name, 1), find("floor", threads));
             let figure = |row: &Value, key: &str| {
                 let figure = row[key].as_f64().filter(|&figure| figure >= 0.0);
-                figure.unwrap_or_else(|| panic!("{key} is no figure in {row}"))
+                figure.unwrap_or_else(|| panic!("{key} is not a figure in {row}"))
             };
             let (ns, mops) = (figure(row, "ns_per_op"), figure(row, "mops"));
             let ns_of = |other| figure(other, "ns_per_op");
@@ -67,33 +67,33 @@ fn json_has_a_row_for_each_contestant_and_number_of_threads() {
 
 const ADVICE: &str = "one thread was not measured, add it to --threads";
 
-/// As many as need two tables of the scaling, one below the other.
+/// Enough numbers of threads for two scaling tables, one below the other.
 const THREADS: [&str; 5] = ["1", "2", "3", "4", "5"];
 
-/// What stands before the tables, and the tables: measured once for all tests.
+/// The text before the tables, and the tables. All tests share one measurement.
 static TEXT: LazyLock<(String, String)> = LazyLock::new(|| {
     let text = bench(&THREADS.join(","), &[]);
     let colour = text.find('\u{1b}');
-    assert_eq!(colour, None, "no colours where there is no terminal");
+    assert_eq!(colour, None, "colours without a terminal");
     let (head, _) = text.split_once("\n1 thread\n").expect("a head and tables");
     (head.to_owned(), text[head.len()..].to_owned())
 });
 
-/// The figures of a row of a table, if it is this contestant's.
+/// Returns the figures of a table's row if it is this contestant's.
 fn figures_of<'t>(line: &'t str, label: &str) -> Option<Vec<&'t str>> {
     let figures: Vec<_> = line.strip_prefix(label)?.split_whitespace().collect();
     let is_figure = |figure: &&str| *figure == "-" || figure.parse::<f64>().is_ok();
     (figures.iter().all(is_figure) && !figures.is_empty()).then_some(figures)
 }
 
-/// The lines of the tables with this title, up to an empty line.
+/// Returns the lines of the tables with this title, up to an empty line.
 fn part<'t>(text: &'t str, title: &str) -> Vec<&'t str> {
     let part = text.split_once(&format!("\n{title}\n"));
     let (_, part) = part.unwrap_or_else(|| panic!("no {title}: {text}"));
     part.lines().take_while(|line| !line.is_empty()).collect()
 }
 
-/// The numbers of threads above the columns of the scaling.
+/// Returns the numbers of threads above the scaling columns.
 fn heads<'t>(part: &[&'t str]) -> Vec<&'t str> {
     let heads = part.iter().filter_map(|line| line.strip_prefix("threads"));
     heads.flat_map(str::split_whitespace).collect()
@@ -117,7 +117,7 @@ fn the_table_names_the_machine_and_has_a_part_for_each_number_of_threads() {
             longest = rows[0].iter().map(|it| it.len()).fold(longest, usize::max);
         }
     }
-    // On a machine so busy that figures have more digits each of eight columns is wider.
+    // On a very busy machine the figures have more digits, so the eight columns are wider.
     let wide = tables.lines().map(|line| line.chars().count()).max();
     let fits = wide <= Some(80 + 8 * (longest - 4));
     assert!(fits, "{wide:?} columns do not fit a terminal:\n{tables}");
@@ -134,7 +134,7 @@ fn the_scaling_has_two_columns_for_each_number_of_threads() {
             let figures: Result<Vec<f64>, _> = rows.flatten().map(str::parse).collect();
             let figures = figures.expect("numbers");
             assert_eq!(figures.len(), 2 * THREADS.len(), "{label} in {kind}");
-            assert_eq!(figures[1], 1.0, "{label}: one thread to itself");
+            assert_eq!(figures[1], 1.0, "{label}: one thread relative to itself");
             assert!(figures.iter().all(|&figure| figure >= 0.0), "{label}");
         }
     }
@@ -180,17 +180,17 @@ fn the_quickest_limiter_of_each_clock_has_the_figure_of_its_own_row() {
 }
 
 #[test]
-fn the_machines_own_contention_stands_before_all_tables() {
+fn the_machines_own_contention_is_printed_before_all_tables() {
     let (before, tables) = &*TEXT;
     for threads in &THREADS[1..] {
         let start = format!("{threads} threads: ");
         let line = before.lines().find(|line| line.starts_with(&start));
-        let line = line.unwrap_or_else(|| panic!("nothing on {threads} threads: {before}"));
+        let line = line.unwrap_or_else(|| panic!("no line for {threads} threads: {before}"));
         assert!(line.contains(" ns on one word, "), "{line}");
-        assert!(line.contains(" on a word each ("), "{line}");
+        assert!(line.contains(" on private words ("), "{line}");
         assert!(line.ends_with(" times one thread)"), "{line}");
     }
-    // Also in each table: the floor first, and then its like on private words.
+    // Each table begins with the floor on one word and on private words.
     for title in ["1 thread", "2 threads on one limiter", "scaling, denied"] {
         let rows = part(tables, title);
         let first = rows.iter().position(|it| figures_of(it, "floor").is_some());
@@ -200,12 +200,12 @@ fn the_machines_own_contention_stands_before_all_tables() {
     }
 }
 
-/// Which numbers those are is for the machine to say: see the tests of `Crowding`.
+/// The machine decides which numbers those are; `Crowding` has its own tests.
 #[test]
 fn threads_without_a_core_each_are_marked_and_explained() {
     let (before, tables) = &*TEXT;
     let explained = THREADS.map(|n| {
-        let notes = [format!("{n} threads on "), format!("{n} threads, ")];
+        let notes = [format!("{n} threads on "), format!("{n} threads share ")];
         before
             .lines()
             .any(|line| notes.iter().any(|it| line.starts_with(it)))
@@ -237,7 +237,7 @@ fn without_one_thread_there_is_no_ratio_to_it() {
 
 #[test]
 fn bad_arguments_are_refused_by_name() {
-    // An argument that is accepted by fault is not to run for long.
+    // If a bad argument is accepted by mistake, the run must be short.
     for (name, values, more) in [
         ("--threads", "0 abc 1,,2 1025 -1", "--seconds=0.05"),
         ("--seconds", "0 -1 nan inf soon", "--threads=1"),

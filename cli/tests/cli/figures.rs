@@ -1,6 +1,6 @@
-//! What the pictures of the algorithms show is so: the figures behind them, as `tollgate plot
-//! --json` prints them, have the fixed window's double burst at the edge and the others' absence of
-//! it, keep every stated bound, and space what leaves the queue.
+//! The figures behind the pictures of the algorithms, as `tollgate plot --json` prints them. The
+//! fixed window has a double burst at the edge and the others do not, every stated bound holds, and
+//! queue departures are spaced.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,10 +13,10 @@ const LIMIT: u64 = 10;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 
-/// When requests came, and when they may go: never, if they were denied.
+/// When each request arrived, and when it may go, or `None` if it was denied.
 type Requests = Vec<(u64, Option<u64>)>;
 
-/// What each algorithm answered to each load.
+/// The answers of each algorithm to each load.
 static ALL: LazyLock<BTreeMap<(String, String), Requests>> = LazyLock::new(|| {
     let figures: Value = serde_json::from_str(&printed(&["plot", "--json"])).expect("JSON");
     let text = |value: &Value| value.as_str().expect("a name").to_owned();
@@ -45,13 +45,14 @@ fn requests(algorithm: &str, load: &str) -> &'static Requests {
     &ALL[&(algorithm.to_owned(), load.to_owned())]
 }
 
-/// When those came that were admitted.
+/// Returns the arrival times of the admitted requests.
 fn admitted(algorithm: &str, load: &str) -> Vec<u64> {
     let came = |&(at, leaves): &(u64, Option<u64>)| leaves.map(|_| at);
     requests(algorithm, load).iter().filter_map(came).collect()
 }
 
-/// The most of these moments, which are in order, in any interval of this length.
+/// Returns the highest number of these moments in any interval of this length. The moments are in
+/// order.
 fn most_within(moments: &[u64], length: u64) -> u64 {
     let from = |i: usize| {
         let begin = moments[i];
@@ -62,7 +63,7 @@ fn most_within(moments: &[u64], length: u64) -> u64 {
 }
 
 const LOADS: [&str; 3] = ["steady", "burst", "edge"];
-/// The two crowds at the edge, from the first of one to the last of the other.
+/// The length of both bursts at the edge, from the first request to the last.
 const CROWDS: u64 = 88 * MS;
 
 #[test]
@@ -88,10 +89,10 @@ fn all_get_the_same_three_loads() {
     assert_eq!(edge[edge.len() - 1] - edge[1], CROWDS);
 }
 
-/// Windows give a double burst at the edge, less the permit that opened the first one; and so does
-/// a bucket that is refilled all at once. The others do not.
+/// Windows allow a double burst at the edge, less the permit that opened the first one. So does a
+/// bucket that is refilled all at once. The other algorithms do not.
 #[test]
-fn windows_alone_give_a_double_burst_at_the_edge() {
+fn only_windows_allow_a_double_burst_at_the_edge() {
     for (name, most) in [
         ("fixed-window", 2 * LIMIT),
         ("fixed-window-first-hit", 2 * LIMIT - 1),
@@ -107,15 +108,19 @@ fn windows_alone_give_a_double_burst_at_the_edge() {
     }
     let taken = admitted("fixed-window", "edge").into_iter();
     let before = taken.filter(|at| (1900 * MS..2 * SECOND).contains(at));
-    assert_eq!(before.count() as u64, LIMIT, "all of one window at its end");
-    // With a burst of n the two decide the same.
+    assert_eq!(
+        before.count() as u64,
+        LIMIT,
+        "all permits of a window, at its end"
+    );
+    // With a burst of n, aligned intervals and the fixed window decide alike.
     for load in LOADS {
         assert_eq!(requests("intervals", load), requests("fixed-window", load));
     }
 }
 
 #[test]
-fn what_leaves_the_queue_is_spaced() {
+fn queue_departures_are_spaced() {
     for load in LOADS {
         let requests = requests("leaky-queue", load);
         let leaves: Vec<_> = requests.iter().filter_map(|one| one.1).collect();
@@ -131,16 +136,16 @@ fn what_leaves_the_queue_is_spaced() {
             .filter(|it| *it.0 == shortest && *it.1 >= 1500 * MS);
         assert!(
             spaced.count() >= 9,
-            "{load}: the queue works without a pause"
+            "{load}: the queue departs without a pause"
         );
-        // It admits as the bucket does.
+        // It admits the same requests as the meter.
         assert_eq!(admitted("leaky-queue", load), admitted("leaky-meter", load));
     }
 }
 
-/// No request leaves before it comes; and all but the queue let those that they admit go at once.
+/// No request leaves before it arrives. Without a queue, admitted requests leave at once.
 #[test]
-fn no_other_delays() {
+fn only_the_queue_delays() {
     for ((name, load), requests) in &*ALL {
         for &(at, leaves) in requests {
             let delay = leaves.map_or(0, |leaves| leaves.checked_sub(at).expect("later"));
@@ -150,7 +155,7 @@ fn no_other_delays() {
 }
 
 #[test]
-fn all_give_the_burst_at_once_after_idling() {
+fn all_grant_the_burst_at_once_after_idling() {
     let windows = ["fixed-window", "sliding-window", "intervals"];
     let buckets = ["token-bucket", "gcra", "leaky-meter", "leaky-queue"];
     for name in buckets.into_iter().chain(windows) {

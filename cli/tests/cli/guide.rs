@@ -1,5 +1,5 @@
-//! What docs/ALGORITHMS.md says that can be tried: every algorithm that it writes as text is one,
-//! the largest limits are what the constructors accept, and each picture is shown.
+//! Checks claims of docs/ALGORITHMS.md. Every algorithm that it writes as text parses, its largest
+//! limits are those of the constructors, and it shows each picture once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,13 +15,13 @@ fn guide() -> String {
     fs::read_to_string(path).expect("the guide")
 }
 
-/// What stands between backticks in a line.
+/// Returns the text between backticks in a line.
 fn code(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
 #[test]
-fn every_algorithm_in_it_can_be_made() {
+fn every_algorithm_in_the_guide_parses() {
     let names = "fixed-window gcra intervals leaky-meter leaky-queue sliding-window token-bucket";
     let names: BTreeSet<_> = names.split(' ').collect();
     let guide = guide();
@@ -40,7 +40,7 @@ fn every_algorithm_in_it_can_be_made() {
 }
 
 #[test]
-fn the_largest_limits_are_those() {
+fn the_largest_limits_are_as_stated() {
     let guide = guide();
     let cells = |line: &str| -> Vec<String> {
         let cells = line.trim_matches('|').split('|');
@@ -68,7 +68,7 @@ fn the_largest_limits_are_those() {
     }
 }
 
-/// The largest that is accepted, if all below it are.
+/// Returns the largest accepted number, if all numbers below it are accepted.
 fn largest(accepts: impl Fn(u64) -> bool) -> u64 {
     let (mut good, mut bad) = (1, 1 << 62);
     while bad - good > 1 {

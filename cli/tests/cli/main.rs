@@ -1,14 +1,14 @@
-//! The `tollgate` program prints, draws and writes what it says, and what docs/ALGORITHMS.md says
-//! of the algorithms is so. Nothing here looks at how fast anything is.
+//! Tests of the `tollgate` program's output, pictures and pages, and of the claims in
+//! docs/ALGORITHMS.md. No test depends on speed.
 //!
 //! | module | what |
 //! |---|---|
-//! | `bench` | `tollgate bench`: JSON whose figures agree with each other, and tables |
-//! | `report` | `tollgate bench --report`: a page that is well-formed and can be read by everybody |
+//! | `bench` | `tollgate bench`: JSON with consistent figures, and tables |
+//! | `report` | `tollgate bench --report`: a well-formed, accessible page |
 //! | `scaling` | `tollgate bench --scaling`: the machine, and threads up to all processors |
-//! | `figures`, `pictures` | `tollgate plot`: what the pictures show, and how |
+//! | `figures`, `pictures` | `tollgate plot`: the figures behind the pictures, and the pictures |
 //! | `guide` | the guide's examples, largest limits and pictures |
-//! | `stated_bounds` | the guide's bounds: no interval holds more, and some hold as much |
+//! | `stated_bounds` | the guide's bounds: no interval exceeds them, and the tight ones are reached |
 
 mod bench;
 #[path = "../../../tests/support/deadline.rs"]
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// What is measured with each source of time, as it is called in the JSON and in the tables.
+/// The contestants with each time source, as named in the JSON and in the tables.
 static CONTESTANTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| [&OWN[..], PEERS].concat());
 
 const OWN: [(&str, &str); 21] = [
@@ -52,7 +52,7 @@ const OWN: [(&str, &str); 21] = [
     ("parking_lot_tick", "parking_lot, given tick"),
 ];
 
-/// Others, if the program is built with them.
+/// Other limiters, if the program is built with them.
 const PEERS: &[(&str, &str)] = if cfg!(feature = "peers") {
     &[
         ("governor", "governor, quanta"),
@@ -74,16 +74,16 @@ fn tollgate(arguments: &[&str]) -> Output {
     output.expect("the program runs")
 }
 
-/// What it prints. It has to end well, and to say nothing beside it.
+/// Returns what the program prints. It must succeed and write nothing to its error output.
 fn printed(arguments: &[&str]) -> String {
     let output = tollgate(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
-    assert_eq!(said, "", "no progress where there is no terminal");
+    assert_eq!(said, "", "progress without a terminal");
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// How it fails: the status, and what it says. It prints nothing.
+/// Returns the exit status and the error output. The program must print nothing else.
 fn failure(arguments: &[&str]) -> (Option<i32>, String) {
     let output = tollgate(arguments);
     assert!(output.stdout.is_empty(), "{arguments:?}: {output:?}");
@@ -91,7 +91,7 @@ fn failure(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// A folder for this test, which is not there yet.
+/// Returns a folder for this test that does not exist yet.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if folder.exists() {
@@ -100,26 +100,26 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A place where no folder can be made.
+/// Returns a path at which no folder can be created.
 fn no_folder(name: &str) -> String {
     format!("{}/Cargo.toml/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What comes after `start`.
+/// Returns the text after `start`.
 #[track_caller]
 fn after<'t>(text: &'t str, start: &str) -> &'t str {
     let parts = text.split_once(start);
     parts.unwrap_or_else(|| panic!("no {start} in {text}")).1
 }
 
-/// What is between `start` and the `end` that follows it.
+/// Returns the text between `start` and the `end` that follows it.
 #[track_caller]
 fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     let parts = after(text, start).split_once(end);
     parts.unwrap_or_else(|| panic!("no {end} after {start}")).0
 }
 
-/// What a style sheet puts in the place of a colour, as a fill and as a stroke.
+/// Returns the replacement of a colour in a style sheet, which is the same for fills and strokes.
 fn replacement<'s>(sheet: &'s str, colour: &str) -> &'s str {
     let [fill, stroke] = ["fill", "stroke"].map(|attribute| {
         let rule = format!("[{attribute}=\"{colour}\"]{{{attribute}:");
@@ -129,7 +129,7 @@ fn replacement<'s>(sheet: &'s str, colour: &str) -> &'s str {
     fill
 }
 
-/// The contrast ratio of WCAG 2, of colours as `#RRGGBB`.
+/// Returns the WCAG 2 contrast ratio of two colours, given as `#RRGGBB`.
 fn contrast(one: &str, other: &str) -> f64 {
     let luminance = |colour: &str| {
         let part = |i: usize| {

@@ -1,5 +1,5 @@
-//! The pictures in docs/pictures are what the code draws, byte for byte; they are small, say in
-//! words what they show, and are readable on light and dark.
+//! The pictures in docs/pictures equal what the code draws, byte for byte. They are small, describe
+//! themselves in words, and are readable on light and dark.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ pub(super) fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/pictures")
 }
 
-/// All pictures of a folder, by name.
+/// Returns all pictures of a folder, by name.
 fn pictures(folder: &Path) -> BTreeMap<String, String> {
     let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let read = |file: std::io::Result<fs::DirEntry>| {
@@ -36,7 +36,7 @@ fn pictures(folder: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_committed_ones_are_what_is_drawn() {
+fn the_committed_pictures_are_up_to_date() {
     let folder = folder("all");
     let said = printed(&["plot", "--out", folder.to_str().expect("text")]);
     assert_eq!(said.lines().count(), NAMES.len(), "{said}");
@@ -44,14 +44,14 @@ fn the_committed_ones_are_what_is_drawn() {
     assert!(drawn.keys().eq(NAMES), "{:?}", drawn.keys());
     assert!(committed.keys().eq(NAMES), "{:?}", committed.keys());
     for name in NAMES {
-        // Not assert_eq, which would print two whole pictures.
+        // assert_eq would print two whole pictures.
         let is_same = drawn[name] == committed[name];
         assert!(is_same, "{name} differs: cargo run --release -- plot");
     }
 }
 
 #[test]
-fn each_is_small_and_says_in_words_what_it_shows() {
+fn each_picture_is_small_and_describes_itself() {
     for (name, svg) in pictures(&committed()) {
         assert!(svg.len() < 40_000, "{name} has {} bytes", svg.len());
         assert!(svg.starts_with("<svg role=\"img\" aria-labelledby=\"title about\" "));
@@ -65,8 +65,8 @@ fn each_is_small_and_says_in_words_what_it_shows() {
     }
 }
 
-/// The line of the running count goes up to twice the limit's line, and no further; the others'
-/// stays at it.
+/// In a picture with a double burst, the running count reaches twice the limit's line and no more.
+/// In the others it stays at the limit, give or take a permit.
 #[test]
 fn the_double_burst_is_in_the_picture() {
     for (name, svg) in pictures(&committed()) {
@@ -75,7 +75,7 @@ fn the_double_burst_is_in_the_picture() {
             let lines = drawn.filter(move |line| line.contains(colour));
             lines.map(heights).collect::<Vec<_>>()
         };
-        // The last of each is the panel of the edge.
+        // The last line of each colour belongs to the panel of the edge.
         let (limits, counts) = (lines(LIMIT), lines(ADMITTED));
         let limit = limits.last().expect("a limit")[0];
         let count = counts.last().expect("a count");
@@ -85,18 +85,18 @@ fn the_double_burst_is_in_the_picture() {
             "fixed-window" | "intervals" => 2.0,
             "fixed-window-first-hit" | "intervals-greedy" => 1.9,
             "sliding-window" => 1.0,
-            // The lone request is not yet out of sight.
+            // The lone request is still within the last period.
             _ => 1.1,
         };
         assert!((ratio - wanted).abs() < 0.05, "{name}: {ratio}");
     }
 }
 
-/// As they are before the style sheet replaces them.
+/// The colours before the style sheet replaces them.
 const LIMIT: &str = "stroke=\"#D05005\"";
 const ADMITTED: &str = "stroke=\"#0C7ADB\"";
 
-/// The heights of a line's points, from the picture's upper edge.
+/// Returns the heights of a line's points, from the picture's upper edge.
 fn heights(line: &str) -> Vec<i32> {
     let points = between(line, "points=\"", "\"");
     let height = |point: &str| point.split_once(',')?.1.parse().ok();
@@ -105,7 +105,7 @@ fn heights(line: &str) -> Vec<i32> {
 }
 
 #[test]
-fn one_can_ask_for_some() {
+fn only_the_chosen_algorithms_are_drawn() {
     let folder = folder("some");
     let out = folder.to_str().expect("text");
     printed(&[
@@ -124,7 +124,7 @@ fn one_can_ask_for_some() {
 }
 
 #[test]
-fn a_folder_that_can_not_be_is_named() {
+fn a_folder_that_can_not_be_created_is_named() {
     let (status, said) = failure(&["plot", "--out", &no_folder("pictures")]);
     assert_eq!(status, Some(1));
     assert!(said.contains("Cargo.toml/pictures"), "{said}");
@@ -154,7 +154,7 @@ fn the_colours_are_readable_on_light_and_dark() {
     }
 }
 
-/// All colours of fills and strokes.
+/// Returns all colours of fills and strokes.
 fn colours(svg: &str) -> BTreeSet<&str> {
     let [fills, strokes] = ["fill=\"", "stroke=\""].map(|attribute| svg.split(attribute).skip(1));
     let values = fills.chain(strokes);

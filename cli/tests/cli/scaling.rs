@@ -1,5 +1,5 @@
-//! `tollgate bench --scaling`: numbers of threads up to all processors of whatever machine this is,
-//! its topology, and which processors the threads ran on.
+//! `tollgate bench --scaling`: numbers of threads up to all processors, the topology of the
+//! machine, and the processors that the threads ran on.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{between, folder, printed};
 
-/// What is measured, as the JSON calls it.
+/// The measured contestants, as named in the JSON.
 const MEASURED: [&str; 11] = [
     "floor",
     "private",
@@ -23,7 +23,7 @@ const MEASURED: [&str; 11] = [
     "std_mutex_tick",
 ];
 
-/// Measured once for all tests.
+/// All tests share one measurement.
 static JSON: LazyLock<Value> = LazyLock::new(|| {
     let text = printed(&["bench", "--scaling", "--seconds", "1", "--json"]);
     serde_json::from_str(&text).expect("an object and nothing else")
@@ -37,7 +37,7 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().expect("an array")
 }
 
-/// The numbers of threads of the rows, each once.
+/// Returns the numbers of threads of the rows, each once.
 fn threads() -> Vec<usize> {
     let rows = array(&JSON["rows"]).iter();
     let mut threads: Vec<_> = rows.map(|row| count(&row["threads"])).collect();
@@ -74,9 +74,9 @@ fn every_number_of_threads_has_every_contestant() {
     }
 }
 
-/// Where the system lets threads be pinned.
+/// On systems that can pin threads.
 #[test]
-fn threads_run_on_processors_of_their_own_that_it_may_use() {
+fn each_thread_runs_on_its_own_allowed_processor() {
     let allowed = array(&JSON["topology"]["processors"]);
     assert!(!allowed.is_empty());
     let Some(placement) = JSON["placement"].as_array() else {
@@ -93,7 +93,7 @@ fn threads_run_on_processors_of_their_own_that_it_may_use() {
 }
 
 #[test]
-fn what_is_unknown_of_the_topology_is_null() {
+fn unknown_topology_is_null() {
     let topology = JSON["topology"].as_object().expect("an object");
     let keys = "cores last_level_caches numa_nodes packages processors processors_per_core";
     assert!(topology.keys().eq(keys.split(' ')), "{topology:?}");
@@ -107,9 +107,9 @@ fn what_is_unknown_of_the_topology_is_null() {
     }
 }
 
-/// More threads than there are processors share them; the page has no latency.
+/// More threads than processors share them. The page has no latency section.
 #[test]
-fn other_numbers_of_threads_can_be_asked_for() {
+fn other_numbers_of_threads_can_be_chosen() {
     let folder = folder("scaling");
     let path = folder.to_str().expect("text");
     let threads = "1,3,70";
@@ -124,7 +124,7 @@ fn other_numbers_of_threads_can_be_asked_for() {
         path,
     ]);
     let topology = text.lines().find(|line| line.starts_with("topology: "));
-    let topology = topology.expect("a line on the topology");
+    let topology = topology.expect("a line about the topology");
     for part in ["package", "NUMA node", "core", "processor", "SMT"] {
         assert!(topology.contains(part), "{topology}");
     }
@@ -135,5 +135,5 @@ fn other_numbers_of_threads_can_be_asked_for() {
     let page = fs::read_to_string(folder.join("index.html")).expect("a page");
     let machine = between(&page, "<h2>The machine</h2>", "</ul>");
     assert!(machine.contains(topology), "{machine}");
-    assert_eq!(page.matches("<svg ").count(), 2, "throughput alone");
+    assert_eq!(page.matches("<svg ").count(), 2, "only throughput");
 }

@@ -1,6 +1,6 @@
-//! A quota that two threads change eight times while three decide: no decision mixes two quotas, no
-//! change is lost, and no permit comes from nowhere; also if somebody who decides stops for ever.
-//! And each fault in that is found.
+//! Two threads change a quota eight times while three threads decide. No decision mixes two quotas,
+//! no change is lost, and no permit is created, even if a deciding thread stops forever. The
+//! models find each injected fault.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +23,14 @@ const CHANGES: u64 = 4;
 const DECIDERS: u64 = 3;
 const DECISIONS: u64 = 6;
 
-/// What a thread did.
+/// What a thread kept and changed.
 #[derive(Default)]
 struct Told {
     kept: u64,
     changes: u64,
 }
 
-/// Changes it again and again; with `Keep::AsIs` permits can only become fewer by it.
+/// Changes the quota repeatedly. With `Keep::AsIs` a change never adds permits.
 fn sets(limiter: &Tested) -> Told {
     let mut changes = 0;
     for _ in 0..CHANGES {
@@ -39,7 +39,7 @@ fn sets(limiter: &Tested) -> Told {
         let before = limiter.version();
         assert!(limiter.at(NOW).set_quota(quota, Keep::AsIs).is_ok());
         changes += 1;
-        assert!(limiter.version() >= before, "versions go back");
+        assert!(limiter.version() >= before, "the version went backwards");
     }
     Told {
         changes,
@@ -47,7 +47,7 @@ fn sets(limiter: &Tested) -> Told {
     }
 }
 
-/// Takes, gives back, and looks.
+/// Takes permits, undoes grants, and reads the level.
 fn decides(limiter: &Tested, held: &mut Vec<Granted>) {
     for _ in 0..DECISIONS {
         let view = limiter.at(NOW);
@@ -58,7 +58,7 @@ fn decides(limiter: &Tested, held: &mut Vec<Granted>) {
                 if let Some(granted) = held.pop() {
                     match view.undo(granted) {
                         0 => {
-                            reached("nothing comes back of before a change");
+                            reached("undo after a change returns nothing");
                             held.push(granted);
                         }
                         back => assert_eq!(back, granted.n()),
@@ -85,7 +85,7 @@ fn setters(limiter: &Arc<Tested>) -> impl Iterator<Item = Actor<Told>> {
     })
 }
 
-/// All come to their end.
+/// All threads run to their end.
 fn changed_in_use() {
     let limiter = limiter();
     let deciders = (0..DECIDERS).map(|_| {
@@ -102,7 +102,7 @@ fn changed_in_use() {
     check(&limiter, act(setters(&limiter).chain(deciders).collect()));
 }
 
-/// One of those who decide stops for ever before one of its operations.
+/// One deciding thread stops forever before one of its operations.
 fn one_stops() {
     let limiter = limiter();
     let deciders = (0..DECIDERS).map(|number| {
@@ -115,7 +115,7 @@ fn one_stops() {
             });
             let stopped = stopping(stop, || decides(&limiter, &mut held)).is_none();
             if stopped {
-                reached("one stops");
+                reached("a thread stops");
             }
             Told {
                 kept: kept(&held),
@@ -128,26 +128,27 @@ fn one_stops() {
 
 fn check(limiter: &Tested, told: Vec<Told>) {
     let sum = |of: fn(&Told) -> u64| told.iter().map(of).sum::<u64>();
-    // A change to the quota in force is none.
+    // A change to the current quota does not count as one.
     let (version, changes) = (limiter.version(), sum(|told| told.changes));
     assert!(version <= changes, "{version} changes of {changes}");
     let left = limiter.at(NOW).available();
     let limit = limiter.quota().permits();
     assert!(left <= limit, "{left} left of {limit}");
     if left > 0 {
-        reached("permits left");
+        reached("permits remain");
     }
-    // (Fewer where a quota could not hold what was there, or somebody stopped with them.)
+    // The sum is below the limit if a quota could not hold all permits, or if a thread stopped with
+    // some.
     let kept = sum(|told| told.kept);
     assert!(
         kept + left <= LIMIT,
-        "permits come from nowhere: {kept} kept, {left} left"
+        "permits were created: {kept} kept, {left} left"
     );
 }
 
-const BOTH: [&str; 2] = ["nothing comes back of before a change", "permits left"];
+const BOTH: [&str; 2] = ["undo after a change returns nothing", "permits remain"];
 const MIXED: &str =
-    "two quotas are mixed | another quota | permits come from nowhere | overflow | left of";
+    "two quotas are mixed | another quota | permits were created | overflow | left of";
 
 #[test]
 fn nothing_is_mixed() {
@@ -162,8 +163,8 @@ fn nothing_is_mixed() {
     ] {
         with_fault("adjust", fault, MIXED, changed_in_use);
     }
-    // A change that is overwritten leaves parameters whose version does not come any more.
-    let why = format!("{MIXED} | versions go back | exceeded max_steps");
+    // An overwritten change leaves parameters whose version is never published.
+    let why = format!("{MIXED} | the version went backwards | exceeded max_steps");
     stored("adjust", &why, changed_in_use);
 }
 
@@ -172,8 +173,13 @@ fn who_stops_stops_nobody() {
     model(
         "adjust::who_stops_stops_nobody",
         5_000,
-        &["one stops"],
+        &["a thread stops"],
         one_stops,
     );
-    with_fault("adjust, one stops", Fault::ReadsUnchecked, MIXED, one_stops);
+    with_fault(
+        "adjust, a thread stops",
+        Fault::ReadsUnchecked,
+        MIXED,
+        one_stops,
+    );
 }

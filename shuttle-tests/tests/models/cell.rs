@@ -1,5 +1,5 @@
-//! The word and its loop, with four threads of eight calls: the bound at ticks that differ, and not
-//! a permit more or less at one tick, whatever comes back meanwhile.
+//! One word and its retry loop, with four threads of up to eight calls. At different ticks the
+//! bound holds; at one tick the permits add up exactly, also when some are returned.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tollgate_shuttle_tests::{Promise, act, actor, below, model, reached, stored}
 
 const THREADS: u64 = 4;
 const CALLS: u64 = 8;
-/// Three permits in ten nanoseconds, five at once: no permit comes at a whole nanosecond but every
-/// third.
+/// Three permits in ten nanoseconds, with a burst of five. Only every third permit arrives on a
+/// whole nanosecond.
 const PROMISE: Promise = Promise {
     burst: 5,
     permits: 3,
@@ -26,7 +26,7 @@ fn limiter() -> Arc<Tested> {
     Arc::new(Limiter::unstarted(bucket, NoClock))
 }
 
-/// Each thread has a time of its own, which moves on by itself.
+/// Each thread has its own time, which advances by itself.
 fn at_different_ticks() {
     let limiter = limiter();
     let actors = (0..THREADS).map(|_| {
@@ -48,7 +48,7 @@ fn at_different_ticks() {
     PROMISE.check(&grants);
 }
 
-/// At one tick: what there was, less what was taken, and what came back, is there.
+/// At one tick, the permits kept and the permits that remain add up to the burst.
 fn at_one_tick() {
     let (limiter, now) = (limiter(), Tick::from_nanos(1000));
     let actors = (0..THREADS).map(|_| {
@@ -58,7 +58,7 @@ fn at_one_tick() {
     let kept: u64 = act(actors.collect()).into_iter().sum();
     let left = limiter.at(now).available();
     if left > 0 {
-        reached("permits left");
+        reached("permits remain");
     }
     assert_eq!(
         kept + left,
@@ -67,7 +67,7 @@ fn at_one_tick() {
     );
 }
 
-/// How many permits a thread has after all.
+/// Returns how many permits a thread holds at its end.
 fn keep_or_give_back(limiter: &Tested, now: Tick) -> u64 {
     let mut held: Vec<Granted> = Vec::new();
     let mut kept = 0;
@@ -87,8 +87,7 @@ fn keep_or_give_back(limiter: &Tested, now: Tick) -> u64 {
     kept + held.iter().map(Granted::n).sum::<u64>()
 }
 
-/// Nothing comes back: exactly the burst, and as long as there is any, nobody who asks for one is
-/// denied.
+/// Without returns, exactly the burst is granted: no request is denied while permits remain.
 fn exactly_the_burst() {
     let (limiter, now) = (limiter(), Tick::from_nanos(1000));
     let actors = (0..THREADS).map(|_| {
@@ -104,8 +103,8 @@ fn exactly_the_burst() {
         .into_iter()
         .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     reached(match calls < PROMISE.burst {
-        true => "fewer than there are",
-        false => "more than there are",
+        true => "fewer requests than permits",
+        false => "at least as many requests as permits",
     });
     assert_eq!(granted, calls.min(PROMISE.burst), "of {calls}");
 }
@@ -120,14 +119,17 @@ fn the_bound_at_different_ticks() {
 #[test]
 fn permits_add_up_at_one_tick() {
     let name = "cell::permits_add_up_at_one_tick";
-    model(name, 10_000, &["permits left"], at_one_tick);
+    model(name, 10_000, &["permits remain"], at_one_tick);
     stored(name, "permits do not add up", at_one_tick);
 }
 
 #[test]
 fn exactly_the_burst_at_one_tick() {
     let name = "cell::exactly_the_burst_at_one_tick";
-    let both = ["fewer than there are", "more than there are"];
+    let both = [
+        "fewer requests than permits",
+        "at least as many requests as permits",
+    ];
     model(name, 10_000, &both, exactly_the_burst);
     stored(name, "of ", exactly_the_burst);
 }

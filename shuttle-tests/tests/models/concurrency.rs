@@ -1,6 +1,6 @@
-//! Four threads enter, wait, give up, are too late, leave, and change the limit: never more than
-//! the limit is inside, nobody who waits is forgotten for good, and at the end nothing is lost. And
-//! faults in that are found.
+//! Four threads enter, wait, give up, time out, leave, and change the limit. Guards never weigh
+//! more than the limit, no waiter is forgotten, and nothing is inside or waiting at the end. The
+//! models find each injected fault.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,10 +16,10 @@ use tollgate_shuttle_tests::{act, actor, below, model, reached, stored, with_fau
 const THREADS: u64 = 4;
 const CALLS: u64 = 6;
 const LIMIT: u64 = 2;
-/// No limit is ever above it.
+/// The highest limit that a change sets.
 const HIGHEST: u64 = 3;
 
-/// How much is inside, counted by those who are. It is no part of the model.
+/// The weight inside, counted by the threads themselves. It is not part of the model.
 type Count = Arc<Mutex<u64>>;
 
 fn change(count: &Count, change: impl FnOnce(u64) -> u64) -> u64 {
@@ -28,7 +28,7 @@ fn change(count: &Count, change: impl FnOnce(u64) -> u64) -> u64 {
     *count
 }
 
-/// Is inside for a moment.
+/// Counts a guard as inside, then as gone.
 fn inside(
     guard: &ConcurrencyGuard<Arc<Concurrency>>,
     limiter: &Concurrency,
@@ -64,13 +64,13 @@ fn calls(limiter: &Arc<Concurrency>, count: &Count, changes: bool) {
     }
 }
 
-/// Asks once or twice, and goes if it must wait.
+/// Polls once or twice, and gives up if it must wait.
 fn gives_up(limiter: &Arc<Concurrency>, n: u64) -> Option<ConcurrencyGuard<Arc<Concurrency>>> {
     let mut enter = pin!(limiter.enter_owned(n));
     for _ in 0..1 + below(2) {
         match enter.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(entered) => return entered.ok(),
-            Poll::Pending => reached("somebody waits"),
+            Poll::Pending => reached("a thread waits"),
         }
     }
     None
@@ -85,15 +85,16 @@ fn at_a_limiter<const CHANGES: bool>() {
     });
     act(actors.collect());
     let lost = (limiter.inside(), limiter.waiting() as u64);
-    assert_eq!(lost, (0, 0), "something was lost");
+    assert_eq!(lost, (0, 0), "weight or waiters remain");
 }
 
-const WRONG: &str = "deadlock | something was lost | inside of | overflow | exceeded max_steps";
+const WRONG: &str =
+    "deadlock | weight or waiters remain | inside of | overflow | exceeded max_steps";
 
 #[test]
 fn nobody_is_forgotten() {
     let name = "concurrency::nobody_is_forgotten";
-    model(name, 5_000, &["somebody waits"], at_a_limiter::<false>);
+    model(name, 5_000, &["a thread waits"], at_a_limiter::<false>);
     for fault in [
         Fault::WaitsBlindly,
         Fault::LeavesSilently,
@@ -108,7 +109,7 @@ fn nobody_is_forgotten() {
 #[test]
 fn nobody_is_forgotten_while_the_limit_changes() {
     let name = "concurrency::nobody_is_forgotten_while_the_limit_changes";
-    model(name, 5_000, &["somebody waits"], at_a_limiter::<true>);
+    model(name, 5_000, &["a thread waits"], at_a_limiter::<true>);
     for fault in [Fault::LowersSilently, Fault::SetsByStore] {
         with_fault("concurrency, limits", fault, WRONG, at_a_limiter::<true>);
     }

@@ -1,6 +1,6 @@
-//! Four threads bring the same new keys into tables of two and of four slots, at one tick: each key
-//! gets exactly its burst, or as many as are asked for; it has one slot at the end, and nothing is
-//! claimed. Also where keys are forgotten meanwhile, or banned.
+//! Four threads insert the same new keys into tables of two and four slots, at one tick. Each key
+//! is granted the lesser of its burst and its requests. At the end it has one slot, and no slot is
+//! claimed. Other models remove or ban keys meanwhile.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn limiter(slots: usize, overflow: Overflow) -> Arc<Tested> {
     Arc::new(table([bucket], slots, overflow))
 }
 
-/// All take permits, one by one or in batches.
+/// All threads take permits, singly or in batches.
 fn same_keys<const SLOTS: usize, const KEYS: usize>() {
     let limiter = limiter(SLOTS, Overflow::Deny);
     let actors = (0..THREADS).map(|_| {
@@ -34,7 +34,7 @@ fn same_keys<const SLOTS: usize, const KEYS: usize>() {
     });
     let books = Books::of_all(act(actors.collect()));
     check_table::<_, KEYS>(&limiter, 0);
-    assert_eq!(limiter.stats().no_room, 0, "there is room");
+    assert_eq!(limiter.stats().no_room, 0, "a request found no room");
     for key in 0..KEYS {
         let (asked, held) = (books.asked[key], books.held(key));
         assert_eq!(held, asked.min(BURST), "not the burst, asked for {asked}");
@@ -64,8 +64,8 @@ fn takes<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
     books
 }
 
-/// Some give back, and some forget keys, each of which allows one burst more, as each eviction
-/// does.
+/// Threads also undo grants and remove keys. Each removal allows one more burst, and so does each
+/// eviction.
 fn forgotten_keys<const SLOTS: usize, const KEYS: usize>(overflow: Overflow) {
     let limiter = limiter(SLOTS, overflow);
     let actors = (0..THREADS).map(|_| {
@@ -112,11 +112,11 @@ fn takes_and_forgets<const KEYS: usize>(limiter: &Tested) -> Books<KEYS> {
     books
 }
 
-/// Some ban keys. From then on nothing is granted, and nothing given back.
+/// Threads also ban keys. After a ban nothing is granted and nothing is returned.
 fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
     let until = Tick::from_nanos(NOW.as_nanos() + 1000);
     let limiter = limiter(SLOTS, Overflow::Deny);
-    // Which bans have come to their end. It is no part of the model.
+    // The bans that were set. This is not part of the model.
     let banned = Arc::new(Mutex::new([false; KEYS]));
     let actors = (0..THREADS).map(|_| {
         let (limiter, banned) = (Arc::clone(&limiter), Arc::clone(&banned));
@@ -131,7 +131,7 @@ fn banned_keys<const SLOTS: usize, const KEYS: usize>() {
         assert_eq!(
             [there(until), there(until + PERIOD)],
             [0, 1],
-            "a ban is over"
+            "a ban was lifted"
         );
     }
 }
@@ -162,14 +162,13 @@ fn takes_and_bans<const KEYS: usize>(limiter: &Tested, until: Tick, banned: &Mut
             },
         };
         if was_banned {
-            reached("somebody is banned");
-            assert_eq!(passed, 0, "a ban is over");
+            reached("a key is banned");
+            assert_eq!(passed, 0, "a ban was lifted");
         }
     }
 }
 
-const TWICE: &str =
-    "not the burst | two slots of a key | there is room | not as many keys | bursts too many";
+const TWICE: &str = "not the burst | a key has two slots | a request found no room | the statistics do not add up | bursts too many";
 
 #[test]
 fn the_same_new_keys() {
@@ -206,7 +205,7 @@ fn forgotten_meanwhile() {
 #[test]
 fn banned_meanwhile() {
     let name = "keyed::banned_meanwhile";
-    model(name, 5_000, &["somebody is banned"], banned_keys::<2, 2>);
+    model(name, 5_000, &["a key is banned"], banned_keys::<2, 2>);
     let undoes = Fault::UndoesOldMarks;
-    with_fault(name, undoes, "a ban is over", banned_keys::<2, 2>);
+    with_fault(name, undoes, "a ban was lifted", banned_keys::<2, 2>);
 }

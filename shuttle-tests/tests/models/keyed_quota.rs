@@ -1,6 +1,6 @@
-//! The quotas of a table's plans, which are changed while others decide on keys, by either plan: no
-//! decision mixes two quotas, also when a version's bits come again, and no permit comes from
-//! nowhere; also if somebody who decides stops for ever. And each fault in that is found.
+//! The quotas of a table's plans change while other threads decide on keys under either plan. No
+//! decision mixes two quotas, even when a version's bits repeat, and no permit is created, even if
+//! a deciding thread stops forever. The models find each injected fault.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tollgate_shuttle_tests::{
     table, with_fault,
 };
 
-/// Who does how much.
+/// The size of a model.
 #[derive(Debug, Clone, Copy)]
 struct Cast {
     slots: usize,
@@ -22,11 +22,11 @@ struct Cast {
     changes: u64,
     deciders: u64,
     calls: u64,
-    /// One of those who decide stops for ever, before one of so many operations.
+    /// One deciding thread stops forever, before an operation drawn below this number.
     stops: Option<u64>,
 }
 
-/// Two who change it five times each, and three who decide.
+/// Two threads change the quota five times each, and three decide.
 const MANY: Cast = Cast {
     slots: 2,
     plans: 1,
@@ -36,9 +36,9 @@ const MANY: Cast = Cast {
     calls: 8,
     stops: None,
 };
-/// With two plans, and room for all keys. A change of one plan leaves words of the other as they
-/// are, so that a version must not come again: who sleeps so long and finds the very same word may
-/// decide by the old one.
+/// Two plans, and a slot for each key. A change of one plan leaves the words of the other plan as
+/// they are, so no version may repeat: a thread that sleeps until one does, and finds an equal
+/// word, may decide by the old quota.
 const PLANS: Cast = Cast {
     slots: 4,
     plans: 2,
@@ -46,7 +46,7 @@ const PLANS: Cast = Cast {
     changes: 3,
     ..MANY
 };
-/// One changes it so often that versions come again, while two decide twice.
+/// One thread changes the quota until versions repeat, while two threads decide twice.
 const FEW: Cast = Cast {
     setters: 1,
     changes: 7,
@@ -81,13 +81,13 @@ fn decides<const IDLES: bool>(limiter: &Tested<IDLES>, cast: Cast, books: &mut B
                 assert!(left <= HIGHEST, "two quotas are mixed: {left} left");
             }
             1 => books.enter(key, 2, Ok(view.take_up_to(2))),
-            // A key that has gone to the other plan and back gives back what it was granted before,
-            // or a part of it.
+            // With two plans this is left out: a key that moved to the other plan and back returns
+            // what it was granted before, or a part of it.
             2 if cast.plans == 1 => {
                 if let Some(granted) = books.grants[key].pop() {
                     match view.undo(granted) {
                         0 => {
-                            reached("nothing comes back of before a change");
+                            reached("undo after a change returns nothing");
                             books.grants[key].push(granted);
                         }
                         back => assert_eq!(back, granted.n(), "two quotas are mixed"),
@@ -124,7 +124,7 @@ fn changed<const IDLES: bool>(cast: Cast) {
     let (books, stopped): (Vec<_>, Vec<_>) = told.into_iter().unzip();
     let stopped = stopped.into_iter().sum();
     if stopped > 0 {
-        reached("one stops");
+        reached("a thread stops");
     }
     check(&limiter, &Books::of_all(books), stopped);
 }
@@ -132,11 +132,11 @@ fn changed<const IDLES: bool>(cast: Cast) {
 fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     if stats.expired > 0 {
-        reached("taken over");
+        reached("an idle key expired");
     }
     check_table::<_, KEYS>(limiter, stopped);
-    // Each time that a key came into the table it was fresh, and unless idle ones are, too, there
-    // were only fewer since.
+    // A key is fresh each time it enters the table. Unless idle keys become fresh again, its
+    // permits only decrease from there.
     let fresh = |key: usize| {
         let left = limiter.key(&key).at(NOW).available();
         assert!(left <= HIGHEST, "two quotas are mixed: {left} left");
@@ -146,27 +146,24 @@ fn check<const IDLES: bool>(limiter: &Tested<IDLES>, books: &Books<KEYS>, stoppe
         books.held(key).div_ceil(HIGHEST)
     };
     let fresh: u64 = (0..KEYS).map(fresh).sum();
-    assert!(
-        IDLES || fresh <= stats.inserted,
-        "permits come from nowhere"
-    );
+    assert!(IDLES || fresh <= stats.inserted, "permits were created");
 }
 
-const MIXED: &str = "two quotas are mixed | permits come from nowhere | not as many keys";
+const MIXED: &str = "two quotas are mixed | permits were created | the statistics do not add up";
 
 #[test]
 fn nothing_is_mixed() {
     let name = "keyed_quota::nothing_is_mixed";
-    let all = ["nothing comes back of before a change"];
+    let all = ["undo after a change returns nothing"];
     model(name, 3_000, &all, || changed::<false>(MANY));
     model(&format!("{name}, few"), 6_000, &[], || {
         changed::<false>(FEW)
     });
     let two = format!("{name}, two plans");
     model(&two, 3_000, &[], || changed::<false>(PLANS));
-    // A word that is fresh again is the very same one: no version comes again.
+    // A fresh key's word is always 0, so versions must not repeat here either.
     let idle = Cast { slots: 2, ..PLANS };
-    let all = ["taken over"];
+    let all = ["an idle key expired"];
     model(&format!("{two}, idle"), 3_000, &all, move || {
         changed::<true>(idle)
     });
@@ -180,7 +177,7 @@ fn nothing_is_mixed() {
     with_fault(name, Fault::UndoesOldMarks, MIXED, || {
         changed::<false>(MANY)
     });
-    let why = format!("{MIXED} | exceeded max_steps | a claim is left");
+    let why = format!("{MIXED} | exceeded max_steps | a claim remains");
     stored(name, &why, || changed::<false>(MANY));
 }
 
@@ -191,5 +188,7 @@ fn who_stops_stops_nobody() {
         ..PLANS
     };
     let name = "keyed_quota::who_stops_stops_nobody";
-    model(name, 3_000, &["one stops"], move || changed::<false>(cast));
+    model(name, 3_000, &["a thread stops"], move || {
+        changed::<false>(cast)
+    });
 }

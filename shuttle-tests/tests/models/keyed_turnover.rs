@@ -1,8 +1,7 @@
-//! Six keys in tables of two and of four slots, at ticks that differ from thread to thread: keys
-//! leave as idle, are evicted and forgotten, and come again, and each keeps its bound on the ticks
-//! at which its grants are counted, but for beginning anew each time that it was evicted or
-//! forgotten. Also if threads stop for ever in the middle: then all others come to their end, and
-//! who comes later finds room.
+//! Six keys in tables of two and four slots, at ticks that differ between threads. Keys expire, are
+//! evicted, are removed, and return. Each key keeps its bound over the ticks at which its grants
+//! are counted, except that it starts fresh after each eviction or removal. Some models stop
+//! threads forever in the middle: then all other threads still end, and later callers find a slot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use tollgate_shuttle_tests::{
     with_fault,
 };
 
-/// Who does how much.
+/// The size of a model.
 #[derive(Debug, Clone, Copy)]
 struct Cast {
     slots: usize,
@@ -22,13 +21,13 @@ struct Cast {
     threads: u64,
     calls: u64,
     keys: u64,
-    /// Whether keys are forgotten.
+    /// Whether threads remove keys.
     forgets: bool,
-    /// So many stop for ever.
+    /// How many threads stop forever.
     stop: u64,
 }
 
-/// Four threads of eight calls on six keys, of which only idle ones leave.
+/// Four threads of eight calls on six keys. Keys leave the table only when they are idle.
 const IDLE: Cast = Cast {
     slots: 2,
     overflow: Overflow::Deny,
@@ -38,20 +37,20 @@ const IDLE: Cast = Cast {
     forgets: false,
     stop: 0,
 };
-/// Keys are evicted and forgotten.
+/// Keys are evicted and removed too.
 const ALL: Cast = Cast {
     overflow: Overflow::Evict,
     forgets: true,
     ..IDLE
 };
-/// Three threads of four calls on three keys, for what needs few steps, but at the right places.
+/// Three threads of four calls on three keys, for faults that need few steps at the right places.
 const FEW: Cast = Cast {
     threads: 3,
     calls: 4,
     keys: 3,
     ..IDLE
 };
-/// Two of five stop.
+/// Two of five threads stop.
 const STOP: Cast = Cast {
     threads: 5,
     stop: 2,
@@ -64,7 +63,7 @@ const PROMISE: Promise = Promise {
     permits: 1,
     period: 4,
 };
-/// When all is idle, and after which it is again.
+/// A tick at which all keys are idle, and the time after which they are idle again.
 const LATER: u64 = 10_000;
 
 type Tested = Table<TokenBucket>;
@@ -75,7 +74,7 @@ fn limiter(cast: Cast) -> Arc<Tested> {
     Arc::new(table([bucket], cast.slots, cast.overflow))
 }
 
-/// Takes permits of all keys, and now and then forgets one. Its time moves on by itself.
+/// Takes permits of all keys, and sometimes removes one. Its time advances by itself.
 fn goes_on(limiter: &Tested, cast: Cast, books: &mut Books<KEYS>) {
     let mut now = 100 + below(12);
     for _ in 0..cast.calls {
@@ -118,7 +117,7 @@ fn turnover(cast: Cast) {
     for key in 0..KEYS {
         let later = Tick::from_nanos(LATER * (key as u64 + 1));
         let has_come = limiter.try_acquire_at(&key, later).is_ok();
-        assert!(has_come, "no room for who comes later");
+        assert!(has_come, "no room for a later caller");
     }
     check_table::<_, KEYS>(&limiter, stopped);
 }
@@ -126,22 +125,25 @@ fn turnover(cast: Cast) {
 fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     let stats = limiter.stats();
     for (count, what) in [
-        (limiter.claims() as u64, "a claim is left"),
-        (stats.expired, "taken over"),
+        (limiter.claims() as u64, "a claim remains"),
+        (stats.expired, "an idle key expired"),
         (stats.evicted, "evicted"),
-        (stats.removed, "forgotten"),
+        (stats.removed, "removed"),
         (stats.no_room, "no room"),
-        (stopped as u64, "one stops"),
+        (stopped as u64, "a thread stops"),
     ] {
         if count > 0 {
             reached(what);
         }
     }
     check_table::<_, KEYS>(limiter, stopped);
-    // What is not known of who stopped is in the statistics.
+    // The statistics count removals of stopped threads, which the record lacks.
     let untold = stats.removed - books.removed.iter().sum::<u64>();
     let is_told = (untold, books.no_room) == (0, stats.no_room);
-    assert!(is_told || stopped > 0, "not as often: {stats:?}");
+    assert!(
+        is_told || stopped > 0,
+        "the statistics and the record differ: {stats:?}"
+    );
     let evicted = |key: usize| {
         let losses = PROMISE.losses(&books.grants[key]);
         losses.saturating_sub(books.removed[key])
@@ -150,14 +152,13 @@ fn check(limiter: &Tested, books: &Books<KEYS>, stopped: usize) {
     assert!(evicted <= stats.evicted + untold, "more than was promised");
 }
 
-/// What is wrong with a table in which keys are held to less.
-const WRONG: &str =
-    "more than was promised | two slots of a key | not as many keys | a claim is left | no room";
+/// The messages of a table that grants too much or loses a slot.
+const WRONG: &str = "more than was promised | a key has two slots | the statistics do not add up | a claim remains | no room";
 
 #[test]
 fn idle_keys_leave() {
     let name = "keyed_turnover::idle_keys_leave";
-    let all = ["taken over", "no room"];
+    let all = ["an idle key expired", "no room"];
     let four = Cast { slots: 4, ..IDLE };
     model(name, 5_000, &all, || turnover(IDLE));
     model(&format!("{name}, 4 slots"), 5_000, &all, move || {
@@ -180,7 +181,7 @@ fn idle_keys_leave() {
 #[test]
 fn keys_are_evicted_and_forgotten() {
     let name = "keyed_turnover::keys_are_evicted_and_forgotten";
-    let all = ["taken over", "evicted", "forgotten"];
+    let all = ["an idle key expired", "evicted", "removed"];
     let four = Cast { slots: 4, ..ALL };
     model(name, 5_000, &all, || turnover(ALL));
     model(&format!("{name}, 4 slots"), 5_000, &all, move || {
@@ -192,7 +193,12 @@ fn keys_are_evicted_and_forgotten() {
 #[test]
 fn who_stops_stops_nobody() {
     let name = "keyed_turnover::who_stops_stops_nobody";
-    let all = ["one stops", "a claim is left", "taken over", "evicted"];
+    let all = [
+        "a thread stops",
+        "a claim remains",
+        "an idle key expired",
+        "evicted",
+    ];
     let denies = Cast {
         slots: 4,
         overflow: Overflow::Deny,
@@ -205,6 +211,6 @@ fn who_stops_stops_nobody() {
         &all[..3],
         move || turnover(denies),
     );
-    let why = "no room for who comes later";
+    let why = "no room for a later caller";
     with_fault(name, Fault::WaitsForClaims, why, move || turnover(denies));
 }

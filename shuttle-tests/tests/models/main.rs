@@ -1,4 +1,4 @@
-//! Every model that runs under shuttle, a module for each protocol.
+//! The shuttle models, one module for each protocol.
 
 #![cfg(tollgate_shuttle)]
 

@@ -1,5 +1,5 @@
-//! A limiter and the keys it is asked for, as a contestant: each row of decisions takes the next
-//! keys.
+//! A limiter and its sequence of keys, as a contestant. Each series of decisions continues in the
+//! sequence.
 
 use tollgate::sync::{AtomicU64, Ordering};
 
@@ -24,8 +24,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// The golden section of 2^64: the places of those who begin one after another are never near each
-/// other.
+/// The golden section of 2^64. It keeps the starting places of successive threads apart.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Runner for Course<'_> {
@@ -46,7 +45,7 @@ impl Runner for Course<'_> {
     }
 }
 
-/// What one thread asks for.
+/// The keys of one thread.
 struct Lane<'a> {
     limiter: &'a dyn Row,
     keys: &'a [u64],

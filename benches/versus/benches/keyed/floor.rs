@@ -1,6 +1,5 @@
-//! What the memory itself allows: each key has one slot of 16 bytes, whose place is computed from
-//! the key, in an array that has as many slots as the table. Nothing is hashed or searched for, and
-//! nothing is decided.
+//! The memory floor: each key has one slot of 16 bytes at a computed place, in an array with as
+//! many slots as the table. Nothing is hashed, searched or decided.
 //!
 //! Memory, prefetch and exchange are the table's own code, compiled into this bench.
 
@@ -29,7 +28,7 @@ use fast_pair::FastPair;
 use memory::{Buckets, SLOTS, prefetch};
 use portable_atomic::AtomicU128;
 
-/// An array of slots, where the next key's slot is asked for before the clock is read.
+/// An array of slots. The next key's slot is prefetched before the clock is read.
 pub(crate) struct Memory {
     buckets: Buckets,
     fast_pair: FastPair,
@@ -37,10 +36,10 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// At least as many slots, each of which has been written once.
+    /// Returns at least this many slots, after writing each of them once.
     pub(crate) fn new(kind: Kind, slots: usize) -> Self {
         let memory = Self {
-            buckets: Buckets::zeroed(slots.div_ceil(SLOTS)).expect("memory that can be had"),
+            buckets: Buckets::zeroed(slots.div_ceil(SLOTS)).expect("enough memory"),
             fast_pair: FastPair::there().expect("an exchange of 16 bytes"),
             kind,
         };
@@ -50,7 +49,7 @@ impl Memory {
         memory
     }
 
-    /// Where a key's slot is. The key's slot is asked for.
+    /// Returns a key's slot, and prefetches it.
     #[inline(always)]
     fn fetch(&self, key: u64) -> (usize, usize) {
         let slots = (self.buckets.len() * SLOTS) as u128;
@@ -59,7 +58,7 @@ impl Memory {
         (place / SLOTS, place % SLOTS)
     }
 
-    /// Loads this slot, and exchanges it if the decision is to write.
+    /// Loads this slot, and exchanges it if the decision writes.
     #[inline(always)]
     fn decide(&self, (bucket, place): (usize, usize)) -> bool {
         let slot = self.buckets.get(bucket).and_then(|b| b.slots.get(place));
@@ -78,7 +77,7 @@ impl Memory {
     /// Adds one to the high word.
     #[inline(always)]
     fn count(&self, slot: &AtomicU128) {
-        // ORDERING: Relaxed, in all of it. The counts publish nothing.
+        // ORDERING: Relaxed throughout. The counts publish nothing.
         let order = Ordering::Relaxed;
         loop {
             let held = self.fast_pair.load_versioned(slot, order);
@@ -102,7 +101,7 @@ impl AskKey for Memory {
     }
 }
 
-/// The same array. The slots of `N` keys are prefetched before the first of them is exchanged.
+/// The same array, which prefetches the slots of `N` keys before it exchanges the first.
 pub(crate) struct MemoryMany<'a, const N: usize>(pub(crate) &'a Memory);
 
 impl<const N: usize> Row for MemoryMany<'_, N> {

@@ -1,4 +1,4 @@
-//! The limiters that are compared: each has a limit for every key, and all keys are in it.
+//! The compared limiters. Each has a limit for every key, and contains all keys.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tollgate_versus::{AskKey, DAY};
 
 use super::timing::Kind;
 
-/// How long a permit takes to come back: so long that no key is idle while it is measured.
+/// The time for one permit to return, so long that no key becomes idle in a measurement.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// What a key has: more than is asked of the most frequent one, or two permits, taken before. A
-/// table protects a key with its second grant, which a known key has had.
+/// Returns a key's limit: more than the most frequent key requests, or two permits that are taken
+/// in advance. A table protects a key from its second grant on, and known keys have had two.
 pub(crate) const fn limit(kind: Kind) -> Limit {
     let (burst, period) = match kind {
         Kind::Allowed => (1 << 26, PERIOD),
@@ -23,9 +23,9 @@ pub(crate) const fn limit(kind: Kind) -> Limit {
     Limit { burst, period }
 }
 
-/// Decisions in a row. Its loop calls none through a pointer.
+/// Runs a series of decisions in a loop without virtual calls.
 pub(crate) trait Row: Sync {
-    /// One decision for each of these. Returns how many were allowed.
+    /// Makes one decision for each of these keys. Returns how many were allowed.
     fn decide(&self, keys: &[u64]) -> u64;
 }
 
@@ -40,7 +40,7 @@ impl<L: AskKey> Row for L {
     }
 }
 
-/// What every one of them does: reads the clock and the next key.
+/// The work that all contestants share: reading the clock and the next key.
 pub(crate) struct Floor(pub(crate) Kind);
 
 impl AskKey for Floor {
@@ -51,23 +51,23 @@ impl AskKey for Floor {
     }
 }
 
-/// The table.
+/// tollgate's table.
 pub(crate) type Table = Keyed<TokenBucket>;
 
-/// A table that is full: as many keys as it was made for.
+/// Returns a table with this capacity, which is then filled.
 pub(crate) fn table(kind: Kind, keys: u64) -> Table {
     let Limit { burst, period } = limit(kind);
     let quota = Quota::per(1, period).burst(burst);
     let bucket = TokenBucket::new(quota).expect("a quota that can be represented");
-    let table = Keyed::new(bucket, keys as usize).expect("a capacity that can be had");
+    let table = Keyed::new(bucket, keys as usize).expect("a valid capacity");
     match kind {
         Kind::Allowed => table,
-        // A key that found no room is denied like the others, and not evicts one of them.
+        // A key without a slot is then denied like the others, and does not evict one of them.
         Kind::Denied => table.with_overflow(Overflow::Deny),
     }
 }
 
-/// The same table, so many keys at once.
+/// The same table, `N` keys in one call.
 pub(crate) struct Many<'a, const N: usize>(pub(crate) &'a Table);
 
 impl<const N: usize> Row for Many<'_, N> {

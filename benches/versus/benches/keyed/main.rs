@@ -1,12 +1,12 @@
-//! A limit for each key: tollgate's table beside governor's keyed limiter as people have it and
-//! with tollgate's hasher, beside mutexes in a concurrent map, and in a map behind a lock. All keys
-//! are in before anything is timed, and all limiters are there at once and take turns, so that what
-//! disturbs one disturbs all.
+//! A limit for each key: tollgate's table, governor's keyed limiter with its default hasher and
+//! with tollgate's, mutexes in a concurrent map, and a map behind a lock. All keys are inserted
+//! before the timing. All limiters exist at once and take turns, so that a disturbance affects them
+//! alike.
 //!
 //!     cargo bench -p tollgate-versus --bench keyed [-- --strict --keys 1000000 --threads 1]
 //!
-//! The middle one of the rounds' ratios counts. With `--strict` a missed target is a failure; meant
-//! for a quiet machine.
+//! The result is the median of the rounds' ratios. With `--strict` a missed target is a failure.
+//! Use a quiet machine.
 
 mod course;
 mod floor;
@@ -32,14 +32,14 @@ use options::{Options, USAGE};
 use report::{FLOOR, GOVERNOR, Group, MANY, MEMORY, MEMORY_MANY, Measured, TABLE, judge, middle};
 use timing::{Crew, Kind};
 
-/// tollgate's.
+/// tollgate's hasher.
 type Hasher = foldhash::quality::RandomState;
 
-/// Decisions between two looks at the clock. They take far less time than a system lets a thread
-/// run, so that most slices are undisturbed even where other programs want the processors.
+/// Decisions between two clock readings. They take far less than a scheduler's time slice, so most
+/// slices are undisturbed even if other programs use the processors.
 const SLICE: u64 = 2000;
 
-/// How many slices make a round.
+/// The slices of a round.
 const SLICES: u64 = 200;
 
 fn main() -> ExitCode {
@@ -65,12 +65,12 @@ fn main() -> ExitCode {
     let missed = judge(&all);
     match missed {
         0 => println!("\nall targets met"),
-        _ => println!("\n{missed} of the targets missed"),
+        _ => println!("\n{missed} targets missed"),
     }
     ExitCode::from(u8::from(options.strict && missed > 0))
 }
 
-/// All limiters with all keys.
+/// All limiters, filled with all keys.
 struct Limiters {
     floor: Floor,
     memory: Memory,
@@ -102,13 +102,14 @@ impl Limiters {
     }
 }
 
-/// Asks for each key twice. Both are allowed, so the limiter knows each key that is timed later.
+/// Requests a permit for each key twice. Both are allowed, so every limiter knows all keys before
+/// the timing.
 fn fill<L: Row>(name: &str, limiter: L, keys: &[u64]) -> L {
     let start = Instant::now();
     let allowed = limiter.decide(keys);
     let ns = start.elapsed().as_nanos() as f64 / keys.len() as f64;
     println!(
-        "    {name:28} {ns:8.1} ns a new key, {allowed} of {} allowed, {} of them again",
+        "    {name:28} {ns:8.1} ns a new key, {allowed} of {} allowed, {} the second time",
         keys.len(),
         limiter.decide(keys),
     );
@@ -138,14 +139,14 @@ fn of_kind(options: &Options, keys: u64, kind: Kind) -> Result<Vec<Measured>, St
         (MANY[1], &many.1),
         (MANY[2], &many.2),
     ];
-    // Denied keys are all alike.
+    // Denied decisions are measured with one spread only.
     let spreads = options
         .spreads
         .iter()
         .filter(|spread| kind == Kind::Allowed || **spread == Spread::Uniform);
     let mut all = Vec::new();
     for &spread in spreads {
-        // More than fits any cache, from a million keys on.
+        // From a million keys on, the sequence exceeds every cache.
         let sequence = spread.sequence(keys, if keys < 1_000_000 { 1 << 20 } else { 1 << 24 });
         for &threads in &options.threads {
             let group = Group {
@@ -191,8 +192,8 @@ fn compare(
     })
 }
 
-/// Nanoseconds a decision to its thread: the middle one of many slices, when the caches are as they
-/// are where this limiter is in use.
+/// Returns the nanoseconds of a decision on its thread: the median of many slices, after a warm-up
+/// that fills the caches with this limiter's data.
 fn time<'j>(
     crew: &Crew<'j>,
     (name, course): &'j (&'static str, Course<'_>),

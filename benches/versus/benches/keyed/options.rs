@@ -1,4 +1,4 @@
-//! What is measured, and how often.
+//! The command-line options.
 
 use std::env;
 
@@ -6,7 +6,7 @@ use tollgate_versus::keys::Spread;
 
 use super::timing::Kind;
 
-/// All of it, unless told otherwise.
+/// All measurements, unless the command line restricts them.
 pub(crate) struct Options {
     pub(crate) rounds: usize,
     pub(crate) keys: Vec<u64>,
@@ -21,7 +21,7 @@ pub(crate) const USAGE: &str = "cargo bench -p tollgate-versus --bench keyed -- 
 [--keys N,N] [--threads 1,2] [--spreads uniform,zipf] [--kinds allowed,denied]";
 
 impl Options {
-    /// As the command line says.
+    /// Reads the command line.
     pub(crate) fn read() -> Result<Self, String> {
         let mut options = Self {
             rounds: 9,
@@ -34,9 +34,13 @@ impl Options {
         let mut is_bench = false;
         let mut arguments = env::args().skip(1);
         while let Some(argument) = arguments.next() {
-            let mut list = || arguments.next().ok_or_else(|| format!("{argument} what?"));
+            let mut list = || {
+                arguments
+                    .next()
+                    .ok_or_else(|| format!("{argument} needs a value"))
+            };
             match argument.as_str() {
-                // Cargo says so.
+                // Cargo passes this argument.
                 "--bench" => is_bench = true,
                 "--strict" => options.strict = true,
                 "--rounds" => options.rounds = number::<usize>(&list()?)?.max(1),
@@ -49,11 +53,11 @@ impl Options {
                 "--kinds" => {
                     options.kinds = each(&list()?, |name| one_of(Kind::BOTH, Kind::name, name))?;
                 }
-                _ => return Err(format!("what is {argument}?")),
+                _ => return Err(format!("unknown argument {argument}")),
             }
         }
         if !is_bench {
-            // Run as a test it only has to run.
+            // As a test it only needs to run.
             (options.rounds, options.keys) = (1, vec![1000]);
         }
         Ok(options)
@@ -61,7 +65,7 @@ impl Options {
 }
 
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("{text} is no number"))
+    text.parse().map_err(|_| format!("{text} is not a number"))
 }
 
 fn one_of<T: Copy>(
@@ -70,7 +74,7 @@ fn one_of<T: Copy>(
     wanted: &str,
 ) -> Result<T, String> {
     let found = all.into_iter().find(|one| name(*one) == wanted);
-    found.ok_or_else(|| format!("what is {wanted}?"))
+    found.ok_or_else(|| format!("unknown value {wanted}"))
 }
 
 fn each<T>(list: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {

@@ -1,10 +1,10 @@
-//! Medians, ratios between them, and which targets they meet.
+//! Medians, the ratios between them, and which targets they meet.
 
 use tollgate_versus::keys::Spread;
 
 use super::timing::Kind;
 
-/// What is compared with each other.
+/// The conditions of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) keys: u64,
@@ -28,7 +28,7 @@ impl Group {
     }
 }
 
-/// Nanoseconds a decision to its thread, of each contestant in each round.
+/// The nanoseconds of a decision on its thread, for each contestant and round.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) group: Group,
@@ -36,14 +36,14 @@ pub(crate) struct Measured {
     pub(crate) rounds: Vec<Vec<f64>>,
 }
 
-/// The middle one.
+/// Returns the median.
 pub(crate) fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 impl Measured {
-    /// The middle one of the rounds' ratios.
+    /// Returns the median of the rounds' ratios.
     fn ratio(&self, above: &str, below: &str) -> f64 {
         let place = |name| self.names.iter().position(|found| *found == name);
         let (Some(above), Some(below)) = (place(above), place(below)) else {
@@ -52,7 +52,7 @@ impl Measured {
         middle(self.rounds.iter().map(|ns| ns[above] / ns[below]).collect())
     }
 
-    /// The middle one of the rounds.
+    /// Returns the median of the rounds.
     fn ns(&self, name: &str) -> f64 {
         let Some(place) = self.names.iter().position(|found| *found == name) else {
             return f64::NAN;
@@ -60,10 +60,10 @@ impl Measured {
         middle(self.rounds.iter().map(|ns| ns[place]).collect())
     }
 
-    /// What all contestants needed.
+    /// Prints the figures of all contestants.
     pub(crate) fn print(&self) {
         println!(
-            "\n{}: ns a decision to its thread (lowest and highest round), to governor's",
+            "\n{}: ns a decision on its thread (lowest and highest round), and relative to governor",
             self.group.label()
         );
         for (name, place) in self.names.iter().zip(0..) {
@@ -92,10 +92,10 @@ pub(crate) const MANY: [&str; 3] = [
     "tollgate, 64 at once",
 ];
 
-/// From how many keys on a table does not fit the caches of a core.
+/// From this number of keys on, a table exceeds a core's caches.
 const LARGE: u64 = 1_000_000;
 
-/// Prints the ratios that are to be at most so much. Returns how many are missed.
+/// Prints the ratios with their targets. Returns how many targets are missed.
 pub(crate) fn judge(all: &[Measured]) -> usize {
     println!("\nratios");
     let mut missed = 0;
@@ -122,15 +122,25 @@ pub(crate) fn judge(all: &[Measured]) -> usize {
             _ => None,
         };
         let most = most.filter(|_| judged);
-        line(group, "to governor", measured.ratio(TABLE, GOVERNOR), most);
-        // Only where each key is at a random place of the memory.
+        line(
+            group,
+            "relative to governor",
+            measured.ratio(TABLE, GOVERNOR),
+            most,
+        );
+        // A target only applies if the keys are at random places in memory.
         let near = large && judged && group.threads == 1 && group.spread == Spread::Uniform;
         let ratio = measured.ratio(TABLE, MEMORY);
-        line(group, "to the memory floor", ratio, near.then_some(1.3));
+        line(
+            group,
+            "relative to memory floor",
+            ratio,
+            near.then_some(1.3),
+        );
         let ratio = measured.ratio(MANY[0], MEMORY_MANY);
         line(group, "16 at once to its floor", ratio, near.then_some(1.4));
         for (many, n) in MANY.into_iter().zip([16, 32, 64]) {
-            let what = format!("{n} at once to each");
+            let what = format!("{n} at once to one");
             let most = (large && judged && group.threads == 1).then_some(0.55);
             line(group, &what, measured.ratio(many, TABLE), most);
         }
@@ -138,7 +148,7 @@ pub(crate) fn judge(all: &[Measured]) -> usize {
     missed
 }
 
-/// Whether several threads that share nothing get in each other's way: they have less than a core
+/// Returns whether threads that share nothing slow each other down, because they do not have a core
 /// each.
 fn is_crowded(all: &[Measured], group: Group) -> bool {
     let alone = Group {
@@ -153,7 +163,7 @@ fn is_crowded(all: &[Measured], group: Group) -> bool {
     let crowded = together.ns(FLOOR) > alone.ns(FLOOR) / 0.75;
     if crowded {
         println!(
-            "    {}: threads that share nothing do not make what as many cores would: not judged",
+            "    {}: the threads do not have a core each: no targets apply",
             group.label()
         );
     }

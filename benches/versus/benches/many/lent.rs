@@ -1,5 +1,5 @@
-//! Leases of more permits than 64: a draw waits until the limiter's cache line has come from the
-//! other core, so what decisions cost on several threads is a matter of how seldom they draw.
+//! Leases of more than 64 permits. A draw waits until the limiter's cache line arrives from the
+//! other core, so on several threads the cost depends on how rarely they draw.
 
 use tollgate::clock::Clock;
 use tollgate::leases::Lease;
@@ -10,7 +10,7 @@ use super::contestants::timing::{Handle, Handled, Kind};
 
 const SIZE: u64 = 1024;
 
-/// What lends to each thread, and never runs dry.
+/// A limiter that lends permits to each thread and never runs dry.
 pub(crate) struct Lending<C>(Leases<TokenBucket, C>);
 
 impl<C: Clock> Lending<C> {
@@ -31,7 +31,7 @@ impl<C: Clock + Sync> Handled for Lending<C> {
     }
 }
 
-/// A thread's permits.
+/// A thread's lease.
 pub(crate) struct Own<'a, C: Clock>(Lease<&'a Leases<TokenBucket, C>>);
 
 impl<C: Clock> Handle for Own<'_, C> {

@@ -1,4 +1,4 @@
-//! The limiters that are compared, each with the system's clock and at a given tick.
+//! The compared limiters, each with the system clock and at a given tick.
 
 use std::time::Duration;
 
@@ -18,17 +18,17 @@ use super::told::AskedAt;
 
 pub(crate) type Named = (&'static str, Box<dyn Runner>);
 
-/// As many as threads decide at once.
+/// The number of threads that decide at once.
 const SHARDS: usize = 2;
 
-/// The floor, the single word, the mutexes and governor, and what goes past one word.
+/// Returns the floor, the single word, the mutexes, governor, and the multiword limiters.
 pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError> {
     let mut all: Vec<Named> = Vec::new();
     for entry in entries(kind)? {
         let is_wanted = match entry.name {
-            // A lease seldom reads a clock.
+            // A lease rarely reads a clock.
             "lease_coarse" => true,
-            // Below, as a service has them that has been running for longer than a window.
+            // Added below in the state of a service that has run for longer than a window.
             "slots_system" | "slots_tick" | "log_system" | "log_tick" => false,
             _ => entry.source != Source::Coarse,
         };
@@ -37,7 +37,7 @@ pub(crate) fn all(kind: Kind, threads: usize) -> Result<Vec<Named>, ConfigError>
         }
     }
     let governor = Asked::checked(kind, Governor::system);
-    let governor = governor.expect("governor decides as it should");
+    let governor = governor.expect("governor decides correctly");
     all.push(("governor_system", shared(governor)));
     if kind == Kind::Allowed {
         let lending = Lending::new(SystemClock)?;
@@ -64,7 +64,7 @@ fn windows(all: &mut Vec<Named>, kind: Kind, threads: usize) {
         Kind::Denied => {
             all.push(("slots_system", asked(taken_slots(Late), kind)));
             all.push(("slots_tick", told(taken_slots(NoClock), kind)));
-            // All of a window was taken in its last slot.
+            // All of a window's permits were taken in its last slot.
             let quota = Quota::per(SLOTS, DAY);
             all.push(("slots_burst_system", asked(slots(quota, Late), kind)));
             all.push(("slots_burst_tick", told(slots(quota, NoClock), kind)));
@@ -74,11 +74,11 @@ fn windows(all: &mut Vec<Named>, kind: Kind, threads: usize) {
     }
 }
 
-/// Those whose ticks must go on together: of two threads that each count their own, the one that is
-/// behind would be denied.
+/// Adds contestants that only work on one thread. Of two threads that count their own ticks, the
+/// one that is behind would be denied.
 fn on_one_thread(all: &mut Vec<Named>, kind: Kind) {
     all.push(("log_tick", told(full_log(SHORT, NoClock), kind)));
-    // Slots of a microsecond, so that a row of decisions goes through many.
+    // Slots of a microsecond, so that a series of decisions passes through many.
     let rolling = || slots(Quota::per(4000, Duration::from_micros(SLOTS)), NoClock);
     let limiter = AskedAt::<_, 62>::new(rolling(), kind);
     all.push(("slots_roll_16th_tick", shared(limiter)));

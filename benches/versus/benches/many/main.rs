@@ -1,6 +1,6 @@
-//! What goes past one word, in one run with what a decision on one word costs, the floor, the
-//! mutexes and governor: allowed and denied, on one thread and on two at once.
-//! `scripts/bench-check` computes the ratios.
+//! Measures the multiword limiters, in one run with a decision on one word, the floor, the mutexes
+//! and governor: allowed and denied, on one thread and on two. `scripts/bench-check` computes the
+//! ratios.
 
 #[path = "../../../contestants/asked.rs"]
 mod asked;
@@ -19,7 +19,7 @@ use contestants::timing::{self, Crew, Kind};
 use criterion::{Criterion, SamplingMode};
 use limiters::{Named, all};
 
-/// What is compared with each other.
+/// The conditions of a comparison.
 struct Group {
     kind: Kind,
     threads: usize,
@@ -39,7 +39,7 @@ fn main() {
         .warm_up_time(Duration::from_millis(500))
         .configure_from_args();
     thread::scope(|scope| {
-        // The same two threads all along, so that each stays with its part of what is shared out.
+        // The same two threads throughout, so that each keeps its shard and lease.
         let crew = Crew::hire(scope, 2);
         for group in groups.iter().flatten() {
             compare(&mut criterion, &crew, group);

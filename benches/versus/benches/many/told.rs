@@ -1,4 +1,4 @@
-//! A limiter that is told the time, as a contestant.
+//! A limiter that takes a tick, as a contestant.
 
 use tollgate::Tick;
 use tollgate::sync::{AtomicU64, Ordering};
@@ -6,15 +6,16 @@ use tollgate_versus::{AskAt, START};
 
 use super::contestants::timing::{Contestant, Kind};
 
-/// A limiter that is told the time: turn after turn, `STEP` nanoseconds each. Allowed decisions
-/// begin later each time, so that a window has nothing in it yet; denied ones always at [`START`].
+/// A limiter that takes a tick: each turn is `STEP` nanoseconds later. Each series of allowed
+/// decisions begins later than the last, so that its window is empty. Denied decisions always begin
+/// at [`START`].
 pub(crate) struct AskedAt<G, const STEP: u64 = 1> {
     limiter: G,
     kind: Kind,
     start: AtomicU64,
 }
 
-/// How much later: 18 minutes.
+/// The time between two series: 18 minutes.
 const LATER: u64 = 1 << 40;
 
 impl<G, const STEP: u64> AskedAt<G, STEP> {

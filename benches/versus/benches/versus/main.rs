@@ -1,5 +1,5 @@
-//! tollgate beside governor, ratelimit and leaky-bucket: the same loop, each with a limit that
-//! means the same, on the clock it comes with. `scripts/bench-check` computes the ratios.
+//! Measures tollgate beside governor, ratelimit and leaky-bucket: the same loop, each with an
+//! equivalent limit and its own clock. `scripts/bench-check` computes the ratios.
 
 #[path = "../../../contestants/asked.rs"]
 mod asked;
@@ -65,5 +65,5 @@ fn boxed<C: Contestant + 'static>(contestant: C) -> Box<dyn Runner> {
 }
 
 fn peer<G: Ask + 'static>(kind: Kind, new: fn(Limit) -> G) -> Box<dyn Runner> {
-    boxed(Asked::checked(kind, new).expect("a peer that decides as it should"))
+    boxed(Asked::checked(kind, new).expect("a peer that decides correctly"))
 }

@@ -1,5 +1,5 @@
-//! The rows of the algorithms beside the bucket and GCRA: each with the system's clock and at a
-//! given tick, allowed and denied; and some of them again as [`AnyAlgorithm`].
+//! The rows of the algorithms other than the bucket and GCRA: each with the system clock and at a
+//! given tick, allowed and denied. Some rows repeat an algorithm as [`AnyAlgorithm`].
 
 use tollgate::algorithm::Gauge;
 use tollgate::{
@@ -9,8 +9,8 @@ use tollgate::{
 use crate::counted::{counted_delay_at, counted_level_at, counted_remaining_at, counted_retry_at};
 use crate::{Row, at_tick, started, times, with_clock};
 
-/// What does not run dry within a run, and what does with the first permit. The word of the wide
-/// one fits every layout.
+/// Returns a quota that does not run dry within a run and fits every word layout. [`dry`] runs dry
+/// with the first permit.
 fn wide() -> Quota {
     Quota::per_minute(500_000)
 }
@@ -53,7 +53,7 @@ fn any(algorithm: impl Into<AnyAlgorithm>) -> AnyAlgorithm {
     std::hint::black_box(algorithm.into())
 }
 
-/// Two windows on, and somewhere within.
+/// Returns a tick within the third window.
 fn later() -> Tick {
     std::hint::black_box(Tick::from_nanos(200_000_123_456_789))
 }
@@ -87,7 +87,7 @@ pub(crate) static EACH: &[Row] = rows! {
     "any-sliding": |quota| any(sliding(quota)),
 };
 
-/// What is read of an answer costs extra.
+/// Reading fields of an answer costs extra.
 pub(crate) static READ: &[Row] = &[
     ("queue-at-delay", |count| {
         let (limiter, now) = (started(queue(wide())), later());

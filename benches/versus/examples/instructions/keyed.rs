@@ -1,5 +1,4 @@
-//! The rows of a limit for each key: many keys in turn, in a table that has as many as it was made
-//! for.
+//! The rows of a limit for each key: many keys in turn, in a table filled to its capacity.
 
 use std::hash::{BuildHasher, RandomState};
 use std::hint::black_box;
@@ -16,7 +15,7 @@ use crate::{Row, SOON, bucket, dry, times};
 type Table = Keyed<TokenBucket>;
 type Governor<S> = governor::RateLimiter<u64, DashMapStateStore<u64, S>, DefaultClock>;
 
-/// The wrappers: their names hold `counted_`, by which callgrind knows them.
+/// The wrappers. callgrind recognizes them by `counted_` in their names.
 mod counted {
     use super::*;
 
@@ -53,14 +52,14 @@ mod counted {
 }
 use counted::*;
 
-/// So many at once.
+/// The keys in one call.
 const BATCH: usize = 16;
 type Outcomes = [Result<Granted, Denied>; BATCH];
 
 const KEYS: u64 = 10_000;
-/// From one permit to the next.
+/// The time from one permit to the next.
 const MINUTE: Duration = Duration::from_secs(60);
-/// More than is asked of a key.
+/// More permits than a row requests for one key.
 const PLENTY: u32 = 1 << 20;
 
 /// The burst where one permit is enough.
@@ -70,15 +69,18 @@ const fn burst(allowed: bool) -> u32 {
     if allowed { PLENTY } else { 2 }
 }
 
-/// A table for [`KEYS`] keys, and the keys that are in it. Each was granted a permit twice, so it
-/// is protected, as known keys are.
+/// Returns a table for [`KEYS`] keys, and the keys in it. Each key has two grants already, so it is
+/// protected, as known keys are.
 fn full<K>(allowed: bool, key: fn(u64) -> K, ask: impl Fn(&Table, &K) -> bool) -> (Table, Vec<K>) {
     let quota = Quota::per(1, MINUTE).burst(burst(allowed).into());
     let table = Keyed::new(bucket(quota), KEYS as usize).expect("a capacity");
     let table = black_box(table.with_overflow(Overflow::Deny));
     let came_in = |key: &K| ask(&table, key) && ask(&table, key);
     let keys: Vec<K> = (0..KEYS).map(key).filter(came_in).collect();
-    assert!(keys.len() as u64 > KEYS * 99 / 100, "nearly all come in");
+    assert!(
+        keys.len() as u64 > KEYS * 99 / 100,
+        "nearly all keys find a slot"
+    );
     (table, keys)
 }
 
@@ -86,13 +88,13 @@ fn numbered(allowed: bool) -> (Table, Vec<u64>) {
     full(allowed, key, |table, key| table.try_acquire(key).is_ok())
 }
 
-/// Those that it has, in another order than that in which they came in.
+/// Returns the table's keys in an order other than that of insertion.
 fn in_turn<K>(keys: &[K]) -> impl Iterator<Item = &K> {
     let places = (1..).map(|turn: usize| turn.wrapping_mul(7919) % keys.len());
     places.filter_map(|place| keys.get(place))
 }
 
-/// Asks for one after the other.
+/// Requests a permit for one key after the other.
 fn each<'k, K>(
     keys: &'k [K],
     allowed: bool,
@@ -103,7 +105,7 @@ fn each<'k, K>(
     times(count, || keys.next().is_some_and(&mut ask) == allowed)
 }
 
-/// Asks for several at once.
+/// Requests permits for several keys in one call.
 fn several(allowed: bool, count: u64, ask: impl Fn(&Table, &[u64], &mut Outcomes)) -> u64 {
     let (table, keys) = numbered(allowed);
     let keys: Vec<u64> = in_turn(&keys).take(count as usize).copied().collect();
@@ -128,7 +130,8 @@ fn at_tick(allowed: bool, count: u64) -> u64 {
     })
 }
 
-/// A table for so many keys, for which so many have asked at the beginning.
+/// Returns a table of this capacity in which `keys` keys have made a request, and the keys that
+/// found a slot.
 fn holding(keys: u64, capacity: u64, overflow: Overflow, burst: u32) -> (Table, Vec<u64>) {
     let quota = dry().burst(burst.into());
     let table = Keyed::new(bucket(quota), capacity as usize).expect("a capacity");
@@ -155,7 +158,7 @@ fn owned(overrides: usize) -> (Table, Vec<u64>) {
     (table, keys)
 }
 
-/// Keys ask that have not asked before.
+/// Makes requests for new keys.
 fn new(table: &Table, now: Tick, allowed: bool, count: u64) -> u64 {
     let keys: Vec<u64> = (100 * KEYS..100 * KEYS + count).map(key).collect();
     each(&keys, allowed, count, |key| {
@@ -197,15 +200,15 @@ pub(crate) static KEYED: &[Row] = &[
         });
         each(&keys, true, count, |key| counted_keyed_str(&table, key))
     }),
-    // 16 at once: instructions for each of them.
+    // 16 in one call; the count is for each of them.
     ("keyed-many-allowed", |count| {
         several(true, count, counted_keyed_many)
     }),
     ("keyed-many-denied", |count| {
         several(false, count, counted_keyed_many)
     }),
-    // Keys that were granted something once: the second grant, and a denial of those that spent all
-    // by it.
+    // Keys with one grant already: the second grant, and the denial of keys that spent everything
+    // in the first.
     ("keyed-at-second", |count| {
         let (table, keys) = holding(KEYS / 2, KEYS, Overflow::Deny, 2);
         each(&keys, true, count, |key| {
@@ -218,7 +221,7 @@ pub(crate) static KEYED: &[Row] = &[
             counted_keyed_at(&table, key, Tick::ZERO)
         })
     }),
-    // Each key has an algorithm of its own; and keys that have none, in such a table.
+    // Keys with algorithms of their own, and keys without, in such a table.
     ("keyed-at-own", |count| {
         let (table, keys) = owned(KEYS as usize);
         each(&keys, true, count, |key| {
@@ -235,25 +238,25 @@ pub(crate) static KEYED: &[Row] = &[
         let (table, _) = owned(ONE as usize);
         new(&table, Tick::ZERO, true, count)
     }),
-    // Each key is new, in a table that is half full.
+    // New keys, in a table that is half full.
     ("keyed-new", |count| {
         let (table, _) = holding(KEYS / 2, KEYS, Overflow::Deny, ONE);
         new(&table, Tick::ZERO, true, count)
     }),
-    // As full as it was made for.
+    // New keys, in a table filled to its capacity.
     ("keyed-new-full", |count| {
         let (table, keys) = holding(KEYS, KEYS, Overflow::Evict, ONE);
-        // As many leave as come. Some keys may have been evicted while it was filled.
+        // Remove as many keys as are inserted. Filling the table may have evicted some.
         let left = keys.iter().filter(|key| table.remove(key));
         assert_eq!(left.take(count as usize).count() as u64, count);
         new(&table, Tick::ZERO, true, count)
     }),
-    // All slots are in use, by keys that are idle.
+    // New keys, where idle keys occupy all slots.
     ("keyed-new-takes-over", |count| {
         let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict, ONE);
         new(&table, Tick::from_nanos(u64::MAX / 2), true, count)
     }),
-    // By keys of which none is.
+    // New keys, where busy keys occupy all slots.
     ("keyed-new-evicts", |count| {
         let (table, _) = holding(8 * KEYS, KEYS, Overflow::Evict, ONE);
         new(&table, Tick::ZERO, true, count)
@@ -268,7 +271,7 @@ pub(crate) static KEYED: &[Row] = &[
     ("governor-keyed-denied", |count| {
         governors::<RandomState>(false, count)
     }),
-    // With the hasher of ours.
+    // With tollgate's hasher.
     ("governor-keyed-hasher", |count| {
         governors::<foldhash::quality::RandomState>(true, count)
     }),

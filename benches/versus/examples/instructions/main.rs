@@ -1,16 +1,17 @@
-//! What `scripts/instructions` counts: one way of asking a limiter, as often as it is told.
+//! The program that `scripts/instructions` counts: it makes one kind of request, a given number of
+//! times.
 //!
-//! Each row is a wrapper that is not inlined and asks once. callgrind counts from its entry to its
-//! return and nothing else, so start-up, calibration and the loop round it cost nothing. A row
-//! checks what it was answered: a row that says "denied" and is granted counts for nothing.
+//! Each row is a wrapper that is not inlined and makes one request. callgrind counts only from its
+//! entry to its return, so start-up, calibration and the loop are not counted. A row checks its
+//! answers: a row named "denied" that is granted is an error.
 //!
 //! ```text
 //! instructions              lists the rows
-//! instructions 1000         each row asks so often
-//! instructions 1000 undo    this row does
+//! instructions 1000         each row makes this many requests
+//! instructions 1000 undo    only this row does
 //! ```
 //!
-//! After each row comes [`row_is_over`], at which callgrind writes what it has counted.
+//! After each row the program calls [`row_is_over`], at which callgrind writes its count.
 
 mod algorithms;
 mod keyed;
@@ -30,10 +31,10 @@ use tollgate_versus::{Ask, AskAt};
 
 type Governor = governor::DefaultDirectRateLimiter;
 
-/// So many permits that none of the rows runs dry by itself.
+/// More permits than any row takes.
 const PLENTY: u64 = 1 << 40;
 
-/// The wrappers: their names hold `counted_`, by which callgrind knows them.
+/// The wrappers. callgrind recognizes them by `counted_` in their names.
 mod counted {
     use super::*;
 
@@ -138,17 +139,17 @@ mod counted {
 }
 use counted::*;
 
-/// Never dry within the run.
+/// Returns a quota that does not run dry within a run.
 fn wide() -> Quota {
     Quota::per_second(1_000_000).burst(PLENTY)
 }
 
-/// Dry for a year.
+/// Returns a quota that stays dry for a year after one permit.
 fn dry() -> Quota {
     Quota::per(1, Duration::from_secs(365 * 86_400)).burst(1)
 }
 
-/// The widest and the driest governor: it holds no more than 32 bits.
+/// Returns governor's limiters with the largest burst, which has 32 bits, and with a burst of one.
 fn governors() -> (Governor, Governor) {
     let wide = governor::Quota::per_second(NonZeroU32::MAX);
     let dry = governor::Quota::with_period(Duration::from_secs(365 * 86_400));
@@ -158,7 +159,7 @@ fn governors() -> (Governor, Governor) {
     )
 }
 
-/// Asks `count` times, and says how often the answer was the one the row is named for.
+/// Makes `count` requests, and returns how many answers match the row's name.
 fn times(count: u64, mut asked: impl FnMut() -> bool) -> u64 {
     (0..count).filter(|_| black_box(asked())).count() as u64
 }
@@ -179,7 +180,7 @@ fn at_tick<A: Algorithm>(algorithm: A, now: Tick, allowed: bool, count: u64) -> 
     times(count, || counted_acquire_at(&limiter, now) == allowed)
 }
 
-/// A limiter whose word is there, as it is after its first use.
+/// Returns a limiter whose word is initialized, as after its first use.
 fn started<A: Algorithm>(algorithm: A) -> Limiter<A, NoClock> {
     let limiter = Limiter::unstarted(algorithm, NoClock);
     limiter.at(Tick::ZERO).start();
@@ -283,7 +284,7 @@ fn all() -> impl Iterator<Item = &'static Row> {
     rows.chain(map::MAP)
 }
 
-/// Tells callgrind that a row is over, by being called.
+/// Marks the end of a row for callgrind.
 #[inline(never)]
 fn row_is_over(name: &str) {
     black_box(name);
@@ -300,7 +301,7 @@ fn main() -> ExitCode {
     let wanted = arguments.next();
     let rows = all().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name));
     let Ok(count) = count.parse() else {
-        eprintln!("no such number: {count}");
+        eprintln!("not a number: {count}");
         return ExitCode::FAILURE;
     };
     let mut wrong = 0;
@@ -308,7 +309,7 @@ fn main() -> ExitCode {
         let right = row(count);
         row_is_over(name);
         if right != count {
-            eprintln!("{name}: {right} of {count} answers were the ones it is named for");
+            eprintln!("{name}: only {right} of {count} answers match the row's name");
             wrong += 1;
         }
     }

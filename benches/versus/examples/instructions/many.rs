@@ -1,4 +1,4 @@
-//! The rows of what goes past one word: shards, leases, slots and logs, and counts of them.
+//! The rows of the multiword limiters: shards, leases, slots and logs, and counted ones.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -17,27 +17,27 @@ use crate::algorithms::fixed;
 use crate::counted::{counted_ask, counted_ask_at, counted_lease, counted_limiter};
 use crate::{PLENTY, Row, bucket, dry, started, times, wide};
 
-/// Its quota can be changed.
+/// Returns a limiter whose quota can be changed.
 fn adjustable<A: Algorithm + Settings + Clone>(algorithm: A) -> Adjustable<A, NoClock> {
     Adjustable::starting_at(algorithm, NoClock, START)
 }
 
-/// As many as make it several words.
+/// Enough shards to need several words.
 const SHARDS: usize = 2;
 
-/// Asks by the limiter's clock.
+/// Makes requests with the limiter's clock.
 fn asked(limiter: impl Ask, allowed: bool, count: u64) -> u64 {
     let limiter = black_box(limiter);
     ready(|| limiter.is_allowed(), allowed);
     times(count, || counted_ask(&limiter) == allowed)
 }
 
-/// Asks at one tick.
+/// Makes requests at one tick.
 fn told(limiter: impl AskAt, allowed: bool, count: u64) -> u64 {
     told_each(limiter, 0, allowed, count)
 }
 
-/// Asks at ticks that are so many nanoseconds apart, in a window that has begun.
+/// Makes requests at ticks that are `step` nanoseconds apart, in a window that has begun.
 fn told_each(limiter: impl AskAt, step: u64, allowed: bool, count: u64) -> u64 {
     let limiter = black_box(limiter);
     let mut now = black_box(START.saturating_add(Duration::from_nanos(step)));
@@ -48,7 +48,7 @@ fn told_each(limiter: impl AskAt, step: u64, allowed: bool, count: u64) -> u64 {
     })
 }
 
-/// Once, so that a window has begun; or until nothing is left.
+/// Makes one request, so that a window has begun; or requests until no permit remains.
 fn ready(mut ask: impl FnMut() -> bool, allowed: bool) {
     if allowed {
         assert!(ask());
@@ -66,7 +66,7 @@ fn sharded(quota: Quota) -> Sharded<TokenBucket> {
     Sharded::with_shards(bucket(quota), SHARDS, SystemClock).expect("a quota that can be split")
 }
 
-/// Asks for two permits: a denial looks at all shards.
+/// Requests two permits, so a denial reads all shards.
 struct ForTwo(Sharded<TokenBucket, NoClock>);
 
 impl AskAt for ForTwo {
@@ -76,14 +76,15 @@ impl AskAt for ForTwo {
     }
 }
 
-/// A permit for each part, and nothing more for a year.
+/// Returns a quota of one permit for each shard in a year.
 fn few(shards: usize) -> Quota {
     dry().burst(shards as u64)
 }
 
-/// Takes as many as it is told to, each from the lease of so many permits that this thread has.
+/// Takes permits from this thread's lease of `size` permits.
 fn leased(quota: Quota, size: u64, allowed: bool, count: u64) -> u64 {
-    let limiter = Leases::with_clock(bucket(quota), size, SystemClock).expect("what can be lent");
+    let limiter =
+        Leases::with_clock(bucket(quota), size, SystemClock).expect("a total that can be lent");
     let mut lease = limiter.lease(size);
     ready(|| lease.try_acquire().is_ok(), allowed);
     times(count, || counted_lease(&mut lease) == allowed)
@@ -129,13 +130,13 @@ pub(crate) static MANY: &[Row] = &[
     ("sharded-16-2-at-denied", |count| {
         told(ForTwo(shards(16, few(16))), false, count)
     }),
-    // The own part is empty, and each permit comes from the sibling.
+    // The thread's own shard is empty, and each permit comes from its sibling.
     ("sharded-at-sibling", |count| {
         let limiter = black_box(shards(SHARDS, wide()));
         assert!(limiter.try_acquire_n_at(PLENTY / 2, START).is_ok());
         times(count, || counted_ask_at(&limiter, START))
     }),
-    // One in 64 draws.
+    // One in 64 draws from the limiter.
     ("lease", |count| leased(wide(), 64, true, count)),
     ("lease-held", |count| leased(wide(), 1 << 30, true, count)),
     ("lease-drawing", |count| leased(wide(), 1, true, count)),
@@ -178,7 +179,7 @@ pub(crate) static MANY: &[Row] = &[
     ("log-at-denied", |count| {
         told(full_log(DAY, NoClock), false, count)
     }),
-    // By the verb of the trait.
+    // Through the trait's method.
     ("limiter-allowed", |count| {
         let limiter = black_box(Limiter::with_clock(bucket(wide()), SystemClock));
         times(count, || counted_limiter(&limiter))

@@ -1,4 +1,4 @@
-//! The rows of a map that keeps the keys: many keys in turn, in a map that is full of them.
+//! The rows of a map that keeps its keys: many keys in turn, in a full map.
 
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::hint::black_box;
@@ -9,11 +9,11 @@ use tollgate_versus::keys::key;
 
 use crate::{Row, SOON, bucket, times};
 
-/// Keys are hashed alike in each run.
+/// A hasher that is the same in each run.
 type Hasher = BuildHasherDefault<DefaultHasher>;
 type Map = KeyedMap<u64, TokenBucket, NoClock, Hasher>;
 
-/// The wrapper: its name holds `counted_`, by which callgrind knows it.
+/// The wrapper. callgrind recognizes it by `counted_` in its name.
 mod counted {
     use super::*;
 
@@ -26,7 +26,7 @@ use counted::*;
 
 const KEYS: u64 = 10_000;
 
-/// A map that is full. Each key in it took this number of permits, one after the other.
+/// Returns a full map. Each key in it took this number of permits, one after the other.
 fn full(each: u64, burst: u64) -> Map {
     let quota = Quota::per_minute(1).burst(burst);
     let map = KeyedMap::with_clock(bucket(quota), KEYS as usize, NoClock).expect("a capacity");
@@ -37,7 +37,7 @@ fn full(each: u64, burst: u64) -> Map {
     black_box(map)
 }
 
-/// These keys ask, in another order than that in which they came in.
+/// Makes requests for these keys in an order other than that of insertion.
 fn ask(map: &Map, first: u64, allowed: bool, count: u64) -> u64 {
     let mut keys = (1..).map(|turn: u64| key(first + turn * 7919 % KEYS));
     let now = black_box(SOON);
@@ -56,7 +56,7 @@ pub(crate) static MAP: &[Row] = &[
         ask(&full(1, 1 << 20), 0, true, count)
     }),
     ("map-at-denied", |count| ask(&full(1, 1), 0, false, count)),
-    // Each key is new, and another one is evicted for it: one that was granted as much, or all are
+    // Each key is new and evicts another one, which was granted as much; or all keys are protected.
     // protected.
     ("map-new-evicts", |count| {
         ask(&full(1, 2), KEYS, true, count)

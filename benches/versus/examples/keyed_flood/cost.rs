@@ -1,13 +1,15 @@
-//! What a flood costs, and what becomes of memory.
+//! Measures what a flood costs in time and memory.
 //!
-//! A hundred keys have spent their burst of 100, of a quota of 100 a minute. A table of a million
-//! slots is as full as it was made for of other keys, which have all asked just now. Then the new
-//! keys come, at a rate by the table's own time, each once. After every thousand of them each of
-//! the hundred asks again: what they get in all is compared with what their quota says, exactly.
+//! A hundred keys have spent their burst of 100, with a quota of 100 a minute. Other keys fill a
+//! table of a million slots to its capacity; all of them have just made a request. Then new keys
+//! arrive at a given rate of the table's clock, one request each. After every thousand of them,
+//! each of the hundred keys makes a request. Their total grants must equal exactly what their quota
+//! allows.
 //!
-//! What their decisions cost is compared with those in a table that is not flooded, where the
-//! thousand are keys that it knows, so that as much else goes through the caches. The two take
-//! turns, and the middle one of the ratios counts. At last another thread does the flooding.
+//! The cost of these decisions is compared with that in a table without a flood. There the thousand
+//! requests are for known keys, so that the same amount of data passes through the caches. The two
+//! tables take turns, and the result is the median of the ratios. In the last part another thread
+//! makes the flood.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +22,7 @@ use crate::scene::{BETWEEN, CAPACITY, SPENT, Scene};
 
 /// The most that a flood may slow down decisions on known keys, as a factor.
 const SLOWER: f64 = 2.0;
-/// What a program's own pages may come to that it touches for the first time.
+/// An allowance for pages of the program itself that it touches for the first time.
 const PAGES: u64 = 64 * 4096;
 
 /// Prints each scene, and returns how many targets are missed.
@@ -32,17 +34,17 @@ pub(crate) fn print(keys: u64) -> usize {
         (Overflow::Deny, 10_000_000),
         (Overflow::Admit, 10_000_000),
     ] {
-        println!("{keys} new keys, {per_second} a second; where there is no room: {overflow:?}");
+        println!("{keys} new keys, {per_second} a second; overflow: {overflow:?}");
         missed += flood(overflow, Duration::from_secs(1) / per_second, keys);
         println!();
     }
     missed
 }
 
-/// How many targets one `Overflow` misses.
+/// Runs the flood with one `Overflow`, and returns how many targets it misses.
 fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     let (mut still, mut flooded) = (Scene::full(overflow, step), Scene::full(overflow, step));
-    println!("    {} keys were there before it", flooded.table.len());
+    println!("    {} keys before the flood", flooded.table.len());
     let mut random = Random(keys);
     let mut known = || key(SPENT + random.bits() % (CAPACITY - SPENT));
     let mut new = (CAPACITY..).map(key);
@@ -50,7 +52,7 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     let rounds = keys.div_ceil(ROUND * BETWEEN);
 
     let mut costs = Costs::over(rounds);
-    // To ask the system allocates.
+    // Asking the system for resident memory allocates, so it comes before the count.
     let was = (resident(), Given::now());
     let mut took = Duration::ZERO;
     for _ in 0..rounds {
@@ -63,14 +65,14 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     let is = (Given::now(), resident());
     let stats = flooded.table.stats();
     println!(
-        "    {} are there after it: {} came in, {} made room as idle, {} were evicted, {} found no room",
+        "    {} after it: {} inserted, {} expired, {} evicted, {} denied for want of a slot",
         stats.tracked, stats.inserted, stats.expired, stats.evicted, stats.no_room
     );
     let ns = took.as_nanos() as f64 / (rounds * ROUND * BETWEEN) as f64;
-    println!("    {ns:.1} ns a new key, with a tenth of the known ones");
+    println!("    {ns:.1} ns a new key, including one request of a known key for every ten");
 
     let mut judged = Judged::default();
-    judged.cost("in the flood", costs);
+    judged.cost("during the flood", costs);
     let mut costs = Costs::over(rounds / 4);
     for _ in 0..rounds / 4 {
         costs.add(
@@ -83,7 +85,7 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     for _ in 0..rounds / 4 {
         costs.add(flooded.among(ROUND, 0, || 0), still.among(ROUND, 0, || 0));
     }
-    judged.cost("after it, with nobody else", costs);
+    judged.cost("after it, without other requests", costs);
     let mut costs = Costs::over(BESIDE);
     for _ in 0..BESIDE {
         let others = keys / 4 / BESIDE;
@@ -95,24 +97,26 @@ fn flood(overflow: Overflow, step: Duration, keys: u64) -> usize {
     judged.cost("while another thread floods", costs);
     for mut scene in [flooded, still] {
         let (least, most, due) = scene.drained();
-        let got = format!("each of the {SPENT} got {least} to {most} permits, and {due} were due");
+        let got =
+            format!("each of the {SPENT} keys got {least} to {most} permits, and {due} were due");
         judged.line(&got, (least, most) == (due, due));
     }
     judged.memory(was, is);
     judged.missed
 }
 
-/// How many passes over the spent keys are made in one table before it is the other's turn.
+/// Passes over the spent keys in one table before the other table's turn.
 const ROUND: u64 = 50;
 
-/// How often another thread floods a while.
+/// How many times another thread makes a part of the flood.
 const BESIDE: u64 = 20;
 
-/// What a decision on a spent key costs, in the flooded table and in the other, round by round.
+/// The cost of a decision on a spent key, in the flooded table and in the other one, for each
+/// round.
 struct Costs(Vec<(f64, f64)>);
 
 impl Costs {
-    /// With memory for this number of rounds.
+    /// Allocates the memory for this number of rounds.
     fn over(rounds: u64) -> Self {
         Self(Vec::with_capacity(rounds as usize))
     }
@@ -121,7 +125,7 @@ impl Costs {
         self.0.push((flooded, still));
     }
 
-    /// The middle one of this.
+    /// Returns the median of a figure.
     fn middle(&self, of: impl Fn(&(f64, f64)) -> f64) -> f64 {
         let mut all: Vec<f64> = self.0.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
@@ -129,7 +133,7 @@ impl Costs {
     }
 }
 
-/// What the allocator has given: bytes that are out, and how often.
+/// The allocator's figures: allocated bytes, and the number of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Given {
     bytes: u64,
@@ -145,7 +149,7 @@ impl Given {
     }
 }
 
-/// What was looked at.
+/// The number of missed targets.
 #[derive(Default)]
 struct Judged {
     missed: usize,
@@ -161,7 +165,7 @@ impl Judged {
         let ratio = costs.middle(|(flooded, still)| flooded / still);
         let (flooded, still) = (costs.middle(|ns| ns.0), costs.middle(|ns| ns.1));
         let line = format!(
-            "ns a decision on a known key {when}, to one in a table that is not: {flooded:.1} to {still:.1}, {ratio:.2} < {SLOWER}"
+            "ns a decision on a known key {when}, with and without a flood: {flooded:.1} to {still:.1}, {ratio:.2} < {SLOWER}"
         );
         self.line(&line, ratio < SLOWER);
     }
@@ -170,12 +174,12 @@ impl Judged {
         let ((resident, given), (given_then, resident_then)) = (was, is);
         let calls = given_then.calls - given.calls;
         let line = format!(
-            "bytes allocated: {} before it, {} after it, {calls} calls",
+            "bytes allocated: {} before the flood, {} after it, {calls} calls",
             given.bytes, given_then.bytes
         );
         self.line(&line, given == given_then);
         if let Some((was, is)) = resident.zip(resident_then) {
-            let line = format!("bytes in memory: {was} before it, {is} after it");
+            let line = format!("bytes in memory: {was} before the flood, {is} after it");
             self.line(&line, is <= was + PAGES);
         }
     }

@@ -1,4 +1,4 @@
-//! The kinds of flood, and what becomes of the keys that had spent all before it.
+//! The kinds of flood, and their effect on keys that have spent their burst.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tollgate_versus::keys::key;
 use crate::scene::{BURST, START, refilled};
 use crate::stores::{Counts, Store, Table};
 
-/// The grants that each key of a flood asks for.
+/// The grants that each key of a flood requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flood {
     OnePermit,
     WholeBurst,
-    /// The whole burst too: each key is used twice.
+    /// The whole burst in two grants, so each key is used twice.
     TwoHalves,
 }
 
@@ -37,17 +37,17 @@ impl Flood {
     }
 }
 
-/// How a victim spent its burst. A key that is used once can't be told from one of the flood's.
+/// How a victim spent its burst. A key with one grant looks like a key of the flood.
 const SPENT_BY: [&[u64]; 2] = [&[BURST / 4; 4], &[BURST]];
 
-/// Two numbers: of the victims that spent all in several grants, and of those that did in one.
+/// Two numbers: for victims that spent their burst in several grants, and in one.
 pub(crate) type ByGrants<T> = [T; 2];
 
-/// A table in which victims have spent all, and which is otherwise as full as it was made for of
-/// keys that have just taken one permit each.
+/// A table whose victims have spent their burst. Keys that have just taken one permit each fill the
+/// rest of its capacity.
 pub(crate) struct Flooded {
     table: Box<dyn Table>,
-    /// How many victims there are of each sort.
+    /// The number of victims of each sort.
     victims: u64,
     /// The number of the next new key.
     next: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Flooded {
 }
 
 impl Flooded {
-    /// The time goes on by `step` with each new key.
+    /// Creates the table. Each new key advances the time by `step`.
     pub(crate) fn new(store: Store, table: Box<dyn Table>, victims: u64, step: Duration) -> Self {
         let flooded = Self {
             table,
@@ -77,20 +77,20 @@ impl Flooded {
         flooded
     }
 
-    /// A key asks for these grants, until one is denied.
+    /// Requests these grants for a key, until one is denied.
     fn asks(&self, number: u64, grants: &[u64]) -> bool {
         let mut grants = grants.iter();
         grants.all(|n| self.table.takes(key(number), *n, self.now))
     }
 
-    /// A key comes that was never seen before.
+    /// Makes the requests of a new key.
     fn new_key(&mut self, flood: Flood) {
         self.now = self.now.saturating_add(self.step);
         self.asks(self.next, flood.grants());
         self.next += 1;
     }
 
-    /// Floods a table with new keys. Returns how many victims were reset, and what was counted.
+    /// Floods the table with new keys. Returns how many victims were reset, and the table's counts.
     pub(crate) fn flood(&mut self, flood: Flood, keys: u64) -> (ByGrants<u64>, Counts) {
         let before = self.table.counts();
         for _ in 0..keys {
@@ -104,7 +104,7 @@ impl Flooded {
         (self.reset(), counts)
     }
 
-    /// After how many new keys the first victim of each sort was reset, if it was.
+    /// Returns after how many new keys the first victim of each sort was reset, if one was.
     pub(crate) fn until_reset(&mut self, flood: Flood, keys: u64) -> ByGrants<Option<u64>> {
         let mut reset_after = [None; 2];
         for came in 1..=keys {
@@ -121,10 +121,10 @@ impl Flooded {
         reset_after
     }
 
-    /// How many victims have more permits than their quota gives.
+    /// Returns how many victims have more permits than their quota gives.
     fn reset(&self) -> ByGrants<u64> {
         let due = refilled(self.now);
-        assert!(due < BURST, "a bucket that is full again tells nothing");
+        assert!(due < BURST, "a full bucket would not show a reset");
         let is_reset = |number| {
             let has = self.table.has(key(number), self.now);
             assert!(has >= due, "a victim has {has} permits, and {due} are due");

@@ -1,13 +1,13 @@
-//! A flood of keys that were never seen before: does any key that has spent all get a fresh burst
-//! by it, how long do decisions on known keys take, and does memory move?
+//! Measures a flood of new keys. Does it give a fresh burst to a key that has spent its own, how
+//! long do decisions on known keys take, and does memory grow?
 //!
 //!     cargo run --release -p tollgate-versus --example keyed_flood [-- resets|cost] [--strict]
 //!
-//! - `resets` prints Markdown tables: what each `Overflow` does under each kind of flood
-//!   (`--flood N` new keys in each case, five million if it is not given). `--seed N` hashes the
-//!   keys another way; with one seed the numbers are the same in each run.
-//! - `cost` is one kind of flood in a large table, with the time of decisions and the memory
-//!   (`--keys N` new keys, 20 million if it is not given).
+//! - `resets` prints Markdown tables: what each `Overflow` does under each kind of flood, with
+//!   `--flood N` new keys in each case (default five million). `--seed N` changes how keys are
+//!   hashed; with one seed every run has the same numbers.
+//! - `cost` measures one kind of flood in a large table: the time of decisions and the memory, with
+//!   `--keys N` new keys (default 20 million).
 //!
 //! Without either word it does both. With `--strict` a missed target is a failure.
 
@@ -31,15 +31,15 @@ struct Options {
     resets: bool,
     cost: bool,
     strict: bool,
-    /// New keys in each case of `resets`.
+    /// The new keys in each case of `resets`.
     flood: u64,
-    /// New keys in each scene of `cost`.
+    /// The new keys in each scene of `cost`.
     keys: u64,
     seed: u64,
 }
 
 impl Options {
-    /// `None` if an argument is unknown, or not the number that it should be.
+    /// Returns `None` if an argument is unknown, or not a valid number.
     fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         let mut options = Self {
             resets: true,
@@ -78,8 +78,8 @@ fn main() -> ExitCode {
         missed += cost::print(options.keys);
     }
     match missed {
-        0 => println!("all as it should be"),
-        _ => println!("{missed} not as they should be"),
+        0 => println!("all targets met"),
+        _ => println!("{missed} targets missed"),
     }
     ExitCode::from(u8::from(options.strict && missed > 0))
 }

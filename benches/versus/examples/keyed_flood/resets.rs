@@ -1,9 +1,8 @@
-//! What each `Overflow` does under each kind of flood, as tables in Markdown.
+//! Measures each `Overflow` under each kind of flood, and prints Markdown tables.
 //!
-//! A hundred victims spent their burst of 100 in several grants, and a hundred others in one grant;
-//! the rest of the table is full of keys that took one permit each. Then the flood comes. A victim
-//! is reset if it has more permits afterwards than its quota gives. Nothing but a look, which
-//! writes nothing, is asked of the victims.
+//! A hundred victims spent their burst of 100 in several grants, and a hundred others in one grant.
+//! Keys that took one permit each fill the rest of the table. Then the flood comes. A victim is
+//! reset if it has more permits afterwards than its quota gives. The check of a victim only reads.
 
 use std::time::Duration;
 
@@ -15,13 +14,13 @@ use crate::stores::Store;
 
 const OVERFLOWS: [Overflow; 3] = [Overflow::Evict, Overflow::Deny, Overflow::Admit];
 
-/// New keys a second, by the table's time. A victim's bucket fills in a minute: five million keys
-/// of the slow flood take 50 seconds, and after a minute nothing could be seen.
+/// New keys a second, by the table's clock. A victim's bucket refills in a minute. Five million
+/// keys of the slow flood take 50 seconds; after a minute a reset would not show.
 const FAST: u32 = 10_000_000;
 const SLOW: u32 = 100_000;
 const MOST_SLOW: u64 = 5_000_000;
 
-/// A table, and how many new keys come in a second.
+/// A table, and the number of new keys a second.
 #[derive(Clone, Copy)]
 struct Case {
     store: Store,
@@ -58,7 +57,7 @@ pub(crate) fn print(keys: u64, seed: u64) -> usize {
             println!("{}", case.victims(flood, &mut targets));
         }
     }
-    println!("\nThe same for a client's own key:\n");
+    println!("\nKeys until a client's own key is fresh again:\n");
     println!("| table | `Evict` | `Deny` | `Admit` |");
     println!("|{}", "---|".repeat(4));
     for case in &cases {
@@ -89,7 +88,7 @@ impl Case {
         )
     }
 
-    /// The row of one kind of flood against two hundred victims.
+    /// Returns the row of one kind of flood against two hundred victims.
     fn victims(self, flood: Flood, targets: &mut Targets) -> String {
         let mut row = format!("| {} | {} |", self.name(), flood.name());
         for overflow in OVERFLOWS {
@@ -105,8 +104,8 @@ impl Case {
         row
     }
 
-    /// The row of new keys of whole bursts that one client sends until its own key, which has spent
-    /// all, is fresh.
+    /// Returns the row for one client that sends new keys, each with a whole burst, until its own
+    /// spent key is fresh.
     fn own_key(self, targets: &mut Targets) -> String {
         let mut row = format!("| {} |", self.name());
         for overflow in OVERFLOWS {
@@ -124,7 +123,7 @@ impl Case {
     }
 }
 
-/// What `Evict` is held to.
+/// The targets of `Evict`.
 #[derive(Default)]
 struct Targets {
     missed: Vec<String>,
@@ -132,8 +131,8 @@ struct Targets {
 
 impl Targets {
     fn judge(&mut self, case: Case, flood: Flood, reset: ByGrants<u64>) {
-        // At the end of a slow flood the victims are nearly full again. Those that are in one class
-        // with the flood's keys have spent less than these, and leave first, as they should.
+        // At the end of a slow flood the victims are nearly full again. Victims in the same class
+        // as the flood's keys have then spent less than those keys, and correctly leave first.
         let is_fast = case.per_second == FAST;
         let most: ByGrants<Option<u64>> = match flood {
             Flood::OnePermit => [Some(0), Some(0)],
@@ -158,7 +157,7 @@ impl Targets {
     }
 }
 
-/// A number with a space between thousands, from 10 000 on.
+/// Formats a number with a space between thousands, from 10 000 on.
 fn grouped(n: u64) -> String {
     match n {
         0..10_000 => n.to_string(),

@@ -1,4 +1,4 @@
-//! A table, those who have spent all, and the time that their limits go by.
+//! A table, its spent keys, and the clock of its limits.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,24 +7,24 @@ use tollgate::sync::{AtomicU64, Ordering};
 use tollgate::{Keyed, Overflow, Quota, Tick, TokenBucket};
 use tollgate_versus::keys::key;
 
-/// Those who have spent all.
+/// The number of keys that have spent their burst.
 pub(crate) const SPENT: u64 = 100;
 pub(crate) const BURST: u64 = 100;
-/// From one permit to the next: 100 a minute.
+/// The time from one permit to the next: 100 a minute.
 const INTERVAL: Duration = Duration::from_millis(600);
 /// A table has 1.49 slots for each key of its capacity.
 pub(crate) const CAPACITY: u64 = 1_000_000 * 100 / 149;
-/// How many others ask before the spent ones ask again.
+/// How many other requests come between two passes over the spent keys.
 pub(crate) const BETWEEN: u64 = 1000;
 
 pub(crate) const START: Tick = Tick::from_nanos(1_000_000_000);
 
-/// The limit of each key.
+/// Returns the limit of each key.
 pub(crate) fn bucket() -> TokenBucket {
     TokenBucket::new(Quota::per_minute(100).burst(BURST)).expect("a quota that fits")
 }
 
-/// How many permits have been refilled for a key that spent its burst at [`START`].
+/// Returns how many permits were refilled for a key that spent its burst at [`START`].
 pub(crate) fn refilled(now: Tick) -> u64 {
     (now.saturating_since(START).as_nanos() / INTERVAL.as_nanos()) as u64
 }
@@ -32,26 +32,26 @@ pub(crate) fn refilled(now: Tick) -> u64 {
 pub(crate) struct Scene {
     pub(crate) table: Keyed<TokenBucket>,
     time: Time,
-    /// What each of the spent keys was granted.
+    /// The permits granted to each spent key.
     granted: [u64; SPENT as usize],
-    /// What a pass over them took, in nanoseconds; the last ones.
+    /// The durations of the latest passes over the spent keys, in nanoseconds.
     passes: Vec<u32>,
 }
 
-/// How many passes are kept.
+/// How many durations are kept.
 const KEPT: usize = 1 << 10;
 
 impl Scene {
-    /// A table as full as it was made for, with time that goes on by `step` whenever somebody asks
-    /// who is not one of the spent ones.
+    /// Returns a table filled to its capacity. Each request for a key other than the spent ones
+    /// advances the time by `step`.
     pub(crate) fn full(overflow: Overflow, step: Duration) -> Self {
         let table = Keyed::new(bucket(), CAPACITY as usize);
-        let table = table.expect("a capacity that can be had");
+        let table = table.expect("a valid capacity");
         let mut scene = Self {
             table: table.with_overflow(overflow),
             time: Time::new(step),
             granted: [0; SPENT as usize],
-            // All of it is touched, so that it takes no memory later.
+            // Writes every element, so that no page is touched for the first time later.
             passes: vec![1; KEPT],
         };
         scene.spend();
@@ -61,12 +61,12 @@ impl Scene {
         scene
     }
 
-    /// A key asks that is not one of the spent ones.
+    /// Makes a request for a key other than the spent ones.
     fn asks(&self, key: u64) {
         let _ = self.table.try_acquire_at(&key, self.time.step());
     }
 
-    /// The spent ones spend all they have.
+    /// Takes all permits of the spent keys.
     fn spend(&mut self) {
         let now = self.time.now();
         for (granted, number) in self.granted.iter_mut().zip(0..) {
@@ -76,8 +76,8 @@ impl Scene {
         }
     }
 
-    /// Passes over the spent keys, before each of which so many others ask. Nanoseconds a decision
-    /// on a spent key, the middle one of the passes.
+    /// Makes passes over the spent keys, with `others` other requests before each. Returns the
+    /// median nanoseconds of a decision on a spent key.
     pub(crate) fn among(
         &mut self,
         passes: u64,
@@ -93,7 +93,7 @@ impl Scene {
         self.middle(passes)
     }
 
-    /// The same while another thread asks so often.
+    /// Makes passes while another thread makes this many requests.
     pub(crate) fn beside(&mut self, others: u64, mut other: impl FnMut() -> u64 + Send) -> f64 {
         let (table, time) = (&self.table, &self.time);
         let (granted, passes) = (&mut self.granted, &mut self.passes);
@@ -126,8 +126,8 @@ impl Scene {
         middle.map_or(f64::NAN, f64::from) / SPENT as f64
     }
 
-    /// The least and the most that a spent key got, when all take what is left, and what each was
-    /// due.
+    /// Takes all remaining permits of the spent keys. Returns the fewest and the most that a key
+    /// got in total, and the number due to each.
     pub(crate) fn drained(&mut self) -> (u64, u64, u64) {
         self.spend();
         let (least, most) = (self.granted.iter().min(), self.granted.iter().max());
@@ -143,7 +143,7 @@ fn place(passes: &mut [u32], number: u64) -> Option<&mut u32> {
     passes.get_mut(number as usize % KEPT)
 }
 
-/// Each of the spent keys asks once.
+/// Makes one request for each spent key.
 fn pass(
     table: &Keyed<TokenBucket>,
     now: Tick,
@@ -159,7 +159,7 @@ fn pass(
     }
 }
 
-/// Time that goes on as it is told.
+/// A clock that advances by a fixed step.
 struct Time {
     now_ns: AtomicU64,
     step_ns: u64,

@@ -1,4 +1,4 @@
-//! `Keyed` and `KeyedMap` by the same verbs.
+//! A common trait of `Keyed` and `KeyedMap`.
 
 use foldhash::quality::FixedState;
 use tollgate::clock::SystemClock;
@@ -8,21 +8,21 @@ use crate::scene::bucket;
 
 /// A limit for each key.
 pub(crate) trait Table {
-    /// Takes `n` permits of a key's, and says whether they were granted.
+    /// Takes `n` permits of a key, and returns whether they were granted.
     fn takes(&self, key: u64, n: u64, now: Tick) -> bool;
 
-    /// How many permits a key has. This is a look, which writes nothing.
+    /// Returns how many permits a key has, without writing.
     fn has(&self, key: u64, now: Tick) -> u64;
 
     fn counts(&self) -> Counts;
 }
 
-/// What became of keys for which there was no room.
+/// What happened to keys without a slot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     /// Keys that were evicted.
     pub(crate) evicted: u64,
-    /// Requests that found no room.
+    /// Requests that found no slot.
     pub(crate) no_room: u64,
 }
 
@@ -53,7 +53,7 @@ tables!(
     KeyedMap<u64, TokenBucket, SystemClock, FixedState>
 );
 
-/// Which of the two stores, and the capacity that it is made with.
+/// The type of a table, and its capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
     Keyed(u64),
@@ -73,16 +73,16 @@ impl Store {
         }
     }
 
-    /// An empty table. The seed says how keys are hashed.
+    /// Returns an empty table. The seed determines how keys are hashed.
     pub(crate) fn with_overflow(self, overflow: Overflow, seed: u64) -> Box<dyn Table> {
         let (capacity, hasher) = (self.capacity() as usize, FixedState::with_seed(seed));
         match self {
             Self::Keyed(_) => {
-                let table = Keyed::new(bucket(), capacity).expect("a capacity that can be had");
+                let table = Keyed::new(bucket(), capacity).expect("a valid capacity");
                 Box::new(table.with_hasher(hasher).with_overflow(overflow))
             }
             Self::KeyedMap(_) => {
-                let map = KeyedMap::new(bucket(), capacity).expect("a capacity that can be had");
+                let map = KeyedMap::new(bucket(), capacity).expect("a valid capacity");
                 Box::new(map.with_hasher(hasher).with_overflow(overflow))
             }
         }

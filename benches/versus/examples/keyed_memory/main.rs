@@ -1,11 +1,10 @@
-//! What a key takes of memory, in tollgate's table and in governor's keyed limiter as people have
-//! it; how many new keys find no room in a table of keys that are all in use; and how long a table
-//! takes to make.
+//! Measures the memory of a key in tollgate's table and in governor's default keyed limiter, how
+//! many new keys find no slot in a table of busy keys, and how long it takes to create a table.
 //!
 //!     cargo run --release -p tollgate-versus --example keyed_memory [-- --strict --keys 1000000]
 //!
-//! Bytes are what the allocator was asked for and what the process has in memory (`VmRSS`, on
-//! Linux), each row in a process of its own, divided by the keys that are in the limiter. With
+//! The figures are bytes requested from the allocator and bytes resident in memory (`VmRSS`, on
+//! Linux), divided by the number of keys in the limiter. Each row runs in its own process. With
 //! `--strict` a missed target is a failure.
 
 mod rows;
@@ -29,10 +28,10 @@ fn main() -> ExitCode {
         .collect::<Vec<_>>()
         .as_slice()
     {
-        // What a row's own process is told.
+        // The arguments of a row's own process.
         ["row", name, keys] => keys
             .parse()
-            .map_err(|_| format!("{keys} is no number"))
+            .map_err(|_| format!("{keys} is not a number"))
             .and_then(|keys| run(name, keys))
             .map(|()| true),
         rest => compare(rest),
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all is as it should be, or nobody asked.
+/// Runs all rows. Returns false if `--strict` is given and a target is missed.
 fn compare(arguments: &[&str]) -> Result<bool, String> {
     let (mut strict, mut sizes) = (false, vec![1_000_000_u64, 10_000_000]);
     let mut arguments = arguments.iter();
@@ -77,12 +76,12 @@ fn compare(arguments: &[&str]) -> Result<bool, String> {
     }
     match missed {
         0 => println!("all targets met"),
-        _ => println!("{missed} of the targets missed"),
+        _ => println!("{missed} targets missed"),
     }
     Ok(!strict || missed == 0)
 }
 
-/// What this row prints. Nothing of another row is in its memory.
+/// Runs a row in its own process, and returns its output. No other row affects its memory.
 fn in_its_own_process(name: &str, keys: u64) -> Result<String, String> {
     let failed = |error| format!("{name}: {error}");
     let program = env::current_exe().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The rows: each makes a limiter, fills it, and says what that took.
+//! The rows: each creates a limiter, fills it, and prints the cost.
 
 use std::hash::Hash;
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use tollgate_versus::memory::resident;
 
 use crate::ALLOCATOR;
 
-/// A name, and what it does with so many keys.
+/// A row's name, and its function, which takes the number of keys.
 pub(crate) type Row = (&'static str, fn(u64));
 
 pub(crate) const ROWS: [Row; 8] = [
@@ -38,42 +38,42 @@ pub(crate) const ROWS: [Row; 8] = [
     ("to make", to_make),
 ];
 
-/// All keys come at this tick, so none is idle when another comes.
+/// All keys arrive at this tick, so no key is idle when another arrives.
 const NOW: Tick = Tick::from_nanos(1_000_000_000);
 
-/// An hour from one permit to the next, and a hundred of them.
+/// An hour from one permit to the next, and a burst of a hundred.
 const PERIOD: Duration = Duration::from_secs(3600);
 const BURST: NonZeroU32 = NonZeroU32::new(100).expect("not zero");
 
-/// At most so many bytes a key.
+/// The target for bytes a key.
 const MOST_BYTES: f64 = 24.0;
 
-/// Fewer than so many of the new keys find no room.
+/// The target for the share of new keys that find no slot.
 const MOST_REFUSED: f64 = 0.005;
 
-/// A table is made in less.
+/// The target for the time to create a table.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// Does what a row of this name does.
+/// Runs the row with this name.
 pub(crate) fn run(name: &str, keys: u64) -> Result<(), String> {
     let row = ROWS.iter().find(|(found, _)| *found == name);
-    let (_, row) = row.ok_or_else(|| format!("there is no row {name}"))?;
+    let (_, row) = row.ok_or_else(|| format!("unknown row {name}"))?;
     row(keys);
     Ok(())
 }
 
 type Table = Keyed<TokenBucket>;
 
-/// For so many keys, which denies a key that finds no room.
+/// Returns a table of this capacity, which denies keys without a slot.
 fn empty(capacity: u64) -> Table {
     let bucket = TokenBucket::new(Quota::per(1, PERIOD).burst(BURST.get().into()));
     let table = Keyed::new(bucket.expect("a quota that fits"), capacity as usize);
     table
-        .expect("a capacity that can be had")
+        .expect("a valid capacity")
         .with_overflow(Overflow::Deny)
 }
 
-/// What there was of memory at some time.
+/// The memory figures at some moment.
 struct Before {
     asked: u64,
     resident: Option<u64>,
@@ -87,7 +87,7 @@ impl Before {
         }
     }
 
-    /// Says what came since then, for each of so many keys.
+    /// Prints how much memory was added since then for each of `keys` keys.
     fn say(&self, what: &str, of: &str, keys: u64, most: Option<f64>) {
         let each = |bytes: u64| bytes as f64 / keys as f64;
         let asked = each(ALLOCATOR.now() - self.asked);
@@ -120,7 +120,7 @@ fn governor<K: Hash + Eq + Clone>(keys: u64, of: &str, key: fn(u64) -> K) {
     assert_eq!(
         (granted as u64, limiter.len() as u64),
         (keys, keys),
-        "each has its own"
+        "every key has its own limit"
     );
 }
 
@@ -129,10 +129,14 @@ fn table(keys: u64, of: &str, ask: fn(&Table, u64) -> bool) {
     let table = empty(keys);
     let granted = (0..keys).filter(|&number| ask(&table, number)).count();
     before.say("tollgate", of, granted as u64, Some(MOST_BYTES));
-    assert_eq!(granted as u64, table.len() as u64, "each has its own");
+    assert_eq!(
+        granted as u64,
+        table.len() as u64,
+        "every key has its own limit"
+    );
 }
 
-/// So many new keys are offered to a full table, one after the other, and each leaves it again.
+/// How many new keys are offered to a full table. Each is removed again before the next.
 const OFFERED: u64 = 100_000;
 
 fn room(keys: u64) {
@@ -145,15 +149,15 @@ fn room(keys: u64) {
     let refused = offered
         .filter(|&number| !(ask(number) && table.remove(&key(number))))
         .count();
-    assert_eq!(table.len(), in_use, "all that were offered have left again");
+    assert_eq!(table.len(), in_use, "every offered key was removed again");
     assert_eq!(
         ALLOCATOR.calls(),
         allocations,
-        "a table allocates when it is made, and never again"
+        "a table allocates only when it is created"
     );
     for (refused, of, when) in [
-        (filling, keys, "while it was filled to its capacity"),
-        (refused, OFFERED, "at that load"),
+        (filling, keys, "while filling it to its capacity"),
+        (refused, OFFERED, "in the full table"),
     ] {
         let share = refused as f64 / of as f64;
         let met = if share < MOST_REFUSED {

@@ -1,4 +1,4 @@
-//! One limit for all.
+//! Limiters with one limit.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -14,17 +14,17 @@ use tollgate::sync::{AtomicU64, Ordering};
 use super::Limit;
 use crate::Ask;
 
-/// governor. Its burst is a u32, so the bucket that never runs dry holds 2^32 - 1; at one permit
-/// a nanosecond that is enough.
+/// governor's direct limiter. Its burst is a u32, so the bucket that never runs dry holds 2^32 - 1
+/// permits. At one permit a nanosecond that is enough.
 ///
-/// It can't give a permit back, and its interval is a whole number of nanoseconds.
+/// It can't return a permit, and its interval is a whole number of nanoseconds.
 #[derive(Debug)]
 pub struct Governor<K: governor::clock::Clock>(
     RateLimiter<NotKeyed, InMemoryState, K, NoOpMiddleware<K::Instant>>,
 );
 
 impl Governor<DefaultClock> {
-    /// On quanta's clock, as it comes.
+    /// Returns a limiter with its default clock, which is quanta's.
     #[must_use]
     pub fn system(limit: Limit) -> Self {
         Self::new(limit, DefaultClock::default())
@@ -32,11 +32,11 @@ impl Governor<DefaultClock> {
 }
 
 impl Governor<QuantaUpkeepClock> {
-    /// On its counterpart of the coarse clock, refreshed as often.
+    /// Returns a limiter with its equivalent of the coarse clock, refreshed as often.
     ///
     /// # Panics
     ///
-    /// If no thread can be started.
+    /// Panics if no thread can be started.
     #[must_use]
     pub fn coarse(limit: Limit) -> Self {
         let clock = QuantaUpkeepClock::from_interval(Duration::from_millis(1))
@@ -51,7 +51,7 @@ impl<K: governor::clock::Clock> Governor<K> {
     }
 }
 
-/// As nearly as governor can say it.
+/// Returns governor's closest quota.
 pub(super) fn governor_quota(limit: Limit) -> Quota {
     let burst = u32::try_from(limit.burst).unwrap_or(u32::MAX);
     let quota = Quota::with_period(limit.period).expect("not zero");
@@ -68,21 +68,22 @@ where
     }
 }
 
-/// ratelimit, on the standard library's clock, the only one it comes with.
+/// ratelimit's limiter, with the standard library's clock, the only one that it has.
 ///
-/// It can't give a permit back, and a refill drops what is below a millionth of a permit.
+/// It can't return a permit, and a refill drops fractions below a millionth of a permit.
 #[derive(Debug)]
 pub struct Ratelimit(ratelimit::Ratelimiter);
 
 impl Ratelimit {
-    /// Full at first.
+    /// Returns a full limiter.
     ///
     /// # Panics
     ///
-    /// If the limit has a burst or a period of zero.
+    /// Panics if the limit has a burst or a period of zero.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
-        // It takes a number of permits a period. A shorter period becomes more permits a second.
+        // It takes a number of permits and a period. A shorter period becomes more permits a
+        // second.
         let second = Duration::from_secs(1);
         let in_a_second = second.as_nanos() / limit.period.as_nanos();
         let limiter = ratelimit::Ratelimiter::builder(in_a_second.max(1) as u64)
@@ -102,14 +103,14 @@ impl Ask for Ratelimit {
     }
 }
 
-/// leaky-bucket, by its verb that does not wait.
+/// leaky-bucket's limiter, through its non-blocking method.
 ///
-/// It says yes or no and not how long to wait. It refills at intervals of its own and not with the
-/// clock, so the bucket that never runs dry is one that is too large to be emptied.
+/// It returns yes or no, but not how long to wait. It refills at intervals and not continuously, so
+/// the bucket that never runs dry is too large to be emptied.
 pub struct LeakyBucket(leaky_bucket::RateLimiter);
 
 impl LeakyBucket {
-    /// Full at first, and refilled no more often than once an hour.
+    /// Returns a full limiter that refills at most once an hour.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         let burst = usize::try_from(limit.burst).unwrap_or(usize::MAX);
@@ -136,22 +137,23 @@ impl Ask for LeakyBucket {
     }
 }
 
-/// A count of requests that starts again in each window, as people write it first.
+/// A count of requests that restarts in each window, a common first attempt.
 ///
 /// It allows twice its limit around the boundary of two windows. A thread that is preempted between
-/// the two exchanges can also reset a count that others have begun.
+/// its two exchanges can also reset a count that other threads have begun.
 #[derive(Debug)]
 pub struct CounterWindow<C = SystemClock> {
     limit: u64,
     window_ns: u64,
-    /// The number of the window that is counted.
+    /// The number of the current window.
     window: AtomicU64,
     count: AtomicU64,
     clock: C,
 }
 
 impl CounterWindow {
-    /// As many permits a window as the limit's burst, in the time in which they are made.
+    /// Returns a counter that allows the limit's burst in each window. A window lasts as long as
+    /// the burst takes to refill.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self::with_clock(limit, SystemClock)
@@ -159,7 +161,7 @@ impl CounterWindow {
 }
 
 impl<C: Clock> CounterWindow<C> {
-    /// The same on another clock.
+    /// Returns the same counter with another clock.
     #[must_use]
     pub fn with_clock(limit: Limit, clock: C) -> Self {
         let window = limit.period.as_nanos() * u128::from(limit.burst);
@@ -173,8 +175,8 @@ impl<C: Clock> CounterWindow<C> {
     }
 }
 
-// ORDERING: Relaxed. The words publish no other memory; that they are not exchanged together is
-// the design's own fault.
+// ORDERING: Relaxed. The words publish no other memory. Exchanging them separately is a flaw of
+// this design.
 impl<C: Clock + Sync> Ask for CounterWindow<C> {
     #[inline(always)]
     fn is_allowed(&self) -> bool {

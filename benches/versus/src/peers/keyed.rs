@@ -1,4 +1,4 @@
-//! A limit for each key.
+//! Limiters with a limit for each key.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -14,13 +14,13 @@ use super::Limit;
 use super::direct::governor_quota;
 use crate::AskKey;
 
-/// governor, with its own store and clock. `RateLimiter::keyed` makes it with the hasher `S` =
-/// [`RandomState`](std::hash::RandomState).
+/// governor's keyed limiter, with its own store and clock. `RateLimiter::keyed` creates it with the
+/// hasher `S` = [`RandomState`](std::hash::RandomState).
 ///
-/// It can't remove a single key: `retain_recent` visits all of them.
+/// It can't remove a single key; `retain_recent` visits all of them.
 pub type GovernorByKey<S> = governor::RateLimiter<u64, DashMapStateStore<u64, S>, DefaultClock>;
 
-/// governor's limiter for each key.
+/// Returns governor's keyed limiter.
 #[must_use]
 pub fn governor_by_key<S: BuildHasher + Clone + Default>(limit: Limit) -> GovernorByKey<S> {
     GovernorByKey::dashmap_with_hasher(governor_quota(limit), S::default())
@@ -33,14 +33,14 @@ impl<S: BuildHasher + Clone + Sync + Send> AskKey for GovernorByKey<S> {
     }
 }
 
-/// A bucket as people write it, behind its lock.
+/// A typical hand-written bucket, inside its lock.
 #[derive(Debug)]
 struct Naive {
     tokens: f64,
     last: Tick,
 }
 
-/// What all of them hold, and get in a second.
+/// The burst of all buckets, and their refill in a second.
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     burst: f64,
@@ -77,7 +77,7 @@ impl Rate {
 }
 
 /// A mutex for each key, in a concurrent map. A thread that is preempted while it holds one blocks
-/// all that ask for its key, and idle keys stay for good.
+/// all requests for its key. Idle keys are never removed.
 #[derive(Debug)]
 pub struct Mutexes {
     rate: Rate,
@@ -85,7 +85,7 @@ pub struct Mutexes {
 }
 
 impl Mutexes {
-    /// Without keys.
+    /// Returns a limiter without keys.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self {
@@ -115,7 +115,7 @@ pub struct Locked {
 }
 
 impl Locked {
-    /// Without keys.
+    /// Returns a limiter without keys.
     #[must_use]
     pub fn new(limit: Limit) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! The limiters that people would pick instead: other crates', and what people write themselves.
-//! They are for the benches of this package, and for `tollgate bench` with its feature `peers`.
+//! Alternatives to tollgate: other crates' limiters, and common hand-written ones. The benches of
+//! this package use them, and so does `tollgate bench` with its feature `peers`.
 //!
 //! | limiter | clock |
 //! |---|---|
@@ -20,49 +20,50 @@ use crate::{Ask, AskKey};
 pub use direct::{CounterWindow, Governor, LeakyBucket, Ratelimit};
 pub use keyed::{GovernorByKey, Locked, Mutexes, governor_by_key};
 
-/// What a peer is to limit to. It starts full.
+/// The limit of a peer, which starts full.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    /// How many permits it holds.
+    /// The permits that it holds.
     pub burst: u64,
-    /// How long it takes to make one.
+    /// The time to refill one permit.
     pub period: Duration,
 }
 
 impl Limit {
-    /// It never runs dry while it is measured.
+    /// A limit that never runs dry in a measurement.
     pub const PLENTY: Self = Self {
         burst: 1 << 40,
         period: Duration::from_nanos(1),
     };
 
-    /// Once its only permit is taken, it has nothing for an hour.
+    /// A limit with one permit an hour.
     pub const NOTHING: Self = Self {
         burst: 1,
         period: Duration::from_secs(3600),
     };
 
-    /// Ten permits and then nothing for a day: time does not matter to a test.
+    /// Ten permits and then nothing for a day, so that time does not affect a test.
     pub const TEN: Self = Self {
         burst: 10,
         period: Duration::from_secs(86_400),
     };
 }
 
-/// Asks a limiter of [`Limit::TEN`] twenty times: the first ten are to be allowed, and no other.
+/// Makes twenty requests to a limiter of [`Limit::TEN`]. The first ten must be allowed, and no
+/// other.
 ///
 /// # Errors
 ///
-/// Says which decision was wrong.
+/// Returns an error that names the first wrong decision.
 pub fn verify(limiter: &impl Ask) -> Result<(), String> {
     (1..=2 * Limit::TEN.burst).try_for_each(|turn| judge(turn, limiter.is_allowed()))
 }
 
-/// The same for each of three keys, in turns.
+/// Makes the same requests for each of three keys, in turn.
 ///
 /// # Errors
 ///
-/// Says which decision was wrong.
+/// Returns an error that names the first wrong decision.
 pub fn verify_keys(limiter: &impl AskKey) -> Result<(), String> {
     (1..=2 * Limit::TEN.burst).try_for_each(|turn| {
         let mut keys = 0..3;
@@ -76,5 +77,7 @@ fn judge(turn: u64, is_allowed: bool) -> Result<(), String> {
         return Ok(());
     }
     let said = if is_allowed { "allowed" } else { "denied" };
-    Err(format!("decision {turn} was {said}, of a burst of {burst}"))
+    Err(format!(
+        "decision {turn} was {said} with a burst of {burst}"
+    ))
 }

@@ -1,5 +1,4 @@
-//! Each peer decides as it should, a peer that does not is found, and what is said that they can't
-//! do is so.
+//! Each peer decides correctly, a peer that does not is found, and the listed limitations are true.
 
 use std::hash::RandomState;
 use std::num::NonZeroU32;
@@ -26,7 +25,7 @@ fn every_peer_allows_its_burst_and_no_more() {
     assert_eq!(verify_keys(&Locked::new(ten)), Ok(()));
 }
 
-/// Decides by what it is asked for, whatever the limit.
+/// Gives the same answer to every request.
 struct Wrong(bool);
 
 impl Ask for Wrong {
@@ -35,7 +34,7 @@ impl Ask for Wrong {
     }
 }
 
-/// One limit where each key is to have one.
+/// One limit for all keys, where each key must have its own.
 struct Common(CounterWindow);
 
 impl AskKey for Common {
@@ -49,11 +48,11 @@ fn a_peer_that_decides_wrongly_is_found() {
     let error = |limit| verify(&limit).expect_err("a wrong decision");
     assert_eq!(
         error(Wrong(true)),
-        "decision 11 was allowed, of a burst of 10"
+        "decision 11 was allowed with a burst of 10"
     );
     assert_eq!(
         error(Wrong(false)),
-        "decision 1 was denied, of a burst of 10"
+        "decision 1 was denied with a burst of 10"
     );
     for burst in [9, 11] {
         let limit = Limit {
@@ -100,10 +99,10 @@ fn ratelimit_drops_a_part_of_each_refill() {
     let clock = ManualClock::new();
     let limiter = ratelimit::Ratelimiter::with_clock(1, Told(clock.clone()));
     let mut allowed = 0;
-    // Ten seconds, asked every 1.999 microseconds.
+    // Ten seconds, polled every 1.999 microseconds.
     for _ in 0..5_002_502 {
         clock.advance(Duration::from_nanos(1999));
         allowed += u64::from(limiter.try_wait().is_ok());
     }
-    assert_eq!(allowed, 5, "of one a second");
+    assert_eq!(allowed, 5, "five instead of ten at one a second");
 }

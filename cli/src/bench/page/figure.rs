@@ -1,5 +1,4 @@
-//! One picture: a panel for each source of time, a line for each contestant, on a logarithmic
-//! scale.
+//! One picture: a panel for each time source, a line for each contestant, on a logarithmic scale.
 
 use std::error::Error;
 use std::ops::Range;
@@ -18,14 +17,14 @@ const KEY_ENTRY: u32 = 180;
 const PANEL_TITLE: u32 = 26;
 const PANEL: u32 = 330;
 
-/// What is to be drawn.
+/// The contents of a picture.
 pub(crate) struct Figure<'a> {
     /// Unique on the page.
     pub(crate) id: String,
     pub(crate) title: String,
-    /// What there is to be seen, for those who can't.
+    /// A text alternative to the picture.
     pub(crate) about: String,
-    /// What stands below the horizontal axes, at each place and of all.
+    /// The labels along the horizontal axes.
     pub(crate) places: &'a [String],
     pub(crate) across: &'static str,
     pub(crate) up: &'static str,
@@ -37,7 +36,7 @@ pub(crate) struct Panel {
     pub(crate) lines: Vec<Line>,
 }
 
-/// A figure for each place.
+/// A contestant's figures, one for each place on the horizontal axis.
 pub(crate) struct Line {
     pub(crate) look: &'static Look,
     pub(crate) figures: Vec<f64>,
@@ -48,7 +47,7 @@ type Drawn = Result<(), Box<dyn Error>>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
 impl Figure<'_> {
-    /// The picture as SVG, with its words.
+    /// Returns the picture as SVG, with title and description.
     pub(crate) fn svg(&self) -> Result<String, Box<dyn Error>> {
         let looks = self.looks();
         let abreast = (WIDTH / KEY_ENTRY) as usize;
@@ -72,7 +71,7 @@ impl Figure<'_> {
         Ok(self.with_words(&svg))
     }
 
-    /// Of all panels' lines, each once.
+    /// Returns the looks of all lines in all panels, each once.
     fn looks(&self) -> Vec<&'static Look> {
         let mut looks: Vec<&Look> = Vec::new();
         for line in self.panels.iter().flat_map(|panel| &panel.lines) {
@@ -114,7 +113,7 @@ impl Figure<'_> {
             .x_label_formatter(&|_| String::new())
             .y_label_formatter(&|figure| format!("{figure}"))
             .draw()?;
-        // The library would put labels between the places too.
+        // plotters would also put labels between the places.
         let below = text(13).pos(Pos::new(HPos::Center, VPos::Top));
         for (i, place) in self.places.iter().enumerate() {
             let (x, y) = chart.backend_coord(&(i as f64, low));
@@ -127,7 +126,7 @@ impl Figure<'_> {
         Ok(())
     }
 
-    /// The whole powers of ten around all figures.
+    /// Returns the range of whole powers of ten that contains all figures.
     fn decades(&self) -> Range<f64> {
         let lines = self.panels.iter().flat_map(|panel| &panel.lines);
         let figures = lines.flat_map(|line| &line.figures).copied();
@@ -147,11 +146,12 @@ impl Figure<'_> {
         (end / start).log10().round() as usize + 1
     }
 
-    /// With a title and a description, for those who can't see it, and as wide as the page.
+    /// Adds a title and a description for screen readers, and makes the picture as wide as the
+    /// page.
     fn with_words(&self, svg: &str) -> String {
         let id = &self.id;
         let named = format!("<svg role=\"img\" aria-labelledby=\"{id}-title {id}-about\" ");
-        // That all is opaque goes without saying.
+        // Full opacity is the default.
         let svg = svg
             .replacen("<svg ", &named, 1)
             .replace(" opacity=\"1\"", "");
@@ -180,12 +180,12 @@ fn draw_line(chart: &mut Chart<'_, '_>, line: &Line) -> Drawn {
     Ok(())
 }
 
-/// What has a place on a logarithmic scale.
+/// Returns whether a logarithmic scale can show the figure.
 fn is_drawn(figure: f64) -> bool {
     figure.is_finite() && figure > 0.0
 }
 
-/// A short line, its mark, and whose it is.
+/// Draws a legend entry: a short line, its mark, and the contestant's name.
 fn draw_key(area: &Area<'_>, look: &Look, (x, y): (i32, i32)) -> Drawn {
     let line = vec![(x, y), (x + 32, y)];
     area.draw(&PathElement::new(line, look.colour.stroke_width(2)))?;
@@ -195,7 +195,7 @@ fn draw_key(area: &Area<'_>, look: &Look, (x, y): (i32, i32)) -> Drawn {
     Ok(())
 }
 
-/// Of a shape of its own, so that lines do not differ by colour alone.
+/// Draws a mark. Each contestant has a shape, so that lines differ by more than colour.
 fn draw_mark(area: &Area<'_>, look: &Look, (x, y): (i32, i32)) -> Drawn {
     let filled = look.colour.filled();
     let around = |points: &[(i32, i32)]| -> Vec<_> {
@@ -218,7 +218,7 @@ fn draw_mark(area: &Area<'_>, look: &Look, (x, y): (i32, i32)) -> Drawn {
 }
 
 fn text(size: u32) -> TextStyle<'static> {
-    // The size that is written is smaller by this: plotters means the line's height.
+    // plotters takes a line height and writes a smaller font size.
     let size = f64::from(size) * 1.24;
     ("sans-serif", size).into_font().color(&INK)
 }

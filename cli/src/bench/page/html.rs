@@ -1,8 +1,8 @@
-//! What the page is made of: text that is escaped, and tables.
+//! The page's building blocks: escaped text, and tables.
 
 use std::fmt::Write;
 
-/// Text as it stands in HTML, also between quotes.
+/// Escapes text for HTML, also within quotes.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -10,11 +10,11 @@ pub(crate) fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// A table with its caption. Each row begins with what it is of.
+/// Returns a table with its caption. The first cell of each row is its header.
 pub(crate) fn table(caption: &str, head: &[String], rows: &[Vec<String>]) -> String {
     let mut html = String::new();
     let caption = escaped(caption);
-    // Writing to a String can't fail. Whoever has no mouse can scroll it too.
+    // Writing to a String can't fail. The tab stop lets keyboard users scroll the table.
     let _ = writeln!(
         html,
         "<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\n\
@@ -43,7 +43,7 @@ mod tests {
     use super::{escaped, table};
 
     #[test]
-    fn what_means_something_to_html_is_escaped() {
+    fn special_characters_are_escaped() {
         let processor = "A&B <\"fast\"> CPU";
         let html = "A&amp;B &lt;&quot;fast&quot;&gt; CPU";
         assert_eq!(escaped(processor), html);

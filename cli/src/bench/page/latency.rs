@@ -1,4 +1,4 @@
-//! How long single decisions take.
+//! The latency section of the page.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -14,8 +14,8 @@ use crate::bench::latency::{Latency, PERCENTILES};
 use crate::bench::machine::step_ns;
 use crate::bench::rows::short;
 
-/// Sentences and a picture for each view, and a table, for each number of threads and kind of
-/// decision.
+/// Writes sentences and a picture for each view, and a table, for each number of threads and kind
+/// of decision.
 pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Box<dyn Error>> {
     html.push_str("<h2>Latency of single decisions</h2>\n");
     let step = step_ns(&quanta::Clock::new());
@@ -60,8 +60,8 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
                 list(html, "verdict", &verdicts(&latencies, &parts, scene))?;
                 writeln!(
                     html,
-                    "<figure>\n{}<figcaption>Nanoseconds that no more than so many of a hundred \
-                     decisions exceed, {}, the timing itself included. Lower is better.{note}\
+                    "<figure>\n{}<figcaption>Latency by percentile in nanoseconds, {} decisions, \
+                     including the timing itself. Lower is better.{note}\
                      </figcaption>\n</figure>",
                     figure.svg()?,
                     kind.name(),
@@ -73,7 +73,7 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
     Ok(())
 }
 
-/// What looking at a decision costs by itself, on the fewest threads.
+/// Returns a paragraph on what timing a decision costs by itself, with the fewest threads.
 fn overhead(latencies: &[Latency<'_>], step: Option<f64>) -> String {
     let alone = latencies
         .iter()
@@ -85,7 +85,7 @@ fn overhead(latencies: &[Latency<'_>], step: Option<f64>) -> String {
     let whole = match step {
         None => String::new(),
         Some(step) => format!(
-            " The counter moves in steps of {} ns here, so what takes less is seen as none or as one.",
+            " The counter moves in steps of {} ns here, so a shorter time shows as zero or one step.",
             short(step),
         ),
     };
@@ -96,13 +96,13 @@ fn overhead(latencies: &[Latency<'_>], step: Option<f64>) -> String {
     )
 }
 
-/// The percentile that a sentence is about: the next ones are often others' doing.
+/// The percentile that the sentences compare. Higher ones often show other programs' activity.
 const JUDGED: f64 = 99.0;
 
-/// Less can't be told apart, in nanoseconds.
+/// Smaller differences, in nanoseconds, are not visible.
 const LEAST: f64 = 1.0;
 
-/// A sentence for each part.
+/// Returns a sentence for each part.
 fn verdicts(latencies: &[&Latency<'_>], parts: &[&Part], scene: Scene<'_>) -> Vec<String> {
     let judged = |part: &&Part| {
         let shown = latencies.iter();

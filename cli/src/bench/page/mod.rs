@@ -1,4 +1,4 @@
-//! The page: one file, with its pictures and its style inside, and no scripts.
+//! The page: one file with its pictures and style sheet inside, and without scripts.
 //!
 //! | file | what |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `view` | which contestants are shown together |
 //! | `verdict` | who wins, by how much and why |
 //! | `figure` | one picture |
-//! | `html` | text and tables |
+//! | `html` | escaped text and tables |
 //! | `style` | colours that are readable on light and on dark |
 
 mod figure;
@@ -32,32 +32,32 @@ use super::topology::Cores;
 use html::{escaped, table};
 use view::Part;
 
-/// The name of the page in the folder that was asked for.
+/// The page's file name in the requested folder.
 const NAME: &str = "index.html";
 
-/// What a star says.
+/// The explanation of a star.
 const STARRED: &str = " * These threads do not have a core each.";
 
-/// A page that can be written. What it held is left until then.
+/// A page that can be written. Its file keeps its old content until then.
 pub(crate) struct Page {
     path: PathBuf,
     file: File,
 }
 
-/// What the page tells.
+/// The contents of the page.
 pub(crate) struct Findings<'a> {
     pub(crate) threads: &'a [usize],
     pub(crate) cores: Cores,
     /// Further lines about the machine.
     pub(crate) machine: &'a [String],
-    /// What the machine itself makes of several threads, a line each.
+    /// The contention without a limiter, a line for each number of threads.
     pub(crate) contention: String,
     pub(crate) rows: &'a [Row<'a>],
     pub(crate) latencies: &'a [Latency<'a>],
 }
 
 impl Page {
-    /// Makes the folder, and sees that the page can be written.
+    /// Creates the folder, and checks that the page can be written.
     pub(crate) fn create(folder: &Path) -> Result<Self, Box<dyn Error>> {
         let failed = |path: &Path, error: io::Error| {
             format!("--report: {} can't be written: {error}", path.display())
@@ -70,7 +70,7 @@ impl Page {
         Ok(Self { path, file })
     }
 
-    /// Puts this in the place of what the page held. Returns where it is.
+    /// Replaces the content of the page, and returns its path.
     pub(crate) fn write(mut self, findings: &Findings<'_>) -> Result<PathBuf, Box<dyn Error>> {
         let html = findings.html()?;
         let mut write = || {
@@ -89,13 +89,13 @@ impl Page {
 }
 
 impl Findings<'_> {
-    /// Whether so many threads don't have a core each.
+    /// Returns whether this many threads do not have a core each.
     fn is_crowded(&self, threads: usize) -> bool {
         let mut rows = self.rows.iter();
         rows.any(|row| row.threads == threads && row.crowded)
     }
 
-    /// The number, and a star if they don't have a core each.
+    /// Returns the number of threads, with a star if they do not have a core each.
     fn starred(&self, threads: usize) -> String {
         format!(
             "{threads}{}",
@@ -130,7 +130,7 @@ impl Findings<'_> {
         Ok(html)
     }
 
-    /// What the others can't do; or how to see them.
+    /// Writes what the other limiters can't do, or how to include them.
     fn write_limits(&self, html: &mut String) {
         let first = self.rows.first().map(|row| row.threads);
         let entries = self.rows.iter().filter(|row| Some(row.threads) == first);
@@ -157,14 +157,14 @@ impl Findings<'_> {
         }
     }
 
-    /// What the machine itself makes of several threads.
+    /// Writes how the machine itself scales without a limiter.
     fn write_contention(&self, html: &mut String) -> Result<(), Box<dyn Error>> {
         if !self.contention.is_empty() {
             html.push_str("<h2>The machine's own contention</h2>\n");
             html.push_str(
-                "<p>No limiter: a reading of the clock and one exchange, on one word for all ",
+                "<p>Without a limiter: a clock reading and one exchange, on one word for all ",
             );
-            html.push_str("threads, and on words of their own.</p>\n");
+            html.push_str("threads, and on a private word for each.</p>\n");
             let lines: Vec<_> = self.contention.lines().collect();
             list(html, "note", &lines)?;
         }
@@ -172,7 +172,7 @@ impl Findings<'_> {
     }
 }
 
-/// Lines of this class.
+/// Writes a list of this class.
 fn list(html: &mut String, class: &str, lines: &[impl AsRef<str>]) -> Result<(), Box<dyn Error>> {
     writeln!(html, "<ul class=\"{class}\">")?;
     for line in lines {
@@ -182,7 +182,7 @@ fn list(html: &mut String, class: &str, lines: &[impl AsRef<str>]) -> Result<(),
     Ok(())
 }
 
-/// What a picture shows, for those who can't see it.
+/// Describes a picture for screen readers.
 fn described(parts: &[&Part], places: &str) -> String {
     let panels: Vec<_> = parts.iter().map(|part| part.title).collect();
     let plural = if panels.len() == 1 { "" } else { "s" };
@@ -195,7 +195,7 @@ fn described(parts: &[&Part], places: &str) -> String {
 }
 
 const HINT: &str = "\
-<p>Other crates and what people write themselves are shown beside these by \
+<p>To show other crates and common hand-written limiters beside these, run \
 <code>cargo run --release -p tollgate-cli --features peers -- bench --report DIR</code>.</p>
 ";
 
@@ -203,25 +203,25 @@ const METHOD: &str = "\
 <h2>What was measured</h2>
 <dl>
 <dt>floor</dt>
-<dd>The least that a decision on a shared word can cost: a raw reading of the counter and one exchange of \
+<dd>The least that a decision on a shared word can cost: a raw counter reading and one exchange of \
 the word (denied: one load).</dd>
 <dt>private words</dt>
-<dd>The same, on a word for each thread: what is left without contention.</dd>
+<dd>The same on a separate word for each thread: the cost without contention.</dd>
 <dt>token bucket, sharded, lease, slots, log, keyed</dt>
-<dd>tollgate&apos;s: one word; a word for each core; 64 permits at a time drawn by each thread; a window of 60 \
-slots; a log of 1000 times; a table with a limit for each of many keys, over which every thread walks.</dd>
+<dd>tollgate&apos;s limiters: one word; a word for each core; 64 permits at a time for each thread; a window of 60 \
+slots; a log of 1000 times; a table with a limit for each of many keys, which every thread uses in turn.</dd>
 <dt>std mutex, parking_lot</dt>
 <dd>The same token bucket behind a mutex, with the same clock.</dd>
 <dt>governor, ratelimit, leaky-bucket, counter window, governor keyed, locked map</dt>
-<dd>Where they are shown: other crates, a count that starts again in each window, and a DashMap of mutexes. \
-Each was first asked for twenty permits of a burst of ten, and allowed ten.</dd>
+<dd>If included: other crates, a count that restarts in each window, and a DashMap of mutexes. \
+Each was checked first: with a burst of ten it allowed ten of twenty requests.</dd>
 <dt>throughput</dt>
-<dd>Decisions in a loop, on all threads at once, in short slices in which all contestants take turns; the \
+<dd>Decisions in a loop, on all threads at once. Short slices of all contestants take turns; the figure is the \
 median of the slices. Scales are logarithmic.</dd>
 <dt>latency</dt>
-<dd>Single decisions, with a reading of the raw counter before and after each: what the thread waits for. \
-The readings themselves are in the figures, and shown as &quot;the timing alone&quot;: nothing below that can \
-be seen. Counts of all threads together, and of all rounds. What the system gives to others while a decision \
-is made is in the figures too.</dd>
+<dd>Single decisions, with a raw counter reading before and after each: the time that the thread waits. \
+The figures include the readings, which are shown as &quot;the timing alone&quot;: nothing below that is \
+visible. The figures cover all threads and all rounds. They include the time that other programs take while a \
+decision is made.</dd>
 </dl>
 ";

@@ -1,7 +1,8 @@
-//! What the page looks like: readable on light and on dark, without a script.
+//! The look of the page: readable on light and dark backgrounds, without a script.
 //!
-//! Whoever draws writes the colours for light; for dark the style sheet replaces them, by what they
-//! are. Text has at least 4.5 : 1 on both backgrounds, lines and marks at least 3 : 1.
+//! The pictures use the light colours, and the style sheet replaces each colour on dark
+//! backgrounds. Text has a contrast of at least 4.5 : 1 on both backgrounds, lines and marks at
+//! least 3 : 1.
 
 use std::fmt::Write;
 
@@ -11,11 +12,11 @@ use plotters::style::RGBColor;
 pub(crate) const INK: RGBColor = RGBColor(0x3D, 0x44, 0x4D);
 const DARK_INK: RGBColor = RGBColor(0xC9, 0xD1, 0xD9);
 
-/// The lines behind.
+/// Grid lines.
 pub(crate) const GRID: RGBColor = RGBColor(0xD0, 0xD7, 0xDE);
 const DARK_GRID: RGBColor = RGBColor(0x30, 0x36, 0x3D);
 
-/// The shape of the points of a line.
+/// The shape of a line's points.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Mark {
     Circle,
@@ -30,12 +31,12 @@ pub(crate) enum Mark {
 /// How a contestant is drawn.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// As the contestant is called.
+    /// The contestant's name.
     pub(crate) subject: &'static str,
     pub(crate) colour: RGBColor,
     dark: RGBColor,
     pub(crate) mark: Mark,
-    /// As CSS.
+    /// The dash pattern, as CSS.
     dashes: &'static str,
 }
 
@@ -55,7 +56,7 @@ const fn look(
     }
 }
 
-/// One colour for each: the style sheet finds them by it.
+/// A different colour for each: the style sheet selects lines by colour.
 static LOOKS: [Look; 17] = [
     look(
         "floor",
@@ -178,7 +179,7 @@ static LOOKS: [Look; 17] = [
     ),
 ];
 
-/// How those are drawn that have no look of their own.
+/// The look of contestants that are not listed.
 static PLAIN: Look = look("", (0x5A, 0x60, 0x6A), (0xA3, 0xA9, 0xB3), Mark::Ring, "");
 
 impl Look {
@@ -188,7 +189,7 @@ impl Look {
     }
 }
 
-/// The style sheet of the page and of the pictures in it.
+/// Returns the style sheet of the page and its pictures.
 pub(crate) fn sheet() -> String {
     let mut sheet = PAGE.to_owned();
     for look in LOOKS.iter().filter(|look| !look.dashes.is_empty()) {
@@ -242,7 +243,7 @@ tbody tr:nth-child(even),.note{background:#171D25}
 .note{border-left-color:#F0883E}
 ";
 
-/// As it is written in the picture.
+/// Formats a colour as the picture writes it.
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }

@@ -1,4 +1,4 @@
-//! How many decisions all threads make together.
+//! The throughput section of the page.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::{Findings, STARRED, described, list};
 use crate::bench::contestants::timing::Kind;
 use crate::bench::rows::{Row, short};
 
-/// Sentences and a picture for each view, and a table, for each kind of decision.
+/// Writes sentences and a picture for each view, and a table, for each kind of decision.
 pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Box<dyn Error>> {
     html.push_str("<h2>Throughput by threads</h2>\n");
     let starred = findings.threads.iter().map(|&n| findings.starred(n));
@@ -57,7 +57,8 @@ pub(crate) fn write(html: &mut String, findings: &Findings<'_>) -> Result<(), Bo
     Ok(())
 }
 
-/// For each panel: with the fewest threads, and with the most that have a core each.
+/// Returns sentences for each panel: for the fewest threads, and for the most that have a core
+/// each.
 fn verdicts(rows: &[&Row<'_>], parts: &[&Part], findings: &Findings<'_>) -> Vec<String> {
     let threads = || findings.threads.iter().copied();
     let with_cores = threads().filter(|&n| !findings.is_crowded(n)).max();
@@ -89,14 +90,14 @@ fn of_kind<'a>(rows: &'a [Row<'a>], kind: Kind) -> impl Iterator<Item = &'a Row<
         .filter(move |row| row.contest.entry.kind == kind)
 }
 
-/// Those with the fewest threads stand for all.
+/// Returns one row for each contestant, with the first number of threads.
 fn contestants<'a>(rows: &[&'a Row<'a>]) -> Vec<&'a Row<'a>> {
     let first = rows.first().map_or(0, |row| row.threads);
     let of_first = rows.iter().filter(|row| row.threads == first);
     of_first.copied().collect()
 }
 
-/// The same contestant with each number of threads.
+/// Returns the same contestant's rows, one for each number of threads.
 fn with_threads<'a>(rows: &[&'a Row<'a>], one: &Row<'_>, threads: &[usize]) -> Vec<&'a Row<'a>> {
     let find = |&n: &usize| {
         let is_same =
@@ -106,7 +107,7 @@ fn with_threads<'a>(rows: &[&'a Row<'a>], one: &Row<'_>, threads: &[usize]) -> V
     threads.iter().filter_map(find).collect()
 }
 
-/// A line for each contestant of each part.
+/// Returns the panels, with a line for each contestant.
 fn panels(rows: &[&Row<'_>], parts: &[&Part], threads: &[usize]) -> Vec<Panel> {
     let panel = |part: &&Part| {
         let shown = contestants(rows).into_iter();
@@ -138,13 +139,13 @@ fn about(rows: &[&Row<'_>], parts: &[&Part], threads: &[usize]) -> String {
         if let Some(best) = best(n) {
             let (label, mops) = (best.contest.entry.label(), short(best.mops));
             // Writing to a String can't fail.
-            let _ = write!(text, " Most with {n}: {label}, {mops}.");
+            let _ = write!(text, " Highest with {n}: {label}, {mops}.");
         }
     }
     text
 }
 
-/// Two columns for each number of threads.
+/// Returns the table, with two columns for each number of threads.
 fn figures(rows: &[&Row<'_>], findings: &Findings<'_>, kind: Kind) -> String {
     let mut head = vec!["contestant".to_owned()];
     for &n in findings.threads {

@@ -1,12 +1,12 @@
-//! Sentences that say who wins, by how much and why. They follow from the figures; why comes from
-//! what is known of the winner.
+//! Sentences that say which contestant wins, by how much and why. The figures decide the winner;
+//! `about` has the reasons.
 
 use super::view::is_peer;
 use crate::bench::about::reason;
 use crate::bench::contestants::{Entry, Source};
 use crate::bench::rows::{TIE, short};
 
-/// What a decision cost a contestant, in any unit.
+/// What a decision costs a contestant, in any unit.
 #[derive(Clone, Copy)]
 pub(crate) struct Standing<'a> {
     pub(crate) entry: &'a Entry,
@@ -18,12 +18,12 @@ pub(crate) struct Standing<'a> {
 pub(crate) enum Measure {
     /// More decisions in the same time.
     Throughput,
-    /// A lower p99. `step` is the counter's resolution, in nanoseconds.
+    /// A lower p99. `step` is the counter's resolution in nanoseconds.
     Latency { step: f64 },
 }
 
 impl Measure {
-    /// What can't be told apart. A figure may be off by a hundredth of a step.
+    /// Returns the smallest visible difference. A figure may be off by a hundredth of a step.
     fn step(self) -> f64 {
         match self {
             Self::Throughput => 0.0,
@@ -31,7 +31,7 @@ impl Measure {
         }
     }
 
-    /// What is said of a tie.
+    /// Returns the words for a tie.
     fn tie(self) -> &'static str {
         match self {
             Self::Latency { step } if step > 0.0 => {
@@ -42,18 +42,18 @@ impl Measure {
     }
 }
 
-/// What was measured where.
+/// What was measured, and with how many threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
-    /// What is compared.
+    /// What the sentence compares.
     pub(crate) lead: &'a str,
     pub(crate) measure: Measure,
     pub(crate) threads: usize,
-    /// Whether they don't have a core each.
+    /// Whether the threads do not have a core each.
     pub(crate) crowded: bool,
 }
 
-/// The sentence that names the winner. The floors take no part.
+/// Returns the sentence that names the winner. The floors do not compete.
 pub(crate) fn verdict(scene: Scene<'_>, standings: &[Standing<'_>]) -> String {
     let Scene {
         lead,
@@ -70,7 +70,7 @@ pub(crate) fn verdict(scene: Scene<'_>, standings: &[Standing<'_>]) -> String {
     let mut text = format!("{lead}, on {threads} thread{plural}: ");
     text += &match &order[..] {
         [] => "nothing was measured.".to_owned(),
-        [only] => format!("{} alone was measured.", only.entry.subject),
+        [only] => format!("only {} was measured.", only.entry.subject),
         [best, ..] => {
             let near = (TIE * best.cost).max(best.cost + scene.measure.step());
             let tied = order.partition_point(|one| one.cost <= near);
@@ -79,12 +79,12 @@ pub(crate) fn verdict(scene: Scene<'_>, standings: &[Standing<'_>]) -> String {
         }
     };
     if crowded {
-        text += " These threads do not have a core each, so the figures say little.";
+        text += " These threads do not have a core each, so the figures mean little.";
     }
     text
 }
 
-/// Those that are as good as the best, and all others.
+/// Compares the contestants that tie for the best figure with all others.
 fn said(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) -> String {
     let compared = compared(scene, tied, others);
     if let [best] = tied {
@@ -100,7 +100,7 @@ fn said(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) -> Str
     format!("a tie: {names} {tie}; {compared}.")
 }
 
-/// How far behind the next, the mutex and the best peer are.
+/// Returns how far behind the next contestant, the mutex and the best peer are.
 fn compared(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) -> String {
     let has_peer = tied.iter().any(|one| is_peer(one.entry));
     let next = others.first();
@@ -135,7 +135,7 @@ fn compared(scene: Scene<'_>, tied: &[Standing<'_>], others: &[Standing<'_>]) ->
     }
 }
 
-/// One, two and three.
+/// Joins names as in "one, two and three".
 fn listed(names: impl Iterator<Item = String>) -> String {
     let mut names: Vec<_> = names.collect();
     match (names.pop(), names.is_empty()) {
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The sentence about these costs, by the system's clock or, with a name, by one of their own.
+    /// Returns the sentence for these costs, with the system clock or a named clock.
     fn said(measure: Measure, threads: usize, all: &[(&'static str, Source, f64)]) -> String {
         let of = |&(subject, source, _): &_| entry(subject, source, Kind::Allowed);
         let entries: Vec<_> = all.iter().map(of).collect();
@@ -181,7 +181,7 @@ mod tests {
     use Source::{Own, Raw, System};
 
     #[test]
-    fn the_winner_is_the_one_with_the_best_figure_and_no_floor() {
+    fn the_best_figure_wins_and_the_floors_do_not_compete() {
         let mut all = [
             ("floor", Raw, 0.1),
             ("std mutex", System, 30.0),
@@ -191,8 +191,8 @@ mod tests {
         ];
         assert_eq!(
             said(Measure::Throughput, 2, &all),
-            "Here, on 2 threads: sharded wins, because each core has a word of its own, and \
-             threads seldom write what another reads: it makes 1.50 times as many decisions as \
+            "Here, on 2 threads: sharded wins, because each core has its own word, and \
+             threads seldom write what another thread reads: it makes 1.50 times as many decisions as \
              token bucket, 15.0 times as many as std mutex and 4.00 times as many as governor."
         );
         // A peer can win too.
@@ -241,17 +241,17 @@ mod tests {
     }
 
     #[test]
-    fn threads_without_a_core_each_say_little() {
+    fn crowded_threads_are_pointed_out() {
         let all = [("sharded", System, 1.0), ("token bucket", System, 2.0)];
         let text = said(Measure::Throughput, 8, &all);
-        assert!(text.ends_with("so the figures say little."), "{text}");
+        assert!(text.ends_with("so the figures mean little."), "{text}");
     }
 
     #[test]
-    fn what_has_no_figure_does_not_win() {
+    fn a_contestant_without_a_figure_does_not_win() {
         let all = [("sharded", System, f64::NAN), ("token bucket", System, 2.0)];
         let text = said(Measure::Throughput, 2, &all);
-        assert_eq!(text, "Here, on 2 threads: token bucket alone was measured.");
+        assert_eq!(text, "Here, on 2 threads: only token bucket was measured.");
         assert!(said(Measure::Throughput, 1, &[]).contains("nothing"));
     }
 }

@@ -1,33 +1,33 @@
-//! Which contestants are shown together: each source of time by itself, and tollgate beside other
-//! people's limiters.
+//! The groups of contestants that are shown together: one group for each time source, and tollgate
+//! beside other limiters.
 
 use crate::bench::contestants::{Entry, Source};
 
 /// A picture of several panels, and the sentences above it.
 pub(crate) struct View {
-    /// Before the picture's id.
+    /// The prefix of the picture's id.
     pub(crate) id: &'static str,
-    /// After its title.
+    /// The suffix of its title.
     pub(crate) title: &'static str,
     pub(crate) panels: &'static [Part],
 }
 
-/// What a panel shows.
+/// The contents of a panel.
 pub(crate) struct Part {
     pub(crate) title: &'static str,
-    /// How a sentence about it begins.
+    /// The beginning of a sentence about it.
     pub(crate) lead: &'static str,
     shown: Shown,
 }
 
 enum Shown {
-    /// What has the time from there, and the floors.
+    /// Contestants with this time source, and the floors.
     From(Source),
-    /// These, if there is one of the peers among them.
+    /// These contestants, if a peer is among them.
     Beside(&'static [&'static str]),
 }
 
-/// All of them.
+/// All views.
 pub(crate) const VIEWS: [View; 2] = [
     View {
         id: "",
@@ -40,12 +40,12 @@ pub(crate) const VIEWS: [View; 2] = [
             },
             Part {
                 title: "coarse clock",
-                lead: "With the coarse clock, which another thread keeps",
+                lead: "With the coarse clock, which another thread updates",
                 shown: Shown::From(Source::Coarse),
             },
             Part {
                 title: "given tick",
-                lead: "With a given tick, and so no clock to read",
+                lead: "With a given tick and no clock reading",
                 shown: Shown::From(Source::Tick),
             },
         ],
@@ -86,7 +86,7 @@ impl Part {
         }
     }
 
-    /// Whether something of what was measured makes it worth showing.
+    /// Returns whether the measured contestants make the part worth showing.
     fn is_used<'e>(&self, mut entries: impl Iterator<Item = &'e Entry>) -> bool {
         entries.any(|entry| match self.shown {
             Shown::From(source) => entry.source == source,
@@ -96,7 +96,7 @@ impl Part {
 }
 
 impl View {
-    /// Its panels that show something of this.
+    /// Returns the parts that are worth showing for these entries.
     pub(crate) fn panels<'e>(
         &self,
         entries: impl Iterator<Item = &'e Entry> + Clone,
@@ -106,7 +106,7 @@ impl View {
     }
 }
 
-/// Whether it is another crate's, or what people write themselves.
+/// Returns whether this is another crate's limiter or a hand-written one.
 pub(crate) fn is_peer(entry: &Entry) -> bool {
     matches!(entry.source, Source::Own(_))
 }

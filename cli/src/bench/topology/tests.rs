@@ -1,10 +1,10 @@
-//! Machines that there may be.
+//! Topologies of possible machines.
 
 use super::{Topology, numbers, ranges};
 
-/// A machine with equal packages, whose cores have equally many processors. In `by_core`
-/// numbering the processors of a core are neighbours; otherwise all first processors come before
-/// all second ones. Each package is a NUMA node and has one last-level cache.
+/// A machine with equal packages, whose cores have equally many processors. With `by_core`
+/// numbering, the processors of a core are adjacent; otherwise all first processors come before all
+/// second ones. Each package is a NUMA node and has one last-level cache.
 struct Machine {
     packages: usize,
     cores: usize,
@@ -13,7 +13,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Package, core and the number's place in it.
+    /// Returns the package, the core and the place in the core of a processor number.
     fn place(&self, number: usize) -> (usize, usize) {
         let all_cores = self.packages * self.cores;
         let core = match self.by_core {
@@ -29,7 +29,7 @@ impl Machine {
         ranges(&listed) + "\n"
     }
 
-    /// What the system would say.
+    /// Returns what the system would report.
     fn look(&self, path: &str) -> Option<String> {
         if path == "node/online" {
             return Some(format!("0-{}\n", self.packages - 1));
@@ -86,7 +86,7 @@ fn whole_cores_of_one_package_come_first_and_siblings_last() {
     assert_eq!(neighbours.whole().order(), expected, "0 and 1 are one core");
 }
 
-/// Three packages whose nodes are numbered the other way round, as a firmware may.
+/// Three packages whose nodes are numbered in reverse, as some firmware does.
 #[test]
 fn all_cores_of_a_package_come_before_the_next_ones() {
     let look = |path: &str| match path {
@@ -133,7 +133,7 @@ fn a_whole_server_is_described() {
 
 #[test]
 fn only_processors_that_may_be_used_count() {
-    // 1 and 17 are one core; of 3 and 24 only one processor may be used.
+    // 1 and 17 share a core. Of the cores of 3 and 24 only one processor may be used.
     let topology = SERVER.topology(&[1, 3, 17, 24]);
     assert_eq!(topology.order(), [1, 3, 24, 17]);
     assert_eq!(
@@ -165,7 +165,7 @@ fn one_core_is_one_thread() {
 }
 
 #[test]
-fn what_the_system_does_not_tell_is_unknown() {
+fn unreported_facts_are_unknown() {
     let topology = Topology::read(&[0, 1, 2, 3, 4, 5], 6, |_| None);
     assert_eq!(topology.order(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(topology.thread_counts(), [1, 2, 4, 6]);
@@ -177,14 +177,14 @@ fn what_the_system_does_not_tell_is_unknown() {
             "last-level cache: unknown",
         ]
     );
-    // Some virtual machines say -1.
+    // Some virtual machines report -1.
     let minus = |path: &str| path.ends_with("_id").then(|| "-1\n".to_owned());
     let lines = Topology::read(&[0], 1, minus).lines();
     assert!(lines[0].contains("packages unknown"), "{lines:?}");
 }
 
 #[test]
-fn a_quota_below_the_processors_is_said() {
+fn a_quota_below_the_processors_is_reported() {
     let topology = Topology::read(&[0, 1, 2, 3], 2, |path| SERVER.look(path));
     assert_eq!(topology.thread_counts(), [1, 2]);
     let last = "a quota limits this process to the time of 2 processors";

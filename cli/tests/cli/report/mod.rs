@@ -1,6 +1,5 @@
-//! `tollgate bench --report` writes a page that is well-formed, has every contestant and percentile
-//! in its pictures and tables, says what it was measured on, needs nothing but itself, and can be
-//! read by everybody.
+//! `tollgate bench --report` writes a well-formed, self-contained and accessible page. Its pictures
+//! and tables have every contestant and percentile, and it describes the machine.
 
 mod pictures;
 mod readable;
@@ -19,12 +18,12 @@ const THREADS: [&str; 2] = ["1", "2"];
 const KINDS: [&str; 2] = ["allowed", "denied"];
 const PERCENTILES: [&str; 4] = ["p50", "p99", "p99.9", "p99.99"];
 const TIMING: &str = "the timing alone";
-/// How the title of a picture ends that shows others too.
+/// The end of the title of a picture with other limiters.
 const BESIDE: &str = ", beside others";
-/// Text and axes, and the lines behind.
+/// Text and axes, and grid lines.
 const INK: [&str; 2] = ["#3D444D", "#D0D7DE"];
 
-/// What is compared, whatever source of time it has.
+/// Returns the names of the contestants, without the time source.
 fn subjects() -> BTreeSet<&'static str> {
     CONTESTANTS
         .iter()
@@ -32,7 +31,7 @@ fn subjects() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// What a label says without the source of time.
+/// Returns a label without the time source.
 fn subject(label: &'static str) -> &'static str {
     label.split_once(", ").map_or(label, |it| it.0)
 }
@@ -49,7 +48,7 @@ fn arguments(folder: &str) -> [&str; 7] {
     ]
 }
 
-/// What was printed, and the page; measured once for all tests.
+/// The printed text, and the page. All tests share one measurement.
 static PAGE: LazyLock<(String, String)> = LazyLock::new(|| {
     let folder = folder("report").join("new/folders");
     let printed = printed(&arguments(folder.to_str().expect("text")));
@@ -57,7 +56,7 @@ static PAGE: LazyLock<(String, String)> = LazyLock::new(|| {
     (printed, page)
 });
 
-/// The page is XML too: what is not well-formed fails here.
+/// Parses the page as XML, which fails if it is not well-formed.
 fn parsed(page: &str) -> Document<'_> {
     let options = ParsingOptions {
         allow_dtd: true,
@@ -72,7 +71,7 @@ fn all<'a, 'i>(within: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item =
         .filter(move |node| node.has_tag_name(name))
 }
 
-/// The texts of all that have this name.
+/// Returns the texts of all elements with this name.
 fn texts(within: Node<'_, '_>, name: &'static str) -> Vec<String> {
     all(within, name).map(text).collect()
 }
@@ -88,7 +87,7 @@ fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("no {name}: {node:?}"))
 }
 
-/// By its caption: what heads its columns, and its rows by what they begin with.
+/// Tables by caption: the column headers, and the rows by their first cell.
 type Tables = BTreeMap<String, (Vec<String>, BTreeMap<String, Vec<String>>)>;
 
 fn tables(document: &Document<'_>) -> Tables {
@@ -113,7 +112,7 @@ fn tables(document: &Document<'_>) -> Tables {
 }
 
 #[test]
-fn an_old_page_is_replaced_and_the_json_stays_alone() {
+fn an_old_page_is_replaced_and_only_json_is_printed() {
     let folder = folder("replaced");
     fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("index.html");
@@ -132,9 +131,9 @@ fn an_old_page_is_replaced_and_the_json_stays_alone() {
     );
 }
 
-/// And nothing is measured first, or printed.
+/// The program fails before it measures or prints anything.
 #[test]
-fn a_page_that_can_not_be_written_is_named() {
+fn an_unwritable_page_is_named() {
     let taken = folder("taken");
     fs::create_dir_all(taken.join("index.html")).expect("a folder in the page's place");
     let taken = taken.to_str().expect("text");
@@ -152,9 +151,9 @@ fn a_page_that_can_not_be_written_is_named() {
     }
 }
 
-/// And where the page is.
+/// The program also prints the path of the page.
 #[test]
-fn it_says_what_it_was_measured_on() {
+fn it_describes_the_machine() {
     let (printed, page) = &*PAGE;
     let document = parsed(page);
     let lines: Vec<_> = printed.lines().collect();
@@ -173,7 +172,10 @@ fn it_says_what_it_was_measured_on() {
         path.ends_with("new/folders/index.html") && Path::new(path).exists(),
         "{path}"
     );
-    for line in lines.iter().filter(|line| line.contains("on a word each")) {
+    for line in lines
+        .iter()
+        .filter(|line| line.contains("on private words"))
+    {
         assert!(body.contains(line), "{line} is not on the page");
     }
 }

@@ -1,4 +1,4 @@
-//! What is drawn, and the words for a reader that can't see it.
+//! The contents of the pictures, and their text alternatives.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{OWN, PEERS};
 
-/// What a picture with this title draws: whom, in how many panels, and with how many lines.
+/// Returns the contestants, the panels and the lines that a picture with this title must have.
 fn drawn(title: &str) -> (BTreeSet<&'static str>, usize, usize) {
     if title.ends_with(BESIDE) {
         let subjects = BTreeSet::from([
@@ -32,7 +32,7 @@ fn drawn(title: &str) -> (BTreeSet<&'static str>, usize, usize) {
     let own = OWN.iter().map(|(_, label)| subject(label));
     let mut subjects: BTreeSet<_> = own.collect();
     let with_source = OWN.iter().filter(|(_, label)| label.contains(", "));
-    // The floor and its like on private words are in each of three panels.
+    // Each of the three panels has the floor on one word and on private words.
     let mut lines = 2 * 3 + with_source.count();
     if title.starts_with("Latency of ") {
         subjects.insert(TIMING);
@@ -69,12 +69,12 @@ fn its_pictures_draw_every_contestant() {
         }
         for place in places {
             let times = times(place) + times(&format!("{place}*"));
-            // 1 may also stand on the left.
+            // 1 may also label the vertical axis.
             let is_each = times == panels || (*place == "1" && times == 2 * panels);
             assert!(is_each, "{place} below each panel of {title}: {texts:?}");
         }
         assert_eq!(times(unit), panels, "{title}");
-        // In the key, and in the panels; each contestant in a colour of its own.
+        // The colours in the legend equal those in the panels, one for each contestant.
         let drawn = all(picture, "polyline").map(|line| attribute(line, "stroke"));
         let drawn: Vec<_> = drawn.filter(|stroke| !INK.contains(stroke)).collect();
         let colours: BTreeSet<_> = drawn.iter().collect();
@@ -83,11 +83,11 @@ fn its_pictures_draw_every_contestant() {
     }
 }
 
-/// Where a text of a picture stands, with as much room as its letters may need.
+/// Returns the area of a text, with as much width as its letters may need.
 fn extent(text: Node<'_, '_>) -> [f64; 4] {
     let number = |name| attribute(text, name).parse::<f64>().expect("a number");
     let (x, y, size) = (number("x"), number("y"), number("font-size"));
-    // Of a sans-serif font letters are about half as wide as high.
+    // In a sans-serif font, letters are about half as wide as high.
     let width = 0.6 * size * super::text(text).chars().count() as f64;
     let left = match attribute(text, "text-anchor") {
         "middle" => x - width / 2.0,
@@ -116,7 +116,7 @@ fn the_names_in_its_pictures_do_not_overlap() {
     }
 }
 
-/// Above each picture: for each panel who wins and why, or that it is a tie.
+/// A list above each picture says who wins each panel and why, or that it is a tie.
 #[test]
 fn every_picture_has_sentences_that_say_who_wins() {
     let document = parsed(&PAGE.1);
@@ -128,7 +128,7 @@ fn every_picture_has_sentences_that_say_who_wins() {
         assert_eq!(before.attribute("class"), Some("verdict"), "{title}");
         let sentences = texts(before, "li");
         let (subjects, panels, _) = drawn(&title);
-        // Of throughput, with the fewest and with the most threads.
+        // For throughput: with the fewest and with the most threads.
         let most = if title.starts_with("Latency of ") {
             1
         } else {
@@ -151,7 +151,7 @@ fn every_picture_has_sentences_that_say_who_wins() {
 }
 
 #[test]
-fn its_pictures_have_words_for_a_reader_that_can_not_see_them() {
+fn its_pictures_have_text_alternatives() {
     let document = parsed(&PAGE.1);
     let root = document.root_element();
     assert_eq!(attribute(root, "lang"), "en");
@@ -165,7 +165,9 @@ fn its_pictures_have_words_for_a_reader_that_can_not_see_them() {
             let words = picture
                 .descendants()
                 .find(|node| node.attribute("id") == Some(id));
-            let words = words.map(text).expect("in the picture itself");
+            let words = words
+                .map(text)
+                .expect("the picture has a title and a description");
             assert!(words.len() > 20, "{words}");
         }
         let about = texts(picture, "desc").remove(0);
@@ -173,7 +175,7 @@ fn its_pictures_have_words_for_a_reader_that_can_not_see_them() {
             about.contains("The table below has all figures."),
             "{about}"
         );
-        // So that it is as wide as the page.
+        // The picture scales to the width of the page.
         assert!(picture.has_attribute("viewBox"));
     }
     for scrolled in all(root, "div") {

@@ -1,4 +1,4 @@
-//! That a browser needs nothing but the page, and that its colours can be told from its background.
+//! A browser needs nothing but the page, and its colours stand out from the background.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const SVG: &str = "http://www.w3.org/2000/svg";
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 #[test]
-fn it_needs_nothing_but_itself() {
+fn the_page_is_self_contained() {
     let page = &PAGE.1;
     let document = parsed(page);
     let root = document.root_element();
@@ -28,9 +28,9 @@ fn it_needs_nothing_but_itself() {
     let sheet = texts(root, "style").concat();
     assert!(!sheet.contains("url("), "{sheet}");
     assert!(!sheet.contains("@import"), "{sheet}");
-    // The names of the two languages are not fetched.
+    // Namespace names are URLs, but browsers do not fetch them.
     let named = page.replace(SVG, "").replace(XHTML, "");
-    assert!(!named.contains("http"), "it names a place");
+    assert!(!named.contains("http"), "the page names a URL");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn its_colours_are_readable_on_light_and_dark() {
     assert_eq!(
         used.len(),
         subjects().len() + 2,
-        "the subjects, the timing, the ink: {used:?}"
+        "subjects, timing and ink: {used:?}"
     );
     for colour in used {
         let least = if colour == INK[0] { 4.5 } else { 3.0 };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CONTESTANTS, KINDS, PAGE, PERCENTILES, THREADS, TIMING, parsed, tables, text};
 use crate::PEERS;
 
-/// As the tables call the contestants.
+/// Returns the contestants' names in the tables.
 fn labels() -> BTreeSet<&'static str> {
     CONTESTANTS.iter().map(|(_, label)| *label).collect()
 }
@@ -55,7 +55,7 @@ fn its_tables_have_every_percentile_and_the_timing_itself() {
         for (label, cells) in &rows {
             let figures = numbers(cells);
             assert!(figures[..4].is_sorted(), "{label}: {cells:?}");
-            // Enough that the last percentile is not just the slowest one.
+            // Enough decisions that the last percentile is more than the single slowest one.
             assert!(figures[4] >= 20_000.0, "{label}: {cells:?}");
         }
     }
@@ -69,7 +69,7 @@ fn its_tables_have_every_percentile_and_the_timing_itself() {
 }
 
 #[test]
-fn a_table_says_what_others_can_not_do() {
+fn a_table_lists_what_others_can_not_do() {
     let document = parsed(&PAGE.1);
     let tables = tables(&document);
     let (heads, rows) = &tables["What the other limiters can't do"];

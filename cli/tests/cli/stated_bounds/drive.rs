@@ -1,10 +1,10 @@
-//! Random requests, from a seed, and what was granted to them.
+//! Random requests from a seed, and what was granted to them.
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Limiter, Tick};
 
-/// A small generator of numbers that look random: the same ones from the same seed.
+/// A small pseudo-random generator. The same seed gives the same numbers.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -12,7 +12,7 @@ impl Dice {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// Below `sides`.
+    /// Returns a number below `sides`.
     pub(super) fn roll(&mut self, sides: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,21 +21,21 @@ impl Dice {
     }
 }
 
-/// A limiter that is asked at ticks.
+/// A limiter that is called at explicit ticks, with a record of its grants.
 pub(super) struct Driven {
     limiter: Limiter<AnyAlgorithm, NoClock>,
     pub(super) n: u64,
     pub(super) period_ns: u64,
     pub(super) burst: u64,
-    /// By how much ticks differ at most.
+    /// The largest difference between ticks.
     pub(super) skew_ns: u64,
-    /// To what a beginning is rounded up; 0 where nothing is.
+    /// The precision to which a window's start is rounded up, or 0 if it is not rounded.
     pub(super) quantum_ns: u64,
     /// When permits were granted, and how many.
     pub(super) taken: Vec<(u64, u64)>,
-    /// When they leave, and how many.
+    /// When permits leave, and how many.
     pub(super) left: Vec<(u64, u64)>,
-    /// The largest request that was granted.
+    /// The largest granted request.
     pub(super) largest: u64,
 }
 
@@ -61,7 +61,7 @@ impl Driven {
         }
     }
 
-    /// Asks for all `n`, and says whether they were granted.
+    /// Requests `n` permits, and returns whether they were granted.
     pub(super) fn ask(&mut self, n: u64, now: u64) -> bool {
         let Ok(granted) = self.limiter.try_acquire_n_at(n, Tick::from_nanos(now)) else {
             return false;
@@ -74,21 +74,21 @@ impl Driven {
         true
     }
 
-    /// Takes all that is there.
+    /// Takes all available permits.
     pub(super) fn drain(&mut self, now: u64) -> u64 {
         let there = self.limiter.at(Tick::from_nanos(now)).available();
         assert!(there == 0 || self.ask(there, now), "{there} at {now}");
         there
     }
 
-    /// When `n` will be there.
+    /// Returns when `n` permits will be available.
     pub(super) fn due(&self, n: u64, now: u64) -> Option<u64> {
         let now = Tick::from_nanos(now);
         let wait = self.limiter.at(now).time_until(n)?;
         Some(now.saturating_add(wait).as_nanos())
     }
 
-    /// A run of requests. With a skew, ticks are older at times, by as much at most.
+    /// Makes random requests. With a skew, some ticks are older by up to that much.
     pub(super) fn run(&mut self, dice: &mut Dice, requests: usize) {
         let mut clock = dice.roll(3 * self.period_ns);
         for _ in 0..requests {
@@ -102,7 +102,8 @@ impl Driven {
         }
     }
 
-    /// Not later than two periods on: now, next to a window's edge or to what is due, or anywhere.
+    /// Returns a tick at most two periods ahead: now, near a window's edge or a due time, or
+    /// anywhere.
     fn next_tick(&self, dice: &mut Dice, now: u64) -> u64 {
         let period = self.period_ns;
         let edge = (now / period + 1 + dice.roll(2)) * period;

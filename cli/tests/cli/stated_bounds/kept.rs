@@ -1,4 +1,4 @@
-//! No interval holds more than is stated.
+//! No interval exceeds its stated bound.
 
 use super::drive::{Dice, Driven};
 use super::promise::Promise::{self, *};
@@ -6,13 +6,13 @@ use super::promise::Promise::{self, *};
 const RUNS: u64 = if cfg!(debug_assertions) { 60 } else { 250 };
 const REQUESTS: usize = 60;
 
-/// Rates of whole nanoseconds, of small and of large numerators, and windows so short that a
+/// Rates of whole nanoseconds, rates with small and large numerators, and windows so short that a
 /// nanosecond matters; bursts below, at and above `n`.
 const BUCKETS: &str = "10/s, 3/s, 1/s burst 4, 7/200ns burst 3, 97/s burst 13, 997/7ms burst 40, \
     3/23ns burst 5, 1/1h burst 2";
 const WINDOWS: &str = "10/s, 3/s, 1/s, 7/200ns, 97/s, 997/7ms, 3/23ns";
 
-/// Ticks of threads that differ, by more than the shortest periods and less than the others.
+/// The skew between threads: more than the shortest periods, and less than the others.
 const SKEW_NS: u64 = 50_000_000;
 
 /// Algorithms, their quotas and options, and what they promise.
@@ -33,10 +33,10 @@ const STATED: [(&str, &str, &str, Promise); 14] = [
     ("leaky-queue", BUCKETS, "free 5", Departures(5)),
 ];
 
-/// Runs each with each quota, with ticks that are equal and that differ, and looks at every
-/// interval. Nor would the check overlook a single permit more.
+/// Runs each algorithm with each quota, with equal and with skewed ticks, and checks every
+/// interval. A bound of one permit less must fail, so the check can detect a single extra permit.
 #[test]
-fn no_interval_holds_more_than_is_stated() {
+fn no_interval_exceeds_its_stated_bound() {
     for (name, quotas, options, promise) in STATED {
         let mut is_tight = false;
         for quota in quotas.split(", ") {
@@ -53,6 +53,9 @@ fn no_interval_holds_more_than_is_stated() {
             }
             assert!(grants > 10 * RUNS, "{text}: only {grants} grants");
         }
-        assert!(is_tight, "{name} {options}: one permit less was kept");
+        assert!(
+            is_tight,
+            "{name} {options}: a bound of one permit less also held"
+        );
     }
 }

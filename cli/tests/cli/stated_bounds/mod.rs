@@ -1,5 +1,5 @@
-//! The bounds that docs/ALGORITHMS.md derives are kept, and those that it calls tight are reached:
-//! random requests aimed at the moments that matter, and every interval between grants looked at.
+//! The bounds that docs/ALGORITHMS.md derives hold, and those that it calls tight are reached.
+//! Random requests aim at the critical moments, and every interval between grants is checked.
 
 mod drive;
 mod kept;

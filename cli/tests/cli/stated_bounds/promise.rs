@@ -1,4 +1,4 @@
-//! The bounds as docs/ALGORITHMS.md states them, and nothing else.
+//! The bounds exactly as docs/ALGORITHMS.md states them.
 
 use super::drive::Driven;
 
@@ -9,23 +9,23 @@ pub(super) enum Promise {
     Steady,
     /// `n * (1 + ceil(length / period))`
     Windows,
-    /// `n * (2 + floor(length / period)) - 1`, where clocks that differ make the interval longer by
-    /// a quantum.
+    /// `n * (2 + floor(length / period)) - 1`. Skewed clocks lengthen the interval by a quantum.
     FirstHit,
     /// `n + rate * length`
     Sliding,
-    /// Less than one permit more.
+    /// Less than one permit above the sliding window.
     RoundedDown,
     /// `burst + min(n, burst) * ceil(length / period)`
     Refills,
-    /// `burst - 1 + min(n, burst) * (1 + floor(length / period))`, and the same.
+    /// `burst - 1 + min(n, burst) * (1 + floor(length / period))`, with the quantum as above.
     Greedy,
-    /// `max(free + 1, largest) + rate * (length + 1 ns)`, of a queue with this many free permits.
+    /// The departures of a queue with this many free permits: `max(free + 1, largest) + rate *
+    /// (length + 1 ns)`.
     Departures(u64),
 }
 
 impl Promise {
-    /// How many, in an interval of `length` nanoseconds.
+    /// Returns how many permits an interval of `length` nanoseconds may have.
     pub(super) fn allows(self, driven: &Driven, length: u64) -> u128 {
         let [n, period, burst, length] =
             [driven.n, driven.period_ns, driven.burst, length].map(u128::from);
@@ -36,7 +36,7 @@ impl Promise {
             Self::Windows => n * (1 + begun),
             Self::FirstHit => n * (2 + whole) - 1,
             Self::Sliding => n + n * length / period,
-            // A part of a permit is counted whole.
+            // A partial permit counts as a whole one.
             Self::RoundedDown => n + (n * length).div_ceil(period),
             Self::Refills => burst + n.min(burst) * begun,
             Self::Greedy => burst - 1 + n.min(burst) * (1 + whole),
@@ -46,8 +46,8 @@ impl Promise {
         }
     }
 
-    /// The first interval in which more permits were granted than the promise, minus `less`,
-    /// allows: its start, its end, the permits granted and the permits allowed.
+    /// Returns the first interval with more permits than the promise minus `less` allows: its
+    /// start, its end, the permits granted and the permits allowed.
     pub(super) fn broken(self, driven: &Driven, less: u128) -> Option<[u128; 4]> {
         let mut taken = match self {
             Self::Departures(_) => driven.left.clone(),
@@ -59,7 +59,7 @@ impl Promise {
             let mut rest = taken.iter().skip(i).peekable();
             while let Some(&(to, n)) = rest.next() {
                 sum += u128::from(n);
-                // All that is taken at a moment is in every interval that ends at it.
+                // All permits taken at a tick belong to every interval that ends at it.
                 if rest.peek().is_some_and(|next| next.0 == to) {
                     continue;
                 }

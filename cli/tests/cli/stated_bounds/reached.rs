@@ -1,11 +1,11 @@
-//! The bounds that are called tight are reached by a caller that knows the moments.
+//! The bounds that the guide calls tight are reached by a caller that knows the critical moments.
 
 use super::drive::Driven;
 use super::promise::Promise::{self, *};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How much was taken from `from` on, and how much may be until `to`.
+/// Returns the permits taken from `from` to `to`, and the bound of that interval.
 fn taken_and_allowed(driven: &Driven, promise: Promise, from: u64, to: u64) -> (u128, u128) {
     let inside = driven.taken.iter().filter(|it| (from..=to).contains(&it.0));
     let taken = inside.map(|it| u128::from(it.1)).sum();
@@ -18,7 +18,7 @@ fn assert_reached(driven: &Driven, promise: Promise, from: u64, to: u64) {
 }
 
 #[test]
-fn each_permit_after_the_burst_is_had_when_it_is_due() {
+fn each_permit_after_the_burst_is_granted_when_due() {
     for (text, promise, start, permits) in [
         ("token-bucket 10/s burst 4", Steady, 5 * SECOND + 1, 50),
         ("gcra 3/s", Steady, 5 * SECOND + 1, 50),
@@ -30,7 +30,7 @@ fn each_permit_after_the_burst_is_had_when_it_is_due() {
         assert_eq!(driven.drain(start), driven.burst, "{text}");
         let mut now = start;
         for _ in 0..permits {
-            now = driven.due(1, now).expect("it is due some time");
+            now = driven.due(1, now).expect("it becomes due");
             assert!(driven.ask(1, now), "{text}");
             assert_reached(&driven, promise, start, now);
         }
@@ -42,16 +42,16 @@ fn each_permit_after_the_burst_is_had_when_it_is_due() {
     }
 }
 
-/// All that is there is taken right before an edge, and at each of these edges.
+/// All available permits are taken right before an edge, and at each of these edges.
 #[test]
-fn windows_give_what_they_have_around_an_edge() {
+fn windows_grant_all_permits_around_an_edge() {
     const EDGES: &[u64] = &[SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND, 5 * SECOND];
     const EDGE: &[u64] = &[SECOND];
-    // A nanosecond after the edge the share of ten permits is less than ten: one more at once.
+    // A nanosecond after the edge, the share of ten permits is below ten: one more permit at once.
     const AFTER: &[u64] = &[SECOND + 1];
     for (text, first, edges, promise) in [
         ("fixed-window 10/s", 0, EDGES, Windows),
-        // Opened by a hit a second before.
+        // A hit a second earlier opened the window.
         ("fixed-window 10/s first-hit", 1, EDGE, FirstHit),
         ("sliding-window 10/s rounding down", 0, AFTER, RoundedDown),
         ("intervals 10/s", 0, EDGES, Refills),
@@ -75,10 +75,11 @@ fn windows_give_what_they_have_around_an_edge() {
     }
 }
 
-/// A caller that asks all the time gets one permit less in a window, since a window that is not
-/// over keeps a part of each permit of the one before; of a limit of one, every second window.
+/// Under constant demand each window has one permit less, since a window that is not over keeps a
+/// fraction of each permit of the previous one. With a limit of one, only every second window has a
+/// permit.
 #[test]
-fn under_constant_demand_the_sliding_window_gives_one_less() {
+fn under_constant_demand_the_sliding_window_grants_one_less() {
     for (text, in_eight_more) in [
         ("sliding-window 10/s", 8 * 9),
         ("sliding-window 2/s", 8),
@@ -90,7 +91,7 @@ fn under_constant_demand_the_sliding_window_gives_one_less() {
         let mut now = 0;
         while now < 10 * SECOND {
             driven.drain(now);
-            let due = driven.due(1, now).expect("it is due some time");
+            let due = driven.due(1, now).expect("it becomes due");
             assert!(due > now, "{text}: due at {due}, at {now}");
             now = due;
         }
@@ -100,10 +101,10 @@ fn under_constant_demand_the_sliding_window_gives_one_less() {
     }
 }
 
-/// What leaves a queue, when it is full: the free ones and one, or the largest request, at once,
-/// and then as the rate says.
+/// Departures of a full queue: the free permits and one more, or the largest request, leave at
+/// once, and then the rate applies.
 #[test]
-fn what_leaves_a_queue_leaves_as_fast_as_it_may() {
+fn a_full_queue_departs_as_fast_as_its_bound_allows() {
     for (text, largest, free) in [
         ("leaky-queue 10/s", 1, 0),
         ("leaky-queue 10/s free 3", 1, 3),
@@ -120,10 +121,10 @@ fn what_leaves_a_queue_leaves_as_fast_as_it_may() {
     }
 }
 
-/// Moments are whole nanoseconds, and a delay is rounded up: so two that leave may be nearer to
-/// each other than their interval, by less than one.
+/// Departure times are whole nanoseconds, and a delay is rounded up. So two departures may be
+/// closer than their interval, by less than a nanosecond.
 #[test]
-fn a_part_of_a_nanosecond_makes_two_leave_too_near_each_other() {
+fn rounding_lets_two_departures_be_closer_than_an_interval() {
     let mut driven = Driven::new("leaky-queue 3/s");
     assert!(driven.ask(1, 0) && driven.ask(1, 0) && driven.ask(1, 0));
     let left: Vec<_> = driven.left.iter().map(|it| it.0).collect();
