@@ -1,5 +1,5 @@
-//! The bounds that docs/ALGORITHMS.md derives are kept, and those that it calls tight are reached:
-//! random requests aimed at the moments that matter, and every interval between grants looked at.
+//! The bounds that docs/ALGORITHMS.md states are kept, and those that it calls tight are reached:
+//! random requests aim at the moments that matter, and every interval between grants is checked.
 
 mod drive;
 mod kept;
