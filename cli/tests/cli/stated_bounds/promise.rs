@@ -1,16 +1,15 @@
-//! The bounds as docs/ALGORITHMS.md states them, and nothing else.
-//!
-//! `tollgate::audit::Bounded` has the proofs, except for the three bounds that only this file
-//! checks. In each of these proofs, `f` is the first and `l` the last grant that changed the word,
-//! of those in the interval `[a, b]`.
+//! The bounds as docs/ALGORITHMS.md states them. `tollgate::audit::Bounded` has the proofs, except
+//! for three bounds that only this file checks:
 //!
 //! # Departures from a queue
 //!
 //! Let no request ask for more than `k` permits, and let `V` be the tick at which the bucket is
-//! full. A grant of `n` permits at `t` sets `V` to `max(V, t) + n / rate`, and leaves at
-//! `D = max(t, V - (free + 1) / rate)`, with the new `V`. Each grant after `f` raises `V` by its
-//! permits divided by the rate. So all departures together are at most `n + rate * (V_l - V_f)`,
-//! where `n <= k` are the permits of `f`, and `V_l <= b + (free + 1) / rate`.
+//! empty. A grant of `n` permits at `t` sets `V` to `max(V, t) + n / rate`, and leaves at
+//! `D = max(t, V - (free + 1) / rate)`, with the new `V`. Of the grants that leave in `[a, b]`, let
+//! `f` be the first and `l` the last that changed the word. Each grant after `f` raises `V` by its
+//! permits divided by the rate, or more. So all departures together are at most
+//! `n + rate * (V_l - V_f)`, where `n <= k` are the permits of `f`, and
+//! `V_l <= b + (free + 1) / rate`.
 //!
 //! - If `f` had to wait, then `V_f = D_f + (free + 1) / rate >= a + (free + 1) / rate`. All are at
 //!   most `n + rate * (b - a)`.
