@@ -100,6 +100,7 @@ fn the_examples_of_the_sliding_window_hold() -> Result<(), ConfigError> {
         Ok(limiter.at(second(60 + at)).level().as_f64())
     };
     assert_eq!(level(10, 9, 5, 15)?, 11.75);
+    // Cloudflare's example.
     assert_eq!(level(50, 42, 18, 15)?, 49.5);
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Every difference on purpose: its name, and the directions in which it may show. docs/TRACES.md
-//! has the conditions.
+//! Every accepted difference: its name, and the directions in which it may show. docs/TRACES.md lists
+//! them; the `class` function of each adapter has the exact condition.
 
 use tollgate_replay::{Class, Direction};
 

@@ -1,4 +1,35 @@
-//! The bounds exactly as docs/ALGORITHMS.md states them.
+//! The bounds as docs/ALGORITHMS.md states them. `tollgate::audit::Bounded` has the proofs, except
+//! for three bounds that only this file checks:
+//!
+//! # Departures from a queue
+//!
+//! Let no request ask for more than `k` permits, and let `V` be the tick at which the bucket is
+//! empty. A grant of `n` permits at `t` sets `V` to `max(V, t) + n / rate`, and leaves at
+//! `D = max(t, V - (free + 1) / rate)`, with the new `V`. Of the grants that leave in `[a, b]`, let
+//! `f` be the first and `l` the last that changed the word. Each grant after `f` raises `V` by its
+//! permits divided by the rate, or more. So all departures together are at most
+//! `n + rate * (V_l - V_f)`, where `n <= k` are the permits of `f`, and
+//! `V_l <= b + (free + 1) / rate`.
+//!
+//! - If `f` had to wait, then `V_f = D_f + (free + 1) / rate >= a + (free + 1) / rate`. All are at
+//!   most `n + rate * (b - a)`.
+//! - Otherwise `V_f >= a + n / rate`. All are at most `free + 1 + rate * (b - a)`.
+//!
+//! `D` is rounded up to a whole nanosecond, so it is only known to be later than `a - 1 ns`. The
+//! bound is wrong without that nanosecond: at 3/s with nothing free, departures at 333 333 334 and
+//! 666 666 667 ns are less than a third of a second apart.
+//!
+//! # A fixed window that the first hit opens
+//!
+//! Windows last a period or longer, do not overlap, and each begins with a permit. At most
+//! `1 + floor((b - a) / period)` windows begin in `[a, b]`. If another window began before `a`, so
+//! did the permit that opened it, and at most `n - 1` of that window are in the interval.
+//!
+//! # Greedy intervals
+//!
+//! Refills are a period or more apart. If the bucket was full at `a`, its first refill is a period
+//! after the first grant, so at most `floor((b - a) / period)` refills are in the interval.
+//! Otherwise at most `burst - 1` permits were there at `a`, and at most one refill more comes.
 
 use super::drive::Driven;
 
