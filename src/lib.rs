@@ -79,6 +79,15 @@ pub mod concurrency;
 mod constructors;
 #[cfg(feature = "std")]
 mod counted;
+#[cfg(all(
+    any(doc, doctest),
+    feature = "futures",
+    feature = "keyed",
+    feature = "map",
+    feature = "tokio",
+    feature = "wide"
+))]
+pub mod guide;
 #[cfg(feature = "keyed")]
 pub mod keyed;
 #[cfg(feature = "map")]
