@@ -265,5 +265,5 @@ struct PastOneWord;
 struct KeyedLimits;
 
 #[cfg(all(doctest, feature = "tokio", feature = "wide"))]
-#[doc = include_str!("../docs/TIME.md")]
+#[doc = include_str!("../docs/WAITING.md")]
 struct Time;
