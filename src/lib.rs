@@ -82,6 +82,15 @@ pub mod concurrency;
 mod constructors;
 #[cfg(feature = "std")]
 mod counted;
+#[cfg(all(
+    any(doc, doctest),
+    feature = "futures",
+    feature = "keyed",
+    feature = "map",
+    feature = "tokio",
+    feature = "wide"
+))]
+pub mod guide;
 #[cfg(feature = "keyed")]
 pub mod keyed;
 #[cfg(feature = "map")]
@@ -261,5 +270,5 @@ struct PastOneWord;
 struct KeyedLimits;
 
 #[cfg(all(doctest, feature = "tokio", feature = "wide"))]
-#[doc = include_str!("../docs/TIME.md")]
+#[doc = include_str!("../docs/WAITING.md")]
 struct Time;

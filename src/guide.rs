@@ -1,0 +1,33 @@
+//! Guides: first steps, which limiter to choose, keys, waiting, tests, and how tollgate is built.
+//!
+//! They are the pages of the folder `docs` of the repository.
+
+/// Where links between the pages lead in this documentation. In the repository each page defines
+/// the same labels at its end; Markdown takes the first definition.
+macro_rules! links {
+    () => {
+        "
+[first-steps]: crate::guide::first_steps
+[time-in-tests]: crate::guide::time_in_tests
+[statistics]: crate::guide::statistics
+[from-governor]: crate::guide::from_governor
+"
+    };
+}
+
+macro_rules! guides {
+    ($($name:ident $file:literal)*) => {
+        $(
+            #[doc = links!()]
+            #[doc = include_str!(concat!("../docs/", $file))]
+            pub mod $name {}
+        )*
+    };
+}
+
+guides! {
+    first_steps "FIRST_STEPS.md"
+    time_in_tests "TIME_IN_TESTS.md"
+    statistics "STATISTICS.md"
+    from_governor "FROM_GOVERNOR.md"
+}
