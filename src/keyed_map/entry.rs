@@ -188,14 +188,6 @@ impl<A> MapEntry<A> {
         self.load_number() & BANNED != 0
     }
 
-    /// Whether the key is banned, and has no permits because of that.
-    pub(super) fn is_banned(&self, word: u64, now: Tick) -> bool
-    where
-        A: Algorithm,
-    {
-        self.has_ban() && self.algorithm().available(word, now) == 0
-    }
-
     /// What no other entry has.
     pub(super) fn number(&self) -> u64 {
         self.load_number() & NUMBER
@@ -311,35 +303,33 @@ impl<A> MapEntry<A> {
         }
         let word = swapped(stored, first);
         let number = self.load_number();
-        if number >= BANNED {
-            return self.retry(algorithm, stored, first, at, op);
-        }
         let current = Current::new(word, at).with_source(number as u32);
         let outcome = match op.run_fast(algorithm, current) {
             Some(outcome) => outcome,
             None => return self.retry(algorithm, stored, first, at, op),
         };
         match outcome {
-            Err(refusal) => Some((Err(refusal), at)),
+            Err(refusal) if number < BANNED => Some((Err(refusal), at)),
+            // As for a banned key.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
-            // A key that is not protected yet may have to be: out of line.
-            Ok((next, answer)) if number >= PROTECTED && self.exchange(stored, next, first) => {
+            // A key that is not protected yet may have to be, and a ban to be ended: out of line.
+            Ok((next, answer))
+                if number.wrapping_sub(PROTECTED) < BANNED - PROTECTED
+                    && next <= MAX_WORD
+                    && self.exchange(stored, swapped(next, first)) =>
+            {
                 Some((Ok(answer), at))
             }
-            Ok(_) => self.retry(algorithm, stored, first, at, op),
+            _ => self.retry(algorithm, stored, first, at, op),
         }
     }
 
-    /// Exchanges what is stored for this word, or the largest one: an algorithm can come to a word
-    /// that says that the entry was moved, by more debt than any clock runs.
     #[inline(always)]
-    fn exchange(&self, stored: u64, next: u64, first: u64) -> bool {
-        let next = swapped(next.min(MAX_WORD), first);
+    fn exchange(&self, stored: u64, next: u64) -> bool {
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
-    /// The turns after the first one, long ones, and those on keys that are banned or not
-    /// protected.
+    /// The turns after the first one, long ones, and those on keys that are not protected.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -358,6 +348,56 @@ impl<A> MapEntry<A> {
         while stored < MOVED {
             let word = swapped(stored, first);
             let number = self.load_number();
+            if number >= BANNED {
+                return self.retry_banned(algorithm, stored, first, at, op);
+            }
+            let current = Current::new(word, at).with_source(number as u32);
+            let (next, answer) = match op.run(algorithm, current) {
+                Ok(done) => done,
+                Err(refusal) => return Some((Err(refusal), at)),
+            };
+            if op.is_unchanged(word, next) {
+                return Some((Ok(answer), at));
+            }
+            // An algorithm can come to a word that says that the entry was moved, by more debt than
+            // any clock runs.
+            let next = next.min(MAX_WORD);
+            // Before the exchange: a thread that finds the word of a second grant does not take the
+            // key for one that was granted something once.
+            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
+            let afterwards = inject_fault!(ProtectsAfterwards);
+            if protects && !afterwards {
+                self.protect();
+            }
+            let is_done = self.exchange(stored, swapped(next, first));
+            if protects && afterwards {
+                self.protect();
+            }
+            if is_done {
+                return Some((Ok(answer), at));
+            }
+            stored = backoff.wait_if_changed(stored, || self.cell.load());
+        }
+        None
+    }
+
+    /// The turns on a key that was banned, and was not granted anything since.
+    #[cold]
+    #[inline(never)]
+    fn retry_banned<O: Op<A>>(
+        &self,
+        algorithm: &A,
+        mut stored: u64,
+        first: u64,
+        at: Tick,
+        op: &mut O,
+    ) -> Decided<A, O>
+    where
+        A: Algorithm,
+    {
+        while stored < MOVED {
+            let word = swapped(stored, first);
+            let number = self.load_number();
             let mut current = Current::new(word, at).with_source(number as u32);
             current.is_banned = number >= BANNED && algorithm.available(word, at) == 0;
             let (next, answer) = match op.run(algorithm, current) {
@@ -368,28 +408,20 @@ impl<A> MapEntry<A> {
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            // Before the exchange: a thread that finds the word of a second grant does not take the
-            // key for one that was granted something once.
-            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
-            let afterwards = inject_fault!(ProtectsAfterwards);
-            if protects && !afterwards {
+            if O::TAKES && stored != 0 && number & PROTECTED == 0 {
                 self.protect();
             }
-            let ends_ban = number >= BANNED && (O::GRANTS || !current.is_banned);
+            let ends_ban = O::GRANTS || !current.is_banned;
             if ends_ban && inject_fault!(EndsTheBanFirst) {
                 self.end_ban();
             }
-            let is_done = self.exchange(stored, next, first);
-            if protects && afterwards {
-                self.protect();
-            }
-            if is_done {
+            if self.exchange(stored, swapped(next.min(MAX_WORD), first)) {
                 if ends_ban {
                     self.end_ban();
                 }
                 return Some((Ok(answer), at));
             }
-            stored = backoff.wait_if_changed(stored, || self.cell.load());
+            stored = self.cell.load();
         }
         None
     }

@@ -31,10 +31,8 @@ pub(super) struct Candidate<'g, K, A> {
 /// In which order keys are evicted: the one of the least rank is the first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    is_banned: bool,
-    pub(super) is_protected: bool,
-    /// See [`spent`].
-    spent: u8,
+    /// See [`standing`].
+    standing: u8,
     /// Of two that have spent as much, the newer one is the first.
     age: Reverse<u64>,
 }
@@ -48,6 +46,12 @@ pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     }
     let eighths = u128::from(all.saturating_sub(left)) * 8;
     eighths.div_ceil(u128::from(all.max(1))) as u8
+}
+
+/// The greater it is, the later keys are evicted: by how much is [`spent`], but protected keys after
+/// others, and banned ones last.
+pub(super) const fn standing(is_banned: bool, is_protected: bool, spent: u8) -> u8 {
+    (is_banned as u8) << 7 | (is_protected as u8) << 6 | spent
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
@@ -75,11 +79,11 @@ where
 
     /// When a key with this word is evicted.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
-        let at = now.max(live.since);
+        let (entry, at) = (found.entry(), now.max(live.since));
+        let is_banned = entry.has_ban() && entry.algorithm().available(live.word, at) == 0;
+        let spent = spent(entry.algorithm(), live.word, at);
         Rank {
-            is_banned: found.entry().is_banned(live.word, at),
-            is_protected: found.entry().is_protected(),
-            spent: spent(found.entry().algorithm(), live.word, at),
+            standing: standing(is_banned, entry.is_protected(), spent),
             age: Reverse(found.ticket().id),
         }
     }
