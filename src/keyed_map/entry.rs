@@ -217,6 +217,14 @@ impl<A> MapEntry<A> {
         self.load_number() & PROTECTED != 0
     }
 
+    /// Whether the key [has a ban](Self::has_ban), and whether it is
+    /// [protected](Self::is_protected), in the two highest bits.
+    pub(super) fn standing(&self) -> u8 {
+        // ORDERING: Acquire, as in `is_protected`.
+        fence(Ordering::Acquire);
+        ((self.load_number() & (BANNED | PROTECTED)) >> 56) as u8
+    }
+
     /// Protects the key, which is about to be granted something a second time.
     fn protect(&self) {
         // ORDERING: Relaxed, and then the fence, Release: it publishes the bit with the word that
@@ -309,7 +317,7 @@ impl<A> MapEntry<A> {
             None => return self.retry(algorithm, stored, first, at, op),
         };
         match outcome {
-            Err(refusal) if number < BANNED => Some((Err(refusal), at)),
+            Err(refusal) if !self.has_ban() => Some((Err(refusal), at)),
             // As for a banned key.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             // A key that is not protected yet may have to be, and a ban to be ended: out of line.

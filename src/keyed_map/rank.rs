@@ -3,7 +3,7 @@
 //! A key that was granted something a second time after it came is *protected*. Of the keys that
 //! the map looks at,
 //!
-//! 1. banned keys leave last;
+//! 1. keys that are banned, and were not granted anything since, leave last;
 //! 2. of the others, those that are not protected leave first;
 //! 3. of these, those that have spent least of their burst, in eighths; those in debt come last;
 //! 4. of these, the newest.
@@ -31,7 +31,7 @@ pub(super) struct Candidate<'g, K, A> {
 /// In which order keys are evicted: the one of the least rank is the first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// See [`standing`].
+    /// How much is [`spent`], below two bits: whether it is banned, and whether it is protected.
     standing: u8,
     /// Of two that have spent as much, the newer one is the first.
     age: Reverse<u64>,
@@ -46,12 +46,6 @@ pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     }
     let eighths = u128::from(all.saturating_sub(left)) * 8;
     eighths.div_ceil(u128::from(all.max(1))) as u8
-}
-
-/// The greater it is, the later keys are evicted: by how much is [`spent`], but protected keys after
-/// others, and banned ones last.
-pub(super) const fn standing(is_banned: bool, is_protected: bool, spent: u8) -> u8 {
-    (is_banned as u8) << 7 | (is_protected as u8) << 6 | spent
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
@@ -80,10 +74,8 @@ where
     /// When a key with this word is evicted.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
         let (entry, at) = (found.entry(), now.max(live.since));
-        let is_banned = entry.has_ban() && entry.algorithm().available(live.word, at) == 0;
-        let spent = spent(entry.algorithm(), live.word, at);
         Rank {
-            standing: standing(is_banned, entry.is_protected(), spent),
+            standing: entry.standing() | spent(entry.algorithm(), live.word, at),
             age: Reverse(found.ticket().id),
         }
     }

@@ -16,7 +16,7 @@ use crate::keyed_map::KeyedMap;
 use crate::keyed_map::entries::Entries;
 use crate::keyed_map::entry::{MAX_WORD, MapEntry, Successor, first_word};
 use crate::keyed_map::latest::SharedAlgorithm;
-use crate::keyed_map::rank::{spent, standing};
+use crate::keyed_map::rank::spent;
 use crate::keyed_map::stored::{KeyTicket, Stored};
 use crate::snapshot::RestoreError;
 use crate::snapshot::elapsed::Elapsed;
@@ -135,9 +135,8 @@ impl<K: Hash + Eq, A: ChangeQuota> Keys<K, A> {
         let mut all: Vec<_> = self.kept.drain().collect();
         all.sort_by_cached_key(|(_, kept)| {
             let algorithm = &**kept.algorithm;
-            let is_banned = kept.is_banned && algorithm.available(kept.word, now) == 0;
             let spent = spent(algorithm, kept.word, now);
-            let standing = standing(is_banned, kept.is_protected, spent);
+            let standing = (kept.is_banned, kept.is_protected, spent);
             Reverse((kept.is_own, standing, Reverse(kept.number)))
         });
         for (_, gone) in all.iter().skip(self.capacity) {
