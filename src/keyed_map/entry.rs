@@ -70,6 +70,9 @@ const BANNED: u64 = 1 << 63;
 /// The bit that says that the key's algorithm is its own.
 const OWN: u64 = 1 << 61;
 
+/// [`PROTECTED`], in the eight highest bits.
+pub(super) const STANDING_PROTECTED: u8 = (PROTECTED >> 56) as u8;
+
 /// The number itself.
 const NUMBER: u64 = OWN - 1;
 
@@ -211,24 +214,22 @@ impl<A> MapEntry<A> {
     /// has read. (Where one thread set the bit and another one, which saw it, made the second
     /// grant, it may be missed: the key then leaves as one that is not protected.)
     pub(super) fn is_protected(&self) -> bool {
-        // ORDERING: Acquire, with the fence of `protect`.
-        // Model: keyed_map::a_second_grant_protects_a_key
-        fence(Ordering::Acquire); // after the word was read
-        self.load_number() & PROTECTED != 0
+        self.standing() & STANDING_PROTECTED != 0
     }
 
     /// Whether the key [has a ban](Self::has_ban), and whether it is
     /// [protected](Self::is_protected), in the two highest bits.
     pub(super) fn standing(&self) -> u8 {
-        // ORDERING: Acquire, as in `is_protected`.
-        fence(Ordering::Acquire);
+        // ORDERING: Acquire, with the fence of `protect`.
+        // Model: keyed_map::a_second_grant_protects_a_key
+        fence(Ordering::Acquire); // after the word was read
         ((self.load_number() & (BANNED | PROTECTED)) >> 56) as u8
     }
 
     /// Protects the key, which is about to be granted something a second time.
     fn protect(&self) {
         // ORDERING: Relaxed, and then the fence, Release: it publishes the bit with the word that
-        // the caller exchanges next. It pairs with the fence of `is_protected`.
+        // the caller exchanges next. It pairs with the fence of `standing`.
         // Model: keyed_map::a_second_grant_protects_a_key
         self.number.fetch_or(PROTECTED, Ordering::Relaxed);
         fence(Ordering::Release); // before the second grant

@@ -17,7 +17,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
 use super::entries::FoundEntry;
-use super::entry::Live;
+use super::entry::{Live, STANDING_PROTECTED};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -35,6 +35,12 @@ pub(super) struct Rank {
     standing: u8,
     /// Of two that have spent as much, the newer one is the first.
     age: Reverse<u64>,
+}
+
+impl Rank {
+    pub(super) const fn is_protected(&self) -> bool {
+        self.standing & STANDING_PROTECTED != 0
+    }
 }
 
 /// How much of the burst is spent, in eighths, rounded up; more than all, if the key is in debt.
