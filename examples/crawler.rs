@@ -4,7 +4,7 @@
 //! cargo run --example crawler --features tokio,keyed
 //! ```
 //!
-//! Time is tokio's paused time, so that an hour of waiting ends at once. In a real crawler take out
+//! It runs in tokio's paused time, so that no wait takes time. In a real crawler take out
 //! `start_paused` and `TokioClock`.
 
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Fetches a page, and checks that the crawler has kept its promise to the host.
+/// Fetches a page, and checks that the crawler left the host alone for long enough.
 fn fetch(host: u32, visits: &Mutex<HashMap<u32, Instant>>) {
     let now = Instant::now();
     if let Some(before) = visits.lock().expect("no panic").insert(host, now) {

@@ -10,16 +10,21 @@ use tollgate::{Denied, Limiter, Quota};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let limiter = Limiter::token_bucket(Quota::per_second(100).burst(20))?;
+    let mut served = 0;
     for request in 1..=25 {
         match limiter.try_acquire() {
-            Ok(granted) => println!("{request}: served, {} more at once", granted.remaining()),
+            Ok(granted) => {
+                served += 1;
+                println!("{request}: served, {} more at once", granted.remaining());
+            }
             Err(Denied::Later { retry_after, .. }) => {
                 println!("{request}: too many, come back in {retry_after:?}");
             }
             Err(denied) => println!("{request}: {denied}"),
         }
     }
-    limiter.acquire()?; // waits until a permit is there
+    assert!(served >= 20);
+    limiter.acquire()?; // waits for a permit
     println!("26: served after a wait");
     Ok(())
 }

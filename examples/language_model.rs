@@ -4,8 +4,9 @@
 //! cargo run --example language_model
 //! ```
 //!
-//! The cost of a call is known only when it is over. So the gateway takes an estimate first, and
-//! settles it afterwards: what was too much comes back, what was too little is owed.
+//! The cost of a call is known only when it is over. The gateway takes an estimate first and
+//! corrects it afterwards: `settle` gives back the tokens that were not used, or charges those that
+//! were used in addition.
 
 use std::error::Error;
 use std::thread;
@@ -25,7 +26,7 @@ impl Gateway {
         let estimate = match self.tokens.try_acquire_n(prompt_tokens + max_tokens) {
             Ok(estimate) => estimate,
             Err(denied) => {
-                self.requests.undo(request); // it is not to count
+                self.requests.undo(request); // a call that is not made does not count
                 return Err(denied);
             }
         };
@@ -35,20 +36,18 @@ impl Gateway {
     }
 }
 
-/// What the model says, in tokens.
+/// The length of the model's answer in tokens.
 fn answer(max_tokens: u64) -> u64 {
     max_tokens / 4
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let clock = ManualClock::new(); // `Limiter::token_bucket(quota)` is on the system's clock
-    let limit = |n| {
-        let bucket = TokenBucket::new(Quota::per_minute(n))?;
-        Ok::<_, Box<dyn Error>>(Limiter::with_clock(bucket, clock.clone()))
-    };
+    let clock = ManualClock::new(); // `Limiter::token_bucket(quota)` reads the system's clock
+    let requests = TokenBucket::new(Quota::per_minute(60))?;
+    let tokens = TokenBucket::new(Quota::per_minute(90_000))?;
     let gateway = Gateway {
-        requests: limit(60)?,
-        tokens: limit(90_000)?,
+        requests: Limiter::with_clock(requests, clock.clone()),
+        tokens: Limiter::with_clock(tokens, clock),
     };
     let used: u64 = thread::scope(|scope| {
         let calls = || {
@@ -67,6 +66,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         "{used} tokens used, {left} left, {} requests left",
         gateway.requests.available()
     );
-    assert_eq!(used + left, 90_000);
+    assert_eq!((used, left), (60_000, 30_000));
     Ok(())
 }

@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for password in ["a", "b", "c", "d", "e", "correct"] {
         println!("{password}: {:?}", login.try_login("alice", password));
     }
+    assert!(login.try_login("bob", "correct").is_ok());
     Ok(())
 }
 

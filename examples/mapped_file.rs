@@ -4,12 +4,12 @@
 //! cargo run --example mapped_file & cargo run --example mapped_file
 //! ```
 //!
-//! Each run takes up to ten permits. All runs together get 30 at once and 12 a minute, and a run
-//! that is killed keeps nothing but the permits that it was granted. Delete the file to start
-//! afresh.
+//! Each run takes up to ten permits. All runs together get 30 at once and 12 a minute. A run that
+//! is killed holds no lock, and keeps only the permits that it was granted. Delete the file to
+//! start afresh.
 //!
-//! An [`AtomicWord`] is all that a limiter needs from its memory. With one it has all verbs: those
-//! on its clock, reservations, waiting, and the traits.
+//! An [`AtomicWord`] is all that a limiter needs from its memory: a limiter on the mapped file has
+//! all verbs.
 
 #![allow(
     clippy::disallowed_types,
@@ -44,9 +44,9 @@ impl MappedWord {
 
     #[allow(unsafe_code, reason = "memory that other processes write")]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: The mapping begins at a page, so it is aligned; it has eight bytes and lives as
-        // long as `self`; all that use this file access them by atomic operations alone, and
-        // never make it shorter.
+        // SAFETY: The mapping begins at a page, so it is aligned. It has eight bytes and lives as
+        // long as `self`. Every process accesses the bytes by atomic operations only, and none
+        // makes the file shorter.
         unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast()) }
     }
 }
@@ -91,5 +91,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err(denied) => println!("{denied}"),
     }
     println!("the word is in {}", path.display());
+
+    // Another mapping of the file is the same limit. (Another process may take permits meanwhile.)
+    let other = Limiter::with_cell(bucket, TimeOfDay, MappedWord::open(&path)?);
+    let now = TimeOfDay.now();
+    let available = limiter.at(now).available();
+    assert!(other.at(now).available() <= available);
     Ok(())
 }

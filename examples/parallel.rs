@@ -1,13 +1,11 @@
-//! Decides in parallel: a rayon pool deals out requests to its threads, and all of them ask one
-//! [`Sharded`] limiter.
+//! One limit for many threads: the threads of a rayon pool ask one [`Sharded`] limiter.
 //!
 //! ```text
 //! cargo run --release --example parallel
 //! ```
 //!
-//! The tick stands still, so nothing is refilled, and what is admitted is the limit exactly:
-//! neither more, however many threads ask at once, nor less, whichever part of the limit each of
-//! them has at hand. The counts that [`Counted`] keeps beside it are those of the answers.
+//! Time stands still here, so nothing is refilled: the threads together get exactly the limit,
+//! whatever their number. [`Counted`] counts the grants and denials.
 
 use std::error::Error;
 
@@ -46,6 +44,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         assert_eq!(counts.granted, LIMIT);
         assert_eq!(counts.denied, REQUESTS - LIMIT);
     }
-    println!("the limit is {LIMIT}, and all of them got exactly that");
+    println!("each number of threads got exactly the limit, {LIMIT}");
     Ok(())
 }

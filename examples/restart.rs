@@ -1,28 +1,28 @@
-//! A process that is restarted goes on where it left off.
+//! Limits that outlive a restart: each run goes on where the last one ended.
 //!
 //! ```text
 //! cargo run --example restart --features keyed
 //! ```
 //!
-//! Each run serves a few requests of two users and writes down what is left; the next one begins
-//! with that. Delete the file and all begins anew.
+//! A run serves some requests of two users and writes their limits to a file, which the next run
+//! reads. Delete the file to start afresh.
 
 use std::error::Error;
 use std::io::ErrorKind;
 
-use tollgate::keyed::RestoreError;
+use tollgate::error::RestoreError;
 use tollgate::{Keyed, Quota};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join("tollgate-restart-example");
     let mut limiter = Keyed::token_bucket(Quota::per_minute(12).burst(30), 10_000)?;
     match limiter.restore_from(&path) {
-        Ok(restored) => println!("{} users, after {:?}", restored.keys, restored.elapsed),
+        Ok(restored) => println!("{} users after {:?}", restored.keys, restored.elapsed),
         Err(RestoreError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-            println!("nothing there: all begin anew");
+            println!("there is no file: all users start afresh");
         }
-        // Better to serve without it than not at all.
-        Err(error) => eprintln!("{error}: all begin anew"),
+        // It is better to serve without the file than not at all.
+        Err(error) => eprintln!("{error}: all users start afresh"),
     }
     for user in ["alice", "bob"] {
         let granted = (0..10)
@@ -33,7 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             limiter.key(user).available()
         );
     }
-    limiter.snapshot_to(&path)?;
-    println!("written to {}", path.display());
+    let written = limiter.snapshot_to(&path)?;
+    println!("{written} users written to {}", path.display());
+    assert_eq!(written, 2);
     Ok(())
 }

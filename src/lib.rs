@@ -32,7 +32,7 @@
 //! | limiter | for |
 //! |---|---|
 //! | [`Sharded`] | a limit that many cores ask at once |
-//! | [`Leases`] | one thread for each core, and tight loops: each decides by subtraction |
+//! | [`Leases`] | a few threads whose requests are mostly granted: such a grant is a subtraction |
 //! | [`SlottedWindow`] | at most `n` in the last minute, to the second |
 //! | [`SlidingLog`] | at most `n` in the last minute, exactly |
 //! | `Adjustable` (feature `wide`) | a quota that changes while the limiter is in use |
@@ -56,7 +56,8 @@
 //! | [`Pacer`] | work that is evenly spaced, and must not burst |
 //! | [`WaitingRoom`] | a bounded wait: overload is refused early |
 //!
-//! [`Concurrency`] limits how many callers are inside at once, not how often they come.
+//! [`Concurrency`] limits how many callers are inside at once, not how often they come, and
+//! `keyed::KeyedConcurrency` (feature `keyed`) does so for each key.
 //!
 //! [`RateLimiter`] is the trait of all limiters that have the verbs of a [`Limiter`]: keys of a
 //! table or map have it, too; [`Concurrency`], the smooth limiters and what waits do not.
@@ -68,11 +69,13 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub mod adjustable;
 pub mod algorithm;
 #[cfg(feature = "audit")]
 pub mod audit;
+#[cfg(any(feature = "keyed", feature = "map"))]
+mod ban;
 pub mod clock;
 #[cfg(feature = "std")]
 pub mod concurrency;
@@ -101,6 +104,7 @@ mod seq_lock;
 pub mod sharded;
 #[cfg(feature = "wide")]
 pub mod smooth;
+mod snapshot;
 pub mod store;
 #[cfg(feature = "std")]
 mod striped;
@@ -201,10 +205,11 @@ macro_rules! const_unwrap {
     };
 }
 
-/// The errors of text that names no quota or no algorithm.
+/// The errors of text that names no quota or no algorithm, and of snapshots that can't be restored.
 pub mod error {
     pub use crate::algorithm::any::ParseAlgorithmError;
     pub use crate::quota::ParseQuotaError;
+    pub use crate::snapshot::error::RestoreError;
 }
 
 /// Statistics of limiters and of tables of keys, and their form as [metrics](stats::write_prometheus).

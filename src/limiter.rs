@@ -6,6 +6,7 @@ use crate::algorithm::{Algorithm, ChangeQuota};
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::quota::Quota;
 use crate::rate_limiter::forms::limiter_verbs;
+use crate::snapshot::verbs::snapshot_verbs;
 use crate::store::cell::{AtomicWord, UNSTARTED, WordCell};
 use crate::store::view::View;
 use crate::store::word::WordStore;
@@ -182,6 +183,7 @@ impl<A: Algorithm, C: Clock, P: AtomicWord> Limiter<A, C, P> {
 }
 
 limiter_verbs!([] [P: AtomicWord] Limiter<A, C, P>);
+snapshot_verbs!(['a, P: AtomicWord] WordStore<'a, A, P>, [P: AtomicWord] Limiter<A, C, P>);
 #[cfg(feature = "std")]
 crate::wait::waits!([] [P: AtomicWord] borrowed Limiter<A, C, P>);
 

@@ -42,6 +42,15 @@ impl<const N: usize> SeqLock<N> {
         }
     }
 
+    /// The version that was announced last. Its words need not be there yet.
+    #[cfg(feature = "keyed")]
+    pub(crate) fn version(&self) -> u64 {
+        // ORDERING: Acquire. It pairs with the store of `announce`: a thread that finds a version
+        // here knows what was done before it was written.
+        // Model: keyed_overrides::a_change_reaches_the_key
+        self.version.load(Ordering::Acquire)
+    }
+
     fn announce(&self, version: u64) {
         // ORDERING: Release. A thread that finds this version here instead of an older one, and
         // loads the pair again, finds that the older one is over. Otherwise it might retry for

@@ -370,8 +370,8 @@ fn nothing_where_the_quota_can_be_changed() {
     }
 }
 
-/// Keys that are new, there, idle, evicted and without room, by every verb, also after the quota
-/// has been changed (the first change makes room for what is kept of changes).
+/// Keys that are new, there, idle, evicted and without room, some with algorithms of their own, by
+/// every verb, also after the quota has been changed (the first change makes room for what is kept of changes).
 #[test]
 fn nothing_by_a_table_of_keys() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
@@ -379,7 +379,13 @@ fn nothing_by_a_table_of_keys() {
         let limiter = Keyed::with_plans(plans, 1, ManualClock::new()).expect("a table");
         let limiter = limiter
             .with_hasher(SeededHasher::new([1, 2]))
-            .with_overflow(overflow);
+            .with_overflow(overflow)
+            .with_overrides(100)
+            .expect("two plans");
+        for key in (0..3_000_u64).step_by(50) {
+            let own = limiter.set_quota_of(&key, Quota::per_hour(9));
+            own.expect("one is left");
+        }
         let mut outcomes = [const { Err(Denied::busy(1)) }; 40];
         for changed in [false, true] {
             if changed {

@@ -1,4 +1,4 @@
-//! So many permits a day, the count forgotten at midnight.
+//! At most `n` permits a day. The count starts again at midnight.
 //!
 //! # The word
 //!
@@ -9,9 +9,9 @@
 //! └─────────────────────────────────┴─────────────────────────────────┘
 //! ```
 //!
-//! 0 is day 0 with nothing taken: fresh, and full. A day that is over is never read again, and days
-//! are not numbered modulo anything, so old counts don't come back to life. 64 bits of nanoseconds
-//! are 213 504 days: the day does not outgrow its field, and the word is never all ones.
+//! 0 is day 0 with nothing taken: fresh, and full. Days are numbered from the clock's tick 0 and
+//! their numbers do not wrap, so the count of an old day never comes back. 64 bits of nanoseconds
+//! are 213 504 days: the day fits into its field, and the word is never all ones.
 
 use std::num::NonZeroU64;
 
@@ -21,17 +21,17 @@ use tollgate::{Denied, Granted, Tick};
 /// A day in the ticks of a clock.
 pub(crate) const DAY_NS: u64 = 86_400_000_000_000;
 
-/// At most so many permits each day.
+/// At most `limit` permits each day.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Daily {
     limit: u64,
 }
 
-/// What a word says to a caller.
+/// The day that a word counts, as a caller sees it.
 struct Today {
     day: u64,
     taken: u64,
-    /// The caller's own tick, or the beginning of a later day that somebody has seen.
+    /// The caller's own tick, or the start of a later day that another caller has seen.
     at: Tick,
 }
 
@@ -42,7 +42,7 @@ impl Daily {
         }
     }
 
-    /// A caller from yesterday is counted today: else its admission would lower the word.
+    /// A caller from yesterday is counted today: otherwise its grant would lower the word.
     fn read(word: u64, now: Tick) -> Today {
         let (day, taken) = (word >> 32, word & u64::from(u32::MAX));
         let today = now.as_nanos() / DAY_NS;
@@ -67,7 +67,7 @@ impl Daily {
 }
 
 impl Today {
-    /// When the day ends, if the clock gets there.
+    /// The tick at which the day ends, if the clock gets there.
     fn midnight(&self) -> Option<Tick> {
         let tick = (self.day + 1).checked_mul(DAY_NS)?;
         Some(Tick::from_nanos(tick))
@@ -77,7 +77,7 @@ impl Today {
         (self.day << 32) | taken
     }
 
-    /// Nothing that was taken on another day comes back.
+    /// Gives back permits of this day only.
     fn give_back(&self, word: u64, n: u64) -> (u64, u64) {
         match n.min(self.taken) {
             0 => (word, 0),
@@ -99,7 +99,7 @@ impl Algorithm for Daily {
             });
         }
         let taken = today.taken + n;
-        // To take nothing writes nothing.
+        // A request for no permits changes nothing.
         let next = if n == 0 { word } else { today.word(taken) };
         let granted = Granted::new(n, today.at)
             .with_room(self.limit.saturating_sub(taken), NonZeroU64::MIN)

@@ -1,10 +1,11 @@
-//! An algorithm of one's own, written once, and what it gets for that: the limiter, the trace
-//! runner, and the check of its bound on real threads. The models of
-//! loom-tests/tests/models/own_algorithm.rs are of the same file.
+//! An algorithm of your own: written once in daily.rs, it gets the limiter, the trace runner, and
+//! the check of its bound on real threads.
 //!
 //! ```text
 //! cargo run --example own_algorithm --features audit
 //! ```
+//!
+//! loom-tests/tests/models/own_algorithm.rs checks the same file with loom.
 
 mod daily;
 #[cfg(feature = "audit")]
@@ -19,13 +20,15 @@ use tollgate::{Limiter, ManualClock, Tick};
 
 fn main() -> Result<(), Box<dyn Error>> {
     limited()?;
-    print!("{}", recorded::replayed());
+    let report = recorded::replayed();
+    print!("{report}");
+    assert_eq!(report.failures, []);
     #[cfg(feature = "audit")]
     promised::checked()?;
     Ok(())
 }
 
-/// The limiter, with the verbs of the traits that are there: `charge` does not compile.
+/// The limiter has the verbs of the traits that `Daily` implements: `charge` does not compile.
 fn limited() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::at(Tick::from_nanos(DAY_NS - 1));
     let limiter = Limiter::with_clock(Daily::new(3), clock.clone());

@@ -1,5 +1,5 @@
-//! The check of the bound: what [`Daily`] grants to real threads whose ticks differ, over every
-//! interval.
+//! Checks the bound over every interval: [`Daily`] grants permits to real threads whose ticks
+//! differ.
 
 use std::thread;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use crate::daily::{DAY_NS, Daily};
 
 const LIMIT: u32 = 100;
 
-/// Who takes all right before midnight and all right after it has twice the limit at once; from
-/// then on a limit a day comes.
+/// A caller that takes the whole limit right before midnight and again right after it has twice the
+/// limit at once. From then on it gets one limit a day.
 fn bound(limit: u32) -> Bound {
     let quota = Quota::per_day(limit.into()).burst(2 * u64::from(limit));
     Bound::of_quota(quota).expect("a quota")
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn it_keeps_its_promise() {
         let summary = recorded().check(&bound(LIMIT)).expect("the bound");
-        // The last may see too few left for itself: each asks for up to four.
+        // Each thread asks for up to four permits, so up to three of a day may be left.
         assert!(summary.granted > 10 * u128::from(LIMIT - 4), "{summary:?}");
     }
 

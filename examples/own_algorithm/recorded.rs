@@ -1,4 +1,4 @@
-//! The trace runner: what another limiter was recorded to decide, replayed on [`Daily`].
+//! The trace runner: replays the recorded decisions of another limiter on [`Daily`].
 
 use tollgate_replay::{
     Comparison, FileReport, Header, Malformed, Op, Replay, ReplayedLimiter, Source, run_text,
@@ -6,8 +6,8 @@ use tollgate_replay::{
 
 use crate::daily::Daily;
 
-/// So many enter a day; seconds. It says how many more may, and how long whoever is refused must
-/// wait.
+/// A turnstile that lets three people in a day. Times are in seconds. An answer says how many more
+/// may enter and, after a denial, how long to wait.
 const RECORDED: &str = r#"{"source":"turnstile 1.0","algorithm":"daily","trace":"3 a day","config":{"limit":3},"ops":6}
 {"t":86398,"op":"enter","n":2,"result":{"ok":true,"left":1}}
 {"t":86398,"op":"enter","n":2,"result":{"ok":false,"left":1,"wait":2}}
@@ -40,7 +40,7 @@ impl Source for Turnstile {
 struct Trace(ReplayedLimiter<Daily>);
 
 impl Replay for Trace {
-    /// It translates seconds, and nothing else.
+    /// Only translates seconds into nanoseconds.
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed> {
         if op.name != "enter" {
             return Err(op.unknown());

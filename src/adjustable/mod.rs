@@ -1,13 +1,19 @@
 //! A limiter whose quota can be changed while it is in use: [`Adjustable`], and
 //! [`Keep`], which says what a change does to the permits at hand.
 //!
-//! `ring.rs` has the protocol.
+//! Without the feature `wide` only [`Keep`] is here, which tables of keys use too. `ring.rs` has
+//! the protocol.
 
 mod keep;
+#[cfg(feature = "wide")]
 pub(crate) mod limiter;
+#[cfg(feature = "wide")]
 mod retry;
+#[cfg(feature = "wide")]
 mod ring;
+#[cfg(feature = "wide")]
 mod verbs;
 
 pub use keep::Keep;
+#[cfg(feature = "wide")]
 pub(crate) use limiter::Adjustable;

@@ -7,6 +7,7 @@ use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::quota::{ConfigError, Quota};
 use crate::rate_limiter::forms::limiter_verbs;
+use crate::snapshot::verbs::snapshot_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
 use crate::store::view::View;
@@ -108,6 +109,7 @@ impl<A: Algorithm + Settings, C> Adjustable<A, C> {
 }
 
 limiter_verbs!([+ Settings] [] Adjustable<A, C>);
+snapshot_verbs!(['a, C] &'a Adjustable<A, C>, [] Adjustable<A, C>);
 waits!([+ Settings] [] borrowed Adjustable<A, C>);
 
 impl<A: Algorithm + Settings, C> Store for &Adjustable<A, C> {

@@ -15,11 +15,7 @@ pub(super) enum Epoch {
     Clock,
     /// 1970-01-01 in UTC, on a clock whose tick 0 is so much after it.
     Unix(Duration),
-    /// The same, on the system's clock.
-    #[cfg_attr(
-        not(feature = "std"),
-        allow(dead_code, reason = "there is no such clock then")
-    )]
+    /// The same, on a clock that knows it: the system's, unless another one was given.
     Utc(Duration),
 }
 
@@ -133,7 +129,8 @@ macro_rules! alignable {
 
             /// Windows begin at the multiples of the period in UTC, on the
             /// [`SystemClock`](crate::clock::SystemClock): a quota per day starts anew at midnight.
-            /// Add an [`offset`](Self::offset) for midnight elsewhere.
+            /// Add an [`offset`](Self::offset) for midnight elsewhere. For other clocks use
+            /// [`aligned_to_utc_on`](Self::aligned_to_utc_on).
             ///
             /// The system's clocks are compared once in a process. What the time of day is set to
             /// afterwards is not followed: limits keep to the clock that can't be set.
@@ -151,7 +148,47 @@ macro_rules! alignable {
             #[cfg(feature = "std")]
             #[must_use]
             pub fn aligned_to_utc(self) -> Self {
-                self.aligned(self.alignment.to(crate::algorithm::alignment::Epoch::Utc(crate::clock::unix_origin())))
+                self.aligned_to_utc_on(&crate::clock::SystemClock)
+            }
+
+            /// Windows begin at the multiples of the period in UTC, on this clock, which must be
+            /// that of the limiter: a quota per day starts anew at midnight. Add an
+            /// [`offset`](Self::offset) for midnight elsewhere.
+            ///
+            /// As text it is `utc`, which is read for the
+            /// [`SystemClock`](crate::clock::SystemClock); then use
+            /// [`AnyAlgorithm::with_utc_of`](crate::AnyAlgorithm::with_utc_of).
+            ///
+            /// ```
+            /// use std::time::Duration;
+            #[doc = concat!("use tollgate::{", stringify!($algorithm), ", Limiter, ManualClock, Quota};")]
+            ///
+            /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+            /// let hour = Duration::from_secs(3600);
+            /// let clock = ManualClock::with_unix_origin(20_000 * 24 * hour + 22 * hour);
+            #[doc = concat!("let daily = ", stringify!($algorithm), "::new(Quota::per_day(9))?.aligned_to_utc_on(&clock);")]
+            /// let limiter = Limiter::with_clock(daily, clock);
+            /// limiter.try_acquire_n(9)?;
+            /// // Midnight is in two hours.
+            /// assert!(limiter.time_until(1) >= Some(2 * hour));
+            /// # Ok(())
+            /// # }
+            /// ```
+            #[must_use]
+            pub fn aligned_to_utc_on(self, clock: &impl crate::clock::UtcClock) -> Self {
+                self.aligned_to_epoch(clock.unix_origin())
+            }
+
+            fn aligned_to_epoch(self, origin: core::time::Duration) -> Self {
+                self.aligned(self.alignment.to(crate::algorithm::alignment::Epoch::Utc(origin)))
+            }
+
+            /// The same on a clock with another origin, if it is aligned to UTC.
+            pub(super) fn with_utc_origin(self, origin: core::time::Duration) -> Self {
+                match self.alignment.epoch {
+                    crate::algorithm::alignment::Epoch::Utc(_) => self.aligned_to_epoch(origin),
+                    _ => self,
+                }
             }
         }
     };

@@ -7,7 +7,8 @@
 //! - **Zero is fresh, and fresh is full.** The word 0 is a limiter that nobody has used.
 //! - **An admission never lowers the word**; giving back may.
 //! - **The word of all ones is not used.** A [`Limiter`](crate::Limiter) keeps it for itself, as
-//!   the mark of one that has not started.
+//!   the mark of one that has not started. (A map of keys has two marks, and stores the next
+//!   smaller word for a larger one.)
 //!
 //! [`Algorithm`] is what every algorithm can do. What only some can do are traits beside it, so
 //! that code can ask for just what it needs:

@@ -31,6 +31,8 @@ pub struct ManualClock {
 }
 
 struct Shared {
+    /// How long after 1970 tick 0 is.
+    origin: Duration,
     now_ns: AtomicU64,
     sleepers: Sleepers,
 }
@@ -45,8 +47,36 @@ impl ManualClock {
     /// A clock at this tick.
     #[must_use]
     pub fn at(tick: Tick) -> Self {
+        Self::of(Duration::ZERO, tick)
+    }
+
+    /// A clock at tick 0, which is `origin` after 1970-01-01, 00:00 UTC: for windows that are
+    /// [aligned to UTC](crate::FixedWindow::aligned_to_utc_on).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{FixedWindow, Limiter, ManualClock, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let hour = Duration::from_secs(3600);
+    /// let clock = ManualClock::with_unix_origin(20_000 * 24 * hour + 23 * hour);
+    /// let daily = FixedWindow::new(Quota::per_day(5))?.aligned_to_utc_on(&clock);
+    /// let limiter = Limiter::with_clock(daily, clock.clone());
+    /// limiter.try_acquire_n(5)?;
+    /// clock.advance(hour); // to midnight
+    /// assert_eq!(limiter.available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_unix_origin(origin: Duration) -> Self {
+        Self::of(origin, Tick::ZERO)
+    }
+
+    fn of(origin: Duration, tick: Tick) -> Self {
         Self {
             shared: Arc::new(Shared {
+                origin,
                 now_ns: AtomicU64::new(tick.as_nanos()),
                 sleepers: Sleepers::default(),
             }),
@@ -150,6 +180,10 @@ impl Default for ManualClock {
 }
 
 impl ManualClock {
+    pub(super) fn origin(&self) -> Duration {
+        self.shared.origin
+    }
+
     pub(super) fn registry(&self) -> &Sleepers {
         &self.shared.sleepers
     }

@@ -20,6 +20,7 @@ pub(crate) mod tick;
 mod timer;
 #[cfg(feature = "tokio")]
 mod tokio;
+mod utc;
 
 pub use coarse::CoarseClock;
 #[cfg(feature = "std")]
@@ -37,6 +38,7 @@ pub(crate) use tick::Tick;
 pub use timer::Timer;
 #[cfg(feature = "tokio")]
 pub use tokio::TokioClock;
+pub use utc::UtcClock;
 
 /// Something that says what time it is.
 ///

@@ -113,15 +113,7 @@ mod timebase {
 /// compared once, so that all limits of a process agree on when a day begins.
 #[cfg(feature = "std")]
 pub(crate) fn unix_origin() -> core::time::Duration {
-    use std::sync::OnceLock;
-    use std::time::{Duration, SystemTime};
+    static ORIGIN: std::sync::OnceLock<core::time::Duration> = std::sync::OnceLock::new();
 
-    static ORIGIN: OnceLock<Duration> = OnceLock::new();
-
-    *ORIGIN.get_or_init(|| {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        // A system whose time is before 1970 has no midnight worth keeping.
-        let since = since.unwrap_or_default();
-        since.saturating_sub(Duration::from_nanos(timebase::nanos()))
-    })
+    *ORIGIN.get_or_init(|| super::utc::origin_of(&SystemClock))
 }

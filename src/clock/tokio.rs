@@ -1,7 +1,9 @@
+use core::time::Duration;
 use std::sync::OnceLock;
 
 use tokio::time::Instant;
 
+use super::utc::{UtcClock, origin_of};
 use super::{Clock, Tick};
 
 /// Tokio's clock: a limiter on it follows tokio's paused time in tests.
@@ -41,5 +43,15 @@ impl Clock for TokioClock {
         let now = Instant::now();
         let since = now.saturating_duration_since(*ORIGIN.get_or_init(|| now));
         Tick::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// It is compared with the time of day once in a process. While the time of a runtime is paused,
+/// its days are those of the paused time.
+impl UtcClock for TokioClock {
+    fn unix_origin(&self) -> Duration {
+        static UNIX_ORIGIN: OnceLock<Duration> = OnceLock::new();
+
+        *UNIX_ORIGIN.get_or_init(|| origin_of(self))
     }
 }

@@ -73,7 +73,8 @@ pub struct Concurrency {
     pub(super) line: Mutex<WaitQueue>,
 }
 
-fn checked(limit: u64) -> Result<u64, ConfigError> {
+/// The limit, if there can be such a one.
+pub(crate) fn checked(limit: u64) -> Result<u64, ConfigError> {
     match limit {
         0 => Err(ConfigError::ZeroConcurrency),
         1..=MAX_CONCURRENCY => Ok(limit),

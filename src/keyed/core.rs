@@ -2,7 +2,8 @@
 //! changed.
 
 use super::claimable::{Claimable, ClaimedBy};
-use super::plans::Plans;
+use super::overrides::OWN;
+use super::plans::{InForce, Plans};
 use super::probe::Lookup;
 use super::probe_seq::ProbeSeq;
 use super::slot::{SlotKind, SlotState};
@@ -54,11 +55,11 @@ pub(super) enum NotDone {
 pub(super) enum Fresh<A, O: Op<A>> {
     /// Nothing has to be kept.
     Answer(OpResult<A, O>),
-    /// This word is the key's, in this version, and this is the answer; without one the operation
+    /// This word is the key's, by this algorithm, and this is the answer; without one the operation
     /// is refused, and is refused again when the word is there.
     Keep {
         word: u64,
-        version: u64,
+        of: InForce,
         answer: Option<O::Output>,
     },
 }
@@ -75,7 +76,8 @@ impl<A> Core<A> {
     }
 
     /// The same, with no key in it.
-    pub(super) fn emptied(self) -> Self {
+    pub(super) fn emptied(mut self) -> Self {
+        self.plans.clear_overrides();
         if self.events.tracked() == 0 {
             // As most are, and nobody has touched their memory yet.
             return self;
@@ -223,14 +225,23 @@ impl<A: Algorithm> Core<A> {
         held: SlotState,
         op: &mut O,
     ) -> Option<OpResult<A, O>> {
-        let of = if O::BANS { held.plan() } else { request.plan };
-        // Later than the slot, whose version is so no later than this.
-        let version = self.plans.version();
-        let held_now = self.plans.migrated(held, version)?;
-        let word = self
-            .plans
-            .moved_to_plan(held_now, of, version, request.now)?;
-        let mut view = Current::new(word, request.now).with_source(source_of(of, version));
+        let hash = request.probe_seq.hash();
+        let (of, held_now, word) = match self.plans.overrides_of(held) {
+            Some(overrides) => {
+                let version = overrides.number_in(held, hash)?;
+                (InForce::new(OWN, version), held, held.word)
+            }
+            None => {
+                let plan = if O::BANS { held.plan() } else { request.plan };
+                // Later than the slot, whose version is so no later than this.
+                let version = self.plans.version();
+                let held_now = self.plans.migrated(held, version)?;
+                let now = request.now;
+                let word = self.plans.moved_to_plan(held_now, plan, version, now)?;
+                (InForce::new(plan, version), held_now, word)
+            }
+        };
+        let mut view = Current::new(word, request.now).with_source(source_of(of));
         let said = |algorithm: &A| {
             // It lasts while there is no permit.
             let is_banned = held_now.state() == SlotKind::Banned;
@@ -240,7 +251,7 @@ impl<A: Algorithm> Core<A> {
                 said => said,
             }
         };
-        let outcome = self.plans.with(of, version, said)?;
+        let outcome = self.plans.with_in_force(of, hash, said)?;
         let next = match outcome {
             Ok((next, answer)) if O::BANS || !op.is_unchanged(word, next) => Ok((next, answer)),
             said => Err(said.map(|(_, answer)| answer)),
@@ -251,7 +262,7 @@ impl<A: Algorithm> Core<A> {
                     true => SlotKind::Banned,
                     false => SlotKind::Live,
                 };
-                let next = SlotState::live(held.tag(), at.second, of, version, next);
+                let next = SlotState::live(held.tag(), at.second, of.plan(), of.version(), next);
                 let is_protected = held.is_protected() || O::TAKES;
                 let next = next.with_state(state).protected_if(is_protected);
                 self.table.decide(at, held, next).ok()?;
@@ -269,7 +280,7 @@ impl<A: Algorithm> Core<A> {
         }
     }
 
-    /// Runs an operation on the word of a key that is not in the table. `None` if the plan is
+    /// Runs an operation on the word of a key that is not in the table. `None` if its algorithm is
     /// changed just now.
     pub(super) fn run_fresh<O: Op<A>>(
         &self,
@@ -277,21 +288,22 @@ impl<A: Algorithm> Core<A> {
         now: Tick,
         op: &mut O,
     ) -> Option<Fresh<A, O>> {
-        let version = self.plans.version();
-        self.run_fresh_by(version, request, now, op)
+        let of = self.plans.in_force(request.plan, request.probe_seq.hash());
+        self.run_fresh_by(of, request, now, op)
     }
 
-    /// The same, by a version.
+    /// The same, by this algorithm.
     fn run_fresh_by<O: Op<A>>(
         &self,
-        version: u64,
+        of: InForce,
         request: &Request,
         now: Tick,
         op: &mut O,
     ) -> Option<Fresh<A, O>> {
-        self.plans.with(request.plan, version, |algorithm| {
+        let hash = request.probe_seq.hash();
+        self.plans.with_in_force(of, hash, |algorithm| {
             let first = first_word(algorithm, now);
-            let view = Current::new(first, now).with_source(source_of(request.plan, version));
+            let view = Current::new(first, now).with_source(source_of(of));
             let (word, answer) = match op.run(algorithm, view) {
                 // An unchanged word is not kept, except one whose time begins with the first
                 // request for permits. A word of 0 has no tick, so it must not be kept: a late
@@ -308,11 +320,7 @@ impl<A: Algorithm> Core<A> {
                 // Said again of the word that is kept.
                 Err(_) => (first, None),
             };
-            Fresh::Keep {
-                word,
-                version,
-                answer,
-            }
+            Fresh::Keep { word, of, answer }
         })
     }
 
@@ -343,30 +351,31 @@ impl<A: Algorithm> Core<A> {
         op: &mut O,
         fresh: Option<Fresh<A, O>>,
     ) -> Option<OpResult<A, O>> {
-        let early = inject_fault!(ReadsTheVersionFirst).then(|| self.plans.version());
+        let in_force = || {
+            let hash = request.probe_seq.hash();
+            self.plans.in_force(request.plan, hash)
+        };
+        let early = inject_fault!(ReadsTheVersionFirst).then(in_force);
         let now = self
             .confirm_unique(&request.probe_seq, at, by)?
             .max(request.now);
         // Later than the claim, and than the fence that follows it: who goes through this part of
-        // the table after that version has been brought ends the claim.
-        let in_force = early.unwrap_or_else(|| self.plans.version());
+        // the table after that version has been brought ends the claim. So does a thread that has
+        // given the key another algorithm.
+        let in_force = early.unwrap_or_else(in_force);
         let fresh = match fresh {
-            Some(Fresh::Keep { version, .. }) if version == in_force && now == request.now => fresh,
+            Some(Fresh::Keep { of, .. }) if of == in_force && now == request.now => fresh,
             _ => self.run_fresh_by(in_force, request, now, op),
         };
-        let (word, version, answer) = match fresh? {
-            Fresh::Keep {
-                word,
-                version,
-                answer,
-            } => (word, version, answer),
+        let (word, of, answer) = match fresh? {
+            Fresh::Keep { word, of, answer } => (word, of, answer),
             Fresh::Answer(outcome) => {
                 self.release_claim(at, claimed);
                 return Some(outcome);
             }
         };
         let tag = request.probe_seq.tag();
-        let next = SlotState::live(tag, at.second, request.plan, version, word);
+        let next = SlotState::live(tag, at.second, of.plan(), of.version(), word);
         let next = match O::BANS {
             true => next.with_state(SlotKind::Banned),
             false => next,
@@ -395,19 +404,21 @@ impl<A: Algorithm> Core<A> {
                 return refusal;
             }
         }
-        self.now_in_force(request.plan, |algorithm| {
+        self.now_in_force(request, |algorithm| {
             let word = first_word(algorithm, request.now);
             let view = Current::new(word, request.now).with_source(UNRECORDED);
             op.run(algorithm, view).map(|(_, answer)| answer)
         })
     }
 
-    /// Asks the plan as it is now, or the first one if there is no such plan.
-    pub(super) fn now_in_force<T>(&self, plan: u8, mut ask: impl FnMut(&A) -> T) -> T {
-        let plan = self.plans.get(plan).map_or(0, |_| plan);
+    /// Asks the algorithm of a fresh key as it is now, or the first plan if there is no such plan.
+    fn now_in_force<T>(&self, request: &Request, mut ask: impl FnMut(&A) -> T) -> T {
+        let plan = self.plans.get(request.plan).map_or(0, |_| request.plan);
+        let hash = request.probe_seq.hash();
         loop {
             // A version that is over has been followed by another one.
-            if let Some(said) = self.plans.with(plan, self.plans.version(), &mut ask) {
+            let of = self.plans.in_force(plan, hash);
+            if let Some(said) = self.plans.with_in_force(of, hash, &mut ask) {
                 return said;
             }
         }
@@ -424,6 +435,6 @@ pub(super) fn first_word<A: Algorithm>(algorithm: &A, now: Tick) -> u64 {
 /// By which a grant knows what granted it: its plan and version, which comes again after 2^28
 /// changes.
 #[inline(always)]
-pub(super) const fn source_of(plan: u8, version: u64) -> u32 {
-    (plan as u32) << 28 | version as u32 & ((1 << 28) - 1)
+pub(super) const fn source_of(of: InForce) -> u32 {
+    (of.plan() as u32) << 28 | of.version() as u32 & ((1 << 28) - 1)
 }

@@ -13,6 +13,26 @@ use crate::quota::ConfigError;
 use super::stats::KeyedStats;
 
 impl<A, C, H, S: Borrow<Counters>> Counted<Keyed<A, C, H>, S> {
+    /// [`Keyed::plan_named`], counted.
+    ///
+    /// ```
+    /// use tollgate::{Counted, Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plans = [("free", TokenBucket::new(Quota::per_hour(10))?)];
+    /// let table = Counted::new(Keyed::with_named_plans(plans, 1000, ManualClock::new())?);
+    /// let free = table.plan_named("free").ok_or("no such plan")?;
+    /// free.key("alice").try_acquire()?;
+    /// assert_eq!(table.stats().decisions.unwrap_or_default().granted, 1);
+    /// assert!(table.plan_named("paid").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn plan_named(&self, name: &str) -> Option<Counted<KeyedPlan<'_, A, C, H>, &Counters>> {
+        Some(self.part(self.limiter().plan_named(name)?))
+    }
+
     /// [`Keyed::plan`], counted.
     #[inline]
     pub fn plan(&self, plan: usize) -> Counted<KeyedPlan<'_, A, C, H>, &Counters> {

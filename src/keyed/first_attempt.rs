@@ -3,6 +3,7 @@
 //! force.
 
 use super::core::{Core, NotDone, Request, source_of};
+use super::plans::InForce;
 use super::slot::SlotState;
 use super::table::FoundSlot;
 use crate::algorithm::Algorithm;
@@ -69,7 +70,8 @@ impl<A: Algorithm> Core<A> {
         if self.plans.version() != 0 {
             return None;
         }
-        let word = Current::new(held.word, request.now).with_source(source_of(request.plan, 0));
+        let source = source_of(InForce::new(request.plan, 0));
+        let word = Current::new(held.word, request.now).with_source(source);
         Some((place, op.run_fast(algorithm, word)?))
     }
 
@@ -104,7 +106,7 @@ impl<A: Algorithm> Core<A> {
         }
         let held = place.held;
         let view = Current::new(held.word, request.now);
-        let view = view.with_source(source_of(request.plan, version));
+        let view = view.with_source(source_of(InForce::new(request.plan, version)));
         let said = |algorithm: &A| op.run(algorithm, view);
         match self.plans.with(request.plan, version, said)? {
             Ok((next, answer)) => {

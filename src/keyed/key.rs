@@ -1,11 +1,12 @@
 //! A key of a table, on which each verb of a limiter can be used.
 
 use core::fmt;
+use core::time::Duration;
 
-use super::ban::{Ban, BannedUntil};
 use super::core::{Core, Request};
 use super::probe_seq::ProbeSeq;
 use crate::algorithm::Algorithm;
+use crate::ban::{Ban, BannedUntil};
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
 use crate::rate_limiter::forms::limiter_verbs;
@@ -43,10 +44,10 @@ use crate::wait::waits;
 /// # }
 /// ```
 pub struct Key<'a, A, C> {
-    core: &'a Core<A>,
+    pub(super) core: &'a Core<A>,
     clock: &'a C,
-    probe_seq: ProbeSeq,
-    plan: u8,
+    pub(super) probe_seq: ProbeSeq,
+    pub(super) plan: u8,
 }
 
 impl<'a, A, C> Key<'a, A, C> {
@@ -109,6 +110,29 @@ impl<A: Algorithm, C: Clock> Key<'_, A, C> {
     /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
     pub fn ban(&self, until: Tick) -> Result<(), Denied> {
         self.at(self.now()).ban(until)
+    }
+
+    /// [`Keyed::ban_for`](super::Keyed::ban_for) of this key.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{Denied, Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_second(5), 1000)?;
+    /// let mallory = limiter.key("mallory");
+    /// mallory.ban_for(Duration::from_secs(60))?;
+    /// assert!(matches!(mallory.try_acquire(), Err(Denied::Banned { .. })));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
+        let now = self.now();
+        self.at(now).ban(now.saturating_add(long))
     }
 
     /// When the ban of this key is over: the first tick at which there is a permit again, which is

@@ -111,9 +111,14 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
     pub(super) fn consider(&mut self, slot: T, held: SlotState, idle_at: Tick) {
         let scale = match self.scale {
             Some(scale) if self.plan == held.plan() => scale,
-            _ => self.by.scale(held),
+            _ => {
+                let scale = self.by.scale(held);
+                // That of a key's own algorithm is no other key's.
+                let is_own = self.by.plans.overrides_of(held).is_some();
+                (self.plan, self.scale) = (held.plan(), (!is_own).then_some(scale));
+                scale
+            }
         };
-        (self.plan, self.scale) = (held.plan(), Some(scale));
         let now = self.by.now.as_nanos();
         let turn = scale.turn(held, idle_at.as_nanos().saturating_sub(now));
         if turn > self.turn {
@@ -121,7 +126,8 @@ impl<'p, A: Algorithm, T: Copy> FirstToLeave<'p, A, T> {
         }
         match self.first {
             Some((_, first)) if turn == self.turn => {
-                if first.word == held.word && first.plan() == held.plan() {
+                let is_same = first.word == held.word && first.plan() == held.plan();
+                if is_same && self.scale.is_some() {
                     return;
                 }
                 let had = self.left.unwrap_or_else(|| self.by.left(first));

@@ -10,6 +10,7 @@ use super::probe_seq::LEAST_PAIRS;
 use super::table::Table;
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
+use crate::algorithm::Settings;
 use crate::clock::SystemClock;
 use crate::overflow::Overflow;
 use crate::quota::ConfigError;
@@ -17,8 +18,9 @@ use crate::sync::{IS_MODEL, SLOTS};
 
 /// A limit for each key, such as a user, an address or a token, in one table of fixed size.
 ///
-/// `KeyedMap` (feature `map`) keeps the keys, so that they can be listed, and have algorithms of
-/// their own; it takes more memory and time for a key.
+/// A bounded number of keys can have algorithms of their own:
+/// [`with_overrides`](Self::with_overrides). `KeyedMap` (feature `map`) keeps the keys, so that they
+/// can be listed, and any of them can have its own; it takes more memory and time for a key.
 ///
 /// ```
 /// use tollgate::{Keyed, Quota};
@@ -175,6 +177,39 @@ impl<A: ChangeQuota, C> Keyed<A, C> {
         clock: C,
     ) -> Result<Self, ConfigError> {
         Self::of(Plans::named(plans)?, capacity, clock)
+    }
+}
+
+impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
+    /// The same empty table, in which up to `n` keys can have an algorithm of their own, or a quota
+    /// of their own: see [`set_algorithm`](Self::set_algorithm).
+    ///
+    /// Each takes 400 to 1000 bytes, which are allocated here. A table with overrides has at most seven
+    /// plans. A decision on a known key without an override takes as long as before.
+    ///
+    /// ```
+    /// use tollgate::{Keyed, Quota};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Keyed::token_bucket(Quota::per_hour(10), 1000)?.with_overrides(100)?;
+    /// limiter.set_quota_of("alice", Quota::per_hour(1000))?;
+    /// assert_eq!(limiter.key("alice").available(), 1000);
+    /// assert_eq!(limiter.key("bob").available(), 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if `n` is 0 or above 1 048 576, there is not as much memory, or the table has
+    /// eight plans.
+    pub fn with_overrides(self, n: usize) -> Result<Self, ConfigError> {
+        let core = self.core.emptied();
+        let core = Core {
+            plans: core.plans.with_overrides(n)?,
+            ..core
+        };
+        Ok(Self { core, ..self })
     }
 }
 

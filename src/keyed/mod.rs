@@ -1,10 +1,10 @@
 //! A limit for each of a million keys, in one table of fixed size: the views, hashers and snapshots
 //! of [`Keyed`].
 
-mod ban;
 mod batch;
 mod changes;
 mod claimable;
+mod concurrency;
 mod core;
 mod counted;
 mod first_attempt;
@@ -18,7 +18,11 @@ mod inspect;
 mod key;
 mod leaving;
 pub(crate) mod limiter;
+mod overrides;
+mod own;
+mod own_verbs;
 mod owned;
+mod places;
 mod plan;
 mod plans;
 mod probe;
@@ -32,9 +36,10 @@ pub(crate) mod stats;
 mod table;
 mod verbs;
 
+pub use concurrency::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard};
 pub use hasher::{KeyHasher, SeededHasher};
 pub use key::Key;
 pub(crate) use limiter::Keyed;
 pub use owned::OwnedKey;
 pub use plan::KeyedPlan;
-pub use snapshot::{PlanMatch, RestoreError, Restored, RestoredPlan};
+pub use snapshot::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};

@@ -2,13 +2,16 @@
 
 use core::fmt;
 use core::hash::Hash;
+use core::time::Duration;
 use std::sync::Arc;
 
 use super::hasher::{KeyHasher, SeededHasher};
 use super::key::Key;
 use super::limiter::Keyed;
 use super::probe_seq::ProbeSeq;
-use crate::clock::{SystemClock, Tick};
+use crate::algorithm::Algorithm;
+use crate::clock::{Clock, SystemClock, Tick};
+use crate::outcome::Denied;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
@@ -63,11 +66,34 @@ impl<A, C, S: KeyHasher> Keyed<A, C, S> {
 }
 
 impl<A, C, S: KeyHasher> OwnedKey<A, C, S> {
-    /// The same key by another [plan](Keyed::plan).
+    /// The same key by the [plan](Keyed::plan) in this place.
     #[must_use]
     pub fn with_plan(self, plan: usize) -> Self {
         let plan = self.table.plan(plan).index();
         Self { plan, ..self }
+    }
+
+    /// The same key by the [plan with this name](Keyed::plan_named); `None` if there is none.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tollgate::{Keyed, ManualClock, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = |n| TokenBucket::new(Quota::per_hour(n));
+    /// let plans = [("free", bucket(10)?), ("paid", bucket(1000)?)];
+    /// let table = Arc::new(Keyed::with_named_plans(plans, 1000, ManualClock::new())?);
+    /// let alice = table.key_owned("alice").with_plan_named("paid").ok_or("no such plan")?;
+    /// let left = std::thread::spawn(move || alice.available());
+    /// assert_eq!(left.join().unwrap(), 1000);
+    /// assert!(table.key_owned("alice").with_plan_named("trial").is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_plan_named(self, name: &str) -> Option<Self> {
+        let plan = self.table.plan_named(name)?.index();
+        Some(Self { plan, ..self })
     }
 }
 
@@ -98,6 +124,55 @@ impl<A, C, S> OwnedKey<A, C, S> {
     /// The table.
     pub const fn table(&self) -> &Arc<Keyed<A, C, S>> {
         &self.table
+    }
+}
+
+impl<A: Algorithm, C, S> OwnedKey<A, C, S> {
+    /// Takes the key out of the table: see [`Key::remove`].
+    pub fn remove(&self) -> bool {
+        self.key().remove()
+    }
+}
+
+impl<A: Algorithm, C: Clock, S> OwnedKey<A, C, S> {
+    /// Bans the key: see [`Keyed::ban`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{Keyed, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limiter = Arc::new(Keyed::new(TokenBucket::new(Quota::per_hour(5))?, 1000)?);
+    /// let mallory = limiter.key_owned("mallory");
+    /// mallory.ban_for(Duration::from_secs(60))?;
+    /// assert!(mallory.banned_until().is_some());
+    /// assert!(mallory.remove());
+    /// assert!(mallory.banned_until().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if there is no place where the ban could be kept; [`Denied::NoSuchPlan`].
+    pub fn ban(&self, until: Tick) -> Result<(), Denied> {
+        self.key().ban(until)
+    }
+
+    /// [`ban`](Self::ban) for this time from now.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
+        self.key().ban_for(long)
+    }
+
+    /// When the ban of this key is over: see [`Key::banned_until`].
+    #[must_use]
+    pub fn banned_until(&self) -> Option<Tick> {
+        self.key().banned_until()
     }
 }
 

@@ -6,11 +6,12 @@ use std::string::String;
 use std::sync::OnceLock;
 use std::vec::Vec;
 
-use super::ban::ban_in;
 use super::changes::Changes;
+use super::overrides::{OWN, Overrides};
 use super::slot::{PLANS, SlotKind, SlotState, VERSIONS};
 use crate::adjustable::Keep;
-use crate::algorithm::{Algorithm, ChangeQuota, idle_from};
+use crate::algorithm::{Algorithm, ChangeQuota, Settings, idle_from};
+use crate::ban::ban_in;
 use crate::clock::Tick;
 use crate::quota::ConfigError;
 use crate::sync::{AtomicU64, Ordering};
@@ -20,6 +21,32 @@ pub(super) const MAX_PLAN_NAME: usize = 64;
 
 /// How the word of one plan goes on in another.
 pub(super) type CarryOver<A> = fn(&A, u64, Tick, &A) -> u64;
+
+/// Which algorithm decides on a key: a plan in one of its versions, or the key's own, which is of
+/// the plan [`OWN`], and whose number is the version.
+///
+/// The plan is in the first byte, so that a decision has both in one register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InForce(u64);
+
+impl InForce {
+    const VERSION_BITS: u32 = u64::BITS - 8;
+
+    #[inline(always)]
+    pub(super) const fn new(plan: u8, version: u64) -> Self {
+        Self((plan as u64) << Self::VERSION_BITS | version)
+    }
+
+    #[inline(always)]
+    pub(super) const fn plan(self) -> u8 {
+        (self.0 >> Self::VERSION_BITS) as u8
+    }
+
+    #[inline(always)]
+    pub(super) const fn version(self) -> u64 {
+        self.0 & ((1 << Self::VERSION_BITS) - 1)
+    }
+}
 
 /// The plans, of which there is at least one, and what they have become since. They have one
 /// version together: so the word of a slot is of one version, also where its key goes from plan to
@@ -33,6 +60,8 @@ pub(super) struct Plans<A> {
     carry_over: Option<CarryOver<A>>,
     /// The names of all plans, or none.
     names: Box<[String]>,
+    /// The algorithms of single keys, if the table can have some: then it has no plan [`OWN`].
+    overrides: Option<Box<Overrides<A>>>,
 }
 
 impl<A> Plans<A> {
@@ -44,6 +73,7 @@ impl<A> Plans<A> {
             changes: OnceLock::new(),
             carry_over: None,
             names: Box::default(),
+            overrides: None,
         }
     }
 
@@ -68,7 +98,8 @@ impl<A> Plans<A> {
     /// The plan of all keys, if there is only one, and it has not been changed by this version.
     #[inline(always)]
     pub(super) fn only(&self, version: u64) -> Option<&A> {
-        (version == 0 && self.others.is_empty()).then_some(&self.first)
+        let is_only = self.others.is_empty() && self.overrides.is_none();
+        (version == 0 && is_only).then_some(&self.first)
     }
 
     /// What all were at first.
@@ -102,6 +133,79 @@ impl<A> Plans<A> {
 
     pub(super) const fn changes(&self) -> &OnceLock<Changes<A>> {
         &self.changes
+    }
+
+    /// The algorithms of single keys, if the table can have some.
+    #[inline(always)]
+    pub(super) fn overrides(&self) -> Option<&Overrides<A>> {
+        self.overrides.as_deref()
+    }
+
+    /// The same, if the key of a live slot goes by one of them.
+    #[inline(always)]
+    pub(super) fn overrides_of(&self, held: SlotState) -> Option<&Overrides<A>> {
+        self.overrides().filter(|_| held.plan() == OWN)
+    }
+
+    /// A key's own algorithm, if it has one.
+    pub(super) fn own_in_force(&self, hash: u64) -> Option<InForce> {
+        let version = self.overrides()?.number_of(hash)?;
+        Some(InForce::new(OWN, version))
+    }
+
+    /// How many keys have an algorithm of their own.
+    pub(super) fn overrides_in_use(&self) -> usize {
+        let in_use = |overrides: &Overrides<A>| overrides.change(|owners| owners.len());
+        self.overrides().map_or(0, in_use)
+    }
+
+    /// No key has an algorithm of its own any more.
+    pub(super) fn clear_overrides(&mut self) {
+        if let Some(overrides) = &mut self.overrides {
+            overrides.clear();
+        }
+    }
+
+    /// Which algorithm a key with this hash comes into the table with, if it is asked for by this
+    /// plan.
+    #[inline(always)]
+    pub(super) fn in_force(&self, plan: u8, hash: u64) -> InForce {
+        match self.overrides() {
+            Some(_) => self.own_or_plan(plan, hash),
+            None => InForce::new(plan, self.version()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn own_or_plan(&self, plan: u8, hash: u64) -> InForce {
+        let of_plan = || InForce::new(plan, self.version());
+        self.own_in_force(hash).unwrap_or_else(of_plan)
+    }
+
+    /// Does something with the algorithm that decides on a key with this hash. `None` if there is
+    /// no such plan, or the version is over.
+    #[inline(always)]
+    pub(super) fn with_in_force<T>(
+        &self,
+        of: InForce,
+        hash: u64,
+        act: impl FnOnce(&A) -> T,
+    ) -> Option<T> {
+        // No override has the number 0.
+        match of.version() {
+            0 => Some(act(self.get(of.plan())?)),
+            _ => self.with_later(of, hash, act),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with_later<T>(&self, of: InForce, hash: u64, act: impl FnOnce(&A) -> T) -> Option<T> {
+        match self.overrides() {
+            Some(overrides) if of.plan() == OWN => overrides.with(hash, of.version(), act),
+            _ => self.with(of.plan(), of.version(), act),
+        }
     }
 
     /// Does something with a plan as it is in a version. `None` if there is no such plan, or the
@@ -164,6 +268,65 @@ impl<A: ChangeQuota> Plans<A> {
     }
 }
 
+impl<A: ChangeQuota + Settings + Clone> Plans<A> {
+    /// Makes room for this number of overrides.
+    pub(super) fn with_overrides(self, overrides: usize) -> Result<Self, ConfigError> {
+        let (plans, max) = (self.count(), OWN.into());
+        if plans > max {
+            return Err(ConfigError::TooManyPlans { plans, max });
+        }
+        Ok(Self {
+            overrides: Some(Box::new(Overrides::new(overrides)?)),
+            ..self
+        })
+    }
+
+    /// A live slot of a key with this hash, as it goes on in this algorithm. No quota is changed,
+    /// and no override set, meanwhile.
+    pub(super) fn moved(
+        &self,
+        held: SlotState,
+        hash: u64,
+        to: InForce,
+        now: Tick,
+    ) -> Option<SlotState> {
+        let (held, from) = match self.overrides_of(held) {
+            Some(overrides) => {
+                let version = overrides.number_in(held, hash)?;
+                (held, InForce::new(OWN, version))
+            }
+            None => {
+                let (plan, version) = (held.plan(), self.version());
+                (self.migrated(held, version)?, InForce::new(plan, version))
+            }
+        };
+        let word = |from: &A| {
+            let carry = |to: &A| carry(held, from, now, to, A::carry_over);
+            self.with_in_force(to, hash, carry)
+        };
+        let word = self.with_in_force(from, hash, word)??;
+        Some(
+            held.with_word(word)
+                .with_plan(to.plan())
+                .with_version(to.version()),
+        )
+    }
+}
+
+/// The word of a live slot as it goes on in another algorithm. A ban ends when it would have ended.
+fn carry<A: Algorithm>(
+    held: SlotState,
+    from: &A,
+    now: Tick,
+    to: &A,
+    carry_over: CarryOver<A>,
+) -> u64 {
+    let is_banned = held.state() == SlotKind::Banned;
+    let ban = is_banned.then(|| ban_in(from, held.word, now, to));
+    ban.flatten()
+        .unwrap_or_else(|| carry_over(from, held.word, now, to))
+}
+
 impl<A: Algorithm> Plans<A> {
     /// A live slot as it goes on in this version of its plan. `None` if that is over, or the
     /// slot's.
@@ -176,6 +339,10 @@ impl<A: Algorithm> Plans<A> {
     }
 
     fn migrated_from(&self, mut held: SlotState, behind: u64, version: u64) -> Option<SlotState> {
+        if self.overrides_of(held).is_some() {
+            // It has a number, and no version.
+            return Some(held);
+        }
         let (changes, plan) = (self.changes.get()?, held.plan());
         // No slot is of a version from before the first one, but one may be of a later one than
         // this.
@@ -232,13 +399,14 @@ impl<A: Algorithm> Plans<A> {
         version: u64,
         ask: impl FnOnce(&A, u64) -> T,
     ) -> Option<T> {
-        match version == 0 && held.version() == 0 {
-            true => Some(ask(self.get(held.plan())?, held.word)),
-            false => self.ask_changed(held, version, ask),
+        let is_first = version == 0 && held.version() == 0;
+        match is_first.then(|| self.get(held.plan())).flatten() {
+            Some(plan) => Some(ask(plan, held.word)),
+            None => self.ask_changed(held, version, ask),
         }
     }
 
-    /// The same of plans that have been changed.
+    /// The same of plans that have been changed, and of the algorithms of single keys.
     #[cold]
     #[inline(never)]
     fn ask_changed<T>(
@@ -247,6 +415,9 @@ impl<A: Algorithm> Plans<A> {
         version: u64,
         ask: impl FnOnce(&A, u64) -> T,
     ) -> Option<T> {
+        if let Some(overrides) = self.overrides_of(held) {
+            return overrides.ask(held, ask);
+        }
         let word = self.migrated(held, version)?.word;
         self.with(held.plan(), version, |algorithm| ask(algorithm, word))
     }
@@ -266,12 +437,7 @@ impl<A: Algorithm> Plans<A> {
             _ => return Some(word),
         };
         self.with(held.plan(), version, |from| {
-            self.with(plan, version, |to| {
-                let is_banned = held.state() == SlotKind::Banned;
-                let ban = is_banned.then(|| ban_in(from, word, now, to));
-                ban.flatten()
-                    .unwrap_or_else(|| carry_over(from, word, now, to))
-            })
+            self.with(plan, version, |to| carry(held, from, now, to, carry_over))
         })?
     }
 }

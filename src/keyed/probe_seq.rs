@@ -82,11 +82,6 @@ impl ProbeSeq {
     }
 
     /// All buckets where it may be, and whether each is of the second pair.
-    #[cfg(any(
-        test,
-        all(tollgate_loom, feature = "loom"),
-        all(tollgate_shuttle, feature = "shuttle")
-    ))]
     pub(super) fn all_buckets(&self) -> impl Iterator<Item = (usize, bool)> {
         let (primary, neighbours) = self.buckets();
         let all = primary.into_iter().chain(neighbours.into_iter().flatten());

@@ -18,6 +18,23 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
         keep: Keep,
         at: Tick,
     ) -> Result<(), ConfigError> {
+        match self.plans.overrides() {
+            // A thread that moves a key from an algorithm of its own to a plan needs the version in
+            // force to stay.
+            Some(overrides) if !inject_fault!(ChangesQuotasMeanwhile) => {
+                overrides.change(|_| self.set_quota_of(plan, quota, keep, at))
+            }
+            _ => self.set_quota_of(plan, quota, keep, at),
+        }
+    }
+
+    fn set_quota_of(
+        &self,
+        plan: usize,
+        quota: Quota,
+        keep: Keep,
+        at: Tick,
+    ) -> Result<(), ConfigError> {
         let all = || Changes::new(self.plans.all());
         let changes = self.plans.changes().get_or_init(all);
         changes.change(|latest| {
@@ -49,11 +66,16 @@ impl<A: ChangeQuota + Settings + Clone> Core<A> {
     }
 
     pub(super) fn quota(&self, plan: usize) -> Result<Quota, ConfigError> {
-        let quota = match self.plans.changes().get() {
-            Some(changes) => changes.change(|latest| latest.get(plan).map(ChangeQuota::quota)),
-            None => self.plans.all().nth(plan).map(ChangeQuota::quota),
+        self.algorithm(plan).map(|algorithm| algorithm.quota())
+    }
+
+    /// A plan as it is now.
+    pub(super) fn algorithm(&self, plan: usize) -> Result<A, ConfigError> {
+        let algorithm = match self.plans.changes().get() {
+            Some(changes) => changes.change(|latest| latest.get(plan).cloned()),
+            None => self.plans.all().nth(plan).cloned(),
         };
-        quota.ok_or_else(|| self.no_such(plan))
+        algorithm.ok_or_else(|| self.no_such(plan))
     }
 
     /// That of plan 0, which there always is.

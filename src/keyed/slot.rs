@@ -152,6 +152,14 @@ impl SlotState {
         }
     }
 
+    pub(super) const fn with_plan(self, plan: u8) -> Self {
+        let plan = (plan as u64 % PLANS) << PLAN_SHIFT;
+        Self {
+            label: self.label & !((PLANS - 1) << PLAN_SHIFT) | plan,
+            ..self
+        }
+    }
+
     pub(super) const fn with_second(self, second: bool) -> Self {
         Self {
             label: self.label & !SECOND | (second as u64) << 2,

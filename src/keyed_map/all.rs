@@ -15,7 +15,6 @@ use crate::clock::{Clock, Tick};
 /// A key in the map, as it was when it was looked at.
 pub struct TrackedKey<'p, K, A> {
     found: FoundEntry<'p, K, A>,
-    of_all: &'p A,
     available: u64,
     idle: bool,
 }
@@ -28,12 +27,12 @@ impl<K, A> TrackedKey<'_, K, A> {
 
     /// The algorithm that decides on it: its [own](KeyedMap::set_algorithm), or that of all.
     pub fn algorithm(&self) -> &A {
-        self.found.entry().algorithm(self.of_all)
+        self.found.entry().algorithm()
     }
 
     /// Whether it has an algorithm of its own.
     pub fn has_its_own(&self) -> bool {
-        self.found.entry().own.is_some()
+        self.found.entry().has_its_own()
     }
 
     /// How many permits there were.
@@ -80,7 +79,7 @@ where
     pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = TrackedKey<'_, K, A>> {
         let all = self.map.entries.all(&self.guard);
         all.filter_map(move |found| {
-            let state = found.entry().state(&self.map.algorithm);
+            let state = found.entry().state();
             self.map.tracked_at(&found, &state, now)
         })
     }
@@ -145,21 +144,31 @@ where
         state: &EntryState,
         now: Tick,
     ) -> Option<TrackedKey<'p, K, A>> {
-        let algorithm = found.entry().algorithm(&self.algorithm);
+        let algorithm = found.entry().algorithm();
         let (word, at) = match state {
             EntryState::Live(live) => (live.word, now.max(live.since)),
             EntryState::Pending => {
                 let at = now.max(self.horizon.tick());
                 (first_word(algorithm, at), at)
             }
-            EntryState::Retired => return None,
+            EntryState::Retired | EntryState::Moved => return None,
         };
         Some(TrackedKey {
             available: algorithm.available(word, at),
             idle: algorithm.is_idle(word, at),
             found: found.clone(),
-            of_all: &self.algorithm,
         })
+    }
+
+    /// Whether the key is in the map.
+    pub(super) fn tracks<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let hashed_key = self.hashed_key(key);
+        let guard = self.entries.guard();
+        self.entries.get(&hashed_key, &guard).is_some()
     }
 
     /// Removes a key, idle or not, and says whether it was there. It is fresh when it comes back:
@@ -194,7 +203,7 @@ where
                     self.clear_up(&guard);
                     return true;
                 }
-                Forgotten::Already => self.remove_retired(&found, &guard),
+                Forgotten::Already => drop(self.take_out(&found, &guard)),
             }
         }
         false
@@ -211,7 +220,7 @@ where
         for found in self.entries.all(&guard) {
             // As long as another thread changes its word, it is asked again.
             loop {
-                let state = found.entry().state(&self.algorithm);
+                let state = found.entry().state();
                 let tracked = self.tracked_at(&found, &state, now);
                 if tracked.is_none_or(|tracked| keep(&tracked)) {
                     break;
@@ -239,7 +248,7 @@ where
                 found.entry().retire(live)
             }
             EntryState::Pending => found.entry().retire_pending(),
-            EntryState::Retired => false,
+            EntryState::Retired | EntryState::Moved => false,
         };
         if retired {
             self.counts.removed();

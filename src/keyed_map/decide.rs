@@ -2,11 +2,11 @@
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
-use std::sync::PoisonError;
 
 use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
 use super::entry::{EntryState, MapEntry, first_word};
+use super::latest::SharedAlgorithm;
 use super::room::{Forgotten, Room};
 use super::stored::{HashedKey, KeyTicket, Stored};
 use crate::algorithm::Algorithm;
@@ -48,10 +48,10 @@ where
                     }
                 }
             };
-            let done = (found.entry()).decide(&self.algorithm, now, &self.horizon, &mut op);
+            let done = (found.entry()).decide(&self.latest, now, &self.horizon, &mut op);
             match done {
                 Some((outcome, at)) => return said(outcome, at, now),
-                None => self.remove_retired(&found, &guard),
+                None => self.get_past(&hashed_key, &found, &guard),
             }
         }
     }
@@ -73,18 +73,21 @@ where
         Q: Eq + ToOwned<Owned = K> + ?Sized,
         O: Op<A>,
     {
+        let latest = self.latest.get();
+        let algorithm = &**latest;
         let at = now.max(self.horizon.tick());
-        let word = first_word(&self.algorithm, at);
-        let outcome = op.run(&self.algorithm, Current::new(word, at).with_source(0));
+        let word = first_word(algorithm, at);
+        let outcome = op.run(algorithm, Current::new(word, at).with_source(0));
         let keep = match &outcome {
-            Ok((next, _)) => !op.is_unchanged(word, *next) && (word, *next) != (0, 0),
-            // One that begins with less has begun.
+            // One that begins with less begins when it is first asked for permits.
+            Ok((next, _)) if op.is_unchanged(word, *next) => O::GRANTS && word != 0,
+            Ok((next, _)) => (word, *next) != (0, 0),
             Err(_) => word != 0,
         };
         if keep {
             match self.room(round, now, guard) {
                 Some(room) => {
-                    self.insert(hashed_key, now, room, guard);
+                    self.insert(hashed_key, latest, now, room, guard);
                     return None;
                 }
                 None => {
@@ -102,11 +105,13 @@ where
         Some(said(outcome.map(|(_, answer)| answer), at, now))
     }
 
-    /// Puts a key there that nobody has decided on, unless it is there. Nothing but memory is lost
-    /// where the key's `clone` or `Eq` panics.
+    /// Puts a key there that no thread has decided on, unless it is there. Only memory is lost
+    /// where the key's `clone` or `Eq` panics. The algorithm was the latest one when the caller
+    /// looked: the first thread that decides on the key looks again.
     pub(super) fn insert<Q>(
         &self,
         hashed_key: &HashedKey<'_, Q>,
+        algorithm: SharedAlgorithm<A>,
         now: Tick,
         room: Room<'_>,
         guard: &Guard<'_>,
@@ -123,9 +128,9 @@ where
             key: hashed_key.key.to_owned(),
             ticket,
         };
-        let entry = MapEntry::pending(number);
+        let entry = MapEntry::pending(number, algorithm);
         if inject_fault!(ReadsTheHorizonFirst) {
-            let _ = entry.since(now, &self.horizon);
+            let _ = entry.since(&self.latest, now, &self.horizon);
         }
         let _ = now;
         if self.entries.insert(stored, entry, guard) {
@@ -142,25 +147,30 @@ where
         before.wrapping_add(1)
     }
 
-    /// Gets a retired entry out of the way.
+    /// Gets an entry out of the way on which nothing is decided any more.
     #[cold]
-    pub(super) fn remove_retired(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) {
-        if self.is_moving() {
-            // Perhaps another key; then this is a turn more.
-            drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));
-        } else {
-            drop(self.take_out(found, guard));
+    #[inline(never)]
+    pub(super) fn get_past<Q>(
+        &self,
+        hashed_key: &HashedKey<'_, Q>,
+        found: &FoundEntry<'_, K, A>,
+        guard: &Guard<'_>,
+    ) where
+        Q: ToOwned<Owned = K> + ?Sized,
+    {
+        // ORDERING: Acquire, with the fences of `MapEntry::move_away` and `retire`: a thread that
+        // found the entry moved finds its successor announced, or a later one; a thread that found
+        // it retired finds the room that was given back before.
+        // Models: keyed_map::an_algorithm_is_changed, a_late_decision_counts_with_those_after_it
+        fence(Ordering::Acquire); // after it was found retired or moved
+        match found.entry().state() {
+            // It is the first one again, after another thread had decided.
+            EntryState::Pending | EntryState::Live(_) => {}
+            EntryState::Moved if !inject_fault!(TakesOutMoving) => {
+                self.finish_move(found, hashed_key.key.to_owned(), guard);
+            }
+            EntryState::Moved | EntryState::Retired => drop(self.take_out(found, guard)),
         }
-    }
-
-    /// Whether an entry that was found retired may be one whose algorithm is being changed.
-    pub(super) fn is_moving(&self) -> bool {
-        // ORDERING: SeqCst, with the fence of `MapEntry::retire`: a thread that finds a word
-        // retired by one that changes its algorithm finds here that this is under way, or done.
-        // Relaxed then: if it is done, the exchange that would take the entry out finds another one
-        // there. Model: keyed_map::an_algorithm_is_changed
-        fence(Ordering::SeqCst); // after it was found retired
-        self.moves.load(Ordering::Relaxed) != 0 && !inject_fault!(TakesOutMoving)
     }
 
     /// Takes a retired entry out. The room that it had, if it was this caller who did.
@@ -177,8 +187,14 @@ where
     pub(super) fn forget(&self, found: &FoundEntry<'_, K, A>, guard: &Guard<'_>) -> Forgotten<'_> {
         let entry = found.entry();
         loop {
-            let retired = match entry.state(&self.algorithm) {
+            let retired = match entry.state() {
                 EntryState::Retired => return Forgotten::Already,
+                EntryState::Moved => {
+                    return match self.take_out(found, guard) {
+                        Some(room) => Forgotten::Now(Some(room)),
+                        None => Forgotten::Already,
+                    };
+                }
                 EntryState::Pending => entry.retire_pending(),
                 EntryState::Live(live) => entry.retire(&live),
             };

@@ -1,19 +1,21 @@
 //! Where the entries are: papaya's map, and a queue of all tickets, by which idle keys are found in
 //! small steps.
 //!
-//! This relies on the map for four things: an entry that is found stays readable while the guard
+//! This relies on the map for five things: an entry that is found stays readable while the guard
 //! lives; of two insertions of a key one succeeds; only the thread that removed an entry is told
-//! so; and a thread that finds an entry sees what was written before it was inserted. That an entry
-//! is not found any more is not taken to say anything (see [`entry`](super::entry)).
+//! so; a thread that finds an entry sees what was written before it was inserted; and a walk
+//! through the map finds each entry that was inserted before it began and is not taken out. That an
+//! entry is not found any more is not taken to say anything (see [`entry`](super::entry)).
 
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::ptr;
 
 use crossbeam_queue::SegQueue;
-use papaya::{Equivalent, HashMap, LocalGuard};
+use papaya::{Equivalent, HashMap, LocalGuard, Operation};
 
 use super::entry::MapEntry;
 use super::newest::Newest;
+use super::published::AsItIs;
 use super::stored::{Hashed, KeyTicket, MatchesKey, Stored};
 
 pub(super) struct Entries<K, A> {
@@ -79,9 +81,19 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         self.map.try_insert(stored, entry, guard).is_ok()
     }
 
-    /// Puts another entry where this key's is.
-    pub(super) fn replace(&self, stored: Stored<K>, entry: MapEntry<A>, guard: &Guard<'_>) {
-        self.map.insert(stored, entry, guard);
+    /// Puts the next entry of a key, which is stored so, where exactly this one is, if it is there.
+    pub(super) fn replace(
+        &self,
+        found: &FoundEntry<'_, K, A>,
+        stored: Stored<K>,
+        mut next: impl FnMut() -> MapEntry<A>,
+        guard: &Guard<'_>,
+    ) {
+        let exchange = |there: Option<(&Stored<K>, &MapEntry<A>)>| match there {
+            Some((_, entry)) if ptr::eq(entry, found.entry()) => Operation::Insert(next()),
+            _ => Operation::Abort(()),
+        };
+        let _ = self.map.compute(stored, exchange, guard);
     }
 
     /// Takes out exactly this one. Whether it was this caller who did.
@@ -132,26 +144,5 @@ impl<T: Hashed> Hash for Query<'_, T> {
 impl<K, T: MatchesKey<K>> Equivalent<Stored<K>> for Query<'_, T> {
     fn equivalent(&self, stored: &Stored<K>) -> bool {
         self.0.is(stored)
-    }
-}
-
-/// The hash of what has been hashed already.
-#[derive(Default)]
-pub(super) struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    /// Nobody writes anything else.
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
     }
 }

@@ -134,24 +134,34 @@ impl<K: Hash + Eq, A> Entries<K, A> {
         false
     }
 
-    pub(super) fn replace(&self, stored: Stored<K>, entry: MapEntry<A>, _guard: &Guard<'_>) {
-        let ticket = stored.ticket;
-        let number = self.number_of(stored, entry);
-        if let Some((place, _)) = self.place(&ticket) {
-            place.swap(number, Ordering::AcqRel);
+    pub(super) fn replace(
+        &self,
+        found: &FoundEntry<'_, K, A>,
+        stored: Stored<K>,
+        mut next: impl FnMut() -> MapEntry<A>,
+        _guard: &Guard<'_>,
+    ) {
+        let Some((place, there)) = self.place(&stored.ticket) else {
+            return;
+        };
+        if self.is_at(there, found) {
+            let number = self.number_of(stored, next());
+            let (release, relaxed) = (Ordering::Release, Ordering::Relaxed);
+            let _ = place.compare_exchange(there, number, release, relaxed);
         }
+    }
+
+    fn is_at(&self, there: u64, found: &FoundEntry<'_, K, A>) -> bool {
+        (self.of_number(there)).is_some_and(|both| Arc::ptr_eq(&both, &found.both))
     }
 
     pub(super) fn remove(&self, found: &FoundEntry<'_, K, A>, _guard: &Guard<'_>) -> bool {
         let Some((place, there)) = self.place(&found.ticket()) else {
             return false;
         };
-        let is_it = self
-            .of_number(there)
-            .is_some_and(|both| Arc::ptr_eq(&both, &found.both));
         // It tells nothing.
         let tells = Ordering::Relaxed;
-        is_it && place.compare_exchange(there, GONE, tells, tells).is_ok()
+        self.is_at(there, found) && place.compare_exchange(there, GONE, tells, tells).is_ok()
     }
 
     pub(super) fn all<'g>(

@@ -16,8 +16,11 @@
 //! ```
 //!
 //! A thread that finds a retired entry takes it out, and goes on: it does not wait for the one that
-//! retired it. (But for an entry whose [algorithm is changed](super::KeyedMap::set_algorithm): only
-//! the thread that changes it knows what its word was.)
+//! retired it.
+//!
+//! An entry whose algorithm or quota is changed is not retired but *moved*: its word is exchanged
+//! for another value that is no word, and its [successor](super::moving) takes its place in the
+//! map. A thread that finds a moved entry puts the successor there itself.
 //!
 //! # The ticks
 //!
@@ -33,36 +36,65 @@
 //! on it. (Read before, it might miss that the key came, had its burst and left in between.)
 
 use super::horizon::Horizon;
+use super::latest::{Latest, SharedAlgorithm};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::store::cell::{AtomicWord, WordCell};
-use crate::store::op::{Current, Op};
+use crate::store::op::{Current, Op, Refusal};
 use crate::sync::{AtomicU64, Backoff, Ordering, fence, inject_fault};
 
 /// The word of an entry that is, or will be, taken out. No algorithm uses it.
-const RETIRED: u64 = u64::MAX;
+pub(super) const RETIRED: u64 = u64::MAX;
+
+/// The word of an entry whose place its successor takes. No word is stored that is as large.
+pub(super) const MOVED: u64 = RETIRED - 1;
+
+/// The largest word that an algorithm may have.
+pub(super) const MAX_WORD: u64 = MOVED - 1;
 
 /// The tick of an entry that nobody has decided on yet.
-const PENDING: u64 = u64::MAX;
+pub(super) const PENDING: u64 = u64::MAX;
 
 /// The same when it has been come across once.
-const STILL_PENDING: u64 = PENDING - 1;
+pub(super) const STILL_PENDING: u64 = PENDING - 1;
 
 /// The bit of an entry's number that says that its key is protected: it was granted something a
 /// second time after it came, and is evicted after keys that were not.
-const PROTECTED: u64 = 1 << 63;
+const PROTECTED: u64 = 1 << 62;
+
+/// The bit that says that the key is banned. It is set when the entry is made, and taken away after
+/// the first grant, when the ban is over. So it is above all other bits: one comparison tells
+/// whether a decision can be quick.
+const BANNED: u64 = 1 << 63;
+
+/// The bit that says that the key's algorithm is its own.
+const OWN: u64 = 1 << 61;
+
+/// The number itself.
+const NUMBER: u64 = OWN - 1;
 
 /// What is kept of a key.
 pub(super) struct MapEntry<A> {
     /// As the first word is when it is 0, and the other way round: so an entry is born with its
     /// first word, whenever that will be.
-    cell: WordCell,
+    pub(super) cell: WordCell,
     /// The tick since which it counts.
-    since: AtomicU64,
-    /// No other entry has it. It has the bit when the key is [`PROTECTED`].
-    number: AtomicU64,
-    /// The key's own algorithm, if it has not the one of all.
-    pub(super) own: Option<Box<A>>,
+    pub(super) since: AtomicU64,
+    /// No other entry has it. It has the bits [`BANNED`], [`PROTECTED`] and
+    /// [`OWN`].
+    pub(super) number: AtomicU64,
+    algorithm: SharedAlgorithm<A>,
+}
+
+/// What an entry begins with that takes the place of another one.
+pub(super) struct Successor<A> {
+    pub(super) number: u64,
+    pub(super) algorithm: SharedAlgorithm<A>,
+    /// Whether the algorithm is the key's own.
+    pub(super) is_own: bool,
+    pub(super) is_banned: bool,
+    pub(super) word: u64,
+    pub(super) since: Tick,
 }
 
 /// A word that was in force when it was read.
@@ -70,7 +102,7 @@ pub(super) struct MapEntry<A> {
 pub(super) struct Live {
     pub(super) word: u64,
     pub(super) since: Tick,
-    first: u64,
+    pub(super) first: u64,
 }
 
 /// What an entry is in.
@@ -81,14 +113,16 @@ pub(super) enum EntryState {
     /// Somebody has.
     Live(Live),
     Retired,
+    /// Its successor is in the map, or will be.
+    Moved,
 }
 
-/// The answer of an operation and its tick; `None` if the entry is retired.
+/// The answer of an operation and its tick; `None` if nothing is decided on this entry any more.
 type Decided<A, O> = Option<(Result<<O as Op<A>>::Output, <O as Op<A>>::Refusal>, Tick)>;
 
 /// The word 0 for the first one, and the first one for 0.
 #[inline(always)]
-const fn swapped(word: u64, first: u64) -> u64 {
+pub(super) const fn swapped(word: u64, first: u64) -> u64 {
     match word {
         0 => first,
         word if word == first => 0,
@@ -98,46 +132,86 @@ const fn swapped(word: u64, first: u64) -> u64 {
 
 impl<A> MapEntry<A> {
     /// Of a key that nobody has decided on.
-    pub(super) fn pending(number: u64) -> Self {
+    pub(super) fn pending(number: u64, algorithm: SharedAlgorithm<A>) -> Self {
         Self {
             cell: WordCell::new(0),
             since: AtomicU64::new(PENDING),
-            number: AtomicU64::new(number),
-            own: None,
+            number: AtomicU64::new(number & NUMBER),
+            algorithm,
         }
     }
 
-    /// Of the key of another entry. It goes on with this word, which has counted since that tick.
-    pub(super) fn carried_over(
-        &self,
-        number: u64,
-        own: Option<Box<A>>,
-        of_all: &A,
-        word: u64,
-        since: Tick,
-    ) -> Self
+    /// Of the key of this entry, which was moved.
+    pub(super) fn succeeded_by(&self, successor: &Successor<A>) -> Self
     where
         A: Algorithm,
     {
-        let first = first_word(own.as_deref().unwrap_or(of_all), since);
+        Self::new(successor, self.is_protected())
+    }
+
+    /// Of a key that has a word.
+    pub(super) fn new(successor: &Successor<A>, is_protected: bool) -> Self
+    where
+        A: Algorithm,
+    {
+        let first = first_word(&**successor.algorithm, successor.since);
+        let own = if successor.is_own { OWN } else { 0 };
+        let protected = if is_protected { PROTECTED } else { 0 };
+        let banned = if successor.is_banned { BANNED } else { 0 };
         Self {
-            cell: WordCell::new(swapped(word, first)),
-            since: AtomicU64::new(since.as_nanos().min(STILL_PENDING - 1)),
-            number: AtomicU64::new(number | if self.is_protected() { PROTECTED } else { 0 }),
-            own,
+            cell: WordCell::new(swapped(successor.word.min(MAX_WORD), first)),
+            since: AtomicU64::new(successor.since.as_nanos().min(STILL_PENDING - 1)),
+            number: AtomicU64::new(successor.number & NUMBER | own | protected | banned),
+            algorithm: SharedAlgorithm::clone(&successor.algorithm),
         }
     }
 
     /// The key's algorithm.
-    pub(super) fn algorithm<'a>(&'a self, of_all: &'a A) -> &'a A {
-        self.own.as_deref().unwrap_or(of_all)
+    #[inline(always)]
+    pub(super) fn algorithm(&self) -> &A {
+        &self.algorithm
+    }
+
+    /// The same, to be shared with another entry.
+    pub(super) fn shared(&self) -> &SharedAlgorithm<A> {
+        &self.algorithm
+    }
+
+    /// Whether the algorithm is the key's own, and not that of all.
+    pub(super) fn has_its_own(&self) -> bool {
+        self.load_number() & OWN != 0
+    }
+
+    /// Whether the key was banned, and not granted anything since. (It may say so shortly after a
+    /// grant, while the thread that made it is about to take the bit away.)
+    pub(super) fn has_ban(&self) -> bool {
+        self.load_number() & BANNED != 0
+    }
+
+    /// Whether the key is banned, and has no permits because of that.
+    pub(super) fn is_banned(&self, word: u64, now: Tick) -> bool
+    where
+        A: Algorithm,
+    {
+        self.has_ban() && self.algorithm().available(word, now) == 0
+    }
+
+    /// What no other entry has.
+    pub(super) fn number(&self) -> u64 {
+        self.load_number() & NUMBER
+    }
+
+    /// Whether it has the algorithm of all, but not this one.
+    pub(super) fn is_behind(&self, latest: &SharedAlgorithm<A>) -> bool {
+        !self.has_its_own() && !SharedAlgorithm::ptr_eq(latest, &self.algorithm)
     }
 
     /// The number, by whose lower half its grants are known, and the bit.
     #[inline(always)]
     fn load_number(&self) -> u64 {
-        // ORDERING: Relaxed. The number never changes, and the bit is set once. Only `is_protected`
-        // draws a conclusion from the bit, and has a fence.
+        // ORDERING: Relaxed. The number and `OWN` never change. `PROTECTED` is set once: only
+        // `is_protected` draws a conclusion from it, and has a fence. `BANNED` is taken away once:
+        // a thread that is told of the grant that ended the ban finds it gone.
         self.number.load(Ordering::Relaxed)
     }
 
@@ -148,7 +222,7 @@ impl<A> MapEntry<A> {
         // ORDERING: Acquire, with the fence of `protect`.
         // Model: keyed_map::a_second_grant_protects_a_key
         fence(Ordering::Acquire); // after the word was read
-        self.load_number() >= PROTECTED
+        self.load_number() & PROTECTED != 0
     }
 
     /// Protects the key, which is about to be granted something a second time.
@@ -160,30 +234,39 @@ impl<A> MapEntry<A> {
         fence(Ordering::Release); // before the second grant
     }
 
-    /// The tick since which it counts, which the first to ask says.
+    /// The tick since which it counts, which the first thread that asks says. `None` if its
+    /// algorithm was replaced before any thread asked: then it is retired.
     #[inline(always)]
-    pub(super) fn since(&self, now: Tick, horizon: &Horizon) -> Tick {
+    pub(super) fn since(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
         // ORDERING: Relaxed. It is said once, and publishes nothing: nobody draws a conclusion from
         // it but this tick. Model: keyed_map::a_late_tick_gets_no_second_burst
         match self.since.load(Ordering::Relaxed) {
-            STILL_PENDING.. => self.begin(now, horizon),
-            since => Tick::from_nanos(since),
+            STILL_PENDING.. => self.begin(latest, now, horizon),
+            since => Some(Tick::from_nanos(since)),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn begin(&self, now: Tick, horizon: &Horizon) -> Tick {
+    fn begin(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
         // ORDERING: SeqCst, with the fence of `retire`. A thread that is here has found this entry
         // in the map. An entry that this key had before was retired, and its tick brought to the
         // horizon, before it was taken out and this one could be inserted: so what is read now is
-        // no earlier. Model: keyed_map::a_late_tick_gets_no_second_burst
+        // no earlier. Also with the fence of `set_quota`: either this thread reads the new
+        // algorithm, or the thread that sets the quota finds this entry in the map, and moves it.
+        // Models: keyed_map::a_late_tick_gets_no_second_burst, a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // after it was found
+        // It was inserted with the algorithm that was the latest one a while before.
+        if !latest.is(&self.algorithm) && !inject_fault!(TrustsItsBirth) {
+            // If it fails, another thread has decided; the caller looks again.
+            let _ = self.retire_pending();
+            return None;
+        }
         let since = inject_fault!(CountsAtOwnTick => now, else now.max(horizon.tick()));
         let since = since.as_nanos().min(STILL_PENDING - 1);
         // ORDERING: Relaxed, as in `since`: the first thread that says it is right, and all use
         // what it said.
-        Tick::from_nanos(self.say(since))
+        Some(Tick::from_nanos(self.say(since)))
     }
 
     /// Says since when it counts, unless somebody has. What was said.
@@ -205,24 +288,12 @@ impl<A> MapEntry<A> {
         seen
     }
 
-    /// Comes across an entry that nobody has decided on. Whether it is for the second time: then
-    /// the thread that brought it in has perhaps gone.
-    pub(super) fn mark_seen(&self) -> bool {
-        // ORDERING: Relaxed, as above.
-        let first = self.since.compare_exchange(
-            PENDING,
-            STILL_PENDING,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        first == Err(STILL_PENDING)
-    }
-
-    /// Runs an operation, and says at which tick; `None` if the entry is retired.
+    /// Runs an operation, and says at which tick; `None` if nothing is decided on this entry any
+    /// more.
     #[inline(always)]
     pub(super) fn decide<O: Op<A>>(
         &self,
-        of_all: &A,
+        latest: &Latest<A>,
         now: Tick,
         horizon: &Horizon,
         op: &mut O,
@@ -230,16 +301,19 @@ impl<A> MapEntry<A> {
     where
         A: Algorithm,
     {
-        let algorithm = self.algorithm(of_all);
-        let since = self.since(now, horizon);
+        let algorithm = self.algorithm();
+        let since = self.since(latest, now, horizon)?;
         let at = now.max(since);
         let first = first_word(algorithm, since);
         let stored = self.cell.load();
-        if stored == RETIRED {
+        if stored >= MOVED {
             return None;
         }
         let word = swapped(stored, first);
         let number = self.load_number();
+        if number >= BANNED {
+            return self.retry(algorithm, stored, first, at, op);
+        }
         let current = Current::new(word, at).with_source(number as u32);
         let outcome = match op.run_fast(algorithm, current) {
             Some(outcome) => outcome,
@@ -249,21 +323,23 @@ impl<A> MapEntry<A> {
             Err(refusal) => Some((Err(refusal), at)),
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
             // A key that is not protected yet may have to be: out of line.
-            Ok((next, answer))
-                if number >= PROTECTED && self.exchange(stored, swapped(next, first)) =>
-            {
+            Ok((next, answer)) if number >= PROTECTED && self.exchange(stored, next, first) => {
                 Some((Ok(answer), at))
             }
             Ok(_) => self.retry(algorithm, stored, first, at, op),
         }
     }
 
+    /// Exchanges what is stored for this word, or the largest one: an algorithm can come to a word
+    /// that says that the entry was moved, by more debt than any clock runs.
     #[inline(always)]
-    fn exchange(&self, stored: u64, next: u64) -> bool {
+    fn exchange(&self, stored: u64, next: u64, first: u64) -> bool {
+        let next = swapped(next.min(MAX_WORD), first);
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
-    /// The turns after the first one, long ones, and those on keys that are not protected.
+    /// The turns after the first one, long ones, and those on keys that are banned or not
+    /// protected.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -273,15 +349,20 @@ impl<A> MapEntry<A> {
         first: u64,
         at: Tick,
         op: &mut O,
-    ) -> Decided<A, O> {
+    ) -> Decided<A, O>
+    where
+        A: Algorithm,
+    {
         let mut backoff = Backoff::new();
         let mut stored = backoff.wait_if_changed(stored, || self.cell.load());
-        while stored != RETIRED {
+        while stored < MOVED {
             let word = swapped(stored, first);
             let number = self.load_number();
-            let current = Current::new(word, at).with_source(number as u32);
+            let mut current = Current::new(word, at).with_source(number as u32);
+            current.is_banned = number >= BANNED && algorithm.available(word, at) == 0;
             let (next, answer) = match op.run(algorithm, current) {
                 Ok(done) => done,
+                Err(refusal) if current.is_banned => return Some((Err(refusal.by_ban()), at)),
                 Err(refusal) => return Some((Err(refusal), at)),
             };
             if op.is_unchanged(word, next) {
@@ -289,16 +370,23 @@ impl<A> MapEntry<A> {
             }
             // Before the exchange: a thread that finds the word of a second grant does not take the
             // key for one that was granted something once.
-            let protects = O::TAKES && stored != 0 && number < PROTECTED;
+            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
             let afterwards = inject_fault!(ProtectsAfterwards);
             if protects && !afterwards {
                 self.protect();
             }
-            let is_done = self.exchange(stored, swapped(next, first));
+            let ends_ban = number >= BANNED && (O::GRANTS || !current.is_banned);
+            if ends_ban && inject_fault!(EndsTheBanFirst) {
+                self.end_ban();
+            }
+            let is_done = self.exchange(stored, next, first);
             if protects && afterwards {
                 self.protect();
             }
             if is_done {
+                if ends_ban {
+                    self.end_ban();
+                }
                 return Some((Ok(answer), at));
             }
             stored = backoff.wait_if_changed(stored, || self.cell.load());
@@ -306,67 +394,17 @@ impl<A> MapEntry<A> {
         None
     }
 
-    /// What it is in now.
-    pub(super) fn state(&self, of_all: &A) -> EntryState
-    where
-        A: Algorithm,
-    {
-        let stored = self.cell.load();
-        // ORDERING: Relaxed, as in `since`.
-        let since = self.since.load(Ordering::Relaxed);
-        match (stored, since) {
-            (RETIRED, _) => EntryState::Retired,
-            (_, STILL_PENDING..) => EntryState::Pending,
-            (stored, since) => {
-                let since = Tick::from_nanos(since);
-                let first = first_word(self.algorithm(of_all), since);
-                let word = swapped(stored, first);
-                EntryState::Live(Live { word, since, first })
-            }
-        }
-    }
-
-    /// Retires this word, if it still stands there. From then on nothing is decided on it. (It may
-    /// fail without a reason.)
-    #[must_use]
-    pub(super) fn retire(&self, live: &Live) -> bool {
-        // ORDERING: SeqCst, with the fences of `begin` and of a thread that finds it retired: what
-        // was done before, such as raising the horizon, is seen by a thread that finds this, or
-        // finds that the entry is gone. Models: keyed_map::a_late_tick_gets_no_second_burst,
-        // an_algorithm_is_changed
-        fence(Ordering::SeqCst); // before it is retired
-        inject_fault!(RemovesUnretired)
-            || (self.cell)
-                .compare_exchange(swapped(live.word, live.first), RETIRED)
-                .is_ok()
-    }
-
-    /// Retires an entry that nobody has decided on.
-    #[must_use]
-    pub(super) fn retire_pending(&self) -> bool {
-        // ORDERING: SeqCst, as in `retire`.
-        fence(Ordering::SeqCst); // as in `retire`
-        let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
-        if !retired {
-            // Another thread has decided: by an exchange, so that a thread that looks again sees
-            // it.
-            self.mark_seen();
-        }
-        retired
-    }
-
-    /// Puts back what was retired, by the thread that alone may say what becomes of it.
-    pub(super) fn reinstate(&self, state: &EntryState) {
-        match state {
-            EntryState::Retired => {}
-            EntryState::Pending => drop(self.cell.swap(0)),
-            EntryState::Live(live) => drop(self.cell.swap(swapped(live.word, live.first))),
-        }
+    /// Says that the ban is over. After the word was changed: while it is in force, nothing may be
+    /// given back.
+    fn end_ban(&self) {
+        // ORDERING: Relaxed. The bit publishes nothing, and is taken away once: a new ban has an
+        // entry of its own.
+        self.number.fetch_and(!BANNED, Ordering::Relaxed);
     }
 }
 
 /// The word with which an entry begins.
 #[inline(always)]
 pub(super) fn first_word<A: Algorithm>(algorithm: &A, since: Tick) -> u64 {
-    algorithm.initial_word(since).min(RETIRED - 1)
+    algorithm.initial_word(since).min(MAX_WORD)
 }

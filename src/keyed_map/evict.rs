@@ -53,8 +53,8 @@ where
                 newest.remove(hash);
                 continue;
             };
-            match found.entry().state(&self.algorithm) {
-                EntryState::Live(live) if found.entry().own.is_none() => {
+            match found.entry().state() {
+                EntryState::Live(live) if !found.entry().has_its_own() => {
                     self.consider(found, &live, now, &mut seen.candidate);
                 }
                 _ => {}
@@ -71,7 +71,7 @@ where
         guard: &Guard<'_>,
     ) -> Option<Room<'_>> {
         let found = &candidate.found;
-        while let EntryState::Live(live) = found.entry().state(&self.algorithm) {
+        while let EntryState::Live(live) = found.entry().state() {
             let rank = self.rank(found, &live, now);
             if rank > candidate.rank && !inject_fault!(EvictsAsItWas) {
                 return None;

@@ -7,13 +7,16 @@ use std::hash::RandomState;
 
 use super::entries::Entries;
 use super::horizon::Horizon;
+use super::latest::Latest;
+use super::moving::Change;
+use super::published::Published;
 use super::stats::MapCounters;
 use crate::algorithm::Algorithm;
 use crate::clock::{Clock, SystemClock, Tick};
 use crate::outcome::{Denied, Granted};
 use crate::overflow::Overflow;
 use crate::quota::ConfigError;
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU64, Ordering, SettersMutex};
 
 /// The most keys: more would not fit in the processor's addresses.
 const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
@@ -57,7 +60,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// a second time after it came is *protected*, and leaves after keys that are not. Of keys that are
 /// alike in that, the one that has spent the least of its burst leaves first, in eighths, and keys
 /// in debt leave last. Of keys that have spent as much, the newest leaves first. So a flood of new
-/// keys evicts its own keys, and does not reset spent ones.
+/// keys evicts its own keys, and does not reset spent ones. A [banned](Self::ban) key leaves after
+/// all others.
 ///
 /// # Memory
 ///
@@ -75,15 +79,16 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Many threads
 ///
-/// A decision on a key that is in the map waits for no other thread, except while
-/// [`set_algorithm`](Self::set_algorithm) changes that key: the map is read without a lock, and the
-/// word is exchanged as a [`Limiter`](crate::Limiter)'s is. A thread that adds or removes a key
-/// allocates or frees memory, and may wait while the map grows.
+/// A decision on a key that is in the map waits for no other thread: the map is read without a
+/// lock, and the word is exchanged as a [`Limiter`](crate::Limiter)'s is. That holds while another
+/// thread changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all keys;
+/// such changes wait for each other. A thread that adds or removes a key allocates or frees memory,
+/// and may wait while the map grows.
 ///
 /// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
 /// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and comes
-/// back. Each time that it is removed, evicted or starts afresh with another algorithm it may have
-/// one burst more. Permits admitted for want of room are not counted.
+/// back. Each time that it is removed, evicted or starts afresh with another algorithm or quota it
+/// may have one burst more. Permits admitted for want of room are not counted.
 ///
 /// Ticks of a map are those of one clock. A tick from far in the future makes keys leave that are
 /// not idle yet at other callers' ticks; when these keys come back they are counted at the ticks at
@@ -91,7 +96,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,
-    pub(super) algorithm: A,
+    /// The algorithm of all keys that have none of their own.
+    pub(super) latest: Latest<A>,
     pub(super) clock: C,
     pub(super) capacity: u64,
     pub(super) overflow: Overflow,
@@ -99,9 +105,11 @@ pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) tracked: AtomicU64,
     pub(super) numbers: AtomicU64,
     pub(super) horizon: Horizon,
-    /// How many change a key's algorithm, and hold the lock for it.
-    pub(super) moves: AtomicU64,
-    pub(super) moving: Mutex<()>,
+    /// Held by a thread that sets the quota of all keys.
+    pub(super) setting: SettersMutex<()>,
+    /// Held by a thread that changes a key's algorithm, or the latest one, for these few steps.
+    pub(super) moving: SettersMutex<()>,
+    pub(super) change: Published<Change<A>>,
     /// 1 while a thread tears up the tickets of keys that were removed.
     pub(super) clearing: AtomicU64,
     pub(super) counts: MapCounters,
@@ -146,15 +154,16 @@ impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
         Ok(Self {
             entries: Entries::new(),
             hasher: RandomState::new(),
-            algorithm,
+            latest: Latest::new(algorithm),
             clock,
             capacity: capacity as u64,
             overflow: Overflow::default(),
             tracked: AtomicU64::new(0),
             numbers: AtomicU64::new(0),
             horizon: Horizon::default(),
-            moves: AtomicU64::new(0),
-            moving: Mutex::new(()),
+            setting: SettersMutex::new(()),
+            moving: SettersMutex::new(()),
+            change: Published::nothing(),
             clearing: AtomicU64::new(0),
             counts: MapCounters::default(),
         })
@@ -181,15 +190,16 @@ impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
         KeyedMap {
             entries: Entries::new(),
             hasher,
-            algorithm: self.algorithm,
+            latest: self.latest,
             clock: self.clock,
             capacity: self.capacity,
             overflow: self.overflow,
             tracked: AtomicU64::new(0),
             numbers: self.numbers,
             horizon: self.horizon,
-            moves: self.moves,
+            setting: self.setting,
             moving: self.moving,
+            change: self.change,
             clearing: self.clearing,
             counts: self.counts,
         }
@@ -238,9 +248,12 @@ impl<K, A, C, S> KeyedMap<K, A, C, S> {
         MapKey::new(self, key)
     }
 
-    /// The algorithm of all keys that have none of their own.
-    pub const fn algorithm(&self) -> &A {
-        &self.algorithm
+    /// The algorithm of all keys that have none of their own, as it is now.
+    pub fn algorithm(&self) -> A
+    where
+        A: Clone,
+    {
+        A::clone(&self.latest.get())
     }
 
     /// The clock.
@@ -341,7 +354,7 @@ impl<K: Hash + Eq, A: Algorithm, C, S: BuildHasher> KeyedMap<K, A, C, S> {
 impl<K, A: fmt::Debug, C, S> fmt::Debug for KeyedMap<K, A, C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyedMap")
-            .field("algorithm", &self.algorithm)
+            .field("algorithm", &**self.latest.get())
             .field("capacity", &self.capacity)
             .field("overflow", &self.overflow)
             .field("stats", &self.stats())

@@ -4,6 +4,7 @@
 //! `entry.rs` says how keys leave, `rank.rs` which of them, `entries.rs` where they are.
 
 mod all;
+mod bans;
 mod counted;
 mod decide;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
@@ -14,13 +15,22 @@ mod entries;
 mod entry;
 mod evict;
 mod horizon;
+mod latest;
 pub(crate) mod limiter;
 mod moving;
 #[cfg(not(all(tollgate_loom, feature = "loom")))]
 mod newest;
 mod owned;
+#[cfg(not(all(tollgate_loom, feature = "loom")))]
+mod published;
+#[cfg(all(tollgate_loom, feature = "loom"))]
+#[path = "published_modelled.rs"]
+mod published;
+mod quota;
 mod rank;
+mod retire;
 mod room;
+mod snapshot;
 pub(crate) mod stats;
 mod stored;
 mod view;
@@ -28,4 +38,5 @@ mod view;
 pub use all::{PinnedMap, TrackedKey};
 pub(crate) use limiter::KeyedMap;
 pub use owned::OwnedMapKey;
+pub use snapshot::{RestoredMap, SnapshotKey};
 pub use view::MapKey;

@@ -1,59 +1,77 @@
-//! How a key gets an algorithm of its own.
+//! How a key goes on with another algorithm, its own or that of all.
 //!
-//! The entry is retired, and another one, with the word carried over, takes its place in the map.
-//! Between the two only the thread that retired it knows the word: so a thread that finds it then
-//! waits, by a lock that is held for these few steps, and for nothing else. A count says that an
-//! algorithm is being changed, from before the word is retired until the new entry is there.
+//! Another entry takes the place of its entry, and begins with the word as it was carried over:
+//!
+//! 1. a thread that holds the lock computes the successor, and announces it ([`Change`]);
+//! 2. it exchanges the word for the mark of an entry that was moved, if the word is still the one
+//!    that was carried over; otherwise it begins again;
+//! 3. the successor takes the entry's place in the map.
+//!
+//! Any thread that finds a moved entry can do the third step, and a decision does: so it waits for
+//! no other thread. One announcement is enough for all keys. The thread with the lock does the
+//! third step itself before it announces anything else; so where a moved entry is found and
+//! something else is announced, the successor is in the map, or has gone.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+
+use crossbeam_utils::CachePadded;
 
 use super::KeyedMap;
 use super::entries::{FoundEntry, Guard};
-use super::entry::{EntryState, Live, MapEntry, first_word};
-use super::stored::{HashedKey, Stored};
+use super::entry::{EntryState, Live, MapEntry, Successor, first_word};
+use super::latest::SharedAlgorithm;
+use super::stored::{HashedKey, KeyTicket, Stored};
+use crate::adjustable::Keep;
 use crate::algorithm::{Algorithm, ChangeQuota};
+use crate::ban::ban_in;
 use crate::clock::{Clock, Tick};
 use crate::outcome::Denied;
-use crate::sync::{AtomicU64, Ordering, inject_fault};
+use crate::sync::{Ordering, fence};
 
-/// A thread changes an algorithm.
-struct Moving<'m>(&'m AtomicU64);
+/// An entry, by its number, and what takes its place.
+pub(super) struct Change<A> {
+    of: u64,
+    successor: Successor<A>,
+}
 
-impl<'m> Moving<'m> {
-    fn begin(moves: &'m AtomicU64) -> Self {
-        // ORDERING: Relaxed. The fence of `MapEntry::retire` comes after it: a thread that finds
-        // the word retired finds this. Model: keyed_map::an_algorithm_is_changed
-        moves.fetch_add(1, Ordering::Relaxed);
-        Self(moves)
+/// How a key stands.
+pub(super) struct EntryNow<A> {
+    pub(super) algorithm: SharedAlgorithm<A>,
+    pub(super) word: u64,
+    pub(super) since: Tick,
+    pub(super) is_banned: bool,
+    pub(super) is_protected: bool,
+}
+
+/// What another algorithm makes of a key's entry.
+pub(super) struct Next<A> {
+    pub(super) algorithm: SharedAlgorithm<A>,
+    /// Whether the algorithm is the key's own.
+    pub(super) is_own: bool,
+    pub(super) word: u64,
+    pub(super) is_banned: bool,
+}
+
+/// What another algorithm makes of a key that is carried over; a ban ends when it would have ended.
+pub(super) fn carried_to<A: ChangeQuota>(
+    next: &SharedAlgorithm<A>,
+    is_own: bool,
+    keep: Keep,
+    (entry, live, at): (&MapEntry<A>, &Live, Tick),
+) -> Next<A> {
+    let old = entry.algorithm();
+    let has_ban = entry.has_ban() && keep != Keep::Fresh;
+    let ban = has_ban
+        .then(|| ban_in(old, live.word, at, &**next))
+        .flatten();
+    Next {
+        algorithm: Arc::clone(next),
+        is_own,
+        word: ban.unwrap_or_else(|| keep.carry(old, live.word, at, &**next)),
+        is_banned: ban.is_some(),
     }
-}
-
-impl Drop for Moving<'_> {
-    fn drop(&mut self) {
-        // ORDERING: Relaxed. It publishes nothing: see `KeyedMap::is_moving`.
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Puts back what was retired, if what follows panics: the algorithm's own code, or the key's.
-struct Reinstating<'e, A> {
-    entry: &'e MapEntry<A>,
-    was: Option<EntryState>,
-}
-
-impl<A> Drop for Reinstating<'_, A> {
-    fn drop(&mut self) {
-        if let Some(was) = &self.was {
-            self.entry.reinstate(was);
-        }
-    }
-}
-
-/// The word of an algorithm as it goes on in the next one.
-fn carry_over<A: ChangeQuota>(old: &A, live: &Live, at: Tick, next: &A) -> u64 {
-    old.carry_over(live.word, at, next)
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
@@ -73,33 +91,10 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
         A: ChangeQuota,
     {
-        self.give(key, algorithm, now, carry_over)
-    }
-
-    /// [`unset_algorithm`](Self::unset_algorithm) at this tick.
-    pub fn unset_algorithm_at<Q>(&self, key: &Q, now: Tick) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-        A: ChangeQuota,
-    {
-        let hashed_key = self.hashed_key(key);
-        let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
-        let guard = self.entries.guard();
-        let done = loop {
-            match self.entries.get(&hashed_key, &guard) {
-                Some(found) if found.entry().own.is_some() => {
-                    if let Ok(()) =
-                        self.take_over(&hashed_key, &found, None, now, &carry_over, &guard)
-                    {
-                        break true;
-                    }
-                }
-                _ => break false,
-            }
-        };
-        drop(one_at_a_time);
-        done
+        let algorithm = Arc::new(CachePadded::new(algorithm));
+        self.change(key, now, |entry, live, at| {
+            Some(carried_to(&algorithm, true, Keep::AsIs, (entry, live, at)))
+        })
     }
 
     /// [`set_algorithm_afresh`](Self::set_algorithm_afresh) at this tick.
@@ -112,16 +107,52 @@ where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.give(key, algorithm, now, |_, _, at, next| first_word(next, at))
+        let algorithm = Arc::new(CachePadded::new(algorithm));
+        self.change(key, now, |_, _, at| {
+            Some(Next {
+                algorithm: Arc::clone(&algorithm),
+                is_own: true,
+                word: first_word(&**algorithm, at),
+                is_banned: false,
+            })
+        })
     }
 
-    /// Gives the key this algorithm, with what `carry` makes of its word.
-    fn give<Q>(
+    /// [`unset_algorithm`](Self::unset_algorithm) at this tick.
+    pub fn unset_algorithm_at<Q>(&self, key: &Q, now: Tick) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        A: ChangeQuota,
+    {
+        let hashed_key = self.hashed_key(key);
+        let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.entries.guard();
+        let latest = self.latest.get();
+        let next = |entry: &MapEntry<A>, live: &Live, at| {
+            Some(carried_to(&latest, false, Keep::AsIs, (entry, live, at)))
+        };
+        let done = loop {
+            match self.entries.get(&hashed_key, &guard) {
+                Some(found) if found.entry().has_its_own() => {
+                    if self.try_change(&hashed_key, &found, now, &next, &guard) {
+                        break true;
+                    }
+                }
+                _ => break false,
+            }
+        };
+        drop(one_at_a_time);
+        done
+    }
+
+    /// Brings the key in if it is not there, and has it go on with what `next` makes of it, or as
+    /// it is.
+    pub(super) fn change<Q>(
         &self,
         key: &Q,
-        algorithm: A,
         now: Tick,
-        carry: impl Fn(&A, &Live, Tick, &A) -> u64,
+        next: impl Fn(&MapEntry<A>, &Live, Tick) -> Option<Next<A>>,
     ) -> Result<(), Denied>
     where
         K: Borrow<Q>,
@@ -130,71 +161,140 @@ where
         let hashed_key = self.hashed_key(key);
         let one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
         let guard = self.entries.guard();
-        let mut own = Some(Box::new(algorithm));
         let mut round = 0;
         loop {
-            let Some(found) = self.entries.get(&hashed_key, &guard) else {
-                let Some(room) = self.room(round, now, &guard) else {
-                    self.counts.no_room();
-                    return Err(Denied::no_room(0));
-                };
-                self.insert(&hashed_key, now, room, &guard);
-                round = round.saturating_add(1);
-                continue;
-            };
-            match self.take_over(&hashed_key, &found, own, now, &carry, &guard) {
-                Ok(()) => break,
-                Err(again) => own = again,
+            match self.entries.get(&hashed_key, &guard) {
+                Some(found) => {
+                    if self.try_change(&hashed_key, &found, now, &next, &guard) {
+                        break;
+                    }
+                }
+                None => {
+                    let Some(room) = self.room(round, now, &guard) else {
+                        self.counts.no_room();
+                        return Err(Denied::no_room(0));
+                    };
+                    self.insert(&hashed_key, self.latest.get(), now, room, &guard);
+                    round = round.saturating_add(1);
+                }
             }
         }
         drop(one_at_a_time);
         Ok(())
     }
 
-    /// One attempt to give the key this algorithm, or that of all; the algorithm, if others were
-    /// quicker.
-    fn take_over<Q>(
+    /// One attempt of a thread that holds the lock. Whether it was made.
+    fn try_change<Q>(
         &self,
         hashed_key: &HashedKey<'_, Q>,
         found: &FoundEntry<'_, K, A>,
-        own: Option<Box<A>>,
         now: Tick,
-        carry: &impl Fn(&A, &Live, Tick, &A) -> u64,
+        next: &impl Fn(&MapEntry<A>, &Live, Tick) -> Option<Next<A>>,
         guard: &Guard<'_>,
-    ) -> Result<(), Option<Box<A>>>
+    ) -> bool
     where
         K: Borrow<Q>,
         Q: ToOwned<Owned = K> + ?Sized,
     {
-        let stored = Stored {
-            key: hashed_key.key.to_owned(),
-            ticket: found.ticket(),
-        };
         let entry = found.entry();
         // A key on which nobody has decided is fresh from here on, and goes on as any other: so it
         // is all the same whether an idle key is there or has left.
-        let _ = entry.since(now, &self.horizon);
-        let was = entry.state(&self.algorithm);
-        let EntryState::Live(live) = was else {
-            self.remove_retired(found, guard);
-            return Err(own);
-        };
-        let _moving = Moving::begin(&self.moves);
-        if !inject_fault!(CarriesUnretired) && !entry.retire(&live) {
-            return Err(own);
+        let _ = entry.since(&self.latest, now, &self.horizon);
+        match entry.state() {
+            EntryState::Live(live) => {
+                let Some(next) = next(entry, &live, now.max(live.since)) else {
+                    return true;
+                };
+                self.try_move(found, || hashed_key.key.to_owned(), &live, now, next, guard)
+            }
+            _ => {
+                self.get_past(hashed_key, found, guard);
+                false
+            }
         }
-        let mut reinstating = Reinstating {
-            entry,
-            was: Some(was),
+    }
+
+    /// Moves an entry that has this word; the caller holds the lock. `false` if it has another one
+    /// by now. (It may fail without a reason.)
+    pub(super) fn try_move(
+        &self,
+        found: &FoundEntry<'_, K, A>,
+        key: impl FnOnce() -> K,
+        live: &Live,
+        now: Tick,
+        next: Next<A>,
+        guard: &Guard<'_>,
+    ) -> bool {
+        let entry = found.entry();
+        let successor = Successor {
+            number: self.next_number(),
+            algorithm: next.algorithm,
+            is_own: next.is_own,
+            is_banned: next.is_banned,
+            word: next.word,
+            since: now.max(live.since),
         };
-        let number = self.next_number();
-        let at = now.max(live.since);
-        let next = own.as_deref().unwrap_or(&self.algorithm);
-        let word = carry(entry.algorithm(&self.algorithm), &live, at, next);
-        let next = entry.carried_over(number, own, &self.algorithm, word, at);
-        self.entries.replace(stored, next, guard);
-        reinstating.was = None;
-        Ok(())
+        // The key's own code runs before the entry is moved: it may panic.
+        let key = key();
+        let of = entry.number();
+        self.change.set(Arc::new(Change { of, successor }));
+        let is_moved = entry.move_away(live);
+        if is_moved {
+            self.finish_move(found, key, guard);
+        }
+        is_moved
+    }
+
+    /// How a key stands that is in the map, and was decided on.
+    pub(super) fn entry_now(&self, ticket: KeyTicket, guard: &Guard<'_>) -> Option<EntryNow<A>> {
+        loop {
+            let found = self.entries.get(&ticket, guard)?;
+            let entry = found.entry();
+            match entry.state() {
+                EntryState::Live(live) => {
+                    return Some(EntryNow {
+                        algorithm: Arc::clone(entry.shared()),
+                        word: live.word,
+                        since: live.since,
+                        is_banned: entry.has_ban(),
+                        is_protected: entry.is_protected(),
+                    });
+                }
+                EntryState::Pending | EntryState::Retired => return None,
+                EntryState::Moved => {
+                    // ORDERING: Acquire, as in `get_past`.
+                    fence(Ordering::Acquire);
+                    let change = self.change.get();
+                    if let Some(change) = change.filter(|change| change.of == entry.number()) {
+                        let successor = &change.successor;
+                        return Some(EntryNow {
+                            algorithm: Arc::clone(&successor.algorithm),
+                            word: successor.word,
+                            since: successor.since,
+                            is_banned: successor.is_banned,
+                            is_protected: entry.is_protected(),
+                        });
+                    }
+                    // The successor has been in the map, as in `finish_move`.
+                    drop(self.take_out(&found, guard));
+                }
+            }
+        }
+    }
+
+    /// Puts the successor of a moved entry into its place, unless another thread has.
+    pub(super) fn finish_move(&self, found: &FoundEntry<'_, K, A>, key: K, guard: &Guard<'_>) {
+        let entry = found.entry();
+        match self.change.get() {
+            Some(change) if change.of == entry.number() => {
+                let ticket = found.ticket();
+                let stored = Stored { key, ticket };
+                let next = || entry.succeeded_by(&change.successor);
+                self.entries.replace(found, stored, next, guard);
+            }
+            // The successor has been in the map, and nothing is left to take out.
+            _ => drop(self.take_out(found, guard)),
+        }
     }
 }
 
@@ -217,7 +317,7 @@ where
     ///
     /// A key with an algorithm of its own stays, idle or not, and is not evicted, until it is
     /// [removed](Self::remove) or the algorithm [taken away](Self::unset_algorithm): otherwise it
-    /// would come back with the map's algorithm. While this runs, callers of that key wait.
+    /// would come back with the map's algorithm.
     ///
     /// # Errors
     ///

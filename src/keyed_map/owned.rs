@@ -2,11 +2,14 @@
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
+use core::time::Duration;
 use std::hash::RandomState;
 use std::sync::Arc;
 
 use super::{KeyedMap, MapKey};
-use crate::clock::{SystemClock, Tick};
+use crate::algorithm::Algorithm;
+use crate::clock::{Clock, SystemClock, Tick};
+use crate::outcome::Denied;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::view::View;
 use crate::wait::waits;
@@ -82,6 +85,67 @@ impl<K, A, C, S> OwnedMapKey<K, A, C, S> {
     /// The map.
     pub const fn map(&self) -> &Arc<KeyedMap<K, A, C, S>> {
         &self.map
+    }
+}
+
+impl<K, A, C, S> OwnedMapKey<K, A, C, S>
+where
+    K: Hash + Eq,
+    A: Algorithm,
+    S: BuildHasher,
+{
+    /// Takes the key out of the map: see [`MapKey::remove`].
+    pub fn remove(&self) -> bool {
+        self.key().remove()
+    }
+}
+
+impl<K, A, C, S> OwnedMapKey<K, A, C, S>
+where
+    K: Hash + Eq + Clone,
+    A: Algorithm,
+    C: Clock,
+    S: BuildHasher,
+{
+    /// Bans the key: see [`KeyedMap::ban`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tollgate::{KeyedMap, Quota, TokenBucket};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bucket = TokenBucket::new(Quota::per_hour(5))?;
+    /// let map = Arc::new(KeyedMap::<String, _>::new(bucket, 1000)?);
+    /// let mallory = map.key_owned("mallory".to_owned());
+    /// mallory.ban_for(Duration::from_secs(60))?;
+    /// assert!(mallory.banned_until().is_some());
+    /// assert!(mallory.remove());
+    /// assert!(mallory.banned_until().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Denied::NoRoom`] if the key is new, and there is no room for it.
+    pub fn ban(&self, until: Tick) -> Result<(), Denied> {
+        self.key().ban(until)
+    }
+
+    /// [`ban`](Self::ban) for this time from now.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn ban_for(&self, long: Duration) -> Result<(), Denied> {
+        self.key().ban_for(long)
+    }
+
+    /// When the ban of this key is over: see [`MapKey::banned_until`].
+    #[must_use]
+    pub fn banned_until(&self) -> Option<Tick> {
+        self.key().banned_until()
     }
 }
 

@@ -3,9 +3,10 @@
 //! A key that was granted something a second time after it came is *protected*. Of the keys that
 //! the map looks at,
 //!
-//! 1. those that are not protected leave first;
-//! 2. of these, those that have spent least of their burst, in eighths; those in debt come last;
-//! 3. of these, the newest.
+//! 1. banned keys leave last;
+//! 2. of the others, those that are not protected leave first;
+//! 3. of these, those that have spent least of their burst, in eighths; those in debt come last;
+//! 4. of these, the newest.
 //!
 //! It looks at the keys at the front of the queue, which may be of any age, and at the newest ones
 //! (`newest.rs`). So a flood of new keys evicts its own keys, whatever each of them takes: other
@@ -30,6 +31,7 @@ pub(super) struct Candidate<'g, K, A> {
 /// In which order keys are evicted: the one of the least rank is the first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
+    is_banned: bool,
     pub(super) is_protected: bool,
     /// See [`spent`].
     spent: u8,
@@ -38,7 +40,7 @@ pub(super) struct Rank {
 }
 
 /// How much of the burst is spent, in eighths, rounded up; more than all, if the key is in debt.
-fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
+pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     const IN_DEBT: u8 = 9;
     let (all, left) = (algorithm.available(0, now), algorithm.available(word, now));
     if left == 0 && algorithm.step(word, now, 0).is_err() {
@@ -71,11 +73,13 @@ where
         }
     }
 
-    /// When a key with this word, which has the algorithm of all, is evicted.
+    /// When a key with this word is evicted.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
+        let at = now.max(live.since);
         Rank {
+            is_banned: found.entry().is_banned(live.word, at),
             is_protected: found.entry().is_protected(),
-            spent: spent(&self.algorithm, live.word, now.max(live.since)),
+            spent: spent(found.entry().algorithm(), live.word, at),
             age: Reverse(found.ticket().id),
         }
     }

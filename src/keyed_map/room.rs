@@ -210,13 +210,13 @@ where
             return None;
         };
         let entry = found.entry();
-        let live = match entry.state(&self.algorithm) {
+        let live = match entry.state() {
             // Its owner wants it to stay.
-            EntryState::Pending | EntryState::Live(_) if entry.own.is_some() => return None,
+            EntryState::Pending | EntryState::Live(_) if entry.has_its_own() => return None,
             EntryState::Live(live) => live,
             // Somebody is about to decide on it, or was, and has gone.
             EntryState::Pending if !self.retire_forsaken(entry, seen) => return None,
-            EntryState::Retired if self.is_moving() => return None,
+            EntryState::Moved => return None,
             EntryState::Pending | EntryState::Retired => return self.take_out(&found, guard),
         };
         if self.retire_idle(&found, &live, now) {
@@ -274,7 +274,7 @@ where
 
     /// Retires a word that is as good as fresh.
     pub(super) fn retire_idle(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> bool {
-        let algorithm = found.entry().algorithm(&self.algorithm);
+        let algorithm = found.entry().algorithm();
         let reached = self.horizon.tick().max(live.since);
         let Some(idle) = idle_since(algorithm, live.word, now, reached) else {
             return false;

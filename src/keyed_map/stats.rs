@@ -59,6 +59,15 @@ impl MapCounters {
         count(&self.removed);
     }
 
+    /// All keys were replaced by those of a snapshot, some of which found no room.
+    pub(super) fn restored(&self, removed: u64, evicted: u64, evicted_protected: u64) {
+        // ORDERING: Relaxed, as in `count`.
+        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
+        add(&self.removed, removed);
+        add(&self.evicted, evicted);
+        add(&self.evicted_protected, evicted_protected);
+    }
+
     pub(super) fn no_room(&self) {
         count(&self.no_room);
     }

@@ -81,7 +81,9 @@ impl<K> Hash for Stored<K> {
 
 impl<K: Eq> PartialEq for Stored<K> {
     fn eq(&self, other: &Self) -> bool {
-        self.ticket.hash == other.ticket.hash && self.key == other.key
+        // A key and its clone have the same ticket.
+        self.ticket.id == other.ticket.id
+            || self.ticket.hash == other.ticket.hash && self.key == other.key
     }
 }
 

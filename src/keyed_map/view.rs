@@ -10,6 +10,7 @@ use crate::clock::Tick;
 use crate::rate_limiter::forms::limiter_verbs;
 use crate::store::Store;
 use crate::store::op::{Op, OpResult};
+use crate::store::operations::Reset;
 use crate::store::view::View;
 use crate::wait::waits;
 
@@ -18,7 +19,8 @@ use crate::wait::waits;
 ///
 /// A request for a key that finds no room is denied with [`Denied::NoRoom`](crate::Denied::NoRoom).
 /// Looking at a key that is not there doesn't bring it in, and neither does a verb that leaves it
-/// fresh. Nothing comes back of a grant from before the key left, or got another algorithm.
+/// fresh. Nothing comes back of a grant from before the key left, or got another algorithm or
+/// quota. While a key is banned nothing comes back at all; a [`reset`](Self::reset) ends the ban.
 pub struct MapKey<'a, K, Q: ?Sized, A, C, S> {
     map: &'a KeyedMap<K, A, C, S>,
     key: &'a Q,
@@ -55,6 +57,10 @@ impl<'a, K, Q: ?Sized, A, C, S> MapKey<'a, K, Q, A, C, S> {
     /// The key.
     pub const fn key(&self) -> &'a Q {
         self.key
+    }
+
+    pub(super) const fn map(&self) -> &'a KeyedMap<K, A, C, S> {
+        self.map
     }
 
     /// The map's clock.
@@ -109,6 +115,14 @@ where
     #[inline(always)]
     fn apply<O: Op<A>>(&self, now: Tick, op: O) -> OpResult<A, O> {
         self.map.apply(self.key, now, op)
+    }
+
+    /// A key that is not in the map is fresh.
+    #[inline]
+    fn reset(&self, now: Tick) {
+        if self.map.tracks(self.key) {
+            let Ok(()) = self.apply(now, Reset);
+        }
     }
 }
 

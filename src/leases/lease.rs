@@ -8,10 +8,11 @@ use crate::outcome::Denied;
 use crate::sync::inject_fault;
 use lender::Sealed as _;
 
-/// Permits that one thread holds, and decides by: nearly every decision is a subtraction.
+/// Permits that one thread holds: while there are some, a grant is a subtraction.
 ///
-/// [`Leases::lease`] makes one. It draws as many permits as its [`size`](Self::size) when it is
-/// empty, and gives back what it holds when it is dropped.
+/// [`Leases::lease`] makes one. An empty lease reads the clock and draws as many permits as its
+/// [`size`](Self::size) from the limiter, or denies the request. A lease that is dropped gives back
+/// the permits that it holds.
 ///
 /// ```
 /// use tollgate::{Leases, ManualClock, Quota, TokenBucket};

@@ -13,12 +13,16 @@ use crate::rate_limiter::RateLimiter;
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// A [`Limiter`] that lends permits to threads: a [`Lease`] decides without a clock and without
-/// touching what others touch.
+/// A [`Limiter`] that lends permits to threads: while a [`Lease`] holds permits, it grants them
+/// without reading the clock and without touching shared memory.
 ///
-/// For a thread for each core, and for tight loops. A thread that holds no lease can call
-/// [`try_acquire`](Self::try_acquire) and [`try_acquire_n`](Self::try_acquire_n) on it; all other
-/// verbs are on [`limiter()`](Self::limiter). A limiter that never lends should be a [`Limiter`].
+/// It pays where most requests are granted, with a lease for each of a few threads. A denial reads
+/// the clock and asks the limiter, so where most requests are denied a [`Limiter`] is as quick
+/// (docs/PAST_ONE_WORD.md has a table of which limiter is quickest when).
+///
+/// A thread that holds no lease can call [`try_acquire`](Self::try_acquire) and
+/// [`try_acquire_n`](Self::try_acquire_n) on it; all other verbs are on
+/// [`limiter()`](Self::limiter). A limiter that never lends should be a [`Limiter`].
 ///
 /// ```
 /// use tollgate::{Leases, Quota};

@@ -1,4 +1,4 @@
-//! Permits that are lent to a thread, which then decides by subtraction: the [`Lease`]s of
+//! Permits that are lent to a thread, which then grants them by subtraction: the [`Lease`]s of
 //! [`Leases`].
 //!
 //! # The words

@@ -195,6 +195,22 @@ pub enum ConfigError {
         /// The plan before it that has this name.
         other: usize,
     },
+    /// No overrides at all.
+    ZeroOverrides,
+    /// More overrides than a table can have, or than there is memory for.
+    TooManyOverrides {
+        /// What was asked for.
+        overrides: usize,
+        /// The most that a table can have.
+        max: usize,
+    },
+    /// A key can't have an algorithm of its own: the table was made without overrides.
+    NoOverrides,
+    /// As many keys as can have an algorithm of their own have one.
+    OverridesInUse {
+        /// How many can: what the table was made with.
+        max: usize,
+    },
     /// The number of outcomes differs from the number of keys.
     OutcomesLength {
         /// How many keys there are.
@@ -236,6 +252,10 @@ impl ConfigError {
             Self::ZeroPlans | Self::TooManyPlans { .. } => "plans",
             Self::NoSuchPlan { .. } => "plan",
             Self::PlanNameLength { .. } | Self::SamePlanName { .. } => "name",
+            Self::ZeroOverrides
+            | Self::TooManyOverrides { .. }
+            | Self::NoOverrides
+            | Self::OverridesInUse { .. } => "overrides",
             Self::OutcomesLength { .. } => "outcomes",
             Self::ZeroConcurrency | Self::ConcurrencyTooLarge { .. } => "limit",
         }
@@ -280,7 +300,8 @@ impl fmt::Display for ConfigError {
             | Self::ZeroSlots
             | Self::ZeroConcurrency
             | Self::ZeroCapacity
-            | Self::ZeroPlans => {
+            | Self::ZeroPlans
+            | Self::ZeroOverrides => {
                 write!(f, "{field} is 0, but must be at least 1")
             }
             Self::TooManyShards { shards, max } => write!(
@@ -314,6 +335,18 @@ impl fmt::Display for ConfigError {
             Self::SamePlanName { plan, other } => write!(
                 f,
                 "{field} of plan {plan} is that of plan {other}, but each plan must have its own"
+            ),
+            Self::TooManyOverrides { overrides, max } => write!(
+                f,
+                "{field} are {overrides}, but must be from 1 to {max}, and there must be memory for them"
+            ),
+            Self::NoOverrides => write!(
+                f,
+                "{field} are 0: for keys with algorithms of their own, make the table with_overrides"
+            ),
+            Self::OverridesInUse { max } => write!(
+                f,
+                "{field} are all in use: at most {max} keys of this table can have algorithms of their own"
             ),
             Self::OutcomesLength { keys, outcomes } => {
                 write!(

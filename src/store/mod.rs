@@ -20,6 +20,7 @@ pub(crate) mod word;
 
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
+pub use crate::snapshot::SNAPSHOT_BYTES;
 pub use cell::{AtomicWord, UNSTARTED, WordCell};
 pub use op::{Current, Op, OpResult, Refusal, Step};
 pub use view::View;

@@ -206,6 +206,28 @@ fn an_owned_key_has_a_plan() {
 }
 
 #[test]
+fn a_counted_table_and_an_owned_key_find_a_plan_by_its_name() {
+    let paid = TokenBucket::new(Quota::per_hour(50)).expect("a quota");
+    let plans = [("free", bucket()), ("paid", paid)];
+    let table = Keyed::with_named_plans(plans, 1000, ManualClock::new());
+    let table = Arc::new(table.expect("a table"));
+    let alice = table.key_owned("alice");
+    let by_name = |name: &str| alice.clone().with_plan_named(name);
+    assert_eq!(by_name("free").expect("a plan").available(), 5);
+    assert_eq!(by_name("paid").expect("a plan").available(), 50);
+    assert!(by_name("trial").is_none());
+    drop(alice);
+
+    let table = Arc::into_inner(table).expect("the only one");
+    let counted = Counted::new(table);
+    let paid = counted.plan_named("paid").expect("a plan");
+    assert!(paid.key("bob").try_acquire_n(6).is_ok());
+    assert!(counted.plan_named("trial").is_none());
+    let decisions = counted.stats().decisions.expect("counted");
+    assert_eq!((decisions.granted, decisions.permits), (1, 6));
+}
+
+#[test]
 fn an_owned_key_of_a_map_is_the_key() {
     let map = KeyedMap::<String, _, _>::with_clock(bucket(), 1000, ManualClock::new());
     let map = Arc::new(map.expect("a map"));

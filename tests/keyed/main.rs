@@ -1,6 +1,7 @@
 //! Limits for each key: the table of fixed size, its snapshots, and the map that gives its keys
 //! back.
 
+mod concurrency;
 mod counted;
 mod keyed;
 mod keyed_map;

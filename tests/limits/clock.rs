@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep};
-use tollgate::{Limiter, ManualClock, Quota, Tick, TokenBucket};
+use tollgate::clock::{Clock, CoarseClock, NoClock, SystemClock, Upkeep, UtcClock};
+use tollgate::{
+    AnyAlgorithm, FixedWindow, Intervals, Limiter, ManualClock, Quota, SlidingWindow, Tick,
+    TokenBucket,
+};
 
 use crate::deadline::deadline;
 
@@ -117,4 +120,101 @@ fn a_limiter_runs_on_every_clock() {
     let limiter = Limiter::unstarted(bucket(), NoClock);
     assert!(limiter.try_acquire_n_at(2, Tick::ZERO).is_ok());
     assert!(limiter.try_acquire_at(Tick::ZERO).is_err());
+}
+
+/// Windows of an hour and a day, on clocks that started at any time of day.
+#[test]
+fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_origin() {
+    fn ends_in(algorithm: impl Into<AnyAlgorithm>, clock: &(impl UtcClock + Clone)) -> u64 {
+        let limiter = Limiter::with_clock(algorithm.into(), clock.clone());
+        limiter
+            .try_acquire()
+            .expect("fresh")
+            .reset_after()
+            .as_secs()
+    }
+    const HOUR: u64 = 3600;
+    const DAY: u64 = 24 * HOUR;
+    for start in [0, 1, 5 * HOUR + 17, DAY - 1, 20_000 * DAY + 23 * HOUR] {
+        let clock = ManualClock::with_unix_origin(Duration::from_secs(start));
+        assert_eq!(clock.unix_origin(), Duration::from_secs(start));
+        for later in [0, 1, HOUR - 1, DAY + 5] {
+            clock.set(Tick::from_nanos(later * 1_000_000_000));
+            let now = start + later;
+            let (hour, day) = (Quota::per_hour(1), Quota::per_day(1));
+            let to_midnight = DAY - now % DAY;
+            let window = FixedWindow::new(day).expect("a quota");
+            assert_eq!(
+                ends_in(window.aligned_to_utc_on(&clock), &clock),
+                to_midnight
+            );
+            // Behind pointers.
+            assert_eq!(
+                ends_in(window.aligned_to_utc_on(&&clock), &&clock),
+                to_midnight
+            );
+            let shared = Arc::new(clock.clone());
+            assert_eq!(
+                ends_in(window.aligned_to_utc_on(&shared), &shared),
+                to_midnight
+            );
+            let intervals = Intervals::new(hour).expect("a quota");
+            let to_hour = HOUR - now % HOUR;
+            assert_eq!(
+                ends_in(intervals.aligned_to_utc_on(&clock), &clock),
+                to_hour
+            );
+            // With an offset, as text and not.
+            let offset = window
+                .offset(Duration::from_secs(2 * HOUR))
+                .aligned_to_utc_on(&clock);
+            let text: AnyAlgorithm = "fixed-window 1/d utc offset 2h".parse().expect("text");
+            let there = text.with_utc_of(&clock);
+            assert_eq!(there, offset.into());
+            assert_eq!(there.to_string(), text.to_string());
+            assert_eq!(ends_in(there, &clock), DAY - (now + DAY - 2 * HOUR) % DAY);
+            let sliding: AnyAlgorithm = "sliding-window 1/d utc".parse().expect("text");
+            let window = SlidingWindow::new(day)
+                .expect("a quota")
+                .aligned_to_utc_on(&clock);
+            assert_eq!(sliding.with_utc_of(&clock), window.into());
+        }
+    }
+    // What is not aligned to UTC stays.
+    let clock = ManualClock::with_unix_origin(Duration::from_secs(77));
+    for text in [
+        "fixed-window 1/d",
+        "intervals 1/h origin 3s",
+        "fixed-window 1/d first-hit",
+        "1/s",
+    ] {
+        let algorithm: AnyAlgorithm = text.parse().expect("text");
+        assert_eq!(algorithm.with_utc_of(&clock), algorithm, "{text}");
+    }
+}
+
+#[test]
+fn the_systems_clocks_know_the_time_of_day_at_their_tick_0() {
+    /// Between two readings of the time of day, but for what a clock may be set by.
+    fn is_right(clock: &impl UtcClock) {
+        let day = Duration::from_secs(86_400);
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .expect("after 1970");
+        let by_clock = clock.unix_origin() + clock.now().saturating_since(Tick::ZERO);
+        assert!(now < by_clock + day && by_clock < now + day);
+        assert_eq!(clock.unix_origin(), clock.unix_origin());
+    }
+    is_right(&SystemClock);
+    let coarse = CoarseClock::new();
+    coarse.refresh();
+    is_right(&coarse);
+    assert_eq!(coarse.unix_origin(), SystemClock.unix_origin());
+    let window = FixedWindow::new(Quota::per_day(1)).expect("a quota");
+    assert_eq!(window.aligned_to_utc(), window.aligned_to_utc_on(&coarse));
+    #[cfg(feature = "tokio")]
+    is_right(&tollgate::clock::TokioClock);
+    assert_eq!(ManualClock::new().unix_origin(), Duration::ZERO);
+    let shown: Box<dyn UtcClock> = Box::new(SystemClock);
+    is_right(&shown);
 }

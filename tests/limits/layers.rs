@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate and their levels.
-const LEVELS: [(&str, u8); 25] = [
+const LEVELS: [(&str, u8); 27] = [
     ("sync", 0),
     ("clock", 0),
     ("quota", 0),
@@ -17,9 +17,11 @@ const LEVELS: [(&str, u8); 25] = [
     ("store", 1),
     ("rate_limiter", 1),
     ("seq_lock", 1),
+    ("snapshot", 1),
     ("limiter", 2),
     ("adjustable", 2),
     ("audit", 2),
+    ("ban", 2),
     ("concurrency", 2),
     ("counted", 2),
     ("leases", 2),

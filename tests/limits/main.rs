@@ -15,4 +15,5 @@ mod multiword;
 mod outcome;
 mod quota;
 mod sharded;
+mod snapshot;
 mod support;

@@ -7,7 +7,7 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
 /// At most ten lines a second in the log, from any thread.
 static WARNINGS: LazyLock<DefaultDirectRateLimiter> = LazyLock::new(|| limiter(10));
-static PACKETS: LazyLock<DefaultDirectRateLimiter> = LazyLock::new(|| limiter(1_000_000));
+static PACKETS: LazyLock<DefaultDirectRateLimiter> = LazyLock::new(|| limiter(10_000_000));
 
 fn limiter(a_second: u32) -> DefaultDirectRateLimiter {
     RateLimiter::direct(Quota::per_second(
@@ -28,6 +28,7 @@ fn main() {
         .filter(|n| warn(&format!("packet {n} is broken")))
         .count();
     println!("{written} of 1 000 000 warnings were written");
+    assert!((10..1_000_000).contains(&written));
 
     let (mut sent, mut denied) = (0_u64, 0_u64);
     for _ in 0..3_000_000 {
@@ -37,4 +38,5 @@ fn main() {
         }
     }
     println!("{sent} packets sent, {denied} dropped");
+    assert_eq!((sent, denied), (3_000_000, 0));
 }

@@ -40,6 +40,7 @@ fn main() {
     for password in ["a", "b", "c", "d", "e", "correct"] {
         println!("{password}: {:?}", login.try_login("alice", password));
     }
+    assert!(login.try_login("bob", "correct").is_ok());
 }
 
 #[cfg(test)]

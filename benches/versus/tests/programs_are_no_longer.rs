@@ -7,18 +7,28 @@ fn lines(program: &str) -> usize {
 }
 
 macro_rules! programs {
-    ($($name:literal)*) => {
+    ($($name:literal: $ours:literal)*) => {
         [$((
             $name,
-            include_str!(concat!("../../../examples/", $name, ".rs")),
+            include_str!(concat!("../../../examples/", $ours)),
             include_str!(concat!("../examples/governor_", $name, ".rs")),
         )),*]
     };
 }
 
+/// The other programs need what governor does not have. `language_model` gives back the tokens that
+/// a call did not use (governor's version does less, and is not counted), `reload` changes a quota in
+/// use, and `restart` keeps limits over a restart.
 #[test]
 fn each_program_has_no_more_lines_than_with_governor() {
-    for (name, ours, governors) in programs!("bandwidth" "crawler" "hot_path" "manual_clock") {
+    let programs = programs!(
+        "axum": "axum/src/main.rs"
+        "bandwidth": "bandwidth.rs"
+        "crawler": "crawler.rs"
+        "hot_path": "hot_path.rs"
+        "manual_clock": "manual_clock.rs"
+    );
+    for (name, ours, governors) in programs {
         let [ours, governors] = [ours, governors].map(lines);
         assert!(
             ours > 10 && ours <= governors,

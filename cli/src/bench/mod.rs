@@ -11,7 +11,7 @@
 //! | `latency` | single decisions, each timed by itself |
 //! | `crowding` | whether threads have a core each |
 //! | `rows` | the figures, as rows of JSON |
-//! | `tables`, `scaling` | the figures, for the terminal |
+//! | `tables`, `scaling`, `quickest` | the figures, for the terminal |
 //! | `page` | the figures with pictures, for a browser |
 //! | `machine`, `topology` | where they come from |
 //! | `placement` | which processor each thread runs on |
@@ -31,6 +31,7 @@ mod page;
 #[cfg(feature = "peers")]
 mod peers;
 mod placement;
+mod quickest;
 mod rows;
 mod scaling;
 mod tables;
@@ -88,6 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         write!(out, "{}", tables::tables(&rows))?;
         let scaling = scaling::tables(&threads, cores, &measured, &rows);
         write!(out, "{scaling}")?;
+        write!(out, "{}", quickest::table(&threads, &rows))?;
     }
     if let Some(page) = page {
         let path = page.write(&Findings {

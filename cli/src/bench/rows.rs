@@ -9,6 +9,9 @@ use super::measure::Measured;
 use super::placement::{Placed, Placement};
 use super::topology::{Cores, Figures, Topology};
 
+/// Figures of which the larger is at most this many times the smaller are a tie.
+pub(crate) const TIE: f64 = 1.1;
+
 /// One object of the JSON.
 #[derive(Serialize)]
 pub(crate) struct Row<'a> {

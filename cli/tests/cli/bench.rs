@@ -141,6 +141,45 @@ fn the_scaling_has_two_columns_for_each_number_of_threads() {
 }
 
 #[test]
+fn the_quickest_limiter_of_each_clock_has_the_figure_of_its_own_row() {
+    let quickest = part(&TEXT.1, "which limiter is quickest");
+    let limiters = ["token bucket", "sharded", "lease of 64"];
+    for n in THREADS {
+        let title = match n {
+            "1" => "1 thread".to_owned(),
+            n => format!("{n} threads on one limiter"),
+        };
+        let rows = part(&TEXT.1, &title);
+        for clock in ["system", "coarse", "given tick"] {
+            let head = format!("{n}, {clock} ");
+            let line = quickest.iter().find_map(|line| line.strip_prefix(&head));
+            let mut line = line.expect("a line").trim();
+            // The first figure of each half of a row.
+            for column in [0, 4] {
+                let figure_of = |limiter: &'static str| {
+                    let label = format!("{limiter}, {clock}");
+                    let figures = rows.iter().find_map(|row| figures_of(row, &label));
+                    Some((limiter, figures?[column].parse::<f64>().expect("a number")))
+                };
+                let figures = limiters.into_iter().filter_map(figure_of);
+                let figures: Vec<_> = figures.collect();
+                let found = figures
+                    .iter()
+                    .find(|(limiter, _)| line.starts_with(limiter));
+                let &(limiter, ns) = found.expect("a limiter");
+                let rest = line[limiter.len()..].trim_start();
+                let end = rest.find(' ').unwrap_or(rest.len());
+                assert_eq!(rest[..end].parse(), Ok(ns), "{limiter}, {title}: {line}");
+                line = rest[end..].trim_start();
+                // Figures are rounded to three digits.
+                let least = figures.iter().map(|it| it.1).fold(f64::MAX, f64::min);
+                assert!(ns <= least * 1.12 + 0.02, "{figures:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_machines_own_contention_stands_before_all_tables() {
     let (before, tables) = &*TEXT;
     for threads in &THREADS[1..] {

@@ -19,13 +19,13 @@ use tollgate_loom_tests::{
     stored, with_fault,
 };
 
-type Tested = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
-type Action = Any<Tested, ()>;
-type Scenario = AnyScenario<Tested, ()>;
+pub(crate) type Tested = KeyedMap<u64, TokenBucket, NoClock, AsTheyAre>;
+pub(crate) type Action = Any<Tested, ()>;
+pub(crate) type Scenario = AnyScenario<Tested, ()>;
 
 /// A hasher that uses the key as its hash, so that a model knows where the key is.
 #[derive(Default)]
-struct AsTheyAre(u64);
+pub(crate) struct AsTheyAre(u64);
 
 impl BuildHasher for AsTheyAre {
     type Hasher = Self;
@@ -50,19 +50,19 @@ impl Hasher for AsTheyAre {
 }
 
 /// A quota with this burst, and a permit every 10 ns.
-fn quota(burst: u64) -> Quota {
+pub(crate) fn quota(burst: u64) -> Quota {
     Quota::per(1, Duration::from_nanos(10)).burst(burst)
 }
 
-fn bucket(burst: u64) -> TokenBucket {
+pub(crate) fn bucket(burst: u64) -> TokenBucket {
     TokenBucket::new(quota(burst)).expect("a quota")
 }
 
-fn tick(nanos: u64) -> Tick {
+pub(crate) fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-fn take(key: u64, n: u64, at: u64) -> Action {
+pub(crate) fn take(key: u64, n: u64, at: u64) -> Action {
     Action::new(
         format!("take {n} of {key} at {at}"),
         move |limiter, _| match limiter.try_acquire_n_at(&key, n, tick(at)) {
@@ -73,26 +73,26 @@ fn take(key: u64, n: u64, at: u64) -> Action {
 }
 
 /// Takes from another key first: loom sees more interleavings of actors that begin with a change.
-fn visit(key: u64) -> Action {
+pub(crate) fn visit(key: u64) -> Action {
     Action::new(format!("visit {key}"), move |limiter, _| {
         let _ = limiter.try_acquire_at(&key, tick(0));
         Answer::Done
     })
 }
 
-fn purge(steps: usize, at: u64) -> Action {
+pub(crate) fn purge(steps: usize, at: u64) -> Action {
     Action::new(format!("purge {steps} at {at}"), move |limiter, _| {
         Answer::Count(limiter.purge_idle_at(tick(at), steps) as u64)
     })
 }
 
-fn remove(key: u64) -> Action {
+pub(crate) fn remove(key: u64) -> Action {
     Action::new(format!("remove {key}"), move |limiter, _| {
         Answer::Is(limiter.remove(&key))
     })
 }
 
-fn give(key: u64, burst: u64, at: u64) -> Action {
+pub(crate) fn give(key: u64, burst: u64, at: u64) -> Action {
     Action::new(format!("give {key} {burst} at {at}"), move |limiter, _| {
         let given = limiter.set_algorithm_at(&key, bucket(burst), tick(at));
         Answer::Is(given.is_ok())
@@ -105,7 +105,7 @@ fn len() -> Action {
 }
 
 /// A map in which each key has this burst.
-fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
+pub(crate) fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
     Scenario::at(move || {
         let map = KeyedMap::with_clock(bucket(burst), capacity, NoClock).expect("a capacity");
         map.with_hasher(AsTheyAre(0)).with_overflow(overflow)
@@ -113,17 +113,17 @@ fn scenario_of(burst: u64, capacity: usize, overflow: Overflow) -> Scenario {
 }
 
 /// A map in which each key has two permits at once.
-fn scenario(capacity: usize, overflow: Overflow) -> Scenario {
+pub(crate) fn scenario(capacity: usize, overflow: Overflow) -> Scenario {
     scenario_of(2, capacity, overflow)
 }
 
 /// A map with one key, which leaves only when idle: its grants keep the bound.
-fn bounded() -> Scenario {
+pub(crate) fn bounded() -> Scenario {
     let bound = Bound::of_quota(quota(2)).expect("a quota");
     scenario(2, Overflow::Deny).rule(move |played| played.check_bound(&bound))
 }
 
-fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 {
+pub(crate) fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 {
     let granted = answers.into_iter().map(|answer| match answer {
         Answer::Granted(granted) => granted.n(),
         _ => 0,
@@ -132,7 +132,7 @@ fn granted<'p>(answers: impl IntoIterator<Item = &'p Answer>) -> u64 {
 }
 
 /// Runs scenarios with counted loads: otherwise loom misses too much of actors that only read.
-fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
+pub(crate) fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
     let conditions = Conditions {
         rings: true,
         ..Conditions::now()
@@ -140,7 +140,7 @@ fn ringing(run: &mut Run, scenarios: impl FnOnce(&mut Run)) {
     under(conditions, || scenarios(run));
 }
 
-const TOO_MUCH: &str = "more than was promised";
+pub(crate) const TOO_MUCH: &str = "more than was promised";
 
 /// One actor purges the idle key and takes from its new entry; the other was about to take from the
 /// old one.
@@ -166,7 +166,7 @@ fn late_at_once(run: &mut Run) {
 }
 
 /// Each removal that returns `true` allows one more burst, and no more.
-fn removed(run: &mut Run) {
+pub(crate) fn removed(run: &mut Run) {
     let at_most_a_burst_for_each = |played: &ScenarioOutcome| {
         let removals = played
             .all()
@@ -249,7 +249,7 @@ fn changed(run: &mut Run) {
         .explore_rules(run);
 }
 
-fn count(answer: &Answer) -> u64 {
+pub(crate) fn count(answer: &Answer) -> u64 {
     match answer {
         Answer::Count(n) => *n,
         _ => 0,
@@ -421,14 +421,16 @@ fn weaker_orderings_are_found() {
         text: include_str!("../../../src/keyed_map/entry.rs"),
         operation,
     };
-    for operation in ["// after it was found", "// before it is retired"] {
-        relaxed(
-            "keyed_map",
-            entry(operation),
-            TOO_MUCH,
-            Some(2),
-            an_old_tick,
-        );
+    let retire = |operation| Site {
+        file: "keyed_map/retire.rs",
+        text: include_str!("../../../src/keyed_map/retire.rs"),
+        operation,
+    };
+    for site in [
+        entry("// after it was found"),
+        retire("// before it is retired"),
+    ] {
+        relaxed("keyed_map", site, TOO_MUCH, Some(2), an_old_tick);
     }
     for operation in ["// after the word was read", "// before the second grant"] {
         relaxed(
@@ -439,11 +441,12 @@ fn weaker_orderings_are_found() {
             a_second_grant,
         );
     }
-    let turn = |operation| Site {
+    let moves = retire("// before it is moved");
+    relaxed("keyed_map", moves, TOO_MUCH, Some(2), changed);
+    let finishes = Site {
         file: "keyed_map/decide.rs",
         text: include_str!("../../../src/keyed_map/decide.rs"),
-        operation,
+        operation: "// after it was found retired or moved",
     };
-    let looks = turn("// after it was found retired");
-    relaxed("keyed_map", looks, TOO_MUCH, Some(2), changed);
+    relaxed("keyed_map", finishes, TOO_MUCH, Some(2), changed);
 }

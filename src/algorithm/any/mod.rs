@@ -9,7 +9,7 @@ use super::{
     ChangeQuota, FixedWindow, Gcra, Intervals, LeakyBucket, Level, SlidingWindow, TokenBucket,
     carry,
 };
-use crate::clock::Tick;
+use crate::clock::{Tick, UtcClock};
 use crate::outcome::{Charged, Denied, Granted};
 use crate::quota::{ConfigError, Quota};
 
@@ -77,6 +77,38 @@ macro_rules! any_of {
 }
 
 runs_on!(AnyAlgorithm, any_of);
+
+impl AnyAlgorithm {
+    /// The same on this clock, which must be that of the limiter: windows whose text says `utc`
+    /// begin with the periods of UTC there. Without it they do on the
+    /// [`SystemClock`](crate::clock::SystemClock). All other algorithms stay as they are.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tollgate::{AnyAlgorithm, Limiter, ManualClock};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let hour = Duration::from_secs(3600);
+    /// let clock = ManualClock::with_unix_origin(20_000 * 24 * hour + 23 * hour);
+    /// let daily: AnyAlgorithm = "fixed-window 5/d utc".parse()?;
+    /// let limiter = Limiter::with_clock(daily.with_utc_of(&clock), clock.clone());
+    /// limiter.try_acquire_n(5)?;
+    /// clock.advance(hour); // to midnight
+    /// assert_eq!(limiter.available(), 5);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_utc_of(self, clock: &impl UtcClock) -> Self {
+        let origin = clock.unix_origin();
+        match self {
+            Self::FixedWindow(this) => Self::FixedWindow(this.with_utc_origin(origin)),
+            Self::SlidingWindow(this) => Self::SlidingWindow(this.with_utc_origin(origin)),
+            Self::Intervals(this) => Self::Intervals(this.with_utc_origin(origin)),
+            other => other,
+        }
+    }
+}
 
 impl ChangeQuota for AnyAlgorithm {
     fn quota(&self) -> Quota {

@@ -13,6 +13,7 @@
 //! │ 1 │ plans │ of each: numbers │ those of its parameters       │  any number of
 //! │ 2 │ keys  │ of each: hash (60) plan (3) banned (1) │ word    │  these
 //! │ 3 │ keys  │ a bit for each: protected │ the same of each     │
+//! │ 5 │ hash, plan, banned │ word │ protected │ numbers │ those  │  one key
 //! ├──────────────────────────────────────────────────────────────┤
 //! │ 0 │ horizon │ keys in all │ checksum of all that is above    │
 //! └──────────────────────────────────────────────────────────────┘
@@ -28,15 +29,15 @@
 //!   table.
 //! - Which keys are **protected** is said by as many numbers as are needed for a bit of each key,
 //!   the lowest bit first; in a block of kind 2 none is. (Version 1 of the format has no others.)
+//! - A key that has an algorithm of its own has a block of **kind 5**, with the parameters of that
+//!   algorithm. A table that can have such keys writes version 4 of the format, and others write
+//!   version 3, which has no such block.
 //! - The **horizon** is looked at after all keys: it is no earlier than the tick at which any key
 //!   that left as idle before then had become idle.
 //!
 //! A count that comes before what it counts is of a few thousand keys at most, so that a reader
 //! never believes more than it gets. The checksum is CRC-64/XZ.
 
-mod crc;
-mod error;
-mod file;
 mod fill;
 mod read;
 mod report;
@@ -44,20 +45,17 @@ mod restore;
 mod verbs;
 mod write;
 
-pub use error::RestoreError;
-pub use report::{PlanMatch, Restored, RestoredPlan};
+pub use report::{PlanMatch, Restored, RestoredOverrides, RestoredPlan};
 
 use super::KeyHasher;
-use crate::algorithm::{MAX_SETTINGS, Settings};
 
 /// The last three bytes are changed by what takes it for text.
 const MAGIC: [u8; 8] = *b"\x89TGK\r\n\x1a\n";
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// The first version of the format with names of plans.
 const VERSION_OF_NAMES: u64 = 3;
-
-/// The longest name of an algorithm.
-const MAX_NAME: usize = 64;
+/// The first version of the format with keys that have algorithms of their own.
+const VERSION_OF_OVERRIDES: u64 = 4;
 
 /// How many keys are written at once, at most.
 const CHUNK: usize = 4096;
@@ -72,6 +70,7 @@ const PLANS: u64 = 1;
 const KEYS: u64 = 2;
 const PROTECTED_KEYS: u64 = 3;
 const NAMES: u64 = 4;
+const OWN_KEY: u64 = 5;
 
 const BANNED: u64 = 1;
 const PLAN_SHIFT: u32 = 1;
@@ -134,54 +133,9 @@ impl ProtectedBits {
     }
 }
 
-/// The parameters of an algorithm, as numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Parameters {
-    numbers: [u64; MAX_SETTINGS],
-    count: usize,
-}
-
-impl Parameters {
-    fn of<A: Settings>(algorithm: &A) -> Self {
-        // They fit, or it does not compile.
-        const { MAX_SETTINGS - A::WORDS };
-        let mut all = Self {
-            numbers: [0; MAX_SETTINGS],
-            count: 0,
-        };
-        algorithm.save(&mut |number| all.push(number));
-        all
-    }
-
-    fn push(&mut self, number: u64) {
-        if let Some(place) = self.numbers.get_mut(self.count) {
-            *place = number;
-            self.count += 1;
-        }
-    }
-
-    fn numbers(&self) -> &[u64] {
-        self.numbers.get(..self.count).unwrap_or_default()
-    }
-
-    /// The algorithm, if there is one with exactly these parameters.
-    fn algorithm<A: Settings>(&self) -> Option<A> {
-        let mut numbers = self.numbers().iter();
-        let algorithm = A::restore(&mut || numbers.next().copied().unwrap_or(0))?;
-        let is_same = algorithm.is_sound() && Self::of(&algorithm) == *self;
-        is_same.then_some(algorithm)
-    }
-}
-
 /// The hash of a key that every snapshot knows: another hasher has another one, also if only slices
 /// or long keys have another hash there, as where addresses are of another size.
 fn probe<S: KeyHasher>(hasher: &S) -> u64 {
     let slice = [0x0123_u16; 40].as_slice();
     hasher.hash_key(&(0x0123_4567_89AB_CDEF_u64, "tollgate", slice, 1_u128 << 64))
-}
-
-/// The algorithm's name, as it is written.
-fn name_of<A: Settings>() -> &'static [u8] {
-    let name = A::NAME.as_bytes();
-    name.get(..MAX_NAME).unwrap_or(name)
 }

@@ -1,54 +1,21 @@
 //! Reading a snapshot: every number is looked at before it is believed.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::string::String;
 use std::vec::Vec;
 
-use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, MAX_NAME, NAMES, PLANS, PROTECTED_KEYS};
-use super::{Parameters, ProtectedBits, Record, RestoreError, name_of, probe};
-use super::{VERSION, VERSION_OF_NAMES};
-use crate::algorithm::{MAX_SETTINGS, Settings};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, OWN_KEY, PLANS, PROTECTED_KEYS};
+use super::{ProtectedBits, Record, probe};
+use super::{VERSION, VERSION_OF_NAMES, VERSION_OF_OVERRIDES};
+use crate::algorithm::Settings;
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
+use crate::keyed::overrides::OWN;
 use crate::keyed::plans::MAX_PLAN_NAME;
 use crate::keyed::slot::PLANS as MOST_PLANS;
-
-/// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
-struct Input<'r> {
-    reader: &'r mut dyn Read,
-    crc: Crc,
-}
-
-impl Input<'_> {
-    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
-        self.reader.read_exact(bytes)?;
-        self.crc.add(bytes);
-        Ok(())
-    }
-
-    fn number(&mut self) -> Result<u64, RestoreError> {
-        let mut bytes = [0; 8];
-        self.bytes(&mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
-    }
-
-    fn number_within(
-        &mut self,
-        field: &'static str,
-        range: (u64, u64),
-    ) -> Result<u64, RestoreError> {
-        RestoreError::unless_within(field, self.number()?, range)
-    }
-
-    /// A name of a length that is in this range, as text. Its length comes before it.
-    fn name(&mut self, field: &'static str, range: (u64, u64)) -> Result<String, RestoreError> {
-        let length = self.number_within(field, range)?;
-        let mut name = std::vec![0; length as usize];
-        self.bytes(&mut name)?;
-        Ok(String::from_utf8_lossy(&name).into_owned())
-    }
-}
+use crate::snapshot::error::RestoreError;
+use crate::snapshot::numbers::Input;
+use crate::snapshot::parameters::{MAX_NAME, Parameters, name_of};
 
 /// What a snapshot begins with.
 pub(super) struct Head<S> {
@@ -63,6 +30,8 @@ pub(super) enum Block {
     Plans(Vec<Parameters>),
     /// In the place that was given for them.
     Keys,
+    /// A key that has an algorithm of its own, with these parameters.
+    OwnKey(Record, Parameters),
     End {
         horizon: Tick,
     },
@@ -83,9 +52,8 @@ pub(super) struct Reading<'r> {
 
 impl<'r> Reading<'r> {
     pub(super) fn new(reader: &'r mut dyn Read) -> Self {
-        let crc = Crc::new();
         Self {
-            input: Input { reader, crc },
+            input: Input::new(reader),
             version: 0,
             names: Vec::new(),
             plans: 0,
@@ -134,10 +102,7 @@ impl<'r> Reading<'r> {
         let found = self.input.name("length of the name", range)?;
         match found.as_bytes() == name_of::<A>() {
             true => Ok(()),
-            false => Err(RestoreError::OtherAlgorithm {
-                found,
-                expected: A::NAME,
-            }),
+            false => Err(RestoreError::other_algorithm(found.as_bytes(), A::NAME)),
         }
     }
 
@@ -170,6 +135,9 @@ impl<'r> Reading<'r> {
             self.read_names()?;
             kind = self.input.number()?;
         }
+        if kind == OWN_KEY && self.plans > 0 && self.version >= VERSION_OF_OVERRIDES {
+            return self.own_key();
+        }
         match RestoreError::unless_within("kind of the block", kind, range)? {
             PLANS => Ok(Block::Plans(self.plans()?)),
             kind @ (KEYS | PROTECTED_KEYS) => {
@@ -190,20 +158,19 @@ impl<'r> Reading<'r> {
         self.plans = self.input.number_within("number of plans", range)?;
         let mut plans = Vec::new();
         for _ in 0..self.plans {
-            let most = MAX_SETTINGS as u64;
-            let count = self
-                .input
-                .number_within("number of parameters", (0, most))?;
-            let mut parameters = Parameters {
-                numbers: [0; MAX_SETTINGS],
-                count: 0,
-            };
-            for _ in 0..count {
-                parameters.push(self.input.number()?);
-            }
-            plans.push(parameters);
+            plans.push(self.input.parameters()?);
         }
         Ok(plans)
+    }
+
+    fn own_key(&mut self) -> Result<Block, RestoreError> {
+        let numbers = [self.input.number()?, self.input.number()?];
+        let is_protected = self.input.number_within("protected keys", (0, 1))? == 1;
+        let record = Record::of_numbers(numbers, is_protected);
+        let own = OWN.into();
+        check(&record, (own, own))?;
+        self.keys = self.keys.saturating_add(1);
+        Ok(Block::OwnKey(record, self.input.parameters()?))
     }
 
     fn read_keys(&mut self, has_protected: bool) -> Result<(), RestoreError> {
@@ -231,31 +198,33 @@ impl<'r> Reading<'r> {
             let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
             let numbers = [number(label), number(word)];
             let record = Record::of_numbers(numbers, self.protected.has(index));
-            RestoreError::unless_within("plan of a key", record.plan.into(), (0, most))?;
-            // The word of all ones is not used.
-            RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;
+            check(&record, (0, most))?;
             Ok(record)
         })
     }
 
     /// Nothing may come after it.
     pub(super) fn is_over(&mut self) -> Result<(), RestoreError> {
-        match self.input.reader.read_exact(&mut [0]) {
-            Ok(()) => Err(RestoreError::TooLong),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
-            Err(error) => Err(RestoreError::Io(error)),
-        }
+        self.input.is_over()
     }
 
     fn end(&mut self) -> Result<Block, RestoreError> {
         let horizon = Tick::from_nanos(self.input.number()?);
         let keys = (self.keys, self.keys);
         self.input.number_within("number of keys in all", keys)?;
-        let computed = self.input.crc.sum();
+        let computed = self.input.sum();
         let found = self.input.number()?;
         match computed == found {
             true => Ok(Block::End { horizon }),
             false => Err(RestoreError::Checksum { computed, found }),
         }
     }
+}
+
+/// Whether there can be such a key, of one of these plans.
+fn check(record: &Record, plans: (u64, u64)) -> Result<(), RestoreError> {
+    RestoreError::unless_within("plan of a key", record.plan.into(), plans)?;
+    // The word of all ones is not used.
+    RestoreError::unless_within("word of a key", record.word, (0, u64::MAX - 1))?;
+    Ok(())
 }

@@ -18,6 +18,50 @@ pub struct Restored {
     pub elapsed: Duration,
     /// What became of each plan of the snapshot, in its order.
     pub plans: Vec<RestoredPlan>,
+    /// What became of keys with algorithms of their own.
+    pub overrides: RestoredOverrides,
+}
+
+/// Counts the keys of a snapshot that had an algorithm of their own
+/// ([`Keyed::set_algorithm`](crate::Keyed::set_algorithm)), or have one in the table, those included
+/// that are idle by now. A snapshot has no overrides: a key goes on by what is set in the table.
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::keyed::SeededHasher;
+/// use tollgate::{Keyed, Quota};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // The same seed in each process, so that keys can be named before the restore.
+/// let limiter = || {
+///     let limiter = Keyed::token_bucket(Quota::per_hour(5), 1000)?.with_overrides(10)?;
+///     let limiter = limiter.with_hasher(SeededHasher::new([7, 9]));
+///     limiter.set_quota_of("alice", Quota::per_hour(100))?;
+///     Ok::<_, tollgate::ConfigError>(limiter)
+/// };
+/// let mut bytes = Vec::new();
+/// let old = limiter()?;
+/// old.try_acquire_n("alice", 60)?;
+/// old.snapshot(&mut bytes)?;
+///
+/// let mut new = limiter()?;
+/// let restored = new.restore_after(&mut bytes.as_slice(), Duration::ZERO)?;
+/// assert_eq!((restored.overrides.same, restored.overrides.missing), (1, 0));
+/// assert_eq!(new.key("alice").available(), 40);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct RestoredOverrides {
+    /// How many have the same algorithm of their own: they go on as they were.
+    pub same: u64,
+    /// How many have another one of their own: they were carried over to it.
+    pub changed: u64,
+    /// How many have none of their own any more: they were carried over to the first plan.
+    pub missing: u64,
+    /// How many had none of their own, and have one now: they were carried over to it.
+    pub new: u64,
 }
 
 /// What became of a plan of a snapshot.

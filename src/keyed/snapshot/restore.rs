@@ -1,33 +1,26 @@
 //! What a snapshot holds, brought to the clock and the plans of a table.
 
-use core::time::Duration;
 use std::io;
 use std::string::String;
-use std::time::{SystemTime, UNIX_EPOCH};
 use std::vec::Vec;
 
 use super::fill::Fill;
 use super::read::{Block, Head, Reading};
-use super::{Parameters, PlanMatch, Record, RestoreError, Restored, RestoredPlan};
+use super::{PlanMatch, Record, Restored, RestoredOverrides, RestoredPlan, probe};
 use crate::algorithm::{ChangeQuota, Rebase, Settings};
+use crate::ban::{banned_until, last_without_permits};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
-use crate::keyed::ban::{banned_until, last_without_permits};
 use crate::keyed::core::Core;
-use crate::keyed::plans::Plans;
+use crate::keyed::plans::{InForce, Plans};
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::stats::Event;
 use crate::keyed::table::Table;
+use crate::snapshot::elapsed::Elapsed;
+use crate::snapshot::error::RestoreError;
+use crate::snapshot::parameters::Parameters;
 use crate::store::cell::UNSTARTED;
 use crate::sync::Ordering;
-
-/// How much time has passed since the snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Elapsed {
-    /// By the time of day, which is this.
-    Until(u64),
-    Known(Duration),
-}
 
 /// How a snapshot is restored.
 #[derive(Debug, Clone, Copy)]
@@ -36,28 +29,6 @@ pub(super) struct How {
     pub(super) elapsed: Elapsed,
     /// Whether nothing may come after it.
     pub(super) is_whole: bool,
-}
-
-/// The time of day, in nanoseconds since 1970.
-pub(super) fn time_of_day() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-    })
-}
-
-impl Elapsed {
-    pub(super) fn until_now() -> Self {
-        Self::Until(time_of_day())
-    }
-
-    fn since(self, then: u64) -> Duration {
-        match self {
-            Self::Known(elapsed) => elapsed,
-            // None, if it went back.
-            Self::Until(now) => Duration::from_nanos(now.saturating_sub(then)),
-        }
-    }
 }
 
 /// How the words of a snapshot stand at a tick of another clock.
@@ -72,8 +43,7 @@ struct GoesOn<'p, A> {
     /// What it was, if that was not what it goes on in.
     was: Option<A>,
     plans: &'p Plans<A>,
-    index: u8,
-    version: u64,
+    to: InForce,
     found: PlanMatch,
 }
 
@@ -94,7 +64,7 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
             true => None,
             false => match parameters.algorithm() {
                 Some(was) => Some(was),
-                None => return Err(RestoreError::OtherParameters { plan }),
+                None => return Err(RestoreError::OtherParameters { plan: Some(plan) }),
             },
         };
         let found = match same {
@@ -110,55 +80,74 @@ impl<'p, A: ChangeQuota + Rebase + Settings> GoesOn<'p, A> {
         Ok(Self {
             was,
             plans,
-            index,
-            version,
+            to: InForce::new(index, version),
             found,
         })
     }
 
-    /// How a word stands there; `None` if it is idle.
-    fn word(&self, word: u64, is_banned: bool, moved: Moved) -> Option<u64> {
-        let Moved { from, to: now } = moved;
-        let word = self.plans.with(self.index, self.version, |to| {
-            let (word, end) = match &self.was {
-                None => {
-                    let next = to.rebase(word, from, now);
-                    // On a clock whose periods begin at other times it may be over sooner.
-                    let end = self.end_of_ban(to, word, is_banned, moved);
-                    (next, end.filter(|end| to.available(next, *end) > 0))
-                }
-                Some(was) => {
-                    let next = was.carry_over(was.rebase(word, from, now), now, to);
-                    // What is owed may be paid sooner, or later.
-                    (next, self.end_of_ban(was, word, is_banned, moved))
-                }
-            };
-            let word = match end {
-                None => word,
-                Some(end) => banned_until(to, end),
-            };
-            let word = word.min(UNSTARTED - 1);
-            (!to.is_idle(word, now)).then_some(word)
-        });
-        // Nobody changes the plan meanwhile.
-        word.flatten()
-    }
-
-    /// The last tick at which a key that is banned has no permit yet, on the new clock.
-    fn end_of_ban(&self, was: &A, word: u64, is_banned: bool, moved: Moved) -> Option<Tick> {
-        let Moved { from, to } = moved;
-        let last = is_banned.then(|| last_without_permits(was, word, from));
-        Some(to.saturating_add(last.flatten()?.saturating_since(from)))
-    }
-
-    /// What the slot of this key holds, with this word.
-    fn content(&self, tag: u64, second: bool, record: Record, word: u64) -> SlotState {
-        let content = SlotState::live(tag, second, self.index, self.version, word);
-        let content = content.protected_if(record.is_protected);
-        match record.is_banned {
-            true => content.with_state(SlotKind::Banned),
-            false => content,
+    /// How a key of this plan stands in another algorithm of its own, or else in the plan; `None`
+    /// if it is idle there.
+    fn word(&self, own: Option<InForce>, record: &Record, moved: Moved) -> Option<u64> {
+        let Some(own) = own else {
+            return word(self.plans, self.was.as_ref(), self.to, record, moved);
+        };
+        let word = |was: &A| word(self.plans, Some(was), own, record, moved);
+        match &self.was {
+            Some(was) => word(was),
+            None => self.plans.with(self.to.plan(), self.to.version(), word)?,
         }
+    }
+}
+
+/// How the word of a key stands in an algorithm, which it has not been in before if there is one
+/// that it was in. `None` if it is idle.
+fn word<A: ChangeQuota + Rebase>(
+    plans: &Plans<A>,
+    was: Option<&A>,
+    to: InForce,
+    record: &Record,
+    moved: Moved,
+) -> Option<u64> {
+    let (Moved { from, to: now }, word) = (moved, record.word);
+    let word = plans.with_in_force(to, record.hash, |to| {
+        let (word, end) = match was {
+            None => {
+                let next = to.rebase(word, from, now);
+                // On a clock whose periods begin at other times it may be over sooner.
+                let end = end_of_ban(to, record, moved);
+                (next, end.filter(|end| to.available(next, *end) > 0))
+            }
+            Some(was) => {
+                let next = was.carry_over(was.rebase(word, from, now), now, to);
+                // What is owed may be paid sooner, or later.
+                (next, end_of_ban(was, record, moved))
+            }
+        };
+        let word = match end {
+            None => word,
+            Some(end) => banned_until(to, end),
+        };
+        let word = word.min(UNSTARTED - 1);
+        (!to.is_idle(word, now)).then_some(word)
+    });
+    // No other thread changes it meanwhile.
+    word.flatten()
+}
+
+/// The last tick at which a key that is banned has no permit yet, on the new clock.
+fn end_of_ban<A: ChangeQuota>(was: &A, record: &Record, moved: Moved) -> Option<Tick> {
+    let Moved { from, to } = moved;
+    let last = (record.is_banned).then(|| last_without_permits(was, record.word, from));
+    Some(to.saturating_add(last.flatten()?.saturating_since(from)))
+}
+
+/// What the slot of this key holds, with this word of this algorithm.
+fn content(tag: u64, second: bool, record: &Record, to: InForce, word: u64) -> SlotState {
+    let content = SlotState::live(tag, second, to.plan(), to.version(), word);
+    let content = content.protected_if(record.is_protected);
+    match record.is_banned {
+        true => content.with_state(SlotKind::Banned),
+        false => content,
     }
 }
 
@@ -213,12 +202,20 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
         let now = how.now;
         let mut reading = Reading::new(reader);
         let head: Head<S> = reading.head::<A, S>(hasher)?;
+        let in_use = self.plans.overrides_in_use();
+        let has_other = |next: &S| in_use > 0 && probe(next) != probe(hasher);
+        if head.hasher.as_ref().is_some_and(has_other) {
+            let overrides = in_use;
+            return Err(RestoreError::OverridesOfAnotherSeed { overrides });
+        }
         let elapsed = how.elapsed.since(head.time_of_day);
         let (from, to) = (head.at.saturating_add(elapsed), now);
         let table = Table::like(&self.table).ok_or(RestoreError::NoMemory)?;
         let mut fill = Fill::new(table, &self.plans, now);
         let (mut idle, mut plans) = (0_u64, Vec::new());
         let mut reports: Vec<RestoredPlan> = Vec::new();
+        let mut overrides = RestoredOverrides::default();
+        let moved = Moved { from, to };
         let horizon = loop {
             match reading.block()? {
                 Block::Plans(read) => {
@@ -234,10 +231,23 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
                         if let Some(report) = reports.get_mut(usize::from(key.plan)) {
                             report.keys = report.keys.saturating_add(1);
                         }
-                        match put(&mut fill, &plans, key, Moved { from, to }) {
+                        let own = self.plans.own_in_force(key.hash);
+                        overrides.new = overrides.new.saturating_add(own.is_some().into());
+                        // There is such a plan: that was looked at.
+                        let plan: Option<&GoesOn<'_, A>> = plans.get(usize::from(key.plan));
+                        let word = plan.and_then(|plan| plan.word(own, &key, moved));
+                        let to = own.or(plan.map(|plan| plan.to));
+                        match put(&mut fill, &key, to.zip(word)) {
                             true => {}
                             false => idle = idle.saturating_add(1),
                         }
+                    }
+                }
+                Block::OwnKey(key, parameters) => {
+                    let (to, word) = self.load_own(&key, &parameters, &mut overrides, moved)?;
+                    match put(&mut fill, &key, word.map(|word| (to, word))) {
+                        true => {}
+                        false => idle = idle.saturating_add(1),
                     }
                 }
                 Block::End { horizon } => break horizon,
@@ -252,6 +262,7 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
             no_room: fill.no_room,
             elapsed,
             plans: reports,
+            overrides,
         };
         Ok(Loaded {
             table: fill.table,
@@ -264,6 +275,39 @@ impl<A: ChangeQuota + Rebase + Settings> Core<A> {
     }
 }
 
+impl<A: ChangeQuota + Rebase + Settings> Core<A> {
+    /// In which algorithm a key goes on that had one of its own, and its word there; `None` if it is
+    /// idle.
+    fn load_own(
+        &self,
+        record: &Record,
+        parameters: &Parameters,
+        overrides: &mut RestoredOverrides,
+        moved: Moved,
+    ) -> Result<(InForce, Option<u64>), RestoreError> {
+        let (plan, version) = (0, self.plans.version());
+        let own = self.plans.own_in_force(record.hash);
+        let to = own.unwrap_or(InForce::new(plan, version));
+        let known = self.plans.with_in_force(to, record.hash, Parameters::of);
+        let is_same = known == Some(*parameters);
+        let was = match is_same {
+            true => None,
+            false => Some(
+                parameters
+                    .algorithm()
+                    .ok_or(RestoreError::OtherOwnParameters)?,
+            ),
+        };
+        let count = match (own, is_same) {
+            (None, _) => &mut overrides.missing,
+            (Some(_), true) => &mut overrides.same,
+            (Some(_), false) => &mut overrides.changed,
+        };
+        *count = count.saturating_add(1);
+        Ok((to, word(&self.plans, was.as_ref(), to, record, moved)))
+    }
+}
+
 /// What became of each plan, with the keys that were counted before.
 fn report<A>(
     plans: &[GoesOn<'_, A>],
@@ -273,32 +317,27 @@ fn report<A>(
     let each = plans.iter().enumerate();
     let each = each.map(|(index, plan)| RestoredPlan {
         name: names.get(index).cloned(),
-        plan: plan.index.into(),
+        plan: plan.to.plan().into(),
         found: plan.found,
         keys: before.get(index).map_or(0, |before| before.keys),
     });
     each.collect()
 }
 
-/// Puts a key into the table, unless it is idle.
-fn put<A: ChangeQuota + Rebase + Settings>(
+/// Puts a key into the table with this word of this algorithm, unless it is idle.
+fn put<A: ChangeQuota>(
     fill: &mut Fill<'_, A>,
-    plans: &[GoesOn<'_, A>],
-    record: Record,
-    moved: Moved,
+    record: &Record,
+    of: Option<(InForce, u64)>,
 ) -> bool {
-    // There is such a plan: that was looked at.
-    let Some(plan) = plans.get(usize::from(record.plan)) else {
-        return false;
-    };
     let probe_seq = fill.table.probe_seq(record.hash);
-    let Some(word) = plan.word(record.word, record.is_banned, moved) else {
+    let Some((to, word)) = of else {
         // It may have been written before, as it was when it left.
         fill.leave_out(&probe_seq);
         return false;
     };
     fill.put(&probe_seq, |second| {
-        plan.content(probe_seq.tag(), second, record, word)
+        content(probe_seq.tag(), second, record, to, word)
     });
     true
 }

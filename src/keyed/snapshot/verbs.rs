@@ -5,14 +5,17 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use super::restore::{Elapsed, How, time_of_day};
-use super::{RestoreError, Restored, file, write};
+use super::restore::How;
+use super::{Restored, write};
 use crate::algorithm::Algorithm;
 use crate::algorithm::ChangeQuota;
 use crate::algorithm::Rebase;
 use crate::algorithm::Settings;
 use crate::clock::{Clock, Tick};
 use crate::keyed::{KeyHasher, Keyed};
+use crate::snapshot::elapsed::{Elapsed, time_of_day};
+use crate::snapshot::error::RestoreError;
+use crate::snapshot::file;
 
 impl<A: Algorithm + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> {
     /// Writes what is in the table, so that it can be [restored](Self::restore) after a restart,
@@ -97,9 +100,12 @@ impl<A: ChangeQuota + Rebase + Settings, C: Clock, S: KeyHasher> Keyed<A, C, S> 
     ///   [`AnyAlgorithm`](crate::AnyAlgorithm): its keys are carried over
     ///   ([`ChangeQuota::carry_over`]). The keys of a plan that this table does not have go on in
     ///   the first one. [`Restored::plans`] says what became of each plan.
+    /// - A key with an **algorithm of its own** ([`set_algorithm`](Self::set_algorithm)) goes on by
+    ///   what is set in this table, and in the first plan if nothing is.
+    ///   [`Restored::overrides`] says how many do.
     /// - A key that was **banned** stays banned until it would have been.
     /// - The **hasher** takes over the seed of the snapshot. One that can't must have the same
-    ///   hashes.
+    ///   hashes. Overrides that were set with another seed are an error.
     /// - Of a key that was written twice, because it left and came again meanwhile, the second one
     ///   counts.
     ///

@@ -3,38 +3,21 @@
 use std::io::{self, Write};
 use std::vec::Vec;
 
-use super::crc::Crc;
-use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, PLANS, PROTECTED_KEYS, VERSION};
-use super::{Parameters, ProtectedBits, Record, name_of, probe};
+use super::{CHUNK, END, KEY_BYTES, KEYS, MAGIC, NAMES, OWN_KEY, PLANS, PROTECTED_KEYS};
+use super::{ProtectedBits, Record, probe};
+use super::{VERSION, VERSION_OF_OVERRIDES};
 use crate::algorithm::{Algorithm, Settings};
 use crate::clock::Tick;
 use crate::keyed::KeyHasher;
 use crate::keyed::core::Core;
+use crate::keyed::overrides::Overrides;
 use crate::keyed::probe_seq::ProbeSeq;
 use crate::keyed::slot::PLANS as MOST_PLANS;
 use crate::keyed::slot::{SlotKind, SlotState};
 use crate::keyed::table::SlotIndex;
+use crate::snapshot::numbers::Output;
+use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::Ordering;
-
-/// Writes numbers, and adds them to the checksum.
-struct Output<'w> {
-    writer: &'w mut dyn Write,
-    crc: Crc,
-}
-
-impl Output<'_> {
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.crc.add(bytes);
-        self.writer.write_all(bytes)
-    }
-
-    fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
-        for number in numbers {
-            self.bytes(&number.to_le_bytes())?;
-        }
-        Ok(())
-    }
-}
 
 /// What is known of a key's plan: which version it is in, and what that has.
 type Known = (u64, Parameters);
@@ -59,10 +42,9 @@ pub(super) fn write<A: Algorithm + Settings, S: KeyHasher>(
     now: Tick,
     time_of_day: u64,
 ) -> io::Result<u64> {
-    let crc = Crc::new();
     let mut snapshot = Snapshot {
         core,
-        output: Output { writer, crc },
+        output: Output::new(writer),
         now,
         plans: [None; MOST_PLANS as usize],
         chunk: Vec::with_capacity(CHUNK * KEY_BYTES),
@@ -82,7 +64,11 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     fn head<S: KeyHasher>(&mut self, hasher: &S, time_of_day: u64) -> io::Result<()> {
         let (now, seed) = (self.now.as_nanos(), hasher.seed());
         self.output.bytes(&MAGIC)?;
-        self.output.numbers(&[VERSION, now, time_of_day])?;
+        let version = match self.core.plans.overrides() {
+            Some(_) => VERSION,
+            None => VERSION_OF_OVERRIDES - 1,
+        };
+        self.output.numbers(&[version, now, time_of_day])?;
         self.output.numbers(&[seed.is_some().into()])?;
         self.output.numbers(&seed.unwrap_or_default())?;
         let name = name_of::<A>();
@@ -153,6 +139,13 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
     /// Writes what is in a slot, as it is now.
     fn key(&mut self, at: SlotIndex, mut held: SlotState) -> io::Result<()> {
         while held.is_live() {
+            if let Some(overrides) = self.core.plans.overrides_of(held) {
+                if self.own_key(overrides, at, held)? {
+                    break;
+                }
+                held = self.core.table.load(at);
+                continue;
+            }
             // Later than the slot, whose version is so no later than this.
             let Some(version) = self.version_of(held.plan())? else {
                 break;
@@ -176,19 +169,56 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         })
     }
 
-    fn keep(&mut self, at: SlotIndex, held: SlotState) -> io::Result<()> {
-        let buckets = self.core.table.buckets();
-        let Some(probe_seq) = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)
-        else {
-            // Nobody would find it there.
-            return Ok(());
+    /// Writes a key that has an algorithm of its own, unless it is idle. Whether that is done: it
+    /// has another one by now if not.
+    fn own_key(
+        &mut self,
+        overrides: &Overrides<A>,
+        at: SlotIndex,
+        held: SlotState,
+    ) -> io::Result<bool> {
+        let Some(record) = self.record(at, held) else {
+            return Ok(true);
         };
-        let record = Record {
+        let number = overrides.number_in(held, record.hash);
+        let now = self.now;
+        let asked = number.and_then(|number| {
+            overrides.with(record.hash, number, |own| {
+                (Parameters::of(own), own.is_idle(held.word, now))
+            })
+        });
+        let Some((parameters, is_idle)) = asked else {
+            return Ok(false);
+        };
+        if !is_idle {
+            // Of a key that was written twice, the second one counts.
+            self.write_keys()?;
+            let ([label, word], numbers) = (record.to_numbers(), parameters.numbers());
+            let (protected, count) = (record.is_protected.into(), numbers.len() as u64);
+            let head = [OWN_KEY, label, word, protected, count];
+            self.output.numbers(&head)?;
+            self.output.numbers(numbers)?;
+            self.written = self.written.saturating_add(1);
+        }
+        Ok(true)
+    }
+
+    /// What is written of a live slot. `None` if no thread would find its key there.
+    fn record(&self, at: SlotIndex, held: SlotState) -> Option<Record> {
+        let buckets = self.core.table.buckets();
+        let probe_seq = ProbeSeq::found(at.bucket, held.tag(), held.is_second(), buckets)?;
+        Some(Record {
             hash: probe_seq.hash(),
             plan: held.plan(),
             is_banned: held.state() == SlotKind::Banned,
             is_protected: held.is_protected(),
             word: held.word,
+        })
+    }
+
+    fn keep(&mut self, at: SlotIndex, held: SlotState) -> io::Result<()> {
+        let Some(record) = self.record(at, held) else {
+            return Ok(());
         };
         if record.is_protected {
             self.protected.add(self.chunk.len() / KEY_BYTES);
@@ -228,9 +258,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         // that. Model: keyed_turnover::who_is_late_gets_no_second_burst
         let horizon = self.core.horizon.load(Ordering::Relaxed);
         self.output.numbers(&[END, horizon, self.written])?;
-        let sum = self.output.crc.sum();
-        self.output.numbers(&[sum])?;
-        self.output.writer.flush()?;
+        self.output.end()?;
         Ok(self.written)
     }
 }

@@ -111,6 +111,14 @@ pub enum Fault {
     SparesClaims,
     /// Table: the current version is read before the slot is confirmed as the key's only one.
     ReadsTheVersionFirst,
+    /// Keyed concurrency: a key with guards is evicted where there is no room.
+    EvictsWhoIsInside,
+    /// Overrides: claims for the key are left as they are when its algorithm changes.
+    SparesClaimsOfTheKey,
+    /// Overrides: the key's slot is left as it is when its algorithm changes.
+    LeavesTheSlot,
+    /// Overrides: a quota changes while a key goes back to its plan.
+    ChangesQuotasMeanwhile,
     /// Keyed map: a key is removed while permits can still be taken from its word.
     RemovesUnretired,
     /// Keyed map: a new key starts at its caller's own tick.
@@ -119,6 +127,13 @@ pub enum Fault {
     ReadsTheHorizonFirst,
     /// Keyed map: a thread removes a key whose algorithm is being changed.
     TakesOutMoving,
+    /// Keyed map: the first thread to decide on a key does not check whether the quota was set since
+    /// the key was inserted.
+    TrustsItsBirth,
+    /// Keyed map: a grant ends a ban before the grant is made.
+    EndsTheBanFirst,
+    /// Keyed map: a new quota is published after all keys were brought to it.
+    WalksFirst,
     /// Keyed map: an algorithm is carried over from a word that permits can still be taken from.
     CarriesUnretired,
     /// Keyed map: room is taken after a check that no longer holds.

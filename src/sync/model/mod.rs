@@ -26,7 +26,7 @@ pub(crate) use atomic::fence;
 pub(crate) use checker::{Mutex, MutexGuard, Sleeper};
 pub use fault::Fault;
 pub(crate) use fault::inject_fault;
-#[cfg(feature = "wide")]
+#[cfg(any(feature = "map", feature = "wide"))]
 pub use lock::{SettersGuard, SettersMutex};
 
 #[cfg(all(feature = "wide", not(all(tollgate_loom, feature = "loom"))))]

@@ -32,8 +32,8 @@ struct Churn {
 }
 
 impl Churn {
-    fn verb(&mut self) -> Verb {
-        let burst = self.model.plans[0].available(0, self.now);
+    fn verb(&mut self, key: u64) -> Verb {
+        let burst = self.model.algorithm_of(key).available(0, self.now);
         let n = 1 + self.random.below(burst);
         match self.random.below(16) {
             0 => Verb::Acquire(0),
@@ -74,10 +74,22 @@ impl Churn {
             };
         }
         let said = ask_at(&self.table.key(&key).at(now), verb);
-        let of = &self.model.plans[0];
+        let of = self.model.algorithm_of(key);
         assert_eq!(said, right, "{asked} of {key} by {of}, {overflow:?}");
         if needs_room && overflow == Overflow::Evict {
             self.find_the_evicted(&busy);
+        }
+    }
+
+    /// Gives a key that is in the table another algorithm of its own, or none.
+    fn set_own(&mut self, key: u64) {
+        let kinds = all();
+        let own = kinds[self.random.below(kinds.len() as u64) as usize];
+        let own = (!self.random.one_in(3)).then_some(own);
+        self.model.set_own(key, own, 0, self.now);
+        match own {
+            Some(own) => assert_eq!(self.table.set_algorithm(&key, own), Ok(())),
+            None => drop(self.table.unset_algorithm(&key)),
         }
     }
 
@@ -97,16 +109,16 @@ impl Churn {
 
     /// When it is a key's turn to leave, if it is protected: what is lower leaves first.
     fn turn(&self, key: u64, is_protected: bool) -> Turn {
-        let (of, now) = (&self.model.plans[0], self.now);
+        let (of, now) = (self.model.algorithm_of(key), self.now);
         let until_idle = |word| of.idle_at(word, now).saturating_since(now).as_nanos();
         let all = until_idle(of.take_up_to(0, now, u64::MAX).0);
         let idle = until_idle(self.word(key).expect("it is busy"));
         let eighth = (all / 8).max(1);
         match idle > all + (all >> 10) {
-            true => (is_protected, idle, Reverse(0), Reverse(0)),
+            true => (is_protected, idle, Reverse(0), 0),
             false => {
                 let again = all.saturating_sub(idle) / eighth;
-                (is_protected, 0, Reverse(again), Reverse(idle))
+                (is_protected, 0, Reverse(again), all + (1 << 64) - idle)
             }
         }
     }
@@ -121,7 +133,8 @@ impl Churn {
         };
         let protected = |key| self.protected.get(&key).expect("it came");
         let earliest = self.turn(evicted, protected(evicted).unwrap_or(false));
-        let left = |key| of.available(self.word(key).expect("it is busy"), now);
+        let own = |key| self.model.algorithm_of(key);
+        let left = |key| own(key).available(self.word(key).expect("it is busy"), now);
         for key in busy.iter().copied() {
             let latest = self.turn(key, protected(key).unwrap_or(true));
             assert!(earliest <= latest, "{evicted} {earliest:?} {latest:?} {of}");
@@ -138,10 +151,15 @@ impl Churn {
 
 /// Whether it is protected; what it owes, if it owes something; and what is there again, in
 /// eighths and exactly.
-type Turn = (bool, u128, Reverse<u128>, Reverse<u128>);
+type Turn = (bool, u128, Reverse<u128>, u128);
 
 /// Until each slot has been another's many times.
 fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
+    churn_with(algorithm, None, overflow, seed);
+}
+
+/// The same, where every third key has this algorithm of its own.
+fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Overflow, seed: u64) {
     let keys = in_sixteen_slots(10 * SLOTS);
     let mut churn = Churn {
         table: crowded(algorithm).with_overflow(overflow),
@@ -153,6 +171,13 @@ fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
         lost_protected: 0,
         may_have_lost_protected: 0,
     };
+    if let Some(own) = own {
+        churn.table = churn.table.with_overrides(keys.len()).expect("one plan");
+        for key in keys.iter().step_by(3) {
+            assert_eq!(churn.table.set_algorithm(key, own), Ok(()));
+            churn.model.set_own(*key, Some(own), 0, churn.now);
+        }
+    }
     for operation in 0_usize.. {
         // Time goes on quickly, slowly, hardly.
         let pace = [16, 200, 3000][operation / 64 % 3];
@@ -160,7 +185,10 @@ fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
         churn.now = churn.now.saturating_add(Duration::from_nanos(step));
         churn.table.clock().set(churn.now);
         let key = keys[churn.random.skewed(keys.len() as u64) as usize];
-        let verb = churn.verb();
+        if own.is_some() && operation % 5 == 0 && churn.model.is_busy(key, churn.now) {
+            churn.set_own(key);
+        }
+        let verb = churn.verb(key);
         churn.ask(key, verb);
         if operation % 100 == 0 {
             let stats = churn.table.stats();
@@ -191,5 +219,15 @@ fn where_there_is_no_room_a_new_key_is_denied_or_not_recorded_and_others_lose_no
     for (seed, algorithm) in (0..).zip(all()) {
         let overflows = [Overflow::Deny, Overflow::Admit];
         churn(algorithm, overflows[seed as usize % 2], seed);
+    }
+}
+
+#[test]
+fn keys_with_algorithms_of_their_own_leave_when_it_is_their_turn_by_these() {
+    let kinds = all();
+    for (seed, algorithm) in (0..).zip(&kinds) {
+        let own = kinds[(seed as usize + 1) % kinds.len()];
+        let overflow = [Overflow::Evict, Overflow::Evict, Overflow::Deny][seed as usize % 3];
+        churn_with(*algorithm, Some(own), overflow, seed);
     }
 }

@@ -5,8 +5,8 @@
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{ChangeQuota, Debt, GiveBack, Settings};
 use tollgate::{
-    AnyAlgorithm, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket, ManualClock,
-    Quota, SlidingWindow, Tick,
+    AnyAlgorithm, ConfigError, Denied, FixedWindow, Gcra, Granted, Intervals, Keyed, LeakyBucket,
+    ManualClock, Quota, SlidingWindow, Tick,
 };
 
 use crate::support::model::{Gave, Model, Of, Said, Verb, ask_at, ask_now};
@@ -28,6 +28,8 @@ struct Run {
     period: u64,
     keys: u64,
     changing: bool,
+    /// How many keys may have an algorithm of their own.
+    overrides: usize,
     /// Grants that may be undone, and whose they are.
     kept: Vec<(u64, Granted, Of)>,
     /// How many outcomes were grants, denials, and how often something came back.
@@ -47,9 +49,16 @@ impl Run {
             period: period(&plans[0]),
             keys,
             changing,
+            overrides: 0,
             kept: Vec::new(),
             seen: [0; 3],
         }
+    }
+
+    fn with_overrides(mut self, overrides: usize) -> Self {
+        self.table = self.table.with_overrides(overrides).expect("few plans");
+        self.overrides = overrides;
+        self
     }
 
     /// The time goes on, mostly by nothing.
@@ -87,7 +96,8 @@ impl Run {
 
     fn verb(&mut self, key: u64, plan: usize, now: Tick) -> Verb {
         use tollgate::algorithm::Algorithm;
-        let burst = self.model.plans[plan].available(0, now);
+        let own = self.model.own.get(&key).map(|(own, _)| own);
+        let burst = own.unwrap_or(&self.model.plans[plan]).available(0, now);
         let random = &mut self.random;
         let n = match random.below(12) {
             0 => 0,
@@ -130,8 +140,8 @@ impl Run {
         let (key, now) = (self.key(), self.tick());
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
         let verb = self.verb(key, plan, now);
-        let held = self.model.keys.get(&key);
-        if held.is_some_and(|(of, _, is_banned)| *is_banned && *of != plan) {
+        let (held, is) = (self.model.keys.get(&key), self.model.of(key, plan).0);
+        if held.is_some_and(|(of, _, is_banned)| *is_banned && *of != is) {
             self.model.keys.remove(&key);
             assert!(self.table.remove(&key));
         }
@@ -170,7 +180,7 @@ impl Run {
                 self.seen[0] += 1;
                 self.kept.truncate(63);
                 let place = self.random.below(1 + self.kept.len() as u64) as usize;
-                let granted = (key, granted, (plan, self.model.changes));
+                let granted = (key, granted, self.model.of(key, plan));
                 self.kept.insert(place, granted);
             }
             Said::Outcome(Err(_)) => self.seen[1] += 1,
@@ -217,8 +227,57 @@ impl Run {
         assert_eq!(self.table.plan(plan).quota(), Ok(quota));
     }
 
+    /// Another algorithm of one key, or none of its own any more.
+    fn change_own(&mut self) {
+        let (key, now) = (self.key(), self.tick());
+        let plan = self.random.below(self.model.plans.len() as u64) as usize;
+        let held = self.model.keys.get(&key);
+        // How a ban goes on in another algorithm is shown with bans. Where keys leave, it can't be
+        // told whether this one has.
+        if held.is_some_and(|(_, _, is_banned)| *is_banned) || self.keys != FEW {
+            self.model.keys.remove(&key);
+            self.table.remove(&key);
+        }
+        let (every, random) = (every(), &mut self.random);
+        let own = every[random.below(every.len() as u64) as usize];
+        let burst = own.quota().burst_size();
+        let (owned, view) = (self.model.own.get(&key), self.table.plan(plan).key(&key));
+        match (owned, random.below(3)) {
+            (Some(_), 0) => {
+                assert!(view.at(now).unset_algorithm());
+                self.model.set_own(key, None, plan, now);
+            }
+            (None, 0) => assert!(!view.at(now).unset_algorithm()),
+            (None, _) if self.model.own.len() == self.overrides => {
+                let max = self.overrides;
+                let refused = view.at(now).set_algorithm(own);
+                assert_eq!(refused, Err(ConfigError::OverridesInUse { max }));
+            }
+            (_, 1)
+                if self.model.plans[plan]
+                    .with_quota(Quota::per_second(burst))
+                    .is_ok() =>
+            {
+                let own = self.model.plans[plan].with_quota(Quota::per_second(burst));
+                let own = own.expect("a quota");
+                assert_eq!(view.at(now).set_quota(Quota::per_second(burst)), Ok(()));
+                self.model.set_own(key, Some(own), plan, now);
+            }
+            _ => {
+                assert_eq!(self.table.set_algorithm_at(&key, own, now), Ok(()));
+                self.model.set_own(key, Some(own), plan, now);
+            }
+        }
+        let own = self.model.own.get(&key).map(|(own, _)| *own);
+        assert_eq!(self.table.own_algorithm(&key), own);
+        assert_eq!(self.table.overrides(), self.model.own.len());
+    }
+
     fn operate(&mut self, operations: u64) {
         for _ in 0..operations {
+            if self.overrides > 0 && self.random.one_in(8) {
+                self.change_own();
+            }
             self.go_on();
             self.ask();
         }
@@ -265,6 +324,26 @@ fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
                 Run::new(&[algorithm], MANY, seed, changing).follow(often(20), 300);
             }
         }
+    }
+}
+
+#[test]
+fn a_key_with_an_algorithm_of_its_own_is_answered_as_a_limiter_of_that_algorithm() {
+    for (seed, several) in (0..).zip(every().windows(3).step_by(2)) {
+        for (changing, overrides) in [(false, 1), (true, 5), (true, 60)] {
+            let plans = &several[..1 + overrides % 3];
+            let run = Run::new(plans, FEW, seed, changing).with_overrides(overrides);
+            run.follow(often(40), 50);
+        }
+    }
+}
+
+#[test]
+fn a_key_that_comes_back_has_its_own_algorithm_again() {
+    for (seed, algorithm) in (0..).zip(all()) {
+        let changing = seed % 3 == 0;
+        let run = Run::new(&[algorithm], MANY, seed, changing).with_overrides(100);
+        run.follow(often(10), 600);
     }
 }
 

@@ -13,6 +13,7 @@ mod keys;
 mod known_failures;
 mod late;
 mod order_of_leaving;
+mod overrides;
 mod reservations;
 mod snapshot;
 mod spent_keys_stay;

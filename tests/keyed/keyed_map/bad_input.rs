@@ -7,7 +7,7 @@ use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, ConfigError, Denied, KeyedMap, Limiter, Overflow, Tick};
 
 use super::{bucket_of, map, of};
-use crate::support::{self, algorithm, every, tick};
+use crate::support::{self, NOW, algorithm, every, tick};
 
 #[test]
 fn capacities_that_there_can_not_be_are_errors() {
@@ -152,5 +152,36 @@ fn a_map_of_one_key_has_room_for_one() {
         };
         let is = (map.key(&2).available(), map.stats().no_room);
         assert_eq!(is, right, "{overflow:?}");
+    }
+}
+
+/// However much a key is charged, at the end of time too, it stays in the map and in debt.
+#[test]
+fn a_key_that_owes_as_much_as_can_be_stays() {
+    // Where a permit takes a nanosecond, the largest word can be reached.
+    let exact = [
+        "token-bucket 1/ns burst 3",
+        "gcra 1/ns burst 3",
+        "leaky-meter 1/ns burst 3",
+    ];
+    for algorithm in every().into_iter().chain(exact.map(algorithm)) {
+        let map: KeyedMap<u64, AnyAlgorithm, NoClock> = of(algorithm, 10);
+        for nanos in [0, NOW, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+            let key = map.key(&7).at(tick(nanos));
+            for n in [u64::MAX, 1, u64::MAX / 3, 1, 1, u64::MAX] {
+                let owes = key.charge(n).debt();
+                // The largest word but two stands for larger ones.
+                let still = key.charge(0).debt();
+                assert!(
+                    still == owes || still == owes - 1,
+                    "{still} of {owes}, {algorithm}"
+                );
+                assert_eq!((key.available(), map.len()), (0, 1), "{algorithm}");
+                assert!(map.pin().iter_at(tick(nanos)).next().is_some());
+            }
+            assert!(map.set_algorithm_at(&7, algorithm, tick(nanos)).is_ok());
+            assert!(map.unset_algorithm_at(&7, tick(nanos)));
+            assert_eq!((key.available(), map.len()), (0, 1), "{algorithm}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tollgate::clock::NoClock;
-use tollgate::{Denied, KeyedMap, Quota, TokenBucket};
+use tollgate::{Denied, KeyedMap, ManualClock, Quota, TokenBucket};
 
 use super::{map, of};
 use crate::support::{often, queue, tick};
@@ -113,4 +113,27 @@ fn a_late_caller_can_wait_as_long_as_it_says() {
     let wait = denied.retry_after().expect("it will be there");
     let reserved = key.reserve_within_at(3, patience, late.saturating_add(wait));
     assert_eq!(reserved.map(|reserved| reserved.n()), Ok(3));
+}
+
+/// As in a table: a key that begins with less begins when it is first asked for permits, whatever
+/// the verb; and one that is not there is not made full by a reset.
+#[test]
+fn every_request_for_permits_begins_a_key_and_a_reset_does_not() {
+    let requests: [fn(&super::Map); 3] = [
+        |map| assert!(map.try_acquire(&7).is_err()),
+        |map| assert_eq!(map.key(&7).take_up_to(1).n(), 0),
+        |map| assert!(map.key(&7).reserve_within(1, Duration::ZERO).is_err()),
+    ];
+    let quota = Quota::per(1, Duration::from_nanos(10)).burst(5).initial(0);
+    let bucket = TokenBucket::new(quota).expect("a quota");
+    for request in requests {
+        let clock = ManualClock::new();
+        let map = KeyedMap::with_clock(bucket, 10, clock.clone()).expect("a map");
+        map.key(&7).reset();
+        assert!(map.is_empty());
+        clock.advance(Duration::from_nanos(1_000));
+        request(&map);
+        clock.advance(Duration::from_nanos(20));
+        assert_eq!((map.key(&7).available(), map.len()), (2, 1));
+    }
 }

@@ -4,6 +4,7 @@
 
 mod algorithms;
 mod bad_input;
+mod bans;
 mod capacity;
 mod churn;
 mod idle;
@@ -11,6 +12,8 @@ mod interrupted;
 mod looking;
 mod memory;
 mod panics;
+mod quotas;
+mod snapshots;
 mod spent_keys_stay;
 mod threads;
 mod verbs;

@@ -11,8 +11,11 @@ use tollgate::outcome::Charged;
 use tollgate::store::View;
 use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Quota, Tick};
 
-/// A plan, and how often quotas had been changed.
+/// A plan, and how often quotas had been changed; or [`OWN`], and which override it was.
 pub(crate) type Of = (usize, u64);
+
+/// In the place of a plan: the key's own algorithm.
+pub(crate) const OWN: usize = usize::MAX;
 
 /// What is asked of a key.
 #[derive(Debug)]
@@ -120,6 +123,9 @@ fn by_ban(denied: Denied) -> Denied {
 pub(crate) struct Model {
     pub(crate) plans: Vec<AnyAlgorithm>,
     pub(crate) changes: u64,
+    /// The algorithms of single keys, and the number of each.
+    pub(crate) own: HashMap<u64, (AnyAlgorithm, u64)>,
+    pub(crate) sets: u64,
     /// Of each key its plan, its word, and whether it is banned.
     pub(crate) keys: HashMap<u64, (usize, u64, bool)>,
 }
@@ -129,26 +135,70 @@ impl Model {
         Self {
             plans: plans.into(),
             changes: 0,
+            own: HashMap::new(),
+            sets: 0,
             keys: HashMap::new(),
         }
     }
 
+    /// What decides on a key that is asked for by this plan.
+    pub(crate) fn of(&self, key: u64, plan: usize) -> Of {
+        match self.own.get(&key) {
+            Some((_, number)) => (OWN, *number),
+            None => (plan, self.changes),
+        }
+    }
+
+    /// What decides on a key that is asked for by the first plan.
+    pub(crate) fn algorithm_of(&self, key: u64) -> AnyAlgorithm {
+        self.algorithm(key, self.of(key, 0).0)
+    }
+
+    /// The algorithm of a key whose word is of this plan.
+    fn algorithm(&self, key: u64, plan: usize) -> AnyAlgorithm {
+        match plan {
+            OWN => self.own[&key].0,
+            plan => self.plans[plan],
+        }
+    }
+
+    /// Gives a key an algorithm of its own, or takes it away: then it goes on in this plan.
+    pub(crate) fn set_own(&mut self, key: u64, own: Option<AnyAlgorithm>, plan: usize, now: Tick) {
+        let was = self.keys.get(&key).map(|(of, ..)| self.algorithm(key, *of));
+        let of = match own {
+            Some(own) => {
+                self.sets += 1;
+                self.own.insert(key, (own, self.sets));
+                OWN
+            }
+            None => match self.own.remove(&key) {
+                Some(_) => plan,
+                None => return,
+            },
+        };
+        let is = self.algorithm(key, of);
+        if let (Some(was), Some(held)) = (was, self.keys.get_mut(&key)) {
+            *held = (of, was.carry_over(held.1, now, &is), held.2);
+        }
+    }
+
     pub(crate) fn ask(&mut self, key: u64, plan: usize, now: Tick, verb: &Verb) -> Said {
-        let algorithm = self.plans[plan];
+        let (plan, number) = self.of(key, plan);
+        let algorithm = self.algorithm(key, plan);
         let first = (plan, algorithm.initial_word(now), false);
         let is_new = !self.keys.contains_key(&key);
         let (was, word, is_banned) = self.keys.get(&key).copied().unwrap_or(first);
         if let Verb::Ban(until) = *verb {
             if until > now {
                 // All that there is at the end of the ban is taken.
-                let (word, _) = self.plans[was].take_up_to(word, until, u64::MAX);
+                let (word, _) = self.algorithm(key, was).take_up_to(word, until, u64::MAX);
                 self.keys.insert(key, (was, word, true));
             }
             return Said::Done;
         }
         let word = match was == plan {
             true => word,
-            false => self.plans[was].carry_over(word, now, &algorithm),
+            false => self.algorithm(key, was).carry_over(word, now, &algorithm),
         };
         let is_banned = is_banned && algorithm.available(word, now) == 0;
         let (next, said) = match verb {
@@ -172,7 +222,7 @@ impl Model {
                 let due = algorithm.due(word, now, *n);
                 (word, Said::Wait(due.map(|due| due.saturating_since(now))))
             }
-            Verb::Undo(_, of) if *of != (plan, self.changes) => (word, Said::Back(0)),
+            Verb::Undo(_, of) if *of != (plan, number) => (word, Said::Back(0)),
             Verb::Undo(..) | Verb::Refund(_) if is_banned => (word, Said::Back(0)),
             Verb::Undo(granted, _) => {
                 let (next, n) = algorithm.undo(word, now, granted);
@@ -217,15 +267,15 @@ impl Model {
     }
 
     pub(crate) fn is_busy(&self, key: u64, now: Tick) -> bool {
-        let key = self.keys.get(&key);
-        key.is_some_and(|(plan, word, _)| !self.plans[*plan].is_idle(*word, now))
+        let held = self.keys.get(&key);
+        held.is_some_and(|(plan, word, _)| !self.algorithm(key, *plan).is_idle(*word, now))
     }
 
     /// Keys that can be told from fresh ones. The others are forgotten.
     pub(crate) fn busy(&mut self, now: Tick) -> Vec<u64> {
-        let plans = &self.plans;
-        self.keys
-            .retain(|_, (plan, word, _)| !plans[*plan].is_idle(*word, now));
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.retain(|key, (plan, word, _)| !self.algorithm(*key, *plan).is_idle(*word, now));
+        self.keys = keys;
         self.keys.keys().copied().collect()
     }
 }

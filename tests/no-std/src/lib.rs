@@ -144,6 +144,27 @@ pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64,
     at.available() ^ at.level().ceil() ^ delay ^ wait ^ burst ^ u64::from(at.is_idle())
 }
 
+/// Restores any bytes, of any algorithm: the number of permits afterwards.
+///
+/// # Safety
+///
+/// `bytes` points at `length` bytes that nobody changes meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tollgate_restore(bytes: *const u8, length: usize, tick: u64) -> u64 {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
+    let algorithm = AnyAlgorithm::from(*BUCKET.algorithm());
+    let limiter = Limiter::unstarted(algorithm, NoClock);
+    let at = limiter.at(Tick::from_nanos(tick));
+    let is_restored = at.restore_after(bytes, Duration::from_secs(1)).is_ok();
+    let sum = at
+        .snapshot()
+        .iter()
+        .map(|byte| u64::from(*byte))
+        .sum::<u64>();
+    at.available() ^ sum ^ u64::from(is_restored)
+}
+
 /// What must not be.
 #[cfg(feature = "panics")]
 #[unsafe(no_mangle)]

@@ -6,6 +6,7 @@ mod kept;
 mod model;
 mod regularly;
 mod reserved;
+mod restored;
 mod threads;
 mod whole;
 

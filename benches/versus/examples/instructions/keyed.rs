@@ -138,6 +138,23 @@ fn holding(keys: u64, capacity: u64, overflow: Overflow, burst: u32) -> (Table, 
     (table, keys)
 }
 
+/// A half full table of protected keys, of which the first ones have algorithms of their own.
+fn owned(overrides: usize) -> (Table, Vec<u64>) {
+    let quota = Quota::per(1, MINUTE).burst(PLENTY.into());
+    let table = Keyed::new(bucket(quota), KEYS as usize).expect("a capacity");
+    let table = table
+        .with_overflow(Overflow::Deny)
+        .with_overrides(KEYS as usize);
+    let table = black_box(table.expect("one plan"));
+    let keys: Vec<u64> = (0..KEYS / 2).map(key).collect();
+    for key in keys.iter().take(overrides) {
+        table.set_quota_of(key, quota).expect("one for each");
+    }
+    let mut twice = keys.iter().chain(&keys);
+    assert!(twice.all(|key| table.try_acquire_at(key, Tick::ZERO).is_ok()));
+    (table, keys)
+}
+
 /// Keys ask that have not asked before.
 fn new(table: &Table, now: Tick, allowed: bool, count: u64) -> u64 {
     let keys: Vec<u64> = (100 * KEYS..100 * KEYS + count).map(key).collect();
@@ -200,6 +217,23 @@ pub(crate) static KEYED: &[Row] = &[
         each(&keys, false, count, |key| {
             counted_keyed_at(&table, key, Tick::ZERO)
         })
+    }),
+    // Each key has an algorithm of its own; and keys that have none, in such a table.
+    ("keyed-at-own", |count| {
+        let (table, keys) = owned(KEYS as usize);
+        each(&keys, true, count, |key| {
+            counted_keyed_at(&table, key, Tick::ZERO)
+        })
+    }),
+    ("keyed-at-beside-own", |count| {
+        let (table, keys) = owned(ONE as usize);
+        each(&keys, true, count, |key| {
+            counted_keyed_at(&table, key, Tick::ZERO)
+        })
+    }),
+    ("keyed-new-beside-own", |count| {
+        let (table, _) = owned(ONE as usize);
+        new(&table, Tick::ZERO, true, count)
     }),
     // Each key is new, in a table that is half full.
     ("keyed-new", |count| {

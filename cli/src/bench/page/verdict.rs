@@ -4,10 +4,7 @@
 use super::view::is_peer;
 use crate::bench::about::reason;
 use crate::bench::contestants::{Entry, Source};
-use crate::bench::rows::short;
-
-/// Figures this near each other are a tie, and so are those that the clock can't tell apart.
-const TIE: f64 = 1.1;
+use crate::bench::rows::{TIE, short};
 
 /// What a decision cost a contestant, in any unit.
 #[derive(Clone, Copy)]

@@ -4,10 +4,11 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
-use tollgate::keyed::RestoreError;
+use tollgate::clock::NoClock;
+use tollgate::error::RestoreError;
 use tollgate::{
-    FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, ManualClock, Quota, SlidingWindow,
-    TokenBucket,
+    FixedWindow, Gcra, Intervals, Keyed, LeakyBucket, Limiter, ManualClock, Quota, SlidingWindow,
+    Tick, TokenBucket,
 };
 
 use super::{read, restarted, table, ticks, written};
@@ -146,4 +147,15 @@ fn nothing_is_read_that_comes_after_it() {
     let restored = kept.0.restore_after(&mut rest, Duration::ZERO);
     restored.expect("whole");
     assert_eq!(rest, b"and so on");
+}
+
+#[test]
+fn a_table_and_a_limiter_do_not_take_each_others_snapshots() {
+    let one = Limiter::unstarted(bucket("10/s"), NoClock);
+    let of_limiter = one.at(Tick::ZERO).snapshot();
+    let mut limiter = table(bucket("10/s"), ticks(1.0));
+    let error = read(&mut limiter, &of_limiter).expect_err("of a limiter");
+    assert!(matches!(error, RestoreError::NotASnapshot));
+    let restored = one.at(Tick::ZERO).restore_after(&file(), Duration::ZERO);
+    assert!(matches!(restored, Err(RestoreError::NotASnapshot)));
 }

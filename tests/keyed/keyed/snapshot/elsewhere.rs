@@ -4,7 +4,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hasher, RandomState};
 use std::io;
 use std::time::Duration;
 
-use tollgate::keyed::{KeyHasher, RestoreError, SeededHasher};
+use tollgate::error::RestoreError;
+use tollgate::keyed::{KeyHasher, SeededHasher};
 use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use super::{next_table, read, restarted, table, ticks, written};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use tollgate::keyed::RestoreError;
+use tollgate::error::RestoreError;
 
 use super::{next_table, table, ticks};
 use crate::support::bucket;

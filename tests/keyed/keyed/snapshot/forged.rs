@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tollgate::algorithm::Settings;
-use tollgate::keyed::RestoreError;
-use tollgate::{AnyAlgorithm, Tick};
+use tollgate::error::RestoreError;
+use tollgate::{AnyAlgorithm, Keyed, ManualClock, Tick};
 
 use super::{next_table, read, table, ticks, written};
 use crate::support::{Random, all, bucket, often, tick};
@@ -62,13 +62,15 @@ fn what_is_absurd_has_a_name() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
-        RestoreError::Version { found, known: 3 } => format!("version {found}"),
-        RestoreError::OtherAlgorithm { found, expected } => format!("{found}, {expected}"),
+        RestoreError::Version { found, known: 4 } => format!("version {found}"),
+        RestoreError::OtherAlgorithm {
+            found, expected, ..
+        } => format!("{found}, {expected}"),
         other => format!("{other:?}"),
     };
     for (place, number, right) in [
         (0, 0, "NotASnapshot"),
-        (1, 4, "version 4"),
+        (1, 5, "version 5"),
         (1, 0, "version 0"),
         (4, 2, "whether there is a seed"),
         // Another seed has not the same hash of the known key.
@@ -139,7 +141,7 @@ fn parameters_that_no_algorithm_has_are_refused() {
         let head = [1, 1, numbers.len() as u64];
         with_blocks(&[&head, numbers, &[2, 1, 0x10, 1 << 62, 0, 0, 1]].concat())
     };
-    let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: 0 });
+    let is_other = |error| matches!(error, RestoreError::OtherParameters { plan: Some(0) });
     let mut limiter = next_table(bucket("10/s"), ticks(1.0));
     let restored = read(&mut limiter, &with(&good));
     assert_eq!(restored.expect("they are usual").keys, 1);
@@ -205,14 +207,18 @@ fn whatever_the_numbers_are_nothing_panics() {
 fn asked_anything(bytes: &[u8], algorithm: AnyAlgorithm, to: Tick) -> Result<(), RestoreError> {
     let mut limiter = next_table(algorithm, to);
     limiter.restore_after(&mut &*bytes, Duration::from_nanos(to.as_nanos() / 3))?;
+    asked(&limiter);
+    Ok(())
+}
+
+pub(super) fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {
     for key in 0..8_u64 {
         let key = limiter.key(&key);
         let _ = (key.available(), key.time_until(1), key.level());
         let _ = (key.try_acquire(), key.charge(3), key.refund(2));
     }
     let _ = limiter.key("mallory").try_acquire();
-    written(&limiter);
-    Ok(())
+    written(limiter);
 }
 
 /// As if it had left and come again while the snapshot was written.

@@ -9,6 +9,7 @@ mod elsewhere;
 mod files;
 mod forged;
 mod names;
+mod overrides;
 mod protected;
 mod round_trip;
 mod rounding;
@@ -17,7 +18,8 @@ mod threads;
 use std::time::Duration;
 
 use tollgate::algorithm::{ChangeQuota, Rebase, Settings};
-use tollgate::keyed::{KeyHasher, RestoreError, Restored, SeededHasher};
+use tollgate::error::RestoreError;
+use tollgate::keyed::{KeyHasher, Restored, SeededHasher};
 use tollgate::{Keyed, ManualClock, Tick};
 
 use crate::support::{of_capacity, tick};

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use tollgate::keyed::{PlanMatch, RestoreError, Restored};
+use tollgate::error::RestoreError;
+use tollgate::keyed::{PlanMatch, Restored};
 use tollgate::{Keyed, ManualClock, TokenBucket};
 
 use super::forged::{error_of, parameters, with_blocks, with_number};

@@ -114,7 +114,7 @@ fn on_a_clock_of_another_phase_no_key_has_more() {
 }
 
 /// A restart in the same process, by the time of day, which goes on or is the same. One that went
-/// back counts as none: when it was written is the fourth number.
+/// back, or was not known, counts as none: when it was written is the fourth number.
 #[test]
 fn the_time_of_day_counts_what_has_passed_and_no_more() {
     let limiter = table(bucket("1/365d burst 100"), ticks(5.0));
@@ -130,7 +130,9 @@ fn the_time_of_day_counts_what_has_passed_and_no_more() {
     assert!(now.elapsed < 86_400 * SECOND, "{now:?}");
     let (back, left) = restored(&forged::with_number(&bytes, 3 * 8, u64::MAX));
     assert_eq!((back.elapsed, left), (Duration::ZERO, 0));
-    let (since_1970, left) = restored(&forged::with_number(&bytes, 3 * 8, 0));
+    let (unknown, left) = restored(&forged::with_number(&bytes, 3 * 8, 0));
+    assert_eq!((unknown.elapsed, left), (Duration::ZERO, 0));
+    let (since_1970, left) = restored(&forged::with_number(&bytes, 3 * 8, 1));
     assert!(since_1970.elapsed > 50 * 365 * 86_400 * SECOND && left > 50);
 }
 

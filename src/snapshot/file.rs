@@ -56,7 +56,7 @@ impl Drop for Temporary {
 }
 
 /// Writes a file beside this one, which takes its place when it is there in full.
-pub(super) fn replace(
+pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<u64>,
 ) -> io::Result<u64> {

@@ -38,14 +38,14 @@ const fn tables() -> [[u64; 256]; STRIDE] {
 
 /// The checksum of the bytes so far.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Crc(u64);
+pub(crate) struct Crc(u64);
 
 impl Crc {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(!0)
     }
 
-    pub(super) fn add(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn add(&mut self, mut bytes: &[u8]) {
         while let Some((stride, rest)) = bytes.split_first_chunk::<STRIDE>() {
             bytes = rest;
             let mixed = (self.0 ^ u64::from_le_bytes(*stride)).to_le_bytes();
@@ -59,7 +59,7 @@ impl Crc {
         }
     }
 
-    pub(super) const fn sum(self) -> u64 {
+    pub(crate) const fn sum(self) -> u64 {
         !self.0
     }
 }

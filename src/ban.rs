@@ -1,4 +1,4 @@
-//! Bans: a key has no permits until a tick.
+//! Bans: a key has no permits until a tick. What tables and maps of keys share.
 
 use core::convert::Infallible;
 
@@ -8,8 +8,8 @@ use crate::outcome::Denied;
 use crate::store::op::{Current, Op, Step};
 
 /// Bans a key: takes all permits that there are at the ban's end.
-pub(super) struct Ban {
-    pub(super) until: Tick,
+pub(crate) struct Ban {
+    pub(crate) until: Tick,
 }
 
 impl<A: Algorithm> Op<A> for Ban {
@@ -29,7 +29,7 @@ impl<A: Algorithm> Op<A> for Ban {
 }
 
 /// Says when a key's ban is over, and writes nothing.
-pub(super) struct BannedUntil;
+pub(crate) struct BannedUntil;
 
 impl<A: Algorithm> Op<A> for BannedUntil {
     /// The first tick with a permit, if the key is banned.
@@ -46,13 +46,13 @@ impl<A: Algorithm> Op<A> for BannedUntil {
 
 /// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there,
 /// but it ends when it would have ended. `None` if it is over.
-pub(super) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
+pub(crate) fn ban_in<A: Algorithm>(old: &A, word: u64, now: Tick, new: &A) -> Option<u64> {
     let last = last_without_permits(old, word, now)?;
     Some(banned_until(new, last))
 }
 
 /// The last tick at which there is no permit yet, if there is none now.
-pub(super) fn last_without_permits<A: Algorithm>(
+pub(crate) fn last_without_permits<A: Algorithm>(
     algorithm: &A,
     word: u64,
     now: Tick,
@@ -71,7 +71,7 @@ pub(super) fn last_without_permits<A: Algorithm>(
 
 /// A word without a permit until this tick, and with one right after it, where there are such
 /// words.
-pub(super) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
+pub(crate) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     let then = after(last);
     let all_but_one = algorithm.available(0, then).saturating_sub(1);
     let (word, _) = algorithm.take_up_to(0, then, all_but_one);

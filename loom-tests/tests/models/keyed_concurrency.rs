@@ -1,0 +1,239 @@
+//! A concurrency limit for each key: no more are inside than the limit, no place is lost even while
+//! keys without guards leave the table, and a caller that enters sees what was done inside before.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tollgate::Denied;
+use tollgate::keyed::{KeyedConcurrency, OwnedKeyedGuard};
+use tollgate::sync::model::Fault;
+use tollgate::sync::{AtomicU64, Ordering::Relaxed};
+use tollgate_loom_tests::tables::{A, AsItIs, B, Y};
+use tollgate_loom_tests::{Expected, Run, Site, actor, model, relaxed, stored, with_fault};
+
+type Limiter = Arc<KeyedConcurrency<AsItIs>>;
+type Guard = OwnedKeyedGuard<AsItIs>;
+
+/// A table of two slots.
+fn limiter(limit: u64) -> Limiter {
+    let limiter = KeyedConcurrency::new(limit, 2).expect("a limit");
+    Arc::new(limiter.with_hasher(AsItIs))
+}
+
+fn said<T>(entered: &Result<T, Denied>) -> &'static str {
+    match entered {
+        Ok(_) => "inside",
+        Err(Denied::Busy { .. }) => "busy",
+        Err(Denied::NoRoom { .. }) => "no room",
+        Err(_) => "refused",
+    }
+}
+
+/// For each of two keys, how much is inside now and how much was at most, as the holders of the
+/// guards count it.
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<[(u64, u64); 2]>>);
+
+impl Noted {
+    fn change(&self, key: u64, change: impl Fn(u64) -> u64) {
+        let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (inside, most) = &mut noted[usize::from(key != A)];
+        *inside = change(*inside);
+        *most = (*most).max(*inside);
+    }
+
+    fn enter(&self, limiter: &Limiter, key: u64, n: u64) -> Result<Guard, Denied> {
+        let guard = limiter.try_enter_owned(&key, n)?;
+        self.change(key, |inside| inside + n);
+        Ok(guard)
+    }
+
+    fn leave(&self, key: u64, guard: Guard) {
+        self.change(key, |inside| inside - guard.n());
+        drop(guard);
+    }
+
+    /// Enters and leaves.
+    fn visit(&self, limiter: &Limiter, key: u64, n: u64) -> &'static str {
+        let entered = self.enter(limiter, key, n);
+        let said = said(&entered);
+        if let Ok(guard) = entered {
+            // An operation while inside.
+            let _ = limiter.inside(&key);
+            self.leave(key, guard);
+        }
+        said
+    }
+
+    /// Checks that nothing is counted after all guards are gone.
+    fn check(&self, limiter: &Limiter, limit: u64) {
+        let noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, most) in *noted {
+            assert!(most <= limit, "more inside than the limit: {most}");
+        }
+        for key in [A, B, Y] {
+            assert_eq!(limiter.inside(&key), 0, "a place was lost, of {key:#x}");
+        }
+        let stats = limiter.stats();
+        let is_counted = (stats.evicted, stats.tracked) == (0, stats.idle);
+        assert!(is_counted, "a place was lost: {stats:?}");
+    }
+}
+
+/// Two try to enter with a new key, or with one that was there before, and leave. A caller that
+/// finds a new key already inserted may be denied as busy.
+fn two_try(run: &mut Run) {
+    for visits_before in 0..3 {
+        let expected = Expected::all(vec![
+            ["inside", "busy"],
+            ["busy", "inside"],
+            ["inside", "inside"],
+        ]);
+        let noted = expected.clone();
+        run.explore(move |layout| {
+            let (limiter, inside) = (limiter(3), Noted::default());
+            for _ in 0..visits_before {
+                assert_eq!(inside.visit(&limiter, A, 1), "inside");
+            }
+            let actors = [2, 2].map(|n| {
+                let (limiter, inside) = (Arc::clone(&limiter), inside.clone());
+                actor(move || inside.visit(&limiter, A, n))
+            });
+            let told = layout.act(actors.into());
+            inside.check(&limiter, 3);
+            noted.note(&[told[0], told[1]]);
+        });
+        expected.assert_reached();
+    }
+}
+
+#[test]
+fn never_more_than_the_limit() {
+    let name = "two try to enter by one key";
+    model(name, None, two_try);
+    let why = "more inside than the limit | a place was lost";
+    stored(name, why, None, two_try);
+}
+
+/// Both slots belong to keys with guards. One caller needs room for a third key, and another enters
+/// with a tracked key; then all leave.
+fn no_room(run: &mut Run) {
+    run.explore(|layout| {
+        let (limiter, inside) = (limiter(1), Noted::default());
+        let a = inside.enter(&limiter, A, 1).expect("fresh");
+        let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
+        let (by_one, by_other) = (inside.clone(), inside.clone());
+        let told = layout.act(vec![
+            actor(move || by_one.visit(&one, B, 1)),
+            actor(move || by_other.visit(&other, A, 1)),
+        ]);
+        inside.leave(A, a);
+        drop(y);
+        inside.check(&limiter, 1);
+        assert_eq!(told, ["no room", "busy"], "a place was lost");
+    });
+}
+
+/// A key without guards gives its slot to another key while a caller enters with it.
+fn takes_over(run: &mut Run) {
+    let expected = Expected::all(vec![["inside", "inside"], ["inside", "no room"]]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let (limiter, inside) = (limiter(1), Noted::default());
+        assert_eq!(inside.visit(&limiter, A, 1), "inside");
+        let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
+        let (one, other) = (Arc::clone(&limiter), Arc::clone(&limiter));
+        let (by_one, by_other) = (inside.clone(), inside.clone());
+        let mut told = layout.act(vec![
+            actor(move || by_one.visit(&one, A, 1)),
+            actor(move || by_other.visit(&other, B, 1)),
+        ]);
+        drop(y);
+        inside.check(&limiter, 1);
+        told.sort_unstable();
+        noted.note(&[told[0], told[1]]);
+    });
+    expected.assert_reached();
+}
+
+/// The guard that keeps a key in the table is dropped while another key needs its slot.
+fn leaves_meanwhile(run: &mut Run) {
+    let expected = Expected::all(vec!["inside", "no room"]);
+    let noted = expected.clone();
+    run.explore(move |layout| {
+        let (limiter, inside) = (limiter(1), Noted::default());
+        let a = inside.enter(&limiter, A, 1).expect("fresh");
+        let y = limiter.try_enter_owned(&Y, 1).expect("fresh");
+        let (one, by_one, by_other) = (Arc::clone(&limiter), inside.clone(), inside.clone());
+        let told = layout.act(vec![
+            actor(move || by_one.visit(&one, B, 1)),
+            actor(move || {
+                by_other.leave(A, a);
+                "left"
+            }),
+        ]);
+        drop(y);
+        inside.check(&limiter, 1);
+        noted.note(&told[0]);
+    });
+    expected.assert_reached();
+}
+
+#[test]
+fn a_key_with_guards_keeps_its_slot() {
+    model("both slots have guards", None, no_room);
+    for fault in [Fault::EvictsWhoIsInside, Fault::TakesWhoIsBusy] {
+        let why = "more inside than the limit | a place was lost";
+        with_fault("both slots have guards", fault, why, None, no_room);
+    }
+    let name = "a key without guards gives way";
+    model(name, Some(3), takes_over);
+    let fault = Fault::ForgetsTheOwner;
+    with_fault(name, fault, "a place was lost", Some(3), takes_over);
+    model("a guard leaves meanwhile", Some(3), leaves_meanwhile);
+}
+
+/// Finds the operation in the file that contains the fences.
+fn site(operation: &'static str) -> Site {
+    Site {
+        file: "keyed/concurrency.rs",
+        text: include_str!("../../../src/keyed/concurrency.rs"),
+        operation,
+    }
+}
+
+/// Two are alone inside, one after the other: the second sees what the first wrote.
+fn one_after_the_other(run: &mut Run) {
+    for visits_before in 0..3 {
+        run.explore(move |layout| {
+            let (limiter, data) = (limiter(1), Arc::new(AtomicU64::new(0)));
+            for _ in 0..visits_before {
+                drop(limiter.try_enter(&A).expect("nobody is inside"));
+            }
+            let actors = [(), ()].map(|()| {
+                let (limiter, data) = (Arc::clone(&limiter), Arc::clone(&data));
+                actor(move || {
+                    let guard = limiter.try_enter(&A).ok()?;
+                    let seen = data.load(Relaxed);
+                    data.store(seen + 1, Relaxed);
+                    drop(guard);
+                    Some(seen)
+                })
+            });
+            let told = layout.act(actors.into());
+            if let [Some(one), Some(other)] = told[..] {
+                assert_eq!(one + other, 1, "what was done inside was not seen");
+            }
+        });
+    }
+}
+
+#[test]
+fn who_enters_sees_what_was_done_inside() {
+    let name = "one after the other by one key";
+    model(name, None, one_after_the_other);
+    for operation in ["fence(Ordering::Acquire);", "fence(Ordering::Release);"] {
+        let why = "what was done inside was not seen";
+        relaxed(name, site(operation), why, None, one_after_the_other);
+    }
+}

@@ -1,0 +1,99 @@
+use core::time::Duration;
+
+use super::Clock;
+#[cfg(feature = "std")]
+use super::{CoarseClock, ManualClock, SystemClock};
+
+/// A clock whose tick 0 is known in UTC, so that windows can begin with the hours or days of UTC:
+/// see [`FixedWindow::aligned_to_utc_on`](crate::FixedWindow::aligned_to_utc_on).
+///
+/// Implement it for a clock of your own, such as one that an RTC or a simulation drives:
+///
+/// ```
+/// use std::time::Duration;
+/// use tollgate::clock::{Clock, UtcClock};
+/// use tollgate::{FixedWindow, Limiter, Quota, Tick};
+///
+/// /// Seconds since 2000-01-01, by a chip on the board.
+/// struct Rtc(u32);
+///
+/// impl Clock for Rtc {
+///     fn now(&self) -> Tick {
+///         Tick::from_nanos(u64::from(self.0) * 1_000_000_000)
+///     }
+/// }
+///
+/// impl UtcClock for Rtc {
+///     fn unix_origin(&self) -> Duration {
+///         Duration::from_secs(946_684_800)
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = Rtc(22 * 3600);
+/// let daily = FixedWindow::new(Quota::per_day(100))?.aligned_to_utc_on(&clock);
+/// let limiter = Limiter::with_clock(daily, clock);
+/// // The window ends at midnight.
+/// assert_eq!(limiter.try_acquire()?.reset_after(), Duration::from_secs(2 * 3600));
+/// # Ok(())
+/// # }
+/// ```
+pub trait UtcClock: Clock {
+    /// How long after 1970-01-01, 00:00 UTC, the clock's tick 0 is. It must not change.
+    fn unix_origin(&self) -> Duration;
+}
+
+/// The system's clocks are compared once in a process. Time of day that is set afterwards is not
+/// followed.
+#[cfg(feature = "std")]
+impl UtcClock for SystemClock {
+    fn unix_origin(&self) -> Duration {
+        super::unix_origin()
+    }
+}
+
+/// That of the [`SystemClock`], which refreshes it. A clock that is brought forward by ticks of
+/// another clock has the origin of that one.
+#[cfg(feature = "std")]
+impl UtcClock for CoarseClock {
+    fn unix_origin(&self) -> Duration {
+        super::unix_origin()
+    }
+}
+
+/// Tick 0 is 1970-01-01, 00:00 UTC, unless the clock was made
+/// [`with_unix_origin`](ManualClock::with_unix_origin).
+#[cfg(feature = "std")]
+impl UtcClock for ManualClock {
+    fn unix_origin(&self) -> Duration {
+        self.origin()
+    }
+}
+
+/// The time of day at tick 0 of a clock, by the two readings now: zero, if it was before 1970.
+#[cfg(feature = "std")]
+pub(super) fn origin_of(clock: &impl Clock) -> Duration {
+    use std::time::SystemTime;
+
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // A system whose time is before 1970 has no midnight worth keeping.
+    let since = since.unwrap_or_default();
+    since.saturating_sub(Duration::from_nanos(clock.now().as_nanos()))
+}
+
+/// For what points to a clock.
+macro_rules! utc_behind {
+    ($pointer:ty) => {
+        impl<C: UtcClock + ?Sized> UtcClock for $pointer {
+            fn unix_origin(&self) -> Duration {
+                (**self).unix_origin()
+            }
+        }
+    };
+}
+
+utc_behind!(&C);
+#[cfg(feature = "std")]
+utc_behind!(std::boxed::Box<C>);
+#[cfg(feature = "std")]
+utc_behind!(std::sync::Arc<C>);

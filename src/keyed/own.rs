@@ -1,0 +1,113 @@
+//! How a key gets an algorithm of its own, and loses it: see [`overrides`](super::overrides).
+//!
+//! The override is put first, then a fence; then the key's slot is moved to it, by an exchange, and
+//! claims for the key are ended. A thread that claims a slot looks for an override after its claim,
+//! with a fence in between: so either it finds the override, or its claim is found and ended.
+
+use super::core::Core;
+use super::overrides::OWN;
+use super::plans::InForce;
+use super::probe_seq::ProbeSeq;
+use super::slot::SlotState;
+use super::stats::Event;
+use super::table::SlotIndex;
+use crate::algorithm::{ChangeQuota, Settings};
+use crate::clock::Tick;
+use crate::quota::ConfigError;
+use crate::sync::{Ordering, fence, inject_fault};
+
+impl<A: ChangeQuota + Settings + Clone> Core<A> {
+    /// Gives a key an algorithm of its own.
+    pub(super) fn set_own(
+        &self,
+        probe_seq: &ProbeSeq,
+        algorithm: A,
+        now: Tick,
+    ) -> Result<(), ConfigError> {
+        let overrides = self.plans.overrides().ok_or(ConfigError::NoOverrides)?;
+        let (hash, max) = (probe_seq.hash(), overrides.max());
+        overrides.change(|owners| {
+            let in_use = ConfigError::OverridesInUse { max };
+            if owners.len() >= max && !owners.contains_key(&hash) {
+                return Err(in_use);
+            }
+            let version = overrides.put(hash, &algorithm).ok_or(in_use)?;
+            owners.insert(hash, algorithm);
+            self.move_to(InForce::new(OWN, version), probe_seq, now);
+            overrides.vacate_but(hash, Some(version));
+            Ok(())
+        })
+    }
+
+    /// Takes a key's own algorithm away, and says whether it had one. The key goes on in this plan,
+    /// or in the first one, if there is no such plan.
+    pub(super) fn unset_own(&self, probe_seq: &ProbeSeq, plan: u8, now: Tick) -> bool {
+        let Some(overrides) = self.plans.overrides() else {
+            return false;
+        };
+        let hash = probe_seq.hash();
+        overrides.change(|owners| {
+            if owners.remove(&hash).is_none() {
+                return false;
+            }
+            overrides.leave(hash);
+            let plan = self.plans.get(plan).map_or(0, |_| plan);
+            // No quota is changed meanwhile.
+            let version = self.plans.version();
+            self.move_to(InForce::new(plan, version), probe_seq, now);
+            overrides.vacate_but(hash, None);
+            true
+        })
+    }
+
+    /// A key's own algorithm.
+    pub(super) fn own(&self, probe_seq: &ProbeSeq) -> Option<A> {
+        let overrides = self.plans.overrides()?;
+        overrides.change(|owners| owners.get(&probe_seq.hash()).cloned())
+    }
+
+    /// Moves the key's slot to this algorithm, and ends claims for the key. The caller holds the
+    /// lock of those that set overrides.
+    fn move_to(&self, to: InForce, probe_seq: &ProbeSeq, now: Tick) {
+        // ORDERING: SeqCst. It pairs with that of `confirm_unique`. A thread that claims a slot
+        // which is found free here passes that one later, and so finds what was put, or left,
+        // before this; a claim that passed it before is found here, and ended.
+        // Model: keyed_overrides::a_key_that_comes_meanwhile_has_the_new_algorithm
+        fence(Ordering::SeqCst);
+        for (bucket, second) in probe_seq.all_buckets() {
+            for (at, held) in self.table.slots_of(bucket) {
+                self.move_slot(to, probe_seq, (SlotIndex { second, ..at }, held), now);
+            }
+        }
+    }
+
+    fn move_slot(
+        &self,
+        to: InForce,
+        probe_seq: &ProbeSeq,
+        (at, mut held): (SlotIndex, SlotState),
+        now: Tick,
+    ) {
+        while held.is_of(probe_seq.tag(), at.second) {
+            let done = if held.is_live() {
+                match self.plans.moved(held, probe_seq.hash(), to, now) {
+                    Some(_) if inject_fault!(LeavesTheSlot) => return,
+                    Some(next) => self.table.migrate(at, held, next),
+                    // It can't be: what a slot goes by is there until the slot has been moved.
+                    None => {
+                        let done = self.table.release(at, held);
+                        done.map(|()| self.events.count(Event::Removed))
+                    }
+                }
+            } else if inject_fault!(SparesClaimsOfTheKey) {
+                return;
+            } else {
+                self.table.release(at, held)
+            };
+            match done {
+                Ok(()) => return,
+                Err(seen) => held = seen,
+            }
+        }
+    }
+}

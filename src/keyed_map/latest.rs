@@ -1,0 +1,40 @@
+//! The algorithm of all keys that have none of their own, as it is now.
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use super::published::Published;
+
+/// An algorithm that entries share. New keys change the count of those that share it: so it lies
+/// on another cache line than the algorithm, which decisions read.
+pub(super) type SharedAlgorithm<A> = Arc<CachePadded<A>>;
+
+/// The algorithm of all keys: the first one, until another one was published.
+pub(super) struct Latest<A> {
+    first: SharedAlgorithm<A>,
+    later: Published<CachePadded<A>>,
+}
+
+impl<A> Latest<A> {
+    pub(super) fn new(first: A) -> Self {
+        Self {
+            first: Arc::new(CachePadded::new(first)),
+            later: Published::nothing(),
+        }
+    }
+
+    pub(super) fn get(&self) -> SharedAlgorithm<A> {
+        (self.later.get()).unwrap_or_else(|| Arc::clone(&self.first))
+    }
+
+    /// Whether this is the one.
+    pub(super) fn is(&self, algorithm: &SharedAlgorithm<A>) -> bool {
+        self.later
+            .read(|later| Arc::ptr_eq(later.unwrap_or(&self.first), algorithm))
+    }
+
+    pub(super) fn set(&self, algorithm: SharedAlgorithm<A>) {
+        self.later.set(algorithm);
+    }
+}

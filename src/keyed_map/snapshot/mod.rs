@@ -1,0 +1,50 @@
+//! The content of a map, written for the next process.
+//!
+//! All numbers are of 64 bits, their lowest byte first.
+//!
+//! ```text
+//! ┌──────────────────────────────────────────────────────────────┐
+//! │ magic │ version of the format │ tick │ time of day           │
+//! │ length of the algorithm's name │ the name                    │
+//! ├──────────────────────────────────────────────────────────────┤
+//! │ 1 │ numbers │ parameters of the algorithm of the next keys   │  any number of
+//! │ 2 │ number (62), banned (1), protected (1) │ word            │  these
+//! │   │ length of the key │ its bytes                            │
+//! ├──────────────────────────────────────────────────────────────┤
+//! │ 0 │ horizon │ keys in all │ checksum of all that is above    │
+//! └──────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - The **tick** is that of the map's clock, and the **time of day** that of the same moment, in
+//!   nanoseconds since 1970.
+//! - The **parameters** are written again before a key of another algorithm: one of its own, or
+//!   another quota that was set while the snapshot was being written.
+//! - A key that came later has a larger **number**.
+//! - The **horizon** is read after all keys: it is no earlier than the tick at which any key that
+//!   left as idle before then had become idle.
+//!
+//! The checksum is CRC-64/XZ.
+
+mod key;
+mod restore;
+mod verbs;
+mod write;
+
+pub use key::SnapshotKey;
+pub use restore::RestoredMap;
+
+/// The last three bytes are changed by what takes it for text.
+const MAGIC: [u8; 8] = *b"\x89TGM\r\n\x1a\n";
+const VERSION: u64 = 1;
+
+/// The most bytes of a key.
+const MAX_KEY: u64 = u32::MAX as u64;
+
+/// What a block holds.
+const END: u64 = 0;
+const ALGORITHM: u64 = 1;
+const KEY: u64 = 2;
+
+const PROTECTED: u64 = 1 << 62;
+const BANNED: u64 = 1 << 63;
+const NUMBER: u64 = PROTECTED - 1;

@@ -1,0 +1,127 @@
+//! Numbers and bytes of a snapshot, with the checksum of all of them.
+
+use std::io::{self, Read, Write};
+use std::string::String;
+
+use super::crc::Crc;
+use super::error::RestoreError;
+use super::parameters::Parameters;
+use crate::algorithm::MAX_SETTINGS;
+
+/// Writes numbers, and adds them to the checksum.
+pub(crate) struct Output<'w> {
+    writer: &'w mut dyn Write,
+    crc: Crc,
+}
+
+impl<'w> Output<'w> {
+    pub(crate) fn new(writer: &'w mut dyn Write) -> Self {
+        let crc = Crc::new();
+        Self { writer, crc }
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc.add(bytes);
+        self.writer.write_all(bytes)
+    }
+
+    pub(crate) fn numbers(&mut self, numbers: &[u64]) -> io::Result<()> {
+        for number in numbers {
+            self.bytes(&number.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Writes the checksum of all that was written.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        self.numbers(&[self.crc.sum()])?;
+        self.writer.flush()
+    }
+}
+
+/// Reads numbers, and adds them to the checksum. It reads nothing that comes after the snapshot.
+pub(crate) struct Input<'r> {
+    reader: &'r mut dyn Read,
+    crc: Crc,
+}
+
+impl<'r> Input<'r> {
+    pub(crate) fn new(reader: &'r mut dyn Read) -> Self {
+        let crc = Crc::new();
+        Self { reader, crc }
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), RestoreError> {
+        self.reader.read_exact(bytes)?;
+        self.crc.add(bytes);
+        Ok(())
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64, RestoreError> {
+        let mut bytes = [0; 8];
+        self.bytes(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    pub(crate) fn number_within(
+        &mut self,
+        field: &'static str,
+        range: (u64, u64),
+    ) -> Result<u64, RestoreError> {
+        RestoreError::unless_within(field, self.number()?, range)
+    }
+
+    /// A name of a length that is in this range, as text. Its length comes before it.
+    pub(crate) fn name(
+        &mut self,
+        field: &'static str,
+        range: (u64, u64),
+    ) -> Result<String, RestoreError> {
+        let length = self.number_within(field, range)?;
+        let mut name = std::vec![0; length as usize];
+        self.bytes(&mut name)?;
+        Ok(String::from_utf8_lossy(&name).into_owned())
+    }
+
+    /// Bytes of this number, in the place of what is in `bytes`. No more memory is taken than there
+    /// are bytes.
+    #[cfg(feature = "map")]
+    pub(crate) fn bytes_of_length(
+        &mut self,
+        length: u64,
+        bytes: &mut std::vec::Vec<u8>,
+    ) -> Result<(), RestoreError> {
+        bytes.clear();
+        let read = (&mut *self.reader).take(length).read_to_end(bytes)?;
+        self.crc.add(bytes);
+        match read as u64 == length {
+            true => Ok(()),
+            false => Err(RestoreError::Truncated),
+        }
+    }
+
+    /// The parameters of an algorithm.
+    pub(crate) fn parameters(&mut self) -> Result<Parameters, RestoreError> {
+        let (field, most) = ("number of parameters", MAX_SETTINGS as u64);
+        let count = self.number_within(field, (0, most))?;
+        let mut parameters = Parameters::NONE;
+        for _ in 0..count {
+            parameters.push(self.number()?);
+        }
+        Ok(parameters)
+    }
+
+    /// The checksum of what was read.
+    pub(crate) const fn sum(&self) -> u64 {
+        self.crc.sum()
+    }
+
+    /// Nothing may come after it.
+    pub(crate) fn is_over(&mut self) -> Result<(), RestoreError> {
+        match self.reader.read_exact(&mut [0]) {
+            Ok(()) => Err(RestoreError::TooLong),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+            Err(error) => Err(RestoreError::Io(error)),
+        }
+    }
+}

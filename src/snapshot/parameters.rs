@@ -1,0 +1,53 @@
+//! The parameters of an algorithm as numbers, and its name.
+
+use crate::algorithm::{MAX_SETTINGS, Settings};
+
+/// The longest name of an algorithm.
+pub(crate) const MAX_NAME: usize = 64;
+
+/// The parameters of an algorithm, as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parameters {
+    numbers: [u64; MAX_SETTINGS],
+    count: usize,
+}
+
+impl Parameters {
+    pub(crate) const NONE: Self = Self {
+        numbers: [0; MAX_SETTINGS],
+        count: 0,
+    };
+
+    pub(crate) fn of<A: Settings>(algorithm: &A) -> Self {
+        // They fit, or it does not compile.
+        const { MAX_SETTINGS - A::WORDS };
+        let mut all = Self::NONE;
+        algorithm.save(&mut |number| all.push(number));
+        all
+    }
+
+    pub(crate) fn push(&mut self, number: u64) {
+        if let Some(place) = self.numbers.get_mut(self.count) {
+            *place = number;
+            self.count += 1;
+        }
+    }
+
+    pub(crate) fn numbers(&self) -> &[u64] {
+        self.numbers.get(..self.count).unwrap_or_default()
+    }
+
+    /// The algorithm, if there is one with exactly these parameters.
+    pub(crate) fn algorithm<A: Settings>(&self) -> Option<A> {
+        let mut numbers = self.numbers().iter();
+        let algorithm = A::restore(&mut || numbers.next().copied().unwrap_or(0))?;
+        let is_same = algorithm.is_sound() && Self::of(&algorithm) == *self;
+        is_same.then_some(algorithm)
+    }
+}
+
+/// The algorithm's name, as it is written.
+pub(crate) fn name_of<A: Settings>() -> &'static [u8] {
+    let name = A::NAME.as_bytes();
+    name.get(..MAX_NAME).unwrap_or(name)
+}

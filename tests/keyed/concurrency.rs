@@ -1,0 +1,242 @@
+//! A limit of concurrency for each key: as a map of counts, one thread at a time and on many; no
+//! place is lost, no key with guards leaves, and bad input is named.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tollgate::keyed::{KeyedConcurrency, KeyedGuard, OwnedKeyedGuard, SeededHasher};
+use tollgate::sync::{AtomicU64, Ordering::SeqCst};
+use tollgate::{Concurrency, ConfigError, Denied};
+
+use crate::support::{Random, deadline, often, on_threads};
+
+fn limiter(limit: u64) -> KeyedConcurrency {
+    let limiter = KeyedConcurrency::new(limit, 1000).expect("a limit");
+    limiter.with_hasher(SeededHasher::new([
+        0x6A09_E667_F3BC_C908,
+        0xBB67_AE85_84CA_A73B,
+    ]))
+}
+
+#[test]
+fn it_decides_as_a_map_of_counts() {
+    const LIMIT: u64 = 5;
+    let (limiter, mut random) = (Arc::new(limiter(LIMIT)), Random(1));
+    let mut inside: HashMap<u64, u64> = HashMap::new();
+    let mut guards: Vec<(u64, KeyedGuard<'_>)> = Vec::new();
+    let mut owned: Vec<(u64, OwnedKeyedGuard)> = Vec::new();
+    let (mut granted, mut denied) = (0, 0);
+    for _ in 0..often(20_000) {
+        let (key, n) = (random.skewed(200), random.below(LIMIT + 2));
+        let before = *inside.entry(key).or_default();
+        let is_owned = random.one_in(2);
+        let entered = match is_owned {
+            true => limiter
+                .try_enter_owned(&key, n)
+                .map(|guard| owned.push((key, guard))),
+            false => limiter
+                .try_enter_n(&key, n)
+                .map(|guard| guards.push((key, guard))),
+        };
+        let expected = match n {
+            _ if n > LIMIT => Err(Denied::never(n, LIMIT)),
+            _ if before + n > LIMIT => Err(Denied::busy(n)),
+            _ => Ok(()),
+        };
+        assert_eq!(entered, expected, "{key} with {before} inside");
+        granted += u64::from(entered.is_ok());
+        denied += u64::from(entered.is_err());
+        if entered.is_ok() {
+            *inside.entry(key).or_default() += n;
+        }
+        // As many leave as come.
+        while guards.len() + owned.len() > 150 {
+            let (key, n) = match (is_owned, guards.is_empty()) {
+                (true, _) | (_, true) => {
+                    let (key, guard) = owned.swap_remove(random.below(owned.len() as u64) as usize);
+                    (key, guard.n())
+                }
+                _ => {
+                    let (key, guard) =
+                        guards.swap_remove(random.below(guards.len() as u64) as usize);
+                    (key, guard.n())
+                }
+            };
+            *inside.entry(key).or_default() -= n;
+        }
+        assert_eq!(limiter.inside(&key), inside[&key]);
+    }
+    assert!(granted > 1000 && denied > 1000, "{granted}, {denied}");
+    let busy = inside.values().filter(|n| **n > 0).count() as u64;
+    let stats = limiter.stats();
+    assert_eq!(stats.tracked - stats.idle, busy);
+    drop((guards, owned));
+    let stats = limiter.stats();
+    assert_eq!((stats.tracked - stats.idle, stats.evicted), (0, 0));
+}
+
+/// More keys with guards than there is room for: each one that is in stays in, and the others are
+/// denied until one leaves.
+#[test]
+fn a_full_table_denies_new_keys_and_evicts_none() {
+    let limiter = limiter(1);
+    let mut guards = Vec::new();
+    let mut denied = Vec::new();
+    for key in 0..10_000_u64 {
+        match limiter.try_enter(&key) {
+            Ok(guard) => guards.push((key, guard)),
+            Err(Denied::NoRoom { requested: 1, .. }) => denied.push(key),
+            Err(other) => panic!("{key}: {other}"),
+        }
+    }
+    assert!(
+        guards.len() >= 1000 && !denied.is_empty(),
+        "{}",
+        guards.len()
+    );
+    let stats = limiter.stats();
+    assert_eq!((stats.tracked, stats.idle), (guards.len() as u64, 0));
+    assert_eq!((stats.evicted, stats.no_room), (0, denied.len() as u64));
+    for (key, _) in &guards {
+        assert!(
+            matches!(limiter.try_enter(key), Err(Denied::Busy { .. })),
+            "{key}"
+        );
+        assert_eq!(limiter.inside(key), 1);
+    }
+    for key in &denied {
+        assert_eq!(limiter.inside(key), 0);
+    }
+    drop(guards);
+    // All slots are there for others now.
+    let guards: Vec<_> = denied
+        .iter()
+        .take(1000)
+        .map(|key| limiter.try_enter(key))
+        .collect();
+    assert!(guards.iter().all(Result::is_ok));
+    assert!(limiter.stats().expired > 0);
+}
+
+#[test]
+fn threads_are_never_more_than_the_limit_inside_and_lose_no_place() {
+    const LIMIT: u64 = 3;
+    deadline("threads that enter and leave", || {
+        // A small table, in which keys without guards give way all the time.
+        let limiter = Arc::new(limiter(LIMIT));
+        let keys = 3000;
+        let inside: Vec<AtomicU64> = (0..keys).map(|_| AtomicU64::new(0)).collect();
+        on_threads(4, |thread| {
+            let mut random = Random(thread);
+            let mut held = Vec::new();
+            for turn in 0..often(5_000) {
+                let key = match random.one_in(2) {
+                    true => random.skewed(keys),
+                    false => random.below(keys),
+                };
+                let n = 1 + random.below(2);
+                if let Ok(guard) = limiter.try_enter_owned(&key, n) {
+                    let now = inside[key as usize].fetch_add(n, SeqCst) + n;
+                    assert!(now <= LIMIT, "{now} inside for {key}");
+                    held.push((key, guard));
+                }
+                if held.len() > 20 || turn % 3 == 0 && !held.is_empty() {
+                    let at = random.below(held.len() as u64) as usize;
+                    let (key, guard) = held.swap_remove(at);
+                    inside[key as usize].fetch_sub(guard.n(), SeqCst);
+                    drop(guard);
+                }
+            }
+            for (key, guard) in held {
+                inside[key as usize].fetch_sub(guard.n(), SeqCst);
+                drop(guard);
+            }
+        });
+        for key in 0..keys {
+            assert_eq!(limiter.inside(&key), 0, "{key}");
+        }
+        let stats = limiter.stats();
+        assert_eq!((stats.tracked, stats.evicted), (stats.idle, 0));
+        assert!(stats.expired > 0, "no key gave way");
+    });
+}
+
+#[test]
+fn a_guard_leaves_in_a_panic_and_on_another_thread() {
+    let limiter = Arc::new(limiter(1));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _guard = limiter.try_enter("alice").expect("fresh");
+        assert!(limiter.try_enter("alice").is_err());
+        panic!("on purpose");
+    }));
+    assert!(panicked.is_err());
+    let guard = limiter.try_enter_owned("alice", 1).expect("it left");
+    // The guard keeps the limiter alive.
+    let (same, weak) = (Arc::clone(&limiter), Arc::downgrade(&limiter));
+    drop(limiter);
+    let thread = std::thread::spawn(move || {
+        assert_eq!(same.inside("alice"), 1);
+        drop(same);
+        drop(guard);
+    });
+    thread.join().expect("no panic");
+    assert!(weak.upgrade().is_none());
+}
+
+#[test]
+fn keys_are_known_by_their_hashes_and_a_weight_of_0_takes_no_place() {
+    let limiter = limiter(1).with_hasher(BuildHasherDefault::<DefaultHasher>::default());
+    let guard = limiter.try_enter("alice").expect("fresh");
+    assert!(limiter.try_enter(&String::from("alice")).is_err());
+    assert!(limiter.try_enter(&(7, "alice")).is_ok());
+    let nothing = limiter
+        .try_enter_n("alice", 0)
+        .expect("there is room for nothing");
+    assert_eq!((nothing.n(), limiter.inside("alice")), (0, 1));
+    drop(nothing);
+    assert_eq!(limiter.inside("alice"), 1);
+    drop(guard);
+    let _nothing = limiter
+        .try_enter_n("carol", 0)
+        .expect("there is room for nothing");
+    assert_eq!((limiter.inside("carol"), limiter.stats().tracked), (0, 2));
+}
+
+#[test]
+fn a_limit_or_capacity_that_can_not_be_is_an_error_that_names_it() {
+    let error = |limit, capacity| {
+        KeyedConcurrency::new(limit, capacity)
+            .map(|_| ())
+            .unwrap_err()
+    };
+    assert_eq!(error(0, 10), ConfigError::ZeroConcurrency);
+    assert_eq!(error(1, 0), ConfigError::ZeroCapacity);
+    let limit = Concurrency::MAX_LIMIT + 1;
+    assert_eq!(error(limit, 10).field(), "limit");
+    assert_eq!(error(1, usize::MAX).field(), "capacity");
+    let most = limiter(Concurrency::MAX_LIMIT);
+    let guard = most
+        .try_enter_n("alice", Concurrency::MAX_LIMIT)
+        .expect("all of it");
+    assert!(most.try_enter("alice").is_err());
+    drop(guard);
+}
+
+#[test]
+fn it_can_be_shared_sent_and_shown() {
+    fn shared<T: Send + Sync + std::fmt::Debug>(value: &T) -> String {
+        format!("{value:?}")
+    }
+    let limiter = Arc::new(limiter(2));
+    let guard = limiter.try_enter("alice").expect("fresh");
+    let owned = limiter.try_enter_owned("alice", 1).expect("room");
+    assert_eq!(shared(&guard), "KeyedGuard { n: 1 }");
+    assert_eq!(shared(&owned), "OwnedKeyedGuard { n: 1 }");
+    assert_eq!(
+        shared(&limiter),
+        "KeyedConcurrency { limit: 2, tracked: 1, .. }"
+    );
+    assert_eq!(limiter.limit(), 2);
+}

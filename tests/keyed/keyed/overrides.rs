@@ -1,0 +1,391 @@
+//! Keys with algorithms of their own: how many there may be, what they keep through bans, plans,
+//! evictions and changes, and that no permits are gained. (`exact.rs` compares every answer with a
+//! model, and `churn.rs` who is evicted.)
+
+use std::time::Duration;
+
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::keyed::SeededHasher;
+use tollgate::{
+    AnyAlgorithm, ConfigError, Denied, Keyed, ManualClock, Overflow, Quota, TokenBucket,
+};
+
+use crate::support::model::Gave;
+use crate::support::{
+    Chosen, NOW, Random, SECOND, algorithm, all, bucket, crowded, deadline, every,
+    in_sixteen_slots, on_threads, table, tick, with_plans,
+};
+
+fn of_bucket(quota: &str, overrides: usize) -> Keyed<TokenBucket, ManualClock> {
+    let table = table(bucket(quota)).with_overrides(overrides);
+    table.expect("one plan")
+}
+
+fn left<A: ChangeQuota>(limiter: &Keyed<A, ManualClock>, key: &str) -> u64 {
+    limiter.key(key).available()
+}
+
+#[test]
+fn a_table_without_overrides_refuses_them_by_name() {
+    let limiter = table(bucket("5/h"));
+    let refused = limiter.set_algorithm("alice", bucket("100/h"));
+    let error = refused.expect_err("it has none");
+    assert_eq!(
+        (error, error.field()),
+        (ConfigError::NoOverrides, "overrides")
+    );
+    assert!(error.to_string().contains("with_overrides"), "{error}");
+    let refused = limiter.key("alice").set_quota(Quota::per_hour(100));
+    assert_eq!(refused, Err(ConfigError::NoOverrides));
+    assert!(!limiter.unset_algorithm("alice") && limiter.own_algorithm("alice").is_none());
+    assert_eq!((limiter.overrides(), limiter.max_overrides()), (0, 0));
+    assert_eq!(left(&limiter, "alice"), 5);
+}
+
+#[test]
+fn numbers_of_overrides_that_there_can_not_be_are_errors() {
+    let made = |n| table(bucket("5/h")).with_overrides(n).map(|_| ());
+    assert_eq!(made(0), Err(ConfigError::ZeroOverrides));
+    let max = 1 << 20;
+    for overrides in [max + 1, usize::MAX / 2, usize::MAX] {
+        let error = ConfigError::TooManyOverrides { overrides, max };
+        assert_eq!((made(overrides), error.field()), (Err(error), "overrides"));
+        assert!(
+            error.to_string().contains(&overrides.to_string()),
+            "{error}"
+        );
+    }
+    assert_eq!(made(1000), Ok(()));
+    let of_plans = |plans| with_plans(&vec![bucket("5/h"); plans]).with_overrides(1);
+    assert_eq!(of_plans(7).expect("one is left").plans(), 7);
+    let (plans, max) = (8, 7);
+    let error = of_plans(8).map(|_| ()).expect_err("none is left");
+    assert_eq!(error, ConfigError::TooManyPlans { plans, max });
+}
+
+#[test]
+fn when_all_overrides_are_in_use_the_error_names_the_bound_and_nothing_changes() {
+    let limiter = of_bucket("5/h", 3);
+    for key in ["a", "b", "c"] {
+        assert_eq!(limiter.set_algorithm(key, bucket("100/h")), Ok(()));
+    }
+    let max = 3;
+    let error = limiter
+        .set_algorithm("d", bucket("100/h"))
+        .expect_err("one too many");
+    assert_eq!(error, ConfigError::OverridesInUse { max });
+    assert!(error.to_string().contains("at most 3 keys"), "{error}");
+    assert_eq!((left(&limiter, "d"), limiter.overrides()), (5, 3));
+    // One that has one may have another one; and one that is given up is free.
+    assert_eq!(limiter.set_algorithm("a", bucket("50/h")), Ok(()));
+    assert!(limiter.unset_algorithm("b"));
+    assert_eq!(limiter.set_algorithm("d", bucket("70/h")), Ok(()));
+    let all = ["a", "b", "c", "d"].map(|key| left(&limiter, key));
+    assert_eq!(all, [50, 5, 100, 70]);
+    let quota = Quota::per_hour(7).burst(0);
+    let refused = limiter.set_quota_of("a", quota);
+    assert_eq!(refused, Err(ConfigError::ZeroBurst));
+    let refused = limiter.plan(1).key("a").set_quota(Quota::per_hour(7));
+    assert_eq!(refused, Err(ConfigError::NoSuchPlan { plan: 1, plans: 1 }));
+    assert_eq!(left(&limiter, "a"), 50);
+}
+
+/// Each of many keys has its own, and all others the plan's, whatever was set and taken away before.
+#[test]
+fn overrides_are_found_by_their_keys_alone_and_places_are_used_again() {
+    let limiter = of_bucket("5/h", 100);
+    let (mut random, mut owned) = (Random(11), std::collections::HashMap::new());
+    for turn in 0..20_000_u64 {
+        let key = random.below(300);
+        if owned.contains_key(&key) && random.one_in(3) {
+            assert!(limiter.unset_algorithm(&key));
+            owned.remove(&key);
+        } else if owned.contains_key(&key) || owned.len() < 100 {
+            let n = 10 + turn % 1000;
+            assert_eq!(limiter.set_quota_of(&key, Quota::per_hour(n)), Ok(()));
+            owned.insert(key, n);
+        }
+        let key = random.below(300);
+        let right = owned.get(&key).copied().unwrap_or(5);
+        assert_eq!(limiter.key(&key).available(), right, "{turn} {key}");
+    }
+    assert!(owned.len() > 50 && limiter.overrides() == owned.len());
+    assert!(limiter.is_empty());
+}
+
+#[test]
+fn a_key_that_was_evicted_removed_or_left_as_idle_comes_back_with_its_own_algorithm() {
+    let limiter = crowded(bucket("1/s burst 5"))
+        .with_overrides(1)
+        .expect("one plan");
+    let keys = in_sixteen_slots(120);
+    let (alice, others) = keys.split_first().expect("many");
+    assert_eq!(limiter.set_algorithm(alice, bucket("2/s burst 20")), Ok(()));
+    let fresh = || assert_eq!(limiter.key(alice).available(), 20);
+    fresh();
+    assert!(limiter.try_acquire_n(alice, 10).is_ok());
+    assert!(limiter.remove(alice));
+    fresh();
+    // It has spent half, and all others have spent more of theirs: it leaves first.
+    assert!(limiter.try_acquire_n(alice, 10).is_ok());
+    for key in &others[..60] {
+        assert!(limiter.try_acquire_n(key, 5).is_ok());
+    }
+    assert!(limiter.stats().evicted >= 45);
+    fresh();
+    // It is idle after ten seconds, and not before.
+    limiter.clock().advance(Duration::from_secs(100));
+    assert!(limiter.try_acquire_n(alice, 20).is_ok());
+    limiter
+        .clock()
+        .advance(Duration::from_nanos(10 * SECOND - 1));
+    assert!(!limiter.key(alice).at(limiter.key(alice).now()).is_idle());
+    limiter.clock().advance(Duration::from_nanos(1));
+    let expired = limiter.stats().expired;
+    for key in &others[60..90] {
+        assert!(limiter.try_acquire_n(key, 5).is_ok());
+    }
+    assert!(limiter.stats().expired >= expired + 16);
+    fresh();
+}
+
+/// The verbs of every plan ask the key's own algorithm, and it goes back to the plan that is named.
+#[test]
+fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_view() {
+    let plans = [bucket("5/h"), bucket("50/h")];
+    let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
+    assert!(limiter.plan(1).try_acquire_n("alice", 10).is_ok());
+    assert_eq!(limiter.set_algorithm("alice", bucket("1000/h")), Ok(()));
+    let of = |plan: usize| limiter.plan(plan).key("alice").available();
+    assert_eq!([of(0), of(1)], [40, 40]);
+    let mut outcomes = [const { Err(Denied::busy(1)) }; 3];
+    let many = limiter.try_acquire_many(&["alice", "bob", "alice"], &mut outcomes);
+    assert!(many.is_ok() && outcomes.iter().all(Result::is_ok));
+    assert_eq!((of(1), limiter.key("bob").available()), (38, 4));
+    // There is no such plan, also for this key.
+    let is_refused = || {
+        for plan in [2, 6, 7, 8, 255, usize::MAX] {
+            let denied = limiter.plan(plan).try_acquire("alice");
+            assert!(matches!(denied, Err(Denied::NoSuchPlan { .. })), "{plan}");
+        }
+    };
+    is_refused();
+    // The quotas of plans are none of its.
+    let set = limiter.plan(1).set_quota(Quota::per_hour(60), Keep::Fresh);
+    assert_eq!((set, of(1)), (Ok(()), 38));
+    is_refused();
+    assert!(limiter.plan(1).key("alice").unset_algorithm());
+    assert_eq!(of(1), 38);
+    assert_eq!(
+        limiter.plan(1).key("alice").set_quota(Quota::per_hour(90)),
+        Ok(())
+    );
+    assert_eq!(
+        (of(1), limiter.unset_algorithm("alice"), of(1)),
+        (38, true, 5)
+    );
+}
+
+/// As much as there was, and no more than fits: changing it time and again wins nothing.
+#[test]
+fn no_permits_are_gained_and_no_debt_is_forgiven_by_changes() {
+    let limiter = of_bucket("5/h", 1);
+    assert_eq!(limiter.key("alice").charge(12).debt(), 7);
+    for turn in 0..100_u64 {
+        let own = bucket(&format!("{}/h", 1 + turn * 7 % 200));
+        assert_eq!(limiter.set_algorithm("alice", own), Ok(()));
+        if turn % 3 == 0 {
+            assert!(limiter.unset_algorithm("alice"));
+        }
+        assert_eq!(left(&limiter, "alice"), 0);
+    }
+    limiter.unset_algorithm("alice");
+    let due = limiter.key("alice").time_until(1).expect("in time");
+    assert!(due >= Duration::from_secs(8 * 720), "{due:?}");
+    // A grant from before comes back on no other algorithm.
+    let granted = limiter.try_acquire_n("bob", 3).expect("fresh");
+    assert_eq!(limiter.set_algorithm("bob", bucket("100/h")), Ok(()));
+    assert_eq!(
+        (limiter.key("bob").undo(granted), left(&limiter, "bob")),
+        (0, 2)
+    );
+    let granted = limiter.try_acquire_n("bob", 2).expect("there");
+    assert_eq!(limiter.set_algorithm("bob", bucket("100/h")), Ok(()));
+    assert_eq!(
+        (limiter.key("bob").undo(granted), left(&limiter, "bob")),
+        (0, 0)
+    );
+    let granted = limiter
+        .key("bob")
+        .at(tick(NOW + 3600 * SECOND))
+        .take_up_to(9);
+    assert_eq!(limiter.key("bob").undo(granted), 9);
+}
+
+#[test]
+fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
+    for (one, other) in every().into_iter().zip(every().into_iter().rev()) {
+        let limiter = table(one).with_overrides(1).expect("one plan");
+        let long = 40 * 60 * SECOND;
+        limiter
+            .ban("mallory", tick(NOW + long))
+            .expect("there is room");
+        let over = limiter.banned_until("mallory").expect("banned");
+        for own in [Some(other), Some(one), Some(other), None] {
+            match own {
+                Some(own) => assert_eq!(limiter.set_algorithm("mallory", own), Ok(())),
+                None => assert!(limiter.unset_algorithm("mallory")),
+            }
+            let until = limiter.banned_until("mallory").expect("still");
+            // Of windows there are none that begin in between.
+            assert!(until >= over, "{one} {other}");
+            let denied = limiter.try_acquire("mallory");
+            assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
+        }
+    }
+    // Also one that comes by a ban.
+    let limiter = of_bucket("5/h", 1);
+    assert_eq!(limiter.set_algorithm("mallory", bucket("100/s")), Ok(()));
+    limiter
+        .ban_for("mallory", Duration::from_secs(60))
+        .expect("there is room");
+    assert_eq!(
+        limiter.banned_until("mallory"),
+        Some(tick(NOW + 60 * SECOND + SECOND / 100))
+    );
+    limiter.key("mallory").reset();
+    assert_eq!(left(&limiter, "mallory"), 100);
+}
+
+/// Keys of one tag in different pairs, which a slot alone does not tell apart; and keys that agree
+/// in all 60 bits.
+#[test]
+fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
+    let limiter = crowded(algorithm("token-bucket 36/h burst 5"));
+    let limiter = limiter.with_overrides(256).expect("one plan");
+    let alike = || (1..=256_u64).map(|n| (n, (n - 1) << 52 | 0x1234_5678_9ABC));
+    for (n, key) in alike() {
+        // After 32 changes a slot has the same bits for the number: those of a window, if it is one
+        // of a bucket.
+        let own = match (n - 1) / 32 % 2 {
+            0 => format!("fixed-window {n}/h"),
+            _ => format!("token-bucket 36/h burst {n}"),
+        };
+        assert_eq!(limiter.set_algorithm(&key, algorithm(&own)), Ok(()));
+        assert!(limiter.try_acquire(&key).is_ok());
+    }
+    // None is taken for idle that is not.
+    assert_eq!(limiter.stats().idle, 0);
+    for (n, key) in alike() {
+        assert_eq!(limiter.key(&key).available(), n - 1);
+        assert_eq!(limiter.key(&(key | 1 << 60)).available(), n - 1);
+        assert!(limiter.try_acquire_n(&key, n).is_err());
+    }
+    limiter.clock().advance(Duration::from_secs(100 * 300));
+    for (_, key) in alike() {
+        assert!(limiter.unset_algorithm(&key));
+    }
+    // Four of them had fewer permits than the plan gives.
+    assert_eq!((limiter.overrides(), limiter.stats().idle), (0, 252));
+}
+
+/// It is answered as a fresh key of its own algorithm.
+#[test]
+fn a_key_for_which_there_is_no_room_is_asked_by_its_own_algorithm() {
+    for overflow in [Overflow::Deny, Overflow::Admit] {
+        let limiter = crowded(bucket("5/h")).with_overflow(overflow);
+        let limiter = limiter.with_overrides(1).expect("one plan");
+        let keys = in_sixteen_slots(17);
+        let (alice, others) = keys.split_first().expect("many");
+        for key in others {
+            assert!(limiter.try_acquire(key).is_ok());
+        }
+        assert_eq!(limiter.set_algorithm(alice, bucket("100/h")), Ok(()));
+        let said = limiter.try_acquire_n(alice, 50);
+        match overflow {
+            Overflow::Deny => assert_eq!(said, Err(Denied::no_room(50))),
+            _ => assert_eq!(said.map(|granted| granted.remaining()), Ok(50)),
+        }
+        let said = (limiter.key(alice).available(), limiter.stats().no_room);
+        assert_eq!(said, (100, 1));
+    }
+}
+
+#[test]
+fn another_hasher_and_another_bound_leave_no_overrides() {
+    let limiter = of_bucket("5/h", 2);
+    assert_eq!(limiter.set_algorithm("alice", bucket("100/h")), Ok(()));
+    assert!(limiter.try_acquire("alice").is_ok());
+    let limiter = limiter.with_hasher(SeededHasher::new([1, 2]));
+    assert_eq!((limiter.overrides(), limiter.max_overrides()), (0, 2));
+    assert_eq!(left(&limiter, "alice"), 5);
+    assert_eq!(limiter.set_algorithm("alice", bucket("100/h")), Ok(()));
+    assert!(limiter.try_acquire("alice").is_ok());
+    let limiter = limiter.with_overrides(9).expect("one plan");
+    let there = (limiter.overrides(), limiter.max_overrides(), limiter.len());
+    assert_eq!((there, left(&limiter, "alice")), ((0, 9, 0), 5));
+}
+
+/// While threads decide at a standing clock, another one changes the algorithm of their keys.
+#[test]
+fn threads_get_no_more_than_a_burst_while_algorithms_change() {
+    deadline("threads and changes", || {
+        const KEYS: u64 = 3;
+        let limiter = of_bucket("10/s burst 1000", KEYS as usize - 1);
+        let granted = on_threads(3, |id| {
+            let mut granted = [0; KEYS as usize];
+            if id == 0 {
+                for turn in 0..2_000_u64 {
+                    // A key that is not there would come with another burst.
+                    let key = turn % KEYS;
+                    if limiter.key(&key).available() == 1000 {
+                        continue;
+                    }
+                    match turn / KEYS % 4 {
+                        3 => {
+                            limiter.unset_algorithm(&key);
+                        }
+                        n => {
+                            // Of whole nanoseconds, so that nothing is rounded.
+                            let rate = [5, 20, 40][n as usize];
+                            let own = bucket(&format!("{rate}/s burst {}", 1000 + n));
+                            let _ = limiter.set_algorithm(&key, own);
+                        }
+                    }
+                }
+            } else {
+                for turn in 0..4_000 {
+                    let key = turn % KEYS;
+                    let took = limiter.try_acquire(&key).is_ok();
+                    granted[key as usize] += u64::from(took);
+                }
+            }
+            granted
+        });
+        for key in 0..KEYS {
+            let taken: u64 = granted.iter().map(|of| of[key as usize]).sum();
+            let all = taken + limiter.key(&key).available();
+            assert_eq!(all, 1000, "{taken} of {key}");
+        }
+    });
+}
+
+/// Each algorithm may be a key's own in a table of any other kind.
+#[test]
+fn a_key_may_have_an_algorithm_of_another_kind() {
+    let kinds = all();
+    for (one, other) in kinds.iter().zip(kinds.iter().rev()) {
+        let limiter: Keyed<AnyAlgorithm, _, Chosen> = crowded(*one);
+        let limiter = limiter.with_overrides(1).expect("one plan");
+        let now = tick(NOW);
+        assert_eq!(limiter.set_algorithm_at(&7_u64, *other, now), Ok(()));
+        let alone = table(*other);
+        for n in [1, 2, 0, 3, 1, 1, 9] {
+            let said = limiter.try_acquire_n_at(&7_u64, n, now).map(Gave);
+            let right = alone.try_acquire_n_at(&7_u64, n, now).map(Gave);
+            assert_eq!(said, right, "{one} {other}");
+        }
+        assert_eq!(limiter.own_algorithm(&7_u64), Some(*other));
+    }
+}

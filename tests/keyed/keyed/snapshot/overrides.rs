@@ -1,0 +1,304 @@
+//! A snapshot has the words of keys with algorithms of their own, and the parameters of these, and
+//! no overrides: each key goes on by what is set in the table, and the report says what became of
+//! it.
+
+use std::time::Duration;
+
+use tollgate::algorithm::Settings;
+use tollgate::error::RestoreError;
+use tollgate::keyed::Restored;
+use tollgate::{AnyAlgorithm, Denied, Keyed, ManualClock, TokenBucket};
+
+use super::forged::{asked, parameters, sealed, with_number};
+use super::{next_table, read, table, ticks, written};
+use crate::keyed::spent_keys_stay::{are_protected, half_protected};
+use crate::support::{Random, SECOND, all, bucket, crowded, in_sixteen_slots, often};
+
+/// Where keys are in the same places in each table.
+fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock> {
+    let limiter = table(bucket(quota), ticks(1.0)).with_overrides(10);
+    let limiter = limiter.expect("one plan");
+    for (key, quota) in overrides {
+        assert_eq!(limiter.set_algorithm(key, bucket(quota)), Ok(()));
+    }
+    limiter
+}
+
+/// How many keys have the same of their own, another one, none any more, and one now.
+fn found(restored: &Restored) -> [u64; 4] {
+    let found = restored.overrides;
+    [found.same, found.changed, found.missing, found.new]
+}
+
+#[test]
+fn a_key_goes_on_by_what_is_set_in_the_table_and_the_report_says_so() {
+    let old = of(
+        "100/h",
+        &[("alice", "1000/h"), ("bob", "500/h"), ("carol", "300/h")],
+    );
+    for (key, n) in [("alice", 60), ("bob", 450), ("carol", 290), ("dave", 30)] {
+        assert!(old.try_acquire_n(key, n).is_ok());
+    }
+    let bytes = written(&old);
+    let mut next = of(
+        "100/h",
+        &[("alice", "1000/h"), ("bob", "70/h"), ("dave", "700/h")],
+    );
+    let restored = read(&mut next, &bytes).expect("whole");
+    assert_eq!((restored.keys, found(&restored)), (4, [1; 4]));
+    let left = ["alice", "bob", "carol", "dave"].map(|key| next.key(key).available());
+    assert_eq!(left, [940, 50, 10, 70]);
+    assert_eq!(next.overrides(), 3);
+    // What they go by now says how they refill.
+    next.clock().advance(Duration::from_secs(36));
+    let left = ["alice", "carol", "dave"].map(|key| next.key(key).available());
+    assert_eq!(left, [950, 11, 77]);
+    // And the plan's quota none of its.
+    let mut next = of("50/h", &[("alice", "1000/h")]);
+    let restored = read(&mut next, &bytes).expect("whole");
+    assert_eq!(found(&restored), [1, 0, 2, 0]);
+    // Bob had as many as there can be.
+    assert_eq!((restored.keys, restored.idle), (2, 2));
+    let left = ["alice", "bob", "carol", "dave"].map(|key| next.key(key).available());
+    assert_eq!(left, [940, 50, 10, 50]);
+}
+
+/// With a seed of its own a table takes over that of the snapshot: keys must be named afterwards.
+#[test]
+fn overrides_of_another_seed_are_refused_before_a_restore_and_set_after_it() {
+    let old = of("100/h", &[("alice", "1000/h")]);
+    assert!(old.try_acquire_n("alice", 950).is_ok());
+    let bytes = written(&old);
+    let mut next = next_table(bucket("100/h"), ticks(1.0))
+        .with_overrides(10)
+        .expect("one plan");
+    assert_eq!(next.set_algorithm("alice", bucket("1000/h")), Ok(()));
+    assert!(next.try_acquire_n("alice", 1).is_ok());
+    let error = read(&mut next, &bytes).expect_err("of another seed");
+    let is_it = matches!(error, RestoreError::OverridesOfAnotherSeed { overrides: 1 });
+    assert!(
+        is_it && error.to_string().contains("set them after the restore"),
+        "{error}"
+    );
+    assert_eq!((next.key("alice").available(), next.overrides()), (999, 1));
+    assert!(next.unset_algorithm("alice"));
+    let restored = read(&mut next, &bytes).expect("whole");
+    assert_eq!(found(&restored), [0, 0, 1, 0]);
+    assert_eq!(next.key("alice").available(), 50);
+    assert_eq!(next.set_algorithm("alice", bucket("1000/h")), Ok(()));
+    assert_eq!(next.key("alice").available(), 50);
+    // A table that can have none reads it, too.
+    let mut next = next_table(bucket("100/h"), ticks(1.0));
+    let restored = read(&mut next, &bytes).expect("whole");
+    assert_eq!(
+        (found(&restored), next.key("alice").available()),
+        ([0, 0, 1, 0], 50)
+    );
+    let again = read(
+        &mut old.with_overrides(1).expect("one plan"),
+        &written(&next),
+    );
+    assert_eq!(found(&again.expect("whole")), [0; 4]);
+}
+
+#[test]
+fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
+    let old = of("100/h", &[("mallory", "1000/h"), ("trudy", "1000/h")]);
+    for key in ["mallory", "trudy"] {
+        assert!(old.ban_for(key, Duration::from_secs(60)).is_ok());
+    }
+    let until = old.banned_until("mallory").expect("banned");
+    let bytes = written(&old);
+    for overrides in [&[("mallory", "1000/h")][..], &[("mallory", "7/h")], &[]] {
+        let mut next = of("100/h", overrides);
+        assert!(read(&mut next, &bytes).is_ok());
+        for key in ["mallory", "trudy"] {
+            let denied = next.try_acquire(key);
+            assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
+        }
+        let again = next.banned_until("mallory").expect("still");
+        assert!(again == until, "{again:?} {until:?}");
+    }
+    let owned = || {
+        let limiter = crowded(bucket("100/min"))
+            .with_overrides(16)
+            .expect("one plan");
+        for key in in_sixteen_slots(16) {
+            assert_eq!(limiter.set_algorithm(key, bucket("100/min")), Ok(()));
+        }
+        limiter
+    };
+    let limiter = owned();
+    half_protected(&limiter);
+    let bytes = written(&limiter);
+    let mut next = owned();
+    assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
+    let protected = |limiter: Keyed<_, _, _>| {
+        for key in in_sixteen_slots(16) {
+            assert!(limiter.unset_algorithm(key));
+        }
+        are_protected(&limiter, 8);
+    };
+    protected(next);
+    let mut next = crowded(bucket("100/min"));
+    assert_eq!(read(&mut next, &bytes).expect("whole").keys, 16);
+    are_protected(&next, 8);
+}
+
+/// Keys of every kind, with some of their own, stand in the next table as they stood.
+#[test]
+fn a_table_with_overrides_is_the_same_after_a_restart() {
+    for (seed, algorithm) in (0..).zip(all()) {
+        let mut random = Random(seed);
+        let own = |limiter: &Keyed<AnyAlgorithm, ManualClock>| {
+            for (key, own) in (0..).step_by(3).zip(all()) {
+                assert_eq!(limiter.set_algorithm(&(key as u64), own), Ok(()));
+            }
+        };
+        let made = || {
+            table(algorithm, ticks(100.0))
+                .with_overrides(13)
+                .expect("one plan")
+        };
+        let limiter = made();
+        own(&limiter);
+        for key in 0..40_u64 {
+            let _ = limiter.key(&key).take_up_to(1 + random.below(9));
+        }
+        let mut next = made();
+        own(&next);
+        let restored = read(&mut next, &written(&limiter)).expect("whole");
+        assert_eq!((restored.keys, found(&restored)), (40, [13, 0, 0, 0]));
+        for turn in 0..often(200) {
+            let step = Duration::from_nanos(random.below(SECOND / 20));
+            limiter.clock().advance(step);
+            next.clock().advance(step);
+            let (key, n) = (random.below(40), random.below(4));
+            let [right, said] = [&limiter, &next].map(|limiter| {
+                let view = limiter.key(&key);
+                (view.take_up_to(n).n(), view.available(), view.time_until(2))
+            });
+            assert_eq!(said, right, "{turn} {key} {algorithm}");
+        }
+    }
+}
+
+/// A file of a table with overrides, of which one key has one.
+fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
+    let limiter = table(algorithm, ticks(100.0))
+        .with_overrides(1)
+        .expect("one plan");
+    assert_eq!(limiter.set_algorithm(&7_u64, own), Ok(()));
+    assert!(limiter.key(&7_u64).take_up_to(3).n() > 0);
+    written(&limiter)
+}
+
+#[test]
+fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
+    let limiter = table(bucket("10/s"), ticks(1.0))
+        .with_overrides(1)
+        .expect("one plan");
+    assert_eq!(limiter.set_algorithm("alice", bucket("20/s")), Ok(()));
+    assert!(limiter.try_acquire_n("alice", 3).is_ok());
+    let bytes = written(&limiter);
+    // The key's numbers come last, before the end's.
+    let count = parameters("20/s").len();
+    let at = |number: usize| bytes.len() - 8 * (4 + count + 5 - number);
+    let error_of = |bytes: &[u8]| {
+        let mut next = table(bucket("10/s"), ticks(1.0))
+            .with_overrides(1)
+            .expect("one plan");
+        assert!(next.try_acquire("bob").is_ok());
+        let error = read(&mut next, bytes).expect_err("it is absurd");
+        assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
+        match error {
+            RestoreError::Invalid { field, .. } => field.to_string(),
+            other => format!("{other:?}"),
+        }
+    };
+    assert!(read(&mut of("10/s", &[]), &bytes).is_ok());
+    for (place, number, right) in [
+        (0, 6, "kind of the block"),
+        (1, 5 << 4, "plan of a key"),
+        (2, u64::MAX, "word of a key"),
+        (3, 2, "protected keys"),
+        (4, 16, "number of parameters"),
+        (4, u64::MAX, "number of parameters"),
+        (6, 3, "OtherOwnParameters"),
+    ] {
+        let forged = with_number(&bytes, at(place), number);
+        assert_eq!(error_of(&forged), right, "{place} {number}");
+    }
+    // The format before has no such block.
+    assert_eq!(error_of(&with_number(&bytes, 8, 3)), "kind of the block");
+    // At every length it is truncated.
+    for length in 0..bytes.len() {
+        let said = error_of(&bytes[..length]);
+        assert_eq!(said, "Truncated", "{length}");
+    }
+    let swapped = [&bytes[..at(0)], &bytes[at(0) + 8..bytes.len() - 8]].concat();
+    assert!(!error_of(&sealed(swapped)).is_empty());
+}
+
+#[test]
+fn whatever_the_numbers_of_a_key_s_own_algorithm_are_nothing_panics() {
+    let (mut restored, mut refused, mut random) = (0, 0, Random(9));
+    for (algorithm, own) in all().into_iter().zip(all().into_iter().rev()) {
+        let mut numbers = Vec::new();
+        own.save(&mut |number| numbers.push(number));
+        let bytes = of_one_key(algorithm, own);
+        let first = bytes.len() - 8 * (4 + numbers.len() + 5);
+        for at in (first..bytes.len() - 8).step_by(8) {
+            let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
+            let bit = old ^ (1 << random.below(64));
+            let turned = old.rotate_left(random.below(64) as u32);
+            for number in [0, u64::MAX - 1, old.wrapping_add(1), bit, turned] {
+                let next = table(all()[random.below(13) as usize], ticks(100.0));
+                let mut next = next.with_overrides(1).expect("one plan");
+                if random.one_in(2) {
+                    let own = all()[random.below(13) as usize];
+                    assert_eq!(next.set_algorithm(&7_u64, own), Ok(()));
+                }
+                match read(&mut next, &with_number(&bytes, at, number)) {
+                    Ok(_) => {
+                        restored += 1;
+                        asked(&next);
+                        let own = all()[random.below(13) as usize];
+                        assert_eq!(next.set_algorithm(&7_u64, own), Ok(()));
+                        asked(&next);
+                    }
+                    Err(error) => {
+                        refused += 1;
+                        assert!(!error.to_string().is_empty());
+                    }
+                }
+            }
+        }
+    }
+    assert!(restored > 50 && refused > 50, "{restored} {refused}");
+}
+
+/// Of a key that is written twice, since it left and came again meanwhile, the second one counts.
+#[test]
+fn keys_are_written_in_the_order_of_their_slots() {
+    let limiter = crowded(bucket("10/s")).with_overrides(1).expect("one plan");
+    // In the first pair of buckets, in the middle, and in the last one.
+    let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 0x1234_5678_9ABC);
+    let [_, own, _] = keys;
+    assert_eq!(limiter.set_algorithm(&own, bucket("20/s")), Ok(()));
+    for key in keys {
+        assert!(limiter.try_acquire(&key).is_ok());
+    }
+    let bytes = written(&limiter);
+    // The hash, and whether there are other bits beside the plan's.
+    let place = |key: u64| {
+        let mut numbers = bytes.windows(8);
+        let is_it = |number: &[u8]| {
+            let number = u64::from_le_bytes(number.try_into().expect("eight"));
+            number & !0b1110 == key << 4
+        };
+        numbers.position(is_it).expect("it is there")
+    };
+    let places = keys.map(place);
+    assert!(places.is_sorted(), "{places:?}");
+}

@@ -1,0 +1,177 @@
+//! Damaged bytes are a typed error and change nothing. Bytes that are forged, with the right
+//! checksum, are an error or a limiter that decides.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tollgate::clock::NoClock;
+use tollgate::error::RestoreError;
+use tollgate::store::SNAPSHOT_BYTES;
+use tollgate::{Limiter, Quota, Tick, TokenBucket};
+
+use super::{Saved, limiter, with_number};
+use crate::support::algorithms::{algorithms, read};
+
+const NOW: Tick = Tick::from_nanos(7_000_000_000);
+
+fn bucket() -> Limiter<TokenBucket, NoClock> {
+    let bucket = TokenBucket::new(Quota::per_hour(10)).expect("a quota");
+    let limiter = Limiter::unstarted(bucket, NoClock);
+    limiter.try_acquire_n_at(4, NOW).expect("fresh");
+    limiter
+}
+
+fn saved() -> Saved {
+    bucket().at(NOW).snapshot()
+}
+
+/// The error, after which the limiter must be as it was.
+fn error_of(bytes: &[u8]) -> RestoreError {
+    let limiter = bucket();
+    let view = limiter.at(NOW);
+    let error = view.restore_after(bytes, Duration::from_secs(9));
+    assert_eq!(view.available(), 6);
+    error.expect_err("it is damaged")
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let bytes = saved();
+    let (mut magic, mut checksum) = (0, 0);
+    for bit in 0..SNAPSHOT_BYTES * 8 {
+        let mut damaged = bytes;
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        match error_of(&damaged) {
+            RestoreError::NotASnapshot => magic += 1,
+            RestoreError::Version { known: 1, .. } => {}
+            RestoreError::Checksum { .. } => checksum += 1,
+            error => panic!("bit {bit}: {error}"),
+        }
+    }
+    assert_eq!((magic, checksum), (64, SNAPSHOT_BYTES * 8 - 128));
+}
+
+#[test]
+fn every_other_length_is_found() {
+    let bytes = saved();
+    for length in 0..SNAPSHOT_BYTES {
+        let error = error_of(&bytes[..length]);
+        assert!(
+            matches!(error, RestoreError::Truncated),
+            "{length}: {error}"
+        );
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert!(matches!(error_of(&longer), RestoreError::TooLong));
+}
+
+#[test]
+fn a_number_that_is_not_allowed_is_named() {
+    let said =
+        |place: usize, number| error_of(&with_number(saved(), place * 8, number)).to_string();
+    let right = [
+        (
+            1,
+            0,
+            "version of the snapshot is 0, but must be from 1 to 1",
+        ),
+        (
+            1,
+            2,
+            "version of the snapshot is 2, but must be from 1 to 1",
+        ),
+        (
+            4,
+            65,
+            "length of the name is 65, but must be from 0 to 64: the snapshot is damaged",
+        ),
+        (
+            4,
+            5,
+            "algorithm of the snapshot is \"token\", but must be \"token-bucket\", that of the limiter",
+        ),
+        (
+            13,
+            16,
+            "number of parameters is 16, but must be from 0 to 15: the snapshot is damaged",
+        ),
+        (
+            13,
+            1,
+            "parameters of the snapshot must be those of the limiter, since its algorithm can't \
+             have them, or can't check them",
+        ),
+        (
+            29,
+            u64::MAX,
+            "word is 18446744073709551615, but must be from 0 to 18446744073709551614: the snapshot \
+             is damaged",
+        ),
+    ];
+    for (place, number, text) in right {
+        assert_eq!(said(place, number), text);
+    }
+}
+
+/// Whatever is restored must decide, and go back to a full limiter by `reset`.
+fn decides(limiter: &Limiter<tollgate::AnyAlgorithm, NoClock>, now: Tick) {
+    for now in [Tick::ZERO, now, Tick::MAX] {
+        let view = limiter.at(now);
+        let available = view.available();
+        assert_eq!(view.try_acquire_n(available.max(1)).is_ok(), available > 0);
+        view.charge(3);
+        view.refund(1);
+        let _ = (view.time_until(2), view.level());
+    }
+    limiter.reset();
+    assert!(limiter.at(now).is_idle());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..2 * SNAPSHOT_BYTES)) {
+        let _ = error_of(&bytes);
+    }
+
+    #[test]
+    fn forged_bytes_are_an_error_or_a_limiter_that_decides(
+        (from, to) in (0..29_usize, 0..29_usize),
+        forged in proptest::collection::vec((1..30_usize, prop_oneof![
+            any::<u64>(), 0..20_u64, (0..64_u32).prop_map(|bit| 1 << bit), Just(u64::MAX), Just(u64::MAX - 1)
+        ]), 1..4),
+        (then, now, pause) in any::<(u64, u64, u64)>(),
+    ) {
+        let (from, to) = (algorithms()[from], algorithms()[to]);
+        let mut bytes = limiter(from).at(Tick::from_nanos(then)).snapshot();
+        for (place, number) in forged {
+            bytes = with_number(bytes, place * 8, number);
+        }
+        let (restored, now) = (limiter(to), Tick::from_nanos(now));
+        if restored.at(now).restore_after(&bytes, Duration::from_nanos(pause)).is_err() {
+            prop_assert_eq!(restored.at(now).available(), limiter(to).at(now).available());
+        }
+        decides(&restored, now);
+    }
+}
+
+/// The property above reaches what it is about: parameters and words that are other ones.
+#[test]
+fn a_forged_word_and_forged_parameters_are_restored_where_they_are_allowed() {
+    let algorithm = read("fixed-window 10/s");
+    let bytes = limiter(algorithm).at(NOW).snapshot();
+    let (mut restored, mut refused) = (0, 0);
+    for place in 14..30 {
+        for number in [1, 5, 100, u64::MAX - 1] {
+            let next = limiter(algorithm);
+            match next
+                .at(NOW)
+                .restore_after(&with_number(bytes, place * 8, number), Duration::ZERO)
+            {
+                Ok(()) => restored += 1,
+                Err(_) => refused += 1,
+            }
+            decides(&next, NOW);
+        }
+    }
+    assert!(restored > 4 && refused > 4, "{restored}, {refused}");
+}

@@ -1,0 +1,223 @@
+//! Beside a limiter that never stops: the same decisions after a restore.
+
+use std::time::Duration;
+
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::NoClock;
+use tollgate::store::View;
+use tollgate::{AnyAlgorithm, FixedWindow, Limiter, ManualClock, Quota, Tick};
+
+use super::{Saved, limiter, with_number};
+use crate::support::algorithms::algorithms;
+use crate::support::random::Random;
+
+const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
+
+fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
+    matches!(
+        algorithm,
+        AnyAlgorithm::TokenBucket(_) | AnyAlgorithm::Gcra(_) | AnyAlgorithm::LeakyBucket(_)
+    )
+}
+
+/// A tick at most this much later: often a part of a period, sometimes an odd number.
+fn later(random: &mut Random, now: Tick, algorithm: &AnyAlgorithm) -> Tick {
+    let period = algorithm.quota().period().as_nanos() as u64;
+    let by = match random.below(4) {
+        0 => 0,
+        1 => random.upto(2 * period),
+        2 => period / (1 + random.below(10)),
+        _ => random.upto(period / algorithm.quota().permits()),
+    };
+    now.saturating_add(Duration::from_nanos(by))
+}
+
+/// Takes some permits, or charges them.
+fn use_some(random: &mut Random, limiter: &Limiter<AnyAlgorithm, NoClock>, now: Tick) {
+    let most = limiter.quota().burst_size();
+    let n = 1 + random.upto(most.saturating_sub(1));
+    match random.below(8) {
+        0 => drop(limiter.at(now).charge(random.upto(n))),
+        1 => drop(limiter.at(now).take_up_to(most)),
+        _ => drop(limiter.at(now).try_acquire_n(n)),
+    }
+}
+
+/// What can be seen of a decision, and of what is left, but for the tick.
+fn seen<S: tollgate::store::Store<Algorithm = AnyAlgorithm>>(view: &View<S>, n: u64) -> String {
+    let decided = view.try_acquire_n(n).map(|granted| {
+        let (delay, reset) = (granted.delay(), granted.reset_after());
+        (granted.n(), granted.remaining(), delay, reset)
+    });
+    let (available, level) = (view.available(), view.level());
+    format!(
+        "{decided:?}, {available}, {level:?}, {:?}",
+        view.time_until(n)
+    )
+}
+
+/// Runs a limiter, saves it at a random tick, restores it after a random pause on a clock that is
+/// ahead by `shift(period)`, and compares it with the one that was kept.
+fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
+    let mut random = Random(seed);
+    for algorithm in algorithms() {
+        let period = algorithm.quota().period().as_nanos() as u64;
+        // An interval that is no whole number of nanoseconds is rounded when its word is moved, and
+        // so is a window that begins with the first hit, to its quantum.
+        let text = algorithm.to_string();
+        let is_exact = match is_bucket(&algorithm) {
+            true => period.checked_rem(algorithm.quota().permits()) == Some(0),
+            false => !text.ends_with("first-hit") && !text.ends_with("greedy"),
+        };
+        for _ in 0..40 {
+            let kept = limiter(algorithm);
+            let mut now = Tick::from_nanos(random.upto(YEAR));
+            for _ in 0..random.below(12) {
+                use_some(&mut random, &kept, now);
+                now = later(&mut random, now, &algorithm);
+            }
+            let bytes = kept.at(now).snapshot();
+            let then = now;
+            now = later(&mut random, now, &algorithm);
+            let shift = if is_exact {
+                shift(&mut random, period)
+            } else {
+                0
+            };
+            let shift = Duration::from_nanos(shift);
+            let on_clock = |now: Tick| now.saturating_add(shift);
+            let restored = limiter(algorithm);
+            // What was there before does not count.
+            use_some(&mut random, &restored, on_clock(now));
+            let pause = now.saturating_since(then);
+            let done = restored.at(on_clock(now)).restore_after(&bytes, pause);
+            done.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+            for turn in 0..12 {
+                let n = 1 + random.upto(algorithm.quota().burst_size().saturating_sub(1));
+                let expected = seen(&kept.at(now), n);
+                let found = seen(&restored.at(on_clock(now)), n);
+                assert_eq!(found, expected, "{algorithm}, turn {turn}, {shift:?} ahead");
+                now = later(&mut random, now, &algorithm);
+            }
+        }
+    }
+}
+
+#[test]
+fn on_the_same_clock_it_decides_as_one_that_never_stopped() {
+    compared(1, |_, _| 0);
+}
+
+#[test]
+fn on_a_clock_that_is_ahead_by_whole_periods_it_decides_as_one_that_never_stopped() {
+    compared(2, |random, period| {
+        period * (1 + random.below(3 * YEAR / period))
+    });
+}
+
+#[test]
+fn on_any_clock_it_has_no_more_permits_and_buckets_are_at_most_a_nanosecond_later() {
+    let mut random = Random(3);
+    for algorithm in algorithms() {
+        for _ in 0..200 {
+            let kept = limiter(algorithm);
+            let mut now = Tick::from_nanos(random.upto(YEAR));
+            for _ in 0..1 + random.below(12) {
+                use_some(&mut random, &kept, now);
+                now = later(&mut random, now, &algorithm);
+            }
+            let (bytes, then) = (kept.at(now).snapshot(), now);
+            now = later(&mut random, now, &algorithm);
+            let restored = limiter(algorithm);
+            let to = Tick::from_nanos(random.upto(3 * YEAR));
+            let pause = now.saturating_since(then);
+            let view = restored.at(to);
+            view.restore_after(&bytes, pause).expect("whole");
+            let (had, has) = (kept.at(now).available(), view.available());
+            assert!(has <= had, "{algorithm}: {has} of {had}");
+            let n = 1 + random.upto(algorithm.quota().burst_size().saturating_sub(1));
+            let waits = [kept.at(now), view].map(|view| view.time_until(n));
+            if let ([Some(was), Some(is)], true) = (waits, is_bucket(&algorithm)) {
+                let late = Duration::from_nanos(1);
+                assert!(
+                    was <= is && is <= was + late,
+                    "{algorithm}: {is:?}, {was:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The usual limit of a day: the next process's clock starts at another time of day.
+#[test]
+fn a_daily_window_in_utc_goes_on_after_a_restart_and_ends_at_midnight() {
+    let hour = |hour: u64| Duration::from_secs(hour * 3600);
+    let windows = |start: u64| {
+        let daily = FixedWindow::new(Quota::per_day(10)).expect("a day");
+        let clock = ManualClock::new();
+        Limiter::with_clock(daily.aligned_to_unix(hour(start)), clock)
+    };
+    for start in 0..48 {
+        for runs in [0, 1, 5, 23, 24, 47, 100] {
+            for pause in 0..30 {
+                let limiter = windows(start);
+                limiter.clock().advance(hour(runs));
+                limiter.try_acquire_n(7).expect("a new day");
+                let saved_at = start + runs;
+                let bytes = limiter.snapshot();
+
+                let restarted_at = saved_at + pause;
+                let next = windows(restarted_at);
+                next.restore_after(&bytes, hour(pause)).expect("whole");
+                let is_next_day = saved_at / 24 < restarted_at / 24;
+                let left = if is_next_day { 10 } else { 3 };
+                let times = (start, runs, pause);
+                assert_eq!(next.available(), left, "{times:?}");
+                next.clock().advance(hour(23 - restarted_at % 24));
+                assert_eq!(next.available(), left, "{times:?}");
+                next.clock().advance(hour(1));
+                assert_eq!(next.available(), 10, "{times:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_time_of_day_says_how_long_the_pause_was_and_one_that_went_back_counts_as_none() {
+    const TIME_OF_DAY: usize = 3 * 8;
+    let bucket = tollgate::TokenBucket::new(Quota::per_hour(1).burst(100)).expect("a quota");
+    let restored = |bytes: Saved| {
+        let limiter = Limiter::with_clock(bucket, ManualClock::new());
+        (limiter.restore(&bytes).expect("whole"), limiter.available())
+    };
+    let limiter = Limiter::with_clock(bucket, ManualClock::new());
+    limiter.try_acquire_n(60).expect("fresh");
+    let bytes = limiter.snapshot();
+    let written = bytes[TIME_OF_DAY..TIME_OF_DAY + 8].try_into();
+    let time_of_day = u64::from_le_bytes(written.expect("eight"));
+    assert!(time_of_day > 0);
+    // It was saved in 1970, with 60 permits taken: all are there by now.
+    let (elapsed, available) = restored(with_number(bytes, TIME_OF_DAY, 1));
+    assert!(elapsed.as_secs() > 365 * 86_400 && available == 100);
+    // In the far future, or at no known time.
+    for time_of_day in [u64::MAX, 0] {
+        let bytes = with_number(bytes, TIME_OF_DAY, time_of_day);
+        assert_eq!(restored(bytes), (Duration::ZERO, 40));
+    }
+}
+
+#[test]
+fn a_limiter_that_was_never_used_starts_when_it_is_saved() {
+    let algorithm: AnyAlgorithm = "token-bucket 1/s burst 9 initial 2".parse().expect("text");
+    let limiter = limiter(algorithm);
+    let (now, later) = (Tick::from_nanos(5), Tick::from_nanos(4_000_000_005));
+    let bytes = limiter.at(now).snapshot();
+    assert_eq!(limiter.at(later).available(), 6);
+    let restored = super::limiter(algorithm);
+    let pause = Duration::from_secs(4);
+    restored
+        .at(Tick::ZERO)
+        .restore_after(&bytes, pause)
+        .expect("whole");
+    assert_eq!(restored.at(Tick::ZERO).available(), 6);
+}

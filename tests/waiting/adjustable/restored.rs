@@ -1,0 +1,95 @@
+//! A state that is saved and restored, also while the quota is another one than it was.
+
+use std::time::Duration;
+
+use tollgate::adjustable::Keep;
+use tollgate::algorithm::ChangeQuota;
+use tollgate::clock::NoClock;
+use tollgate::{Adjustable, AnyAlgorithm, Quota, Tick};
+
+use super::{adjustable, algorithm, all};
+
+const NOW: Tick = Tick::from_nanos(12_345_678_901);
+const LATER: Tick = Tick::from_nanos(12_945_678_901);
+
+#[test]
+fn a_restored_limiter_goes_on_as_one_that_never_stopped() {
+    for algorithm in all() {
+        let kept = adjustable(algorithm, Tick::ZERO);
+        let _ = kept.at(NOW).take_up_to(7);
+        let bytes = kept.at(NOW).snapshot();
+        let restored = adjustable(algorithm, Tick::ZERO);
+        let _ = restored.at(NOW).take_up_to(2);
+        let view = restored.at(LATER);
+        view.restore_after(&bytes, LATER.saturating_since(NOW))
+            .expect("whole");
+        assert_eq!(restored.version(), 0);
+        for step in 0..30 {
+            let now = LATER.saturating_add(Duration::from_millis(97 * step));
+            let decided = [&kept, &restored].map(|limiter| {
+                let view = limiter.at(now);
+                (view.try_acquire(), view.available(), view.time_until(3))
+            });
+            let [expected, found] = decided;
+            assert_eq!(expected, found, "{algorithm}, step {step}");
+        }
+    }
+}
+
+/// Some permits are taken, and then the quota is changed.
+fn use_up(algorithm: AnyAlgorithm) -> Adjustable<AnyAlgorithm, NoClock> {
+    let limiter = adjustable(algorithm, NOW);
+    let _ = limiter.at(NOW).take_up_to(3);
+    let quota = algorithm.quota();
+    let quota = Quota::per(quota.permits() + 1, quota.period());
+    limiter
+        .at(NOW)
+        .set_quota(quota, Keep::AsIs)
+        .expect("a larger one");
+    limiter
+}
+
+#[test]
+fn the_quota_in_force_stays_and_what_was_saved_is_carried_over_to_it() {
+    for old in all() {
+        let bytes = use_up(old).at(NOW).snapshot();
+        for new in all() {
+            let limiter = adjustable(algorithm("token-bucket 1/s"), NOW);
+            limiter.at(NOW).set(new, Keep::Fresh);
+            limiter
+                .at(NOW)
+                .restore_after(&bytes, Duration::ZERO)
+                .expect("whole");
+            assert_eq!(limiter.quota(), new.quota());
+            let changed = use_up(old);
+            changed.at(NOW).set(new, Keep::AsIs);
+            for step in 0..30 {
+                let now = NOW.saturating_add(Duration::from_millis(97 * step));
+                let (found, expected) = (limiter.at(now), changed.at(now));
+                assert_eq!(found.available(), expected.available(), "{old} to {new}");
+                assert_eq!(
+                    found.time_until(1),
+                    expected.time_until(1),
+                    "{old} to {new}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grant_from_before_the_last_change_still_brings_nothing_back() {
+    let limiter = adjustable(algorithm("token-bucket 10/h"), NOW);
+    let granted = limiter.at(NOW).try_acquire_n(4).expect("fresh");
+    let bytes = limiter.at(NOW).snapshot();
+    limiter
+        .at(NOW)
+        .set_quota(Quota::per_hour(20), Keep::AsIs)
+        .expect("a quota");
+    limiter
+        .at(NOW)
+        .restore_after(&bytes, Duration::ZERO)
+        .expect("whole");
+    assert_eq!(limiter.at(NOW).undo(granted), 0);
+    assert_eq!(limiter.at(NOW).available(), 6);
+}
