@@ -1,5 +1,5 @@
 //! The quota of all keys of a map. Once it is set, no key gets more than the new quota allows,
-//! whatever other threads insert meanwhile. Each key is carried over once. If two threads set the
+//! not even a key inserted meanwhile. Each key is carried over once. If two threads set the
 //! quota, one of them has the last word for all keys. A thread that stops while it sets the quota
 //! stops no decision.
 
