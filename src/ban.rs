@@ -42,6 +42,11 @@ impl<A: Algorithm> Op<A> for BannedUntil {
         let last = banned.and_then(|word| last_without_permits(algorithm, word, now));
         Ok((word, last.map(after)))
     }
+
+    /// Out of line, where it is known whether the key is banned.
+    fn run_fast(&mut self, _algorithm: &A, _current: Current) -> Option<Step<A, Self>> {
+        None
+    }
 }
 
 /// The word with which a ban goes on in another algorithm: what is owed may be paid sooner there,

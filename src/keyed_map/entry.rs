@@ -70,6 +70,9 @@ const BANNED: u64 = 1 << 63;
 /// The bit that says that the key's algorithm is its own.
 const OWN: u64 = 1 << 61;
 
+/// [`PROTECTED`], in the eight highest bits.
+pub(super) const STANDING_PROTECTED: u8 = (PROTECTED >> 56) as u8;
+
 /// The number itself.
 const NUMBER: u64 = OWN - 1;
 
@@ -188,14 +191,6 @@ impl<A> MapEntry<A> {
         self.load_number() & BANNED != 0
     }
 
-    /// Whether the key is banned, and has no permits because of that.
-    pub(super) fn is_banned(&self, word: u64, now: Tick) -> bool
-    where
-        A: Algorithm,
-    {
-        self.has_ban() && self.algorithm().available(word, now) == 0
-    }
-
     /// What no other entry has.
     pub(super) fn number(&self) -> u64 {
         self.load_number() & NUMBER
@@ -219,16 +214,22 @@ impl<A> MapEntry<A> {
     /// has read. (Where one thread set the bit and another one, which saw it, made the second
     /// grant, it may be missed: the key then leaves as one that is not protected.)
     pub(super) fn is_protected(&self) -> bool {
+        self.standing() & STANDING_PROTECTED != 0
+    }
+
+    /// Whether the key [has a ban](Self::has_ban), and whether it is
+    /// [protected](Self::is_protected), in the two highest bits.
+    pub(super) fn standing(&self) -> u8 {
         // ORDERING: Acquire, with the fence of `protect`.
         // Model: keyed_map::a_second_grant_protects_a_key
         fence(Ordering::Acquire); // after the word was read
-        self.load_number() & PROTECTED != 0
+        ((self.load_number() & (BANNED | PROTECTED)) >> 56) as u8
     }
 
     /// Protects the key, which is about to be granted something a second time.
     fn protect(&self) {
         // ORDERING: Relaxed, and then the fence, Release: it publishes the bit with the word that
-        // the caller exchanges next. It pairs with the fence of `is_protected`.
+        // the caller exchanges next. It pairs with the fence of `standing`.
         // Model: keyed_map::a_second_grant_protects_a_key
         self.number.fetch_or(PROTECTED, Ordering::Relaxed);
         fence(Ordering::Release); // before the second grant
@@ -311,35 +312,33 @@ impl<A> MapEntry<A> {
         }
         let word = swapped(stored, first);
         let number = self.load_number();
-        if number >= BANNED {
-            return self.retry(algorithm, stored, first, at, op);
-        }
         let current = Current::new(word, at).with_source(number as u32);
         let outcome = match op.run_fast(algorithm, current) {
             Some(outcome) => outcome,
             None => return self.retry(algorithm, stored, first, at, op),
         };
         match outcome {
-            Err(refusal) => Some((Err(refusal), at)),
+            Err(refusal) if !self.has_ban() => Some((Err(refusal), at)),
+            // As for a banned key.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
-            // A key that is not protected yet may have to be: out of line.
-            Ok((next, answer)) if number >= PROTECTED && self.exchange(stored, next, first) => {
+            // A key that is not protected yet may have to be, and a ban to be ended: out of line.
+            Ok((next, answer))
+                if number.wrapping_sub(PROTECTED) < BANNED - PROTECTED
+                    && next <= MAX_WORD
+                    && self.exchange(stored, swapped(next, first)) =>
+            {
                 Some((Ok(answer), at))
             }
-            Ok(_) => self.retry(algorithm, stored, first, at, op),
+            _ => self.retry(algorithm, stored, first, at, op),
         }
     }
 
-    /// Exchanges what is stored for this word, or the largest one: an algorithm can come to a word
-    /// that says that the entry was moved, by more debt than any clock runs.
     #[inline(always)]
-    fn exchange(&self, stored: u64, next: u64, first: u64) -> bool {
-        let next = swapped(next.min(MAX_WORD), first);
+    fn exchange(&self, stored: u64, next: u64) -> bool {
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
-    /// The turns after the first one, long ones, and those on keys that are banned or not
-    /// protected.
+    /// The turns after the first one, long ones, and those on keys that are not protected.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(
@@ -358,6 +357,56 @@ impl<A> MapEntry<A> {
         while stored < MOVED {
             let word = swapped(stored, first);
             let number = self.load_number();
+            if number >= BANNED {
+                return self.retry_banned(algorithm, stored, first, at, op);
+            }
+            let current = Current::new(word, at).with_source(number as u32);
+            let (next, answer) = match op.run(algorithm, current) {
+                Ok(done) => done,
+                Err(refusal) => return Some((Err(refusal), at)),
+            };
+            if op.is_unchanged(word, next) {
+                return Some((Ok(answer), at));
+            }
+            // An algorithm can come to a word that says that the entry was moved, by more debt than
+            // any clock runs.
+            let next = next.min(MAX_WORD);
+            // Before the exchange: a thread that finds the word of a second grant does not take the
+            // key for one that was granted something once.
+            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
+            let afterwards = inject_fault!(ProtectsAfterwards);
+            if protects && !afterwards {
+                self.protect();
+            }
+            let is_done = self.exchange(stored, swapped(next, first));
+            if protects && afterwards {
+                self.protect();
+            }
+            if is_done {
+                return Some((Ok(answer), at));
+            }
+            stored = backoff.wait_if_changed(stored, || self.cell.load());
+        }
+        None
+    }
+
+    /// The turns on a key that was banned, and was not granted anything since.
+    #[cold]
+    #[inline(never)]
+    fn retry_banned<O: Op<A>>(
+        &self,
+        algorithm: &A,
+        mut stored: u64,
+        first: u64,
+        at: Tick,
+        op: &mut O,
+    ) -> Decided<A, O>
+    where
+        A: Algorithm,
+    {
+        while stored < MOVED {
+            let word = swapped(stored, first);
+            let number = self.load_number();
             let mut current = Current::new(word, at).with_source(number as u32);
             current.is_banned = number >= BANNED && algorithm.available(word, at) == 0;
             let (next, answer) = match op.run(algorithm, current) {
@@ -368,28 +417,20 @@ impl<A> MapEntry<A> {
             if op.is_unchanged(word, next) {
                 return Some((Ok(answer), at));
             }
-            // Before the exchange: a thread that finds the word of a second grant does not take the
-            // key for one that was granted something once.
-            let protects = O::TAKES && stored != 0 && number & PROTECTED == 0;
-            let afterwards = inject_fault!(ProtectsAfterwards);
-            if protects && !afterwards {
+            if O::TAKES && stored != 0 && number & PROTECTED == 0 {
                 self.protect();
             }
-            let ends_ban = number >= BANNED && (O::GRANTS || !current.is_banned);
+            let ends_ban = O::GRANTS || !current.is_banned;
             if ends_ban && inject_fault!(EndsTheBanFirst) {
                 self.end_ban();
             }
-            let is_done = self.exchange(stored, next, first);
-            if protects && afterwards {
-                self.protect();
-            }
-            if is_done {
+            if self.exchange(stored, swapped(next.min(MAX_WORD), first)) {
                 if ends_ban {
                     self.end_ban();
                 }
                 return Some((Ok(answer), at));
             }
-            stored = backoff.wait_if_changed(stored, || self.cell.load());
+            stored = self.cell.load();
         }
         None
     }

@@ -80,7 +80,7 @@ where
                 if !found.entry().retire(&live) {
                     continue;
                 }
-                self.counts.evicted(rank.is_protected);
+                self.counts.evicted(rank.is_protected());
             }
             self.entries.newest().remove(found.ticket().hash);
             return self.take_out(found, guard);

@@ -3,7 +3,7 @@
 //! A key that was granted something a second time after it came is *protected*. Of the keys that
 //! the map looks at,
 //!
-//! 1. banned keys leave last;
+//! 1. keys that are banned, and were not granted anything since, leave last;
 //! 2. of the others, those that are not protected leave first;
 //! 3. of these, those that have spent least of their burst, in eighths; those in debt come last;
 //! 4. of these, the newest.
@@ -17,7 +17,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::KeyedMap;
 use super::entries::FoundEntry;
-use super::entry::Live;
+use super::entry::{Live, STANDING_PROTECTED};
 use crate::algorithm::Algorithm;
 use crate::clock::Tick;
 use crate::overflow::Overflow;
@@ -31,12 +31,16 @@ pub(super) struct Candidate<'g, K, A> {
 /// In which order keys are evicted: the one of the least rank is the first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    is_banned: bool,
-    pub(super) is_protected: bool,
-    /// See [`spent`].
-    spent: u8,
+    /// How much is [`spent`], below two bits: whether it is banned, and whether it is protected.
+    standing: u8,
     /// Of two that have spent as much, the newer one is the first.
     age: Reverse<u64>,
+}
+
+impl Rank {
+    pub(super) const fn is_protected(&self) -> bool {
+        self.standing & STANDING_PROTECTED != 0
+    }
 }
 
 /// How much of the burst is spent, in eighths, rounded up; more than all, if the key is in debt.
@@ -75,11 +79,9 @@ where
 
     /// When a key with this word is evicted.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
-        let at = now.max(live.since);
+        let (entry, at) = (found.entry(), now.max(live.since));
         Rank {
-            is_banned: found.entry().is_banned(live.word, at),
-            is_protected: found.entry().is_protected(),
-            spent: spent(found.entry().algorithm(), live.word, at),
+            standing: entry.standing() | spent(entry.algorithm(), live.word, at),
             age: Reverse(found.ticket().id),
         }
     }

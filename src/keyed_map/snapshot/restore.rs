@@ -135,10 +135,9 @@ impl<K: Hash + Eq, A: ChangeQuota> Keys<K, A> {
         let mut all: Vec<_> = self.kept.drain().collect();
         all.sort_by_cached_key(|(_, kept)| {
             let algorithm = &**kept.algorithm;
-            let is_banned = kept.is_banned && algorithm.available(kept.word, now) == 0;
             let spent = spent(algorithm, kept.word, now);
-            let last = (kept.is_own, is_banned, kept.is_protected, spent);
-            Reverse((last, Reverse(kept.number)))
+            let standing = (kept.is_banned, kept.is_protected, spent);
+            Reverse((kept.is_own, standing, Reverse(kept.number)))
         });
         for (_, gone) in all.iter().skip(self.capacity) {
             self.no_room = self.no_room.saturating_add(1);
