@@ -46,8 +46,8 @@ impl Clock for TokioClock {
     }
 }
 
-/// The time of day is read once in a process. If the time of that runtime is paused, its days are
-/// those of the paused time.
+/// The time of day is read once in a process. While a runtime's time is paused, its days follow the
+/// paused time.
 impl UtcClock for TokioClock {
     fn unix_origin(&self) -> Duration {
         static UNIX_ORIGIN: OnceLock<Duration> = OnceLock::new();

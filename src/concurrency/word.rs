@@ -63,8 +63,8 @@ impl Occupancy {
         Self((self.0 & (WAITING | INSIDE)) | (limit << LIMIT_AT))
     }
 
-    pub(super) const fn with_waiting(self, somebody: bool) -> Self {
-        match somebody {
+    pub(super) const fn with_waiting(self, waits: bool) -> Self {
+        match waits {
             true => Self(self.0 | WAITING),
             false => Self(self.0 & !WAITING),
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn above_a_lowered_limit_there_is_room_for_nothing_only() {
+    fn above_a_lowered_limit_only_a_weight_of_0_fits() {
         let word = Occupancy::empty(9).with_inside(9).with_limit(4);
         assert!(word.has_room(0) && !word.has_room(1) && !word.has_room(u64::MAX));
         assert_eq!(word.denied(4), Denied::busy(4));
