@@ -43,7 +43,7 @@
 //!
 //! | limiter | for |
 //! |---|---|
-//! | `Keyed` (features `keyed`, `huge-pages`) | a million keys in one table of fixed size |
+//! | `Keyed` (feature `keyed`; `huge-pages` for large tables) | a million keys in one table of fixed size |
 //! | `KeyedMap` (feature `map`) | keys that can be listed and removed, and can have limits of their own |
 //!
 //! Waiting ([`wait`]):

@@ -140,8 +140,8 @@ impl Ring {
         self.exchange_with(self.fast_pair(), pair, word)
     }
 
-    /// Does what [`exchange`](Self::exchange) does, with [`fast_pair`](Self::fast_pair) already
-    /// read.
+    /// Replaces the word of the pair as [`exchange`](Self::exchange) does, with
+    /// [`fast_pair`](Self::fast_pair) already read.
     #[inline(always)]
     pub(super) fn exchange_with(
         &self,

@@ -14,7 +14,7 @@ use crate::store::view::View;
 use crate::wait::waits;
 
 impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
-    /// Does what [`Adjustable::set_quota`] does, at this tick.
+    /// Changes the quota at this tick: see [`Adjustable::set_quota`].
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl<A: ChangeQuota + Settings + Clone, C> View<&Adjustable<A, C>> {
         })
     }
 
-    /// Does what [`Adjustable::set`] does, at this tick.
+    /// Changes the algorithm at this tick: see [`Adjustable::set`].
     pub fn set(&self, algorithm: A, keep: Keep) {
         let Ok(()) = self.bring(keep, |_| {
             Ok::<_, core::convert::Infallible>(Some(algorithm))

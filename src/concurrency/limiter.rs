@@ -153,8 +153,8 @@ impl Concurrency {
         self.take(n, false).map(|()| ConcurrencyGuard::new(self, n))
     }
 
-    /// Does what [`try_enter_n`](Self::try_enter_n) does, but returns a guard that keeps the
-    /// limiter alive and can move to other threads and tasks.
+    /// Enters with a weight of `n`, with a guard that keeps the limiter alive and can move to other
+    /// threads and tasks: see [`try_enter_n`](Self::try_enter_n).
     ///
     /// # Errors
     ///
@@ -229,8 +229,8 @@ impl Concurrency {
         self.enter_n(1)
     }
 
-    /// Does what [`enter`](Self::enter) does, with a weight of `n`. A weight of 0 takes no room,
-    /// but waits for its turn.
+    /// Returns a future that enters with a weight of `n`: see [`enter`](Self::enter). A weight of 0
+    /// takes no room, but waits for its turn.
     ///
     /// ```
     /// use tollgate::Concurrency;
@@ -248,8 +248,8 @@ impl Concurrency {
         EnterFuture::new(self, n)
     }
 
-    /// Does what [`enter_n`](Self::enter_n) does, with a guard that keeps the limiter alive. Use it
-    /// in tasks that a runtime spawns.
+    /// Returns a future that enters with a weight of `n`, and whose guard keeps the limiter alive:
+    /// see [`enter_n`](Self::enter_n). Use it in tasks that a runtime spawns.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -75,7 +75,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Does what [`iter`](Self::iter) does, at this tick.
+    /// Returns an iterator over the keys, with their states at this tick: see [`iter`](Self::iter).
     pub fn iter_at(&self, now: Tick) -> impl Iterator<Item = TrackedKey<'_, K, A>> {
         let all = self.map.entries.all(&self.guard);
         all.filter_map(move |found| {
@@ -208,7 +208,7 @@ where
         false
     }
 
-    /// Does what [`retain`](Self::retain) does, at this tick.
+    /// Removes the keys for which `keep` returns false, at this tick: see [`retain`](Self::retain).
     pub fn retain_at(
         &self,
         now: Tick,
@@ -255,7 +255,8 @@ where
         retired
     }
 
-    /// Does what [`purge_idle`](Self::purge_idle) does, at this tick.
+    /// Checks the next `steps` keys at this tick, and removes those that are idle: see
+    /// [`purge_idle`](Self::purge_idle).
     pub fn purge_idle_at(&self, now: Tick, steps: usize) -> usize {
         let guard = self.entries.guard();
         let mut seen = SeenEntry::nothing();

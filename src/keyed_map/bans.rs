@@ -144,7 +144,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Does what [`MapKey::ban`] does, at this tick.
+    /// Bans this key at this tick: see [`KeyedMap::ban`].
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ where
         self.store.map().ban_at(self.store.key(), until, self.now)
     }
 
-    /// Does what [`MapKey::banned_until`] does, at this tick.
+    /// Returns when the ban of this key is over, at this tick: see [`MapKey::banned_until`].
     #[must_use]
     pub fn banned_until(&self) -> Option<Tick> {
         let Ok(until) = self.store.apply(self.now, BannedUntil);

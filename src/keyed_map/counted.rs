@@ -69,7 +69,8 @@ where
     H: BuildHasher,
     S: Borrow<Counters>,
 {
-    /// Does what [`KeyedMap::try_acquire_at`] does, and counts it.
+    /// Takes one permit of this key at this tick, and counts the decision: see
+    /// [`KeyedMap::try_acquire_at`].
     ///
     /// # Errors
     ///
@@ -83,7 +84,8 @@ where
         self.try_acquire_n_at(key, 1, now)
     }
 
-    /// Does what [`KeyedMap::try_acquire_n_at`] does, and counts it.
+    /// Takes `n` permits of this key, or none, at this tick, and counts the decision: see
+    /// [`KeyedMap::try_acquire_n_at`].
     ///
     /// # Errors
     ///
@@ -97,7 +99,7 @@ where
         self.key(key).try_acquire_n_at(n, now)
     }
 
-    /// Does what [`KeyedMap::try_acquire`] does, and counts it.
+    /// Takes one permit of this key, and counts the decision: see [`KeyedMap::try_acquire`].
     ///
     /// # Errors
     ///
@@ -112,7 +114,8 @@ where
         self.try_acquire_n(key, 1)
     }
 
-    /// Does what [`KeyedMap::try_acquire_n`] does, and counts it.
+    /// Takes `n` permits of this key, or none, and counts the decision: see
+    /// [`KeyedMap::try_acquire_n`].
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@
 //! removed, and that was retired before.
 //!
 //! ```text
-//!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever
-//!                                       (an idle one: the horizon is raised first)       then it is taken out
+//!   inserted: pending ──first verb──► word ⇄ word ──retired──► all ones, for ever; then removed
+//!                                        (if it is idle, the horizon is raised first)
 //! ```
 //!
 //! A thread that finds a retired entry removes it and continues: it does not wait for the thread

@@ -9,8 +9,8 @@
 //!
 //! Any thread that finds a moved entry can do the third step, and a decision does, so it waits for
 //! no other thread. One announcement is enough for all keys: the thread with the lock does the
-//! third step itself before its next announcement. So if a thread finds a moved entry and another
-//! announcement, the successor is in the map or has already left.
+//! third step itself before its next announcement. So if a thread finds a moved entry, and the
+//! announcement is of another entry, the successor is in the map or has already left.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -45,7 +45,7 @@ pub(super) struct EntryNow<A> {
     pub(super) is_protected: bool,
 }
 
-/// The state of a key under another algorithm.
+/// The state to which a key is moved.
 pub(super) struct Next<A> {
     pub(super) algorithm: SharedAlgorithm<A>,
     /// Whether the algorithm is the key's own.
@@ -80,7 +80,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Does what [`set_algorithm`](Self::set_algorithm) does, at this tick.
+    /// Gives a key its own algorithm at this tick: see [`set_algorithm`](Self::set_algorithm).
     ///
     /// # Errors
     ///
@@ -97,7 +97,8 @@ where
         })
     }
 
-    /// Does what [`set_algorithm_afresh`](Self::set_algorithm_afresh) does, at this tick.
+    /// Gives a key its own algorithm and starts it afresh, at this tick: see
+    /// [`set_algorithm_afresh`](Self::set_algorithm_afresh).
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ where
         })
     }
 
-    /// Does what [`unset_algorithm`](Self::unset_algorithm) does, at this tick.
+    /// Removes a key's own algorithm at this tick: see [`unset_algorithm`](Self::unset_algorithm).
     pub fn unset_algorithm_at<Q>(&self, key: &Q, now: Tick) -> bool
     where
         K: Borrow<Q>,

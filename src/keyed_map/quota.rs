@@ -30,7 +30,7 @@ where
     A: ChangeQuota,
     S: BuildHasher,
 {
-    /// Does what [`set_quota`](Self::set_quota) does, at this tick.
+    /// Changes the quota of all keys at this tick: see [`set_quota`](Self::set_quota).
     ///
     /// # Errors
     ///

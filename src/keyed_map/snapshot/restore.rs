@@ -99,7 +99,8 @@ fn goes_on<A: ChangeQuota + Rebase + Settings>(
         }
         (false, Some(was)) => {
             let next = was.carry_over(was.rebase(word, from, now), now, to);
-            // Under the other algorithm, debt may be paid sooner or later.
+            // Under the other algorithm, debt may be paid sooner or later, so the ban's end comes
+            // from the old one.
             (next, end_of_ban(was))
         }
         (false, None) => return Err(RestoreError::OtherParameters { plan: None }),

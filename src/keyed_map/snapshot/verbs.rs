@@ -85,7 +85,7 @@ where
     A: Algorithm + Settings,
     S: BuildHasher,
 {
-    /// Does what [`snapshot`](Self::snapshot) does, at this tick.
+    /// Writes a snapshot of the map at this tick: see [`snapshot`](Self::snapshot).
     ///
     /// # Errors
     ///
@@ -157,7 +157,8 @@ where
         self.restore_elapsed(&mut &mut *reader, Elapsed::until_now(), false)
     }
 
-    /// Does what [`restore`](Self::restore) does, from a file that must hold nothing else.
+    /// Restores a snapshot from a file, which must hold nothing else: see
+    /// [`restore`](Self::restore).
     ///
     /// # Errors
     ///
@@ -167,9 +168,8 @@ where
         self.restore_elapsed(&mut file, Elapsed::until_now(), true)
     }
 
-    /// Does what [`restore`](Self::restore) does, with the time that has passed since the snapshot.
-    /// Use it for clocks that don't follow the time of day, and where the time of day is
-    /// unreliable.
+    /// Restores a snapshot that was written `elapsed` ago: see [`restore`](Self::restore). Use it
+    /// for clocks that don't follow the time of day, and where the time of day is unreliable.
     ///
     /// # Errors
     ///
@@ -205,7 +205,8 @@ where
     A: ChangeQuota + Rebase + Settings,
     S: BuildHasher,
 {
-    /// Does what [`restore_after`](Self::restore_after) does, at this tick.
+    /// Restores a snapshot at this tick, which was written `elapsed` ago: see
+    /// [`restore_after`](Self::restore_after).
     ///
     /// # Errors
     ///
