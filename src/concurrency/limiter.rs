@@ -14,8 +14,8 @@ use crate::sync::{AtomicU64, Backoff, Mutex, inject_fault};
 /// Limits how many callers are inside at once.
 ///
 /// A caller that enters gets a [`ConcurrencyGuard`], and leaves when the guard is dropped: at the
-/// end of its scope, in a panic, or with the future that holds it. A guard may have a weight above
-/// 1. There is no clock: a denied caller stays denied until others leave ([`Denied::Busy`]).
+/// end of its scope, in a panic, or with the future that holds it. A guard may weigh more than 1.
+/// There is no clock: a denied caller stays denied until others leave ([`Denied::Busy`]).
 ///
 /// ```
 /// use tollgate::{Concurrency, Denied};

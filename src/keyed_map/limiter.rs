@@ -68,7 +68,7 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// it, the key itself, 24 in the queue of keys to be checked, and the overhead of the table and the
 /// allocator. An entry is freed soon after its key has left. Two things may stay:
 ///
-/// - The queue keeps the tickets of removed keys until their turn. After each
+/// - The queue keeps the places of removed keys until their turn. After each
 ///   [`remove`](Self::remove) and [`retain`](Self::retain) there are at most as many of them as
 ///   keys, plus 64.
 /// - The table does not shrink when keys leave. It has 9 bytes for each slot, and at most four

@@ -110,7 +110,7 @@ where
     /// Replaces the map's content with that of a [snapshot](Self::snapshot), converted to this
     /// map's clock. The time since the snapshot counts, by the time of day; if the time of day went
     /// back, no time counts. The snapshot is read and checked completely before anything changes.
-    /// Nothing after it is read.
+    /// Bytes after it are not read.
     ///
     /// - The map may have **another capacity**. If there is no room for all keys, those that would
     ///   be evicted first are left out. It may also have another hasher.
