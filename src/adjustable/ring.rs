@@ -17,9 +17,9 @@
 //!
 //! A change writes the parameters of the next version into the other slot, whose version is no
 //! longer current. Then it exchanges the pair for the next version and the carried-over word. Until
-//! that exchange, only a thread that still uses the version before the current one reads that slot,
-//! and its check fails. A thread that stops anywhere in a change leaves a current version with
-//! complete parameters.
+//! that exchange, only a thread that still uses an older version reads that slot, and its check
+//! fails. A thread that stops anywhere in a change leaves a current version with complete
+//! parameters.
 
 use crossbeam_utils::CachePadded;
 

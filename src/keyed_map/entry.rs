@@ -205,8 +205,8 @@ impl<A> MapEntry<A> {
     #[inline(always)]
     fn load_number(&self) -> u64 {
         // ORDERING: Relaxed. It publishes nothing. The number and `OWN` never change. `PROTECTED`
-        // is set once, and only `standing` depends on its order, by a fence. `BANNED` is
-        // cleared once: a thread that knows of the grant that ended the ban also sees it cleared.
+        // is set once, and only `standing` depends on its order, by a fence. `BANNED` is cleared
+        // once: a thread that knows of the grant that ended the ban also sees it cleared.
         self.number.load(Ordering::Relaxed)
     }
 
@@ -251,12 +251,12 @@ impl<A> MapEntry<A> {
     #[cold]
     #[inline(never)]
     fn begin(&self, latest: &Latest<A>, now: Tick, horizon: &Horizon) -> Option<Tick> {
-        // ORDERING: SeqCst. It publishes nothing, and pairs with two fences. This thread has found the
-        // entry in the map. The fence of `retire`: if the key had an earlier entry, that one was
-        // retired, and its tick brought to the horizon, before it was removed and this one could be
-        // inserted. So the horizon that is read below is no earlier. The fence of `bring_all_to`:
-        // either this thread reads the new algorithm, or the thread that sets the quota finds this
-        // entry in the map and moves it.
+        // ORDERING: SeqCst. It publishes nothing, and pairs with two fences. This thread has found
+        // the entry in the map. The fence of `retire`: if the key had an earlier entry, that one
+        // was retired, and its tick brought to the horizon, before it was removed and this one
+        // could be inserted. So the horizon that is read below is no earlier. The fence of
+        // `bring_all_to`: either this thread reads the new algorithm, or the thread that sets the
+        // quota finds this entry in the map and moves it.
         // Models: keyed_map::a_late_tick_gets_no_second_burst, a_quota_is_set_for_all_keys
         fence(Ordering::SeqCst); // after it was found
         // The entry's algorithm was the latest one when the entry was created, which may be some
@@ -323,7 +323,7 @@ impl<A> MapEntry<A> {
             Err(refusal) if !self.has_ban() => Some((Err(refusal), at)),
             // A banned key gets the same answer.
             Ok((next, answer)) if op.is_unchanged(word, next) => Some((Ok(answer), at)),
-            // A grant to a key that is not protected or is banned changes its bits: out of line.
+            // A grant to an unprotected or banned key also changes its bits, out of line.
             Ok((next, answer))
                 if number.wrapping_sub(PROTECTED) < BANNED - PROTECTED
                     && next <= MAX_WORD
@@ -340,8 +340,8 @@ impl<A> MapEntry<A> {
         self.cell.compare_exchange(stored, next).is_ok()
     }
 
-    /// Makes the attempts after the first one, runs long operations, and makes grants to keys that
-    /// are not protected or are banned.
+    /// Makes the attempts after the first one, runs long operations, and makes grants to
+    /// unprotected or banned keys.
     #[cold]
     #[inline(never)]
     fn retry<O: Op<A>>(

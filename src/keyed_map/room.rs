@@ -242,7 +242,7 @@ where
     /// change which key is next.
     pub(super) fn clear_up(&self, guard: &Guard<'_>) {
         let tickets = self.entries.tickets();
-        // A model never has as many, and always returns here.
+        // A model never has that many tickets, and always returns here.
         if tickets <= SPARE_TICKETS {
             return;
         }
