@@ -169,8 +169,8 @@ impl<K: Hash + Eq, A: Algorithm, C> KeyedMap<K, A, C> {
 }
 
 impl<K: Hash + Eq, A: Algorithm, C, S> KeyedMap<K, A, C, S> {
-    /// Replaces the hasher, and starts with an empty map. The standard library's hasher is safe with
-    /// keys that untrusted users choose; others are faster.
+    /// Replaces the hasher, and starts with an empty map. The standard library's hasher is safe
+    /// with keys that untrusted users choose; others are faster.
     ///
     /// ```
     /// use std::hash::{BuildHasherDefault, DefaultHasher};

@@ -78,8 +78,8 @@ impl<A> MapEntry<A> {
         fence(Ordering::SeqCst); // as in `retire`
         let retired = self.cell.compare_exchange(0, RETIRED).is_ok();
         if !retired {
-            // Another thread has decided. This exchange of `since` makes sure that a thread that looks
-            // again sees that.
+            // Another thread has decided. This exchange of `since` makes sure that a thread that
+            // looks again sees that.
             self.mark_seen();
         }
         retired
