@@ -1,9 +1,9 @@
-//! Guides: first steps, which limiter to choose, keys, waiting, tests, and how tollgate is built.
+//! Guides: first steps, testing with time, statistics, and moving from governor.
 //!
-//! They are the pages of the folder `docs` of the repository.
+//! They are pages of the repository's folder `docs`.
 
-/// Where links between the pages lead in this documentation. In the repository each page defines
-/// the same labels at its end; Markdown takes the first definition.
+/// Defines where links between the pages lead in this documentation. In the repository, each page
+/// defines the same labels at its end. Markdown uses the first definition.
 macro_rules! links {
     () => {
         "

@@ -1,16 +1,17 @@
-//! Which key is evicted when there is no room for a new one and none is idle.
+//! The order in which keys are evicted when there is no room for a new one and none is idle.
 //!
-//! A key that was granted something a second time after it came is *protected*. Of the keys that
-//! the map looks at,
+//! A key that got a second grant after it was inserted is *protected*. Of the keys that the map
+//! looks at:
 //!
-//! 1. keys that are banned, and were not granted anything since, leave last;
-//! 2. of the others, those that are not protected leave first;
-//! 3. of these, those that have spent least of their burst, in eighths; those in debt come last;
+//! 1. banned keys that have got no grant since are evicted last;
+//! 2. of the others, unprotected keys are evicted first;
+//! 3. of these, the keys that have spent the least of their burst, in eighths; those in debt are
+//!    last;
 //! 4. of these, the newest.
 //!
-//! It looks at the keys at the front of the queue, which may be of any age, and at the newest ones
-//! (`newest.rs`). So a flood of new keys evicts its own keys, whatever each of them takes: other
-//! keys that have spent as much are older.
+//! The map looks at keys at the front of the queue, which may be of any age, and at the newest keys
+//! (`newest.rs`). So a flood of new keys evicts its own keys, however much each of them takes:
+//! other keys that have spent as much are older.
 
 use core::cmp::Reverse;
 use core::hash::{BuildHasher, Hash};
@@ -28,12 +29,13 @@ pub(super) struct Candidate<'g, K, A> {
     pub(super) rank: Rank,
 }
 
-/// In which order keys are evicted: the one of the least rank is the first.
+/// The eviction order: the key with the lowest rank is evicted first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// How much is [`spent`], below two bits: whether it is banned, and whether it is protected.
+    /// How much is [`spent`], in the low bits; the two highest bits are set if the key is banned
+    /// and if it is protected.
     standing: u8,
-    /// Of two that have spent as much, the newer one is the first.
+    /// Of two keys that have spent as much, the newer one ranks lower.
     age: Reverse<u64>,
 }
 
@@ -43,7 +45,8 @@ impl Rank {
     }
 }
 
-/// How much of the burst is spent, in eighths, rounded up; more than all, if the key is in debt.
+/// Returns how much of the burst is spent, in eighths, rounded up. A key in debt has spent more
+/// than eight.
 pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     const IN_DEBT: u8 = 9;
     let (all, left) = (algorithm.available(0, now), algorithm.available(word, now));
@@ -60,7 +63,7 @@ where
     A: Algorithm,
     S: BuildHasher,
 {
-    /// Remembers the key if it leaves before the one that was.
+    /// Makes this key the candidate if it ranks below the present one.
     pub(super) fn consider<'g>(
         &self,
         found: FoundEntry<'g, K, A>,
@@ -77,7 +80,7 @@ where
         }
     }
 
-    /// When a key with this word is evicted.
+    /// Returns the rank of a key with this word.
     pub(super) fn rank(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> Rank {
         let (entry, at) = (found.entry(), now.max(live.since));
         Rank {

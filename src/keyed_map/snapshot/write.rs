@@ -1,4 +1,4 @@
-//! Writing a snapshot, while others decide.
+//! Writes a snapshot while other threads decide.
 
 use core::hash::{BuildHasher, Hash};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::snapshot::numbers::Output;
 use crate::snapshot::parameters::{Parameters, name_of};
 use crate::sync::{Ordering, fence};
 
-/// Writes all keys but those that are idle at this tick; says how many.
+/// Writes all keys that are not idle at this tick, and returns how many.
 pub(super) fn write<K, A, C, S>(
     map: &KeyedMap<K, A, C, S>,
     writer: &mut dyn Write,
@@ -61,8 +61,9 @@ where
         output.bytes(&bytes)?;
         written = written.saturating_add(1);
     }
-    // ORDERING: SeqCst, with the fence of `MapEntry::retire`: where a key had left, the horizon
-    // that was raised before is read. Model: keyed_map::a_late_tick_gets_no_second_burst
+    // ORDERING: SeqCst. It publishes nothing, and pairs with the fence of `MapEntry::retire`: if a
+    // key left during the walk, the horizon that was raised before is read here.
+    // Model: keyed_map::a_late_tick_gets_no_second_burst
     fence(Ordering::SeqCst);
     let horizon = map.horizon.tick().as_nanos();
     output.numbers(&[END, horizon, written])?;
