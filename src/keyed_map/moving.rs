@@ -43,6 +43,8 @@ pub(super) struct EntryNow<A> {
     pub(super) since: Tick,
     pub(super) is_banned: bool,
     pub(super) is_protected: bool,
+    /// Whether it was moved: then nothing is known of the time before [`since`](Self::since).
+    pub(super) was_moved: bool,
 }
 
 /// What another algorithm makes of a key's entry.
@@ -258,6 +260,7 @@ where
                         since: live.since,
                         is_banned: entry.has_ban(),
                         is_protected: entry.is_protected(),
+                        was_moved: found.was_moved(),
                     });
                 }
                 EntryState::Pending | EntryState::Retired => return None,
@@ -273,6 +276,7 @@ where
                             since: successor.since,
                             is_banned: successor.is_banned,
                             is_protected: entry.is_protected(),
+                            was_moved: true,
                         });
                     }
                     // The successor has been in the map, as in `finish_move`.

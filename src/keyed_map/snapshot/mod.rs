@@ -21,7 +21,8 @@
 //!   another quota that was set while the snapshot was being written.
 //! - A key that came later has a larger **number**.
 //! - The **horizon** is read after all keys: it is no earlier than the tick at which any key that
-//!   left as idle before then had become idle.
+//!   left as idle before then had become idle, nor than the tick at which a key that is left out
+//!   got the algorithm it has.
 //!
 //! The checksum is CRC-64/XZ.
 
