@@ -10,7 +10,8 @@
 //! Any thread that finds a moved entry can do the third step, and a decision does: so it waits for
 //! no other thread. One announcement is enough for all keys. The thread with the lock does the
 //! third step itself before it announces anything else; so where a moved entry is found and
-//! something else is announced, the successor is in the map, or has gone.
+//! something else is announced, the successor is in the map, or has gone. (If it could not do that,
+//! for a key's own code has panicked, the next announcement says what was announced before, too.)
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -33,7 +34,24 @@ use crate::sync::{Ordering, fence};
 /// An entry, by its number, and what takes its place.
 pub(super) struct Change<A> {
     of: u64,
+    ticket: KeyTicket,
     successor: Successor<A>,
+    /// The one before, if a panic kept its successor from the map.
+    broken_off: Option<Arc<Change<A>>>,
+}
+
+impl<A> Change<A> {
+    /// What takes the place of the entry of this number.
+    fn of(&self, number: u64) -> Option<&Successor<A>> {
+        let mut next = Some(self);
+        while let Some(change) = next {
+            if change.of == number {
+                return Some(&change.successor);
+            }
+            next = change.broken_off.as_deref();
+        }
+        None
+    }
 }
 
 /// How a key stands.
@@ -238,13 +256,35 @@ where
         };
         // The key's own code runs before the entry is moved: it may panic.
         let key = key();
-        let of = entry.number();
-        self.change.set(Arc::new(Change { of, successor }));
+        self.change.set(Arc::new(Change {
+            of: entry.number(),
+            ticket: found.ticket(),
+            successor,
+            broken_off: self.broken_off(guard),
+        }));
         let is_moved = entry.move_away(live);
         if is_moved {
             self.finish_move(found, key, guard);
         }
         is_moved
+    }
+
+    /// The last change whose successor is still to be put into the map: a key's `Eq` has panicked,
+    /// on another key of the same hash. The caller holds the lock.
+    fn broken_off(&self, guard: &Guard<'_>) -> Option<Arc<Change<A>>> {
+        if !self.moving.is_poisoned() {
+            return None;
+        }
+        let mut last = self.change.get();
+        while let Some(change) = last {
+            let found = self.entries.get(&change.ticket, guard);
+            let entry = found.as_ref().map(FoundEntry::entry);
+            if entry.is_some_and(|entry| entry.number() == change.of) {
+                return Some(change);
+            }
+            last = change.broken_off.clone();
+        }
+        None
     }
 
     /// How a key stands that is in the map, and was decided on.
@@ -268,8 +308,8 @@ where
                     // ORDERING: Acquire, as in `get_past`.
                     fence(Ordering::Acquire);
                     let change = self.change.get();
-                    if let Some(change) = change.filter(|change| change.of == entry.number()) {
-                        let successor = &change.successor;
+                    let change = change.as_ref();
+                    if let Some(successor) = change.and_then(|last| last.of(entry.number())) {
                         return Some(EntryNow {
                             algorithm: Arc::clone(&successor.algorithm),
                             word: successor.word,
@@ -289,15 +329,16 @@ where
     /// Puts the successor of a moved entry into its place, unless another thread has.
     pub(super) fn finish_move(&self, found: &FoundEntry<'_, K, A>, key: K, guard: &Guard<'_>) {
         let entry = found.entry();
-        match self.change.get() {
-            Some(change) if change.of == entry.number() => {
+        let change = self.change.get();
+        match change.as_ref().and_then(|last| last.of(entry.number())) {
+            Some(successor) => {
                 let ticket = found.ticket();
                 let stored = Stored { key, ticket };
-                let next = || entry.succeeded_by(&change.successor);
+                let next = || entry.succeeded_by(successor);
                 self.entries.replace(found, stored, next, guard);
             }
             // The successor has been in the map, and nothing is left to take out.
-            _ => drop(self.take_out(found, guard)),
+            None => drop(self.take_out(found, guard)),
         }
     }
 }
