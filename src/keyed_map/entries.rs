@@ -51,6 +51,12 @@ impl<K, A> FoundEntry<'_, K, A> {
     pub(super) fn entry(&self) -> &MapEntry<A> {
         self.entry
     }
+
+    /// Whether it took the place of another entry of this key: one that was inserted has the number
+    /// of its key's ticket.
+    pub(super) fn was_moved(&self) -> bool {
+        self.entry().number() != self.ticket().id
+    }
 }
 
 impl<K: Hash + Eq, A> Entries<K, A> {

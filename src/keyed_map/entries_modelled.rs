@@ -63,6 +63,12 @@ impl<K, A> FoundEntry<'_, K, A> {
     pub(super) fn entry(&self) -> &MapEntry<A> {
         &self.both.1
     }
+
+    /// Whether it took the place of another entry of this key: one that was inserted has the number
+    /// of its key's ticket.
+    pub(super) fn was_moved(&self) -> bool {
+        self.entry().number() != self.ticket().id
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -10,7 +10,8 @@
 //! Any thread that finds a moved entry can do the third step, and a decision does, so it waits for
 //! no other thread. One announcement is enough for all keys: the thread with the lock does the
 //! third step itself before its next announcement. So if a thread finds a moved entry, and the
-//! announcement is of another entry, the successor is in the map or has already left.
+//! announcement is of another entry, the successor is in the map or has already left. (If a key's
+//! own code panics before the third step, the next announcement keeps the one before it.)
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -33,7 +34,24 @@ use crate::sync::{Ordering, fence};
 /// The announced change: an entry, by its number, and its successor.
 pub(super) struct Change<A> {
     of: u64,
+    ticket: KeyTicket,
     successor: Successor<A>,
+    /// The one before, if a panic kept its successor from the map.
+    broken_off: Option<Arc<Change<A>>>,
+}
+
+impl<A> Change<A> {
+    /// What takes the place of the entry of this number.
+    fn of(&self, number: u64) -> Option<&Successor<A>> {
+        let mut next = Some(self);
+        while let Some(change) = next {
+            if change.of == number {
+                return Some(&change.successor);
+            }
+            next = change.broken_off.as_deref();
+        }
+        None
+    }
 }
 
 /// The current state of a key.
@@ -43,6 +61,8 @@ pub(super) struct EntryNow<A> {
     pub(super) since: Tick,
     pub(super) is_banned: bool,
     pub(super) is_protected: bool,
+    /// Whether it was moved: then nothing is known of the time before [`since`](Self::since).
+    pub(super) was_moved: bool,
 }
 
 /// The state to which a key is moved.
@@ -237,13 +257,35 @@ where
         };
         // The key's own code runs before the entry is moved: it may panic.
         let key = key();
-        let of = entry.number();
-        self.change.set(Arc::new(Change { of, successor }));
+        self.change.set(Arc::new(Change {
+            of: entry.number(),
+            ticket: found.ticket(),
+            successor,
+            broken_off: self.broken_off(guard),
+        }));
         let is_moved = entry.move_away(live);
         if is_moved {
             self.finish_move(found, key, guard);
         }
         is_moved
+    }
+
+    /// Returns the last change whose successor is not in the map yet, because the `Eq` of another
+    /// key with the same hash panicked. The caller holds the lock.
+    fn broken_off(&self, guard: &Guard<'_>) -> Option<Arc<Change<A>>> {
+        if !self.moving.is_poisoned() {
+            return None;
+        }
+        let mut last = self.change.get();
+        while let Some(change) = last {
+            let found = self.entries.get(&change.ticket, guard);
+            let entry = found.as_ref().map(FoundEntry::entry);
+            if entry.is_some_and(|entry| entry.number() == change.of) {
+                return Some(change);
+            }
+            last = change.broken_off.clone();
+        }
+        None
     }
 
     /// Returns the current state of a key that is in the map and not pending.
@@ -259,6 +301,7 @@ where
                         since: live.since,
                         is_banned: entry.has_ban(),
                         is_protected: entry.is_protected(),
+                        was_moved: found.was_moved(),
                     });
                 }
                 EntryState::Pending | EntryState::Retired => return None,
@@ -266,14 +309,15 @@ where
                     // ORDERING: Acquire, as in `get_past`.
                     fence(Ordering::Acquire);
                     let change = self.change.get();
-                    if let Some(change) = change.filter(|change| change.of == entry.number()) {
-                        let successor = &change.successor;
+                    let change = change.as_ref();
+                    if let Some(successor) = change.and_then(|last| last.of(entry.number())) {
                         return Some(EntryNow {
                             algorithm: Arc::clone(&successor.algorithm),
                             word: successor.word,
                             since: successor.since,
                             is_banned: successor.is_banned,
                             is_protected: entry.is_protected(),
+                            was_moved: true,
                         });
                     }
                     // The successor was in the map and has left, as in `finish_move`.
@@ -286,15 +330,16 @@ where
     /// Replaces a moved entry by its successor, unless another thread has.
     pub(super) fn finish_move(&self, found: &FoundEntry<'_, K, A>, key: K, guard: &Guard<'_>) {
         let entry = found.entry();
-        match self.change.get() {
-            Some(change) if change.of == entry.number() => {
+        let change = self.change.get();
+        match change.as_ref().and_then(|last| last.of(entry.number())) {
+            Some(successor) => {
                 let ticket = found.ticket();
                 let stored = Stored { key, ticket };
-                let next = || entry.succeeded_by(&change.successor);
+                let next = || entry.succeeded_by(successor);
                 self.entries.replace(found, stored, next, guard);
             }
             // The successor was inserted; if it is gone, only this entry can be left to remove.
-            _ => drop(self.take_out(found, guard)),
+            None => drop(self.take_out(found, guard)),
         }
     }
 }

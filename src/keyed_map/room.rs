@@ -273,6 +273,11 @@ where
 
     /// Retires a word that is idle.
     pub(super) fn retire_idle(&self, found: &FoundEntry<'_, K, A>, live: &Live, now: Tick) -> bool {
+        // What its key did before it was moved is in the word as it was at the move, and not as it
+        // was before.
+        if now < live.since && found.was_moved() {
+            return false;
+        }
         let algorithm = found.entry().algorithm();
         let reached = self.horizon.tick().max(live.since);
         let Some(idle) = idle_since(algorithm, live.word, now, reached) else {

@@ -21,7 +21,7 @@
 //!   quota that was set while the snapshot was being written.
 //! - A key that was inserted later has a larger **number**.
 //! - The **horizon** is read after all keys. It is no earlier than the tick at which any key that
-//!   left before became idle.
+//!   left before became idle, nor than the tick at which a key that is left out got its algorithm.
 //!
 //! The checksum is CRC-64/XZ.
 
