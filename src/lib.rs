@@ -261,15 +261,3 @@ pub mod traits {
 #[cfg(all(doctest, feature = "std"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-#[cfg(all(doctest, feature = "std"))]
-#[doc = include_str!("../docs/PAST_ONE_WORD.md")]
-struct PastOneWord;
-
-#[cfg(all(doctest, feature = "keyed", feature = "map"))]
-#[doc = include_str!("../docs/KEYED.md")]
-struct KeyedLimits;
-
-#[cfg(all(doctest, feature = "tokio", feature = "wide"))]
-#[doc = include_str!("../docs/WAITING.md")]
-struct Time;

@@ -42,7 +42,7 @@ use crate::sync::{IS_MODEL, SLOTS};
 /// key enters the table with the first permit taken, and need not be removed: once it is idle,
 /// another key can take its place. Only where neither an unused place nor that of an idle key is in
 /// reach, [`Overflow`] says what happens. How all this works, and what it costs, is in
-/// `docs/KEYED.md`.
+/// `docs/KEYS.md`.
 ///
 /// # What is promised
 ///
