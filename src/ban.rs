@@ -70,8 +70,8 @@ pub(crate) fn last_without_permits<A: Algorithm>(
     has_none(none).then_some(Tick::from_nanos(none))
 }
 
-/// Returns a word that has no permit up to tick `last`, and one permit right after it. Windows have
-/// no such word; theirs has no permit in the window of `last`.
+/// Returns a word that has no permit up to tick `last`, and one permit right after it. A window has
+/// no such word: it gets one that has no permit before the window of `last` ends.
 pub(crate) fn banned_until<A: Algorithm>(algorithm: &A, last: Tick) -> u64 {
     let then = after(last);
     let all_but_one = algorithm.available(0, then).saturating_sub(1);
