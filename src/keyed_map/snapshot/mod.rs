@@ -33,7 +33,7 @@ mod write;
 pub use key::SnapshotKey;
 pub use restore::RestoredMap;
 
-/// A transfer as text would change the last three bytes.
+/// A transfer as text would change the last four bytes.
 const MAGIC: [u8; 8] = *b"\x89TGM\r\n\x1a\n";
 const VERSION: u64 = 1;
 

@@ -30,7 +30,7 @@ macro_rules! guides {
     ($($name:ident $file:literal)*) => {
         $(
             #[doc = links!()]
-            #[doc = include_str!(concat!("../docs/", $file))]
+            #[doc = include_str!(concat!("../../docs/", $file))]
             pub mod $name {}
         )*
     };
