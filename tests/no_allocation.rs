@@ -170,7 +170,7 @@ fn the_allocator_counts() {
 }
 
 #[test]
-fn nothing_by_a_limiter_on_any_clock() {
+fn a_limiter_on_any_clock_does_not_allocate() {
     static COARSE: CoarseClock = CoarseClock::new();
     let manual = ManualClock::new();
     // The first reading calibrates the clock.
@@ -209,7 +209,7 @@ fn nothing_by_a_limiter_on_any_clock() {
 }
 
 #[test]
-fn nothing_when_a_limiter_is_made_or_an_algorithm_read_written_and_changed() {
+fn making_limiters_and_parsing_or_changing_algorithms_does_not_allocate() {
     SystemClock.now();
     let all = all(5);
     let allocated = allocations(|| {
@@ -240,7 +240,7 @@ fn nothing_when_a_limiter_is_made_or_an_algorithm_read_written_and_changed() {
 
 /// From the own part, from a sibling and from several, all there is and more.
 #[test]
-fn nothing_by_shards_or_leases() {
+fn shards_and_leases_do_not_allocate() {
     // The first reading calibrates the clock.
     SystemClock.now();
     let limiter = Sharded::new(bucket()).expect("a bucket");
@@ -301,7 +301,7 @@ fn nothing_by_shards_or_leases() {
 
 /// In the same slot, in the next one, in one that is behind, and after a gap.
 #[test]
-fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
+fn slots_logs_and_counted_limiters_do_not_allocate() {
     let slots = SlottedWindow::with_clock(FIVE, 60, ManualClock::new()).expect("a window");
     let log = SlidingLog::with_clock(FIVE, ManualClock::new()).expect("a log");
     let counted = Counted::new(Limiter::with_clock(bucket(), ManualClock::new()));
@@ -336,7 +336,7 @@ fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
 }
 
 #[test]
-fn nothing_where_the_quota_can_be_changed() {
+fn adjustable_limiters_do_not_allocate() {
     for algorithm in all(5) {
         let limiter = Adjustable::with_clock(algorithm, ManualClock::new());
         let mut granted = 0;
@@ -373,7 +373,7 @@ fn nothing_where_the_quota_can_be_changed() {
 /// Keys that are new, there, idle, evicted and without room, some with algorithms of their own, by
 /// every verb, also after the quota has been changed (the first change makes room for what is kept of changes).
 #[test]
-fn nothing_by_a_table_of_keys() {
+fn a_keyed_table_does_not_allocate() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
         let plans = [5, 7].map(|n| TokenBucket::new(Quota::per_hour(n)).expect("a bucket"));
         let limiter = Keyed::with_plans(plans, 1, ManualClock::new()).expect("a table");
@@ -430,7 +430,7 @@ fn nothing_by_a_table_of_keys() {
 
 /// As long as none waits. A waiter of a concurrency limit allocates its place in line.
 #[test]
-fn nothing_by_those_that_find_what_they_would_wait_for() {
+fn callers_that_need_not_wait_do_not_allocate() {
     deadline::deadline("permits and places that are there", || {
         let clock = ManualClock::new();
         let bucket = TokenBucket::new(Quota::per_second(10).burst(2)).expect("a quota");

@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_its_promise() {
+    fn daily_keeps_its_bound() {
         let summary = recorded().check(&bound(LIMIT)).expect("the bound");
         // Each thread asks for up to four permits, so up to three of a day may be left.
         assert!(summary.granted > 10 * u128::from(LIMIT - 4), "{summary:?}");
     }
 
     #[test]
-    fn a_smaller_promise_would_be_broken() {
+    fn a_smaller_bound_is_violated() {
         assert!(recorded().check(&bound(LIMIT / 2)).is_err());
     }
 }

@@ -60,14 +60,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_decides_as_was_recorded() {
+    fn daily_decides_as_recorded() {
         let report = replayed();
         assert_eq!(report.failures, []);
         assert_eq!((report.traces, report.ops, report.fields), (1, 6, 18));
     }
 
     #[test]
-    fn another_wait_would_be_found() {
+    fn a_different_recorded_wait_is_a_failure() {
         let other = RECORDED.replace("86399}", "86398}");
         let failures = run_text("turnstile.jsonl", &other, &[&Turnstile]).failures;
         assert_eq!(failures.len(), 1);

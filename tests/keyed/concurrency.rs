@@ -21,7 +21,7 @@ fn limiter(limit: u64) -> KeyedConcurrency {
 }
 
 #[test]
-fn it_decides_as_a_map_of_counts() {
+fn the_limiter_agrees_with_a_map_of_counts() {
     const LIMIT: u64 = 5;
     let (limiter, mut random) = (Arc::new(limiter(LIMIT)), Random(1));
     let mut inside: HashMap<u64, u64> = HashMap::new();
@@ -121,7 +121,7 @@ fn a_full_table_denies_new_keys_and_evicts_none() {
 }
 
 #[test]
-fn threads_are_never_more_than_the_limit_inside_and_lose_no_place() {
+fn threads_never_exceed_the_limit_and_lose_no_permit() {
     const LIMIT: u64 = 3;
     deadline("threads that enter and leave", || {
         // A small table, in which keys without guards give way all the time.
@@ -164,7 +164,7 @@ fn threads_are_never_more_than_the_limit_inside_and_lose_no_place() {
 }
 
 #[test]
-fn a_guard_leaves_in_a_panic_and_on_another_thread() {
+fn a_guard_releases_its_permits_in_a_panic_and_on_another_thread() {
     let limiter = Arc::new(limiter(1));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _guard = limiter.try_enter("alice").expect("fresh");
@@ -186,7 +186,7 @@ fn a_guard_leaves_in_a_panic_and_on_another_thread() {
 }
 
 #[test]
-fn keys_are_known_by_their_hashes_and_a_weight_of_0_takes_no_place() {
+fn keys_are_identified_by_their_hashes_and_a_weight_of_0_takes_nothing() {
     let limiter = limiter(1).with_hasher(BuildHasherDefault::<DefaultHasher>::default());
     let guard = limiter.try_enter("alice").expect("fresh");
     assert!(limiter.try_enter(&String::from("alice")).is_err());
@@ -205,7 +205,7 @@ fn keys_are_known_by_their_hashes_and_a_weight_of_0_takes_no_place() {
 }
 
 #[test]
-fn a_limit_or_capacity_that_can_not_be_is_an_error_that_names_it() {
+fn an_invalid_limit_or_capacity_is_an_error_that_names_it() {
     let error = |limit, capacity| {
         KeyedConcurrency::new(limit, capacity)
             .map(|_| ())
@@ -225,7 +225,7 @@ fn a_limit_or_capacity_that_can_not_be_is_an_error_that_names_it() {
 }
 
 #[test]
-fn it_can_be_shared_sent_and_shown() {
+fn the_limiter_is_send_sync_and_debug() {
     fn shared<T: Send + Sync + std::fmt::Debug>(value: &T) -> String {
         format!("{value:?}")
     }

@@ -173,7 +173,7 @@ where
 }
 
 #[test]
-fn an_owned_key_of_a_table_is_the_key() {
+fn an_owned_key_of_a_table_acts_on_the_same_key() {
     let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
     let table = Arc::new(table);
     let alice = table.key_owned("alice");
@@ -206,7 +206,7 @@ fn an_owned_key_has_a_plan() {
 }
 
 #[test]
-fn a_counted_table_and_an_owned_key_find_a_plan_by_its_name() {
+fn a_counted_table_and_an_owned_key_find_a_plan_by_name() {
     let paid = TokenBucket::new(Quota::per_hour(50)).expect("a quota");
     let plans = [("free", bucket()), ("paid", paid)];
     let table = Keyed::with_named_plans(plans, 1000, ManualClock::new());
@@ -228,7 +228,7 @@ fn a_counted_table_and_an_owned_key_find_a_plan_by_its_name() {
 }
 
 #[test]
-fn an_owned_key_of_a_map_is_the_key() {
+fn an_owned_key_of_a_map_acts_on_the_same_key() {
     let map = KeyedMap::<String, _, _>::with_clock(bucket(), 1000, ManualClock::new());
     let map = Arc::new(map.expect("a map"));
     let alice = map.key_owned("alice".to_owned());

@@ -131,7 +131,7 @@ fn limiter() -> Counted<Limiter<TokenBucket, ManualClock>> {
 }
 
 #[test]
-fn each_statistic_is_written_by_its_name() {
+fn each_statistic_is_written_under_its_name() {
     let counted = limiter();
     let granted = counted.try_acquire_n(4).expect("a burst");
     assert!(counted.try_acquire_n(2).is_err());
@@ -229,7 +229,7 @@ fn several_limiters_share_each_metrics_description() {
 }
 
 #[test]
-fn any_text_is_a_labels_value() {
+fn any_text_is_a_valid_label_value() {
     let counted = limiter();
     let mut random = Random(13);
     for round in 0..2000 {

@@ -65,7 +65,7 @@ fn clones_of_a_manual_clock_share_its_time() {
 }
 
 #[test]
-fn a_coarse_clock_keeps_the_latest_tick_that_was_brought() {
+fn a_coarse_clock_keeps_the_latest_tick() {
     let clock = CoarseClock::new();
     assert_eq!(clock.now(), Tick::ZERO);
     assert_eq!(clock.advance_to(Tick::from_nanos(9)), Tick::from_nanos(9));
@@ -75,7 +75,7 @@ fn a_coarse_clock_keeps_the_latest_tick_that_was_brought() {
 }
 
 #[test]
-fn a_coarse_clock_reads_what_was_refreshed() {
+fn a_coarse_clock_reads_the_refreshed_tick() {
     let clock = CoarseClock::default();
     let before = SystemClock.now();
     let brought = clock.refresh();
@@ -194,7 +194,7 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
 }
 
 #[test]
-fn the_systems_clocks_know_the_time_of_day_at_their_tick_0() {
+fn system_clocks_know_the_time_of_day_at_tick_0() {
     /// Between two readings of the time of day, but for what a clock may be set by.
     fn is_right(clock: &impl UtcClock) {
         let day = Duration::from_secs(86_400);

@@ -64,7 +64,7 @@ macro_rules! check_all {
 }
 
 #[test]
-fn each_short_constructor_makes_what_the_long_way_makes() {
+fn each_short_constructor_makes_what_the_general_one_makes() {
     check_all!(Limiter, |algorithm| Ok(Limiter::new(algorithm)));
     check_all!(Sharded, Sharded::new);
     #[cfg(feature = "wide")]
@@ -97,7 +97,7 @@ fn a_short_constructor_of_leases_takes_the_total() {
 
 #[cfg(feature = "keyed")]
 #[test]
-fn a_capacity_that_is_refused_is_refused_by_the_short_constructor() {
+fn the_short_constructor_refuses_the_same_capacities() {
     let zero = Err(ConfigError::ZeroCapacity);
     assert_eq!(Keyed::gcra(Quota::per_hour(5), 0).map(drop), zero);
     #[cfg(feature = "map")]
@@ -105,7 +105,7 @@ fn a_capacity_that_is_refused_is_refused_by_the_short_constructor() {
 }
 
 #[test]
-fn an_algorithm_shows_its_text_and_no_parameters() {
+fn the_debug_of_an_algorithm_is_its_text() {
     let quota = Quota::per_second(7).burst(40);
     let queue = LeakyBucket::queue(quota).expect("a queue").free(3);
     assert_eq!(format!("{queue:?}"), "leaky-queue 7/s burst 40 free 3");
@@ -145,7 +145,7 @@ fn a_view_shows_what_is_available_and_starts_nothing() {
 /// Keys that are not in the table are not brought into it.
 #[cfg(feature = "keyed")]
 #[test]
-fn to_show_a_key_brings_nothing_into_the_table() {
+fn the_debug_of_a_key_inserts_nothing() {
     let table = Keyed::token_bucket(Quota::per_hour(5), 70).expect("a table");
     let now = Tick::ZERO;
     let _ = format!("{:?}", table.key("alice").at(now));
@@ -160,7 +160,7 @@ fn to_show_a_key_brings_nothing_into_the_table() {
 /// What is in force is shown, and not what it was made with.
 #[cfg(feature = "wide")]
 #[test]
-fn a_quota_that_was_changed_is_shown_as_it_is_now() {
+fn debug_shows_the_current_quota() {
     use tollgate::adjustable::Keep;
 
     let quotas = [Quota::per_hour(80), Quota::per_hour(70)];

@@ -129,7 +129,7 @@ const WHOLE: usize = 7;
 /// all of them and not one more; and what those for one to seven do not get is there. (Of shards
 /// some of it may come again only with time, where requests for several got in each other's way.)
 #[test]
-fn a_pool_of_any_size_gets_exactly_the_limit() {
+fn a_thread_pool_of_any_size_gets_exactly_the_limit() {
     deadline("a pool", || {
         for threads in [1, 2, 3, 4, 7, 16] {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();

@@ -184,7 +184,7 @@ fn circle(uses: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
 }
 
 #[test]
-fn no_files_use_each_other_in_a_circle() {
+fn no_files_depend_on_each_other_in_a_cycle() {
     let file = |module: &str, text: &str| {
         let module = module.split('/').map(str::to_owned).collect();
         (module, text.to_owned())
@@ -235,7 +235,7 @@ fn indexes(line: &str) -> bool {
 }
 
 #[test]
-fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
+fn no_file_on_the_decision_path_contains_a_panic() {
     assert!(indexes("let word = words[i];") && indexes("f(x)[..2]") && indexes("a[0][1]"));
     assert!(!indexes(
         "#[inline] fn f(x: &[u64; 2]) -> Box<[u8]> { [1, 2]; vec![3] }"
@@ -300,7 +300,7 @@ fn public_names<'t>(text: &'t str, indentation: &'t str) -> impl Iterator<Item =
 
 /// A program names each public thing in one way, and most programs need the root alone.
 #[test]
-fn the_root_has_at_most_thirty_names_and_each_name_has_one_path() {
+fn the_root_has_at_most_thirty_names_and_each_has_one_path() {
     assert!(public_names("pub use a::b::{C, D};\npub struct E<T>(T);", "").eq(["C", "D", "E"]));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("text");

@@ -35,7 +35,7 @@ fn hours(n: u32) -> Tick {
 }
 
 #[test]
-fn every_algorithm_lives_in_a_static_on_the_systems_clock() {
+fn every_algorithm_works_in_a_static_on_the_system_clock() {
     static SHORT: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(FIVE));
     static TOKENS: Limiter<TokenBucket> = Limiter::new(BUCKET);
     static GCRA: Limiter<Gcra> = Limiter::new(const_unwrap!(Gcra::from_interval(
@@ -87,7 +87,7 @@ fn every_algorithm_lives_in_a_static_on_the_systems_clock() {
 }
 
 #[test]
-fn a_limiter_and_its_coarse_clock_live_in_statics() {
+fn a_limiter_and_its_coarse_clock_work_in_statics() {
     static CLOCK: CoarseClock = CoarseClock::new();
     static GCRA: Limiter<Gcra, &CoarseClock> = Limiter::unstarted(
         const_unwrap!(Gcra::from_interval(HOUR, Duration::ZERO)),
@@ -126,7 +126,7 @@ fn an_empty_start_counts_from_the_first_verb() {
 }
 
 #[test]
-fn an_empty_start_counts_from_where_it_is_told_to() {
+fn an_empty_start_counts_from_an_explicit_start() {
     let clock = ManualClock::at(hours(7));
     let bucket = TokenBucket::new(FIVE.initial(1)).expect("a bucket");
     let limiter = Limiter::unstarted(bucket, clock.clone());
@@ -228,7 +228,7 @@ fn everything_public_is_send_and_sync_and_debug() {
 }
 
 #[test]
-fn what_is_small_stays_small() {
+fn the_sizes_of_the_limiters_stay_small() {
     assert_eq!(size_of::<SystemClock>(), 0);
     assert_eq!(size_of::<NoClock>(), 0);
     assert_eq!(size_of::<WordCell>(), 8);
@@ -254,7 +254,7 @@ fn what_is_small_stays_small() {
 }
 
 #[test]
-fn a_limiter_shows_what_it_is() {
+fn the_debug_of_a_limiter_shows_its_algorithm_and_clock() {
     let limiter = Limiter::unstarted(BUCKET, NoClock);
     assert_eq!(
         format!("{limiter:?}"),
@@ -277,7 +277,7 @@ fn a_limiter_shows_what_it_is() {
 
 /// The first attempt alone answers a limiter that has started, and leaves it alone before that.
 #[test]
-fn the_first_attempt_is_for_a_limiter_that_has_started() {
+fn the_first_attempt_answers_only_a_started_limiter() {
     let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
     let (limiter, now) = (Limiter::unstarted(bucket, NoClock), Tick::from_nanos(7));
     assert!(limiter.reserve_fast_at(1, now).is_none());
@@ -288,7 +288,7 @@ fn the_first_attempt_is_for_a_limiter_that_has_started() {
 
 /// Two limiters on one word, by reference, are one.
 #[test]
-fn a_word_may_be_elsewhere() {
+fn two_limiters_on_one_word_are_one() {
     let word = WordCell::new(UNSTARTED);
     let bucket = TokenBucket::new(FIVE.initial(3)).expect("a bucket");
     let [one, other] = [(); 2].map(|()| Limiter::with_cell(bucket, NoClock, &word));

@@ -9,7 +9,7 @@ use tollgate::{Denied, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBuck
 use crate::support::random::Random;
 
 #[test]
-fn a_denial_says_what_would_help() {
+fn a_denial_says_whether_a_retry_can_succeed() {
     let wait = Duration::from_millis(20);
     let cases = [
         (
@@ -91,7 +91,7 @@ fn a_client_that_obeys_retry_after_is_granted_and_one_a_second_earlier_is_not() 
 
 /// A queue counts in units that are no nanoseconds; what is added to its grant is in nanoseconds.
 #[test]
-fn what_is_added_to_a_grant_leaves_the_rest_of_it() {
+fn adding_to_a_grant_keeps_the_rest_of_it() {
     let queue = LeakyBucket::queue(Quota::per_second(13).burst(40)).expect("a queue");
     let limiter = Limiter::unstarted(queue, NoClock);
     let fresh = || {

@@ -28,7 +28,7 @@ static OWN_COPY: LazyLock<Report> = LazyLock::new(|| {
 });
 
 #[test]
-fn recorded_decisions_are_made_again() {
+fn recorded_decisions_are_reproduced() {
     let other = env::var_os("TOLLGATE_TRACES")
         .map(|folder| run_folder(&PathBuf::from(folder), sources::all()).expect("TOLLGATE_TRACES"));
     let report = other.as_ref().unwrap_or(&OWN_COPY);
@@ -42,7 +42,7 @@ fn recorded_decisions_are_made_again() {
 /// differences with their exact counts, so that no new difference hides in a class that is there
 /// already, and no call is left out.
 #[test]
-fn the_differences_are_exactly_these() {
+fn the_differences_are_exactly_the_expected_ones() {
     let expected = include_str!("expected.txt");
     for file in &OWN_COPY.files {
         // Guava's are known with the feature alone.

@@ -40,7 +40,7 @@ fn threads_that_wait_are_counted_once() {
 }
 
 #[test]
-fn reservations_are_counted_when_they_are_made_and_when_they_come_back() {
+fn reservations_are_counted_when_made_and_when_returned() {
     let (_, limiter) = bucket(Quota::per_hour(10));
     let limiter = Counted::new(limiter);
     let all = limiter.reserve(10).expect("the burst");
@@ -71,7 +71,7 @@ fn futures_that_wait_are_counted_once_and_give_back_when_dropped() {
 }
 
 #[test]
-fn a_waiting_room_around_a_counted_limiter_is_counted() {
+fn waits_in_a_waiting_room_of_a_counted_limiter_are_counted() {
     let (_, limiter) = bucket(Quota::per_second(10).burst(1));
     let room = WaitingRoom::for_wait(Counted::new(limiter), Duration::from_millis(200));
     let reserved = [(); 4].map(|()| room.reserve(1).is_ok());
@@ -93,7 +93,7 @@ fn a_pacer_is_counted() {
 }
 
 #[test]
-fn leases_are_counted_by_what_is_taken_from_them() {
+fn leases_count_the_permits_taken_from_them() {
     let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a quota");
     let limiter = Leases::with_clock(bucket, 40, ManualClock::new()).expect("leases");
     let limiter = Counted::new(Arc::new(limiter));
@@ -120,7 +120,7 @@ fn leases_are_counted_by_what_is_taken_from_them() {
 }
 
 #[test]
-fn those_that_enter_are_counted_by_weight_and_those_that_give_up_are_not() {
+fn entries_are_counted_by_weight_and_abandoned_waits_are_not() {
     deadline("a turn", || {
         let limiter = Counted::new(Concurrency::new(3).expect("a limit"));
         let guard = limiter.try_enter_n(2).expect("room");
@@ -144,7 +144,7 @@ fn those_that_enter_are_counted_by_weight_and_those_that_give_up_are_not() {
 }
 
 #[test]
-fn guards_that_go_into_tasks_are_counted() {
+fn guards_moved_into_tasks_are_counted() {
     let limiter = Counted::new(Arc::new(Concurrency::new(2).expect("a limit")));
     let guard = limiter.try_enter_owned(2).expect("room");
     assert!(limiter.try_enter_owned(1).is_err());
@@ -158,7 +158,7 @@ fn guards_that_go_into_tasks_are_counted() {
 }
 
 #[test]
-fn a_reservation_that_is_owned_outlives_its_limiters_owner() {
+fn an_owned_reservation_keeps_its_limiter_alive() {
     fn is_static<T: Send + 'static>(it: T) -> T {
         it
     }

@@ -16,7 +16,7 @@ fn several(plans: usize) -> Result<Keyed<TokenBucket, ManualClock>, ConfigError>
 }
 
 #[test]
-fn capacities_that_there_can_not_be_are_errors() {
+fn impossible_capacities_are_errors() {
     let made = |capacity| Keyed::new(bucket("5/h"), capacity).map(|_| ());
     assert_eq!(made(0), Err(ConfigError::ZeroCapacity));
     // More than has an address, and more than there is memory for.
@@ -49,7 +49,7 @@ fn too_few_or_too_many_plans_are_errors() {
 }
 
 #[test]
-fn names_of_plans_that_are_empty_too_long_or_the_same_are_errors() {
+fn empty_long_and_duplicate_plan_names_are_errors() {
     let made = |names: &[&str]| {
         let plans = names.iter().map(|name| (*name, bucket("5/h")));
         Keyed::with_named_plans(plans, 10, ManualClock::new())
@@ -98,7 +98,7 @@ fn names_of_plans_that_are_empty_too_long_or_the_same_are_errors() {
 
 /// Everything is denied for good, and nothing recorded.
 #[test]
-fn a_plan_that_there_is_not_grants_nothing() {
+fn an_unknown_plan_grants_nothing() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
         let limiter = several(2).expect("a table").with_overflow(overflow);
         let granted = limiter.try_acquire("key").expect("it is fresh");
@@ -130,7 +130,7 @@ fn a_plan_that_there_is_not_grants_nothing() {
 }
 
 #[test]
-fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
+fn a_batch_with_too_few_or_too_many_outcomes_is_an_error_and_decides_nothing() {
     let limiter = several(1).expect("a table");
     for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
         let asked = vec!["key"; keys];
@@ -144,7 +144,7 @@ fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
 }
 
 #[test]
-fn quotas_that_can_not_be_are_errors_and_change_nothing() {
+fn invalid_quotas_are_errors_and_change_nothing() {
     let limiter = several(1).expect("a table");
     let granted = limiter.try_acquire_n("key", 2).expect("it is fresh");
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {

@@ -28,7 +28,7 @@ fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgori
 }
 
 #[test]
-fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_burst() {
+fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for (bans, changes) in [
@@ -73,7 +73,7 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
 
 /// A spent key is denied with `Later`, before a ban and after it.
 #[test]
-fn a_denial_by_a_ban_is_told_apart_and_says_when_the_ban_is_over() {
+fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
     for algorithm in every() {
         let limiter = with_plans(&[algorithm; 2]);
         let period = period(&algorithm);
@@ -117,7 +117,7 @@ fn a_denial_by_a_ban_is_told_apart_and_says_when_the_ban_is_over() {
 }
 
 #[test]
-fn a_ban_is_told_until_it_is_ended() {
+fn a_ban_is_reported_until_it_ends() {
     let enders: [fn(&Keyed<TokenBucket, ManualClock>); 3] = [
         |limiter| assert!(limiter.remove("key")),
         |limiter| limiter.key("key").reset(),
@@ -143,7 +143,7 @@ fn a_ban_is_told_until_it_is_ended() {
 }
 
 #[test]
-fn to_ask_for_a_ban_brings_no_key_into_the_table() {
+fn a_query_for_a_ban_inserts_no_key_into_the_table() {
     for algorithm in every() {
         let limiter = table(algorithm);
         assert_eq!(limiter.banned_until("key"), None);
@@ -154,7 +154,7 @@ fn to_ask_for_a_ban_brings_no_key_into_the_table() {
 
 /// For as long as clocks run, unless it is forgotten or reset.
 #[test]
-fn a_ban_for_ever_is_one() {
+fn a_ban_without_an_end_never_ends() {
     for algorithm in every() {
         let limiter = table(algorithm);
         limiter.ban("key", Tick::MAX).expect("there is room");
@@ -180,7 +180,7 @@ fn a_ban_for_ever_is_one() {
 
 /// Also of a key that only ever reserves or charges.
 #[test]
-fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
+fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
     let limiter = table(bucket("1/s burst 5"));
     let key = limiter.key("key");
     for turn in 0..4 {
@@ -195,7 +195,7 @@ fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
 }
 
 #[test]
-fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
+fn a_ban_survives_a_new_quota_and_another_plan() {
     for old in all() {
         for keep in [Keep::AsIs, Keep::Scaled] {
             let limiter = with_plans(&[old, algorithm("gcra 10/s")]);
@@ -230,7 +230,7 @@ fn a_ban_that_can_not_be_recorded_is_denied() {
 
 /// Also where what is fresh has nothing at first.
 #[test]
-fn a_ban_that_another_quota_has_ended_is_over() {
+fn a_ban_that_a_new_quota_ended_is_over() {
     let limiter = table(bucket("10/s burst 5 initial 0"));
     assert!(
         limiter
@@ -247,7 +247,7 @@ fn a_ban_that_another_quota_has_ended_is_over() {
 /// From a queue several permits leave one by one. A reservation does not wait for the end of a ban,
 /// and is told when it can be made again, however many it is for.
 #[test]
-fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_come_again() {
+fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_retry() {
     let limiter = table(queue("leaky-queue 10/s burst 5"));
     let (key, second) = (limiter.key("key"), Duration::from_secs(1));
     key.at(tick(NOW))

@@ -23,7 +23,7 @@ fn counted() -> Rc<Cell<u64>> {
 }
 
 #[test]
-fn a_denial_carries_a_word_over_once() {
+fn a_denial_migrates_a_word_once() {
     let limiter = table(Hooked(bucket("100/h")));
     let key = limiter.key("key");
     assert_eq!(key.take_up_to(100).n(), 100);
@@ -43,7 +43,7 @@ fn a_denial_carries_a_word_over_once() {
 
 /// Each change is made up for once, by the first that comes along, and not by each one again.
 #[test]
-fn a_new_key_makes_up_for_changes_once() {
+fn a_new_key_migrates_its_neighbours_once() {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let limiter = crowded(Hooked(bucket("10/h burst 100"))).with_overflow(overflow);
         let (there, new) = in_sixteen_slots(20).split_at(16);

@@ -208,14 +208,14 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
 }
 
 #[test]
-fn the_key_whose_turn_it_is_is_evicted_and_no_other() {
+fn eviction_removes_exactly_the_key_that_the_policy_names() {
     for (seed, algorithm) in (0..).zip(all()) {
         churn(algorithm, Overflow::Evict, seed);
     }
 }
 
 #[test]
-fn where_there_is_no_room_a_new_key_is_denied_or_not_recorded_and_others_lose_nothing() {
+fn a_new_key_without_room_is_denied_or_not_recorded_and_others_lose_nothing() {
     for (seed, algorithm) in (0..).zip(all()) {
         let overflows = [Overflow::Deny, Overflow::Admit];
         churn(algorithm, overflows[seed as usize % 2], seed);
@@ -223,7 +223,7 @@ fn where_there_is_no_room_a_new_key_is_denied_or_not_recorded_and_others_lose_no
 }
 
 #[test]
-fn keys_with_algorithms_of_their_own_leave_when_it_is_their_turn_by_these() {
+fn keys_with_their_own_algorithms_are_evicted_by_these() {
     let kinds = all();
     for (seed, algorithm) in (0..).zip(&kinds) {
         let own = kinds[(seed as usize + 1) % kinds.len()];

@@ -308,7 +308,7 @@ impl Run {
 }
 
 #[test]
-fn every_answer_is_that_of_a_limiter_for_this_key_alone() {
+fn a_key_answers_as_a_limiter_of_its_own() {
     for (seed, algorithm) in (0..).zip(every()) {
         for changing in [false, true] {
             Run::new(&[algorithm], FEW, seed, changing).follow(often(60), 40);
@@ -317,7 +317,7 @@ fn every_answer_is_that_of_a_limiter_for_this_key_alone() {
 }
 
 #[test]
-fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
+fn a_key_that_comes_back_has_what_it_would_have_if_it_had_stayed() {
     for (seed, algorithm) in (0..).zip(all()) {
         for changing in [false, true] {
             if changing == (seed % 2 == 0) || !cfg!(debug_assertions) {
@@ -328,7 +328,7 @@ fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
 }
 
 #[test]
-fn a_key_with_an_algorithm_of_its_own_is_answered_as_a_limiter_of_that_algorithm() {
+fn a_key_with_its_own_algorithm_answers_as_a_limiter_of_that_algorithm() {
     for (seed, several) in (0..).zip(every().windows(3).step_by(2)) {
         for (changing, overrides) in [(false, 1), (true, 5), (true, 60)] {
             let plans = &several[..1 + overrides % 3];
@@ -376,7 +376,7 @@ where
 }
 
 #[test]
-fn an_algorithm_by_its_own_name_answers_as_one_of_any_kind() {
+fn a_table_of_a_concrete_algorithm_answers_as_one_of_any_algorithm() {
     let quota = Quota::per_second(10);
     answers_as_any(bucket("10/s burst 7"));
     answers_as_any(Gcra::new(quota).expect("a quota"));
@@ -387,7 +387,7 @@ fn an_algorithm_by_its_own_name_answers_as_one_of_any_kind() {
 }
 
 #[test]
-fn a_key_goes_on_in_another_plan_as_the_algorithms_say() {
+fn a_key_moves_to_another_plan_as_the_algorithms_carry_it_over() {
     for (seed, several) in (0..).zip(every().windows(8).step_by(3)) {
         for changing in [false, true] {
             let run = Run::new(several, FEW, seed, changing);
@@ -399,7 +399,7 @@ fn a_key_goes_on_in_another_plan_as_the_algorithms_say() {
 
 /// A slot tells 64 versions apart. No caller asks for these keys meanwhile.
 #[test]
-fn keys_that_sleep_through_hundreds_of_changes_are_carried_over() {
+fn keys_unused_during_hundreds_of_changes_are_migrated() {
     for several in all().chunks(3) {
         let mut run = Run::new(several, FEW, 5, true);
         for changes in [1, 61, 62, 63, 64, 65, 127, 128, 129, 200] {
@@ -415,7 +415,7 @@ fn keys_that_sleep_through_hundreds_of_changes_are_carried_over() {
 
 /// In a batch each key is decided on in its turn, those that come twice too.
 #[test]
-fn a_batch_says_what_one_by_one_says() {
+fn a_batch_answers_as_single_requests_do() {
     let [one, many] = [(); 2].map(|()| table(bucket("10/s burst 5")));
     let mut random = Random(3);
     let mut denied = 0;

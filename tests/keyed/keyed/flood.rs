@@ -49,7 +49,7 @@ fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: 
 /// In a slow one, keys that asked once are idle long before their place is needed. Of windows all
 /// are idle at the same time, whatever was taken: keys that spent what there was stay to the last.
 #[test]
-fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
+fn idle_keys_make_room_first_and_then_the_overflow_policy_decides() {
     let (interval, never) = (600_000_000, u64::MAX);
     for (text, apart, interval) in [
         ("token-bucket 100/min", 1_000_000, interval),
@@ -79,7 +79,7 @@ fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
 }
 
 #[test]
-fn a_flood_from_several_threads_gives_spent_keys_what_is_due() {
+fn a_flood_from_several_threads_gives_spent_keys_no_extra_permits() {
     deadline("threads that flood a table", || {
         for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
             let limiter = table(algorithm("token-bucket 100/min")).with_overflow(overflow);

@@ -25,7 +25,7 @@ fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, Chosen>
 }
 
 #[test]
-fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
+fn abandoned_claims_are_reused_before_a_key_is_evicted() {
     let (evict, deny) = (Overflow::Evict, Overflow::Deny);
     for (overflow, stopped) in [(evict, 15), (evict, 1), (deny, 9)] {
         let limiter = table_of_latecomers(overflow);
@@ -51,7 +51,7 @@ fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
 /// One of two permits is taken; the decision on another has computed when this happens. Whether it
 /// is then granted, and what is left.
 #[test]
-fn a_decision_counts_with_those_that_came_between() {
+fn a_decision_counts_the_decisions_that_interrupted_it() {
     for (meanwhile, is_granted, left) in [
         ("taken", false, 0),
         ("forgotten", true, 1),
@@ -88,7 +88,7 @@ fn a_decision_counts_with_those_that_came_between() {
 }
 
 #[test]
-fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
+fn a_key_that_is_banned_during_a_refund_gets_nothing_back() {
     let limiter = Rc::new(crowded(Hooked(bucket("2/h"))));
     let (key, others) = (limiter.key(&1_u64), Rc::clone(&limiter));
     let granted = key.take_up_to(2);
@@ -102,7 +102,7 @@ fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
 /// Where a new key's place is looked for, another place becomes free, and another caller brings the
 /// same key there: the key is in one slot only, and has one burst.
 #[test]
-fn a_key_that_is_brought_in_meanwhile_is_there_once() {
+fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
     let (there, new) = in_sixteen_slots(17).split_at(16);
     for free in there.iter().step_by(3) {
         for freed in there.iter().filter(|key| *key != free) {

@@ -25,7 +25,7 @@ fn odd_hashes() -> Vec<u64> {
 }
 
 #[test]
-fn keys_with_odd_hashes_are_as_others() {
+fn keys_with_unusual_hashes_work_like_others() {
     let limiter = crowded(bucket("3/h")).with_overflow(Overflow::Deny);
     let hashes = odd_hashes();
     for turn in 0..5 {
@@ -42,7 +42,7 @@ fn keys_with_odd_hashes_are_as_others() {
 
 /// By 60 bits keys are told apart; what has the same, is the same.
 #[test]
-fn keys_with_one_hash_have_one_limit() {
+fn keys_with_equal_hashes_share_one_limit() {
     let limiter = crowded(bucket("3/h"));
     let granted = (0..1000).filter(|_| limiter.try_acquire(&77_u64).is_ok());
     assert_eq!((granted.count(), limiter.len()), (3, 1));
@@ -51,7 +51,7 @@ fn keys_with_one_hash_have_one_limit() {
 }
 
 #[test]
-fn a_key_that_panics_leaves_the_table_whole() {
+fn a_key_that_panics_leaves_the_table_intact() {
     type Tested = Keyed<TokenBucket, tollgate::ManualClock>;
     let limiter = table(bucket("3/h"));
     let verbs: [fn(&Tested, &HookedKey) -> bool; 4] = [
@@ -90,13 +90,13 @@ fn a_key_that_panics_leaves_the_table_whole() {
 }
 
 #[test]
-fn each_table_has_another_seed() {
+fn each_table_has_its_own_seed() {
     let [one, other] = [(); 2].map(|()| Keyed::new(bucket("3/h"), 1).expect("a table"));
     assert_ne!(one.hasher().seed(), other.hasher().seed());
 }
 
 #[test]
-fn borrowed_keys_are_the_same_as_owned_ones() {
+fn borrowed_and_owned_keys_are_the_same_key() {
     let limiter = table(bucket("3/h"));
     assert!(limiter.try_acquire("alice").is_ok());
     assert!(limiter.try_acquire(&String::from("alice")).is_ok());

@@ -33,7 +33,7 @@ fn a_request_above_the_burst_deletes_no_key() {
 /// governor: a key that came once stays until it is cleaned up, so that keys without end are memory
 /// without end.
 #[test]
-fn keys_without_end_need_no_memory_and_no_cleaning_up() {
+fn endless_new_keys_need_no_memory_and_no_cleanup() {
     let limiter = table(bucket("10/s burst 2"));
     for key in 0..10_000_u64 {
         assert!(limiter.try_acquire(&key).is_ok());
@@ -89,7 +89,7 @@ fn keys_that_live_for_less_than_a_second_are_limited() {
 /// axum_gcra: N at first, N + 1 after idling; throttlecrab: 17 of 10 after it. Here the key may
 /// have left meanwhile.
 #[test]
-fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
+fn a_key_that_comes_back_has_no_more_than_a_new_key() {
     let limiter = table(algorithm("gcra 10/s burst 10"));
     for idle in [0, 1, 99, 100, 101, 1000, 100_000] {
         limiter.clock().advance(Duration::from_millis(1000 + idle));
@@ -110,7 +110,7 @@ fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
 /// x/time/rate: an older caller moves the time back: 1000 grants where 110 are right. Here the key
 /// has left in between, and the older caller would find it fresh.
 #[test]
-fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
+fn a_late_caller_gets_no_second_burst_from_an_evicted_key() {
     let limiter = table(bucket("10/s burst 100"));
     let second = |n: u64| tick(n * SECOND);
     let all = |now| limiter.key("key").at(now).take_up_to(1000).n();
@@ -134,7 +134,7 @@ fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
 /// A word that is as a fresh one's says nothing of when it was: so a grant that leaves it so brings
 /// no key into the table.
 #[test]
-fn a_grant_that_leaves_a_word_fresh_brings_no_key_in() {
+fn a_grant_that_leaves_the_word_fresh_inserts_no_key() {
     /// Grants everything and notes nothing, as in hours without a limit.
     #[derive(Debug, Clone)]
     struct Unlimited;
@@ -163,7 +163,7 @@ fn a_grant_that_leaves_a_word_fresh_brings_no_key_in() {
 /// ShenYu: a script that fails fails open, and everything is admitted. Here what can't be recorded
 /// is denied if so told, and counted.
 #[test]
-fn what_can_not_be_recorded_is_not_admitted_unawares() {
+fn unrecorded_requests_are_denied_or_counted() {
     const KEYS: u64 = 3_000;
     let limiter = table(bucket("5/h")).with_overflow(Overflow::Deny);
     let granted = (0..KEYS).map(|key| u64::from(limiter.try_acquire(&key).is_ok()));

@@ -10,7 +10,7 @@ fn second(n: u64) -> Tick {
 }
 
 #[test]
-fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
+fn a_refused_reservation_leaves_no_second_queue() {
     let limiter = crowded(queue("leaky-queue 1/s burst 5 free 2"));
     let [key, others @ ..] = in_sixteen_slots(40) else {
         panic!("40 keys");
@@ -34,7 +34,7 @@ fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
 /// A caller that is far ahead finds keys idle; but since when they are is their own. Else all that
 /// come later are counted at its tick, and have nothing until then.
 #[test]
-fn a_caller_that_is_ahead_takes_no_other_with_it() {
+fn a_caller_that_is_ahead_does_not_move_other_callers_ahead() {
     for text in [
         "gcra 1/s burst 3",
         "sliding-window 3/s",

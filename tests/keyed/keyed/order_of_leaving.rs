@@ -113,7 +113,7 @@ const IN_A_BUCKET: [Used<Parts>; 16] = [
 ];
 
 #[test]
-fn buckets_leave_in_order() {
+fn keys_of_buckets_are_evicted_in_order() {
     for text in [
         "token-bucket 100/min",
         "gcra 100/min",
@@ -151,7 +151,7 @@ const IN_A_WINDOW: [Used<Parts>; 16] = [
 ];
 
 #[test]
-fn keys_of_a_window_that_can_take_most_leave_first() {
+fn keys_of_a_window_with_the_most_permits_left_are_evicted_first() {
     for text in [
         "fixed-window 100/min",
         "fixed-window 100/min first-hit",
@@ -171,7 +171,7 @@ fn keys_of_a_window_that_can_take_most_leave_first() {
 /// Where each key has its own window, the time until its end is all that is known: keys whose
 /// windows were opened earlier leave first, in steps, and of a step the newest.
 #[test]
-fn of_windows_that_are_opened_by_the_first_hit_those_that_end_first_leave_first() {
+fn keys_whose_first_hit_window_ends_first_are_evicted_first() {
     let all = [
         used("40 s ago", 40 * SECOND, (&[100_u64] as &[u64], 0)),
         used("19 s ago, 1", 19 * SECOND, (&[1], 0)),
@@ -199,7 +199,7 @@ fn of_windows_that_are_opened_by_the_first_hit_those_that_end_first_leave_first(
 
 /// Each key is judged by its own plan: by what part of its burst it has spent.
 #[test]
-fn keys_of_several_plans_leave_by_the_share_that_they_have_spent() {
+fn keys_of_several_plans_are_evicted_by_the_share_of_their_burst_spent() {
     let of = |plan, used: Used<Parts>| Used { plan, ..used };
     let all = [
         of(1, used("20 of 1000", 0, (&[20_u64], 0))),
@@ -245,7 +245,7 @@ fn acquire<A: Algorithm>(key: OfKey<'_, A>, parts: &&[u64]) {
 
 /// Where only whether a word is idle is known, when it will be is found out.
 #[test]
-fn keys_of_an_algorithm_that_says_only_whether_they_are_idle_leave_in_the_same_order() {
+fn an_algorithm_that_only_tells_idle_words_has_the_same_eviction_order() {
     const ALL: [Used<&[u64]>; 16] = [
         used("1", 0, &[1]),
         used("20", 0, &[20]),
@@ -292,7 +292,7 @@ impl Algorithm for Total {
 }
 
 #[test]
-fn keys_that_are_never_idle_leave_by_what_they_can_take() {
+fn keys_that_are_never_idle_are_evicted_by_the_permits_they_have_left() {
     const ALL: [Used<&[u64]>; 16] = [
         used("1", 0, &[1]),
         used("2", SECOND, &[2]),
@@ -320,7 +320,7 @@ fn keys_that_are_never_idle_leave_by_what_they_can_take() {
 /// A key that was spent by a clock that is ahead by less than a thousandth of the time in which its
 /// burst refills counts as the newest. If the clock is further ahead, the key counts as in debt.
 #[test]
-fn a_key_that_was_spent_by_a_clock_a_little_ahead_is_the_newest() {
+fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
     for (ahead, is_newest) in [
         (1, true),
         (58 * MILLISECOND, true),
@@ -346,7 +346,7 @@ fn a_key_that_was_spent_by_a_clock_a_little_ahead_is_the_newest() {
 /// By a clock that is behind, all have spent more than they could: protected keys leave last all
 /// the same, also where the tick is the first or the last one.
 #[test]
-fn protected_keys_leave_last_whatever_the_tick_of_the_new_key_is() {
+fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
     for at in [
         tick(0),
         tick(NOW - 3_600 * SECOND),
@@ -373,7 +373,7 @@ fn protected_keys_leave_last_whatever_the_tick_of_the_new_key_is() {
 
 /// Of two plans whose buckets fill in an hour and in a minute.
 #[test]
-fn of_equally_spent_keys_of_two_plans_the_newest_leave_first() {
+fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
     let of = |plan, used: Used<Parts>| Used { plan, ..used };
     let all = [
         of(0, used("100/h, now", 0, (&[100], 0))),
@@ -425,7 +425,7 @@ fn of_equally_spent_keys_of_two_plans_the_newest_leave_first() {
 /// An eighth is an eighth of each plan's burst. (Of 1000 a day and of 100 a minute the times that
 /// all takes are 9.8 and 14.0 of the largest powers of two of which there are eight.)
 #[test]
-fn a_key_that_has_spent_a_hundredth_leaves_before_one_of_another_plan_that_has_spent_a_quarter() {
+fn a_key_that_spent_a_hundredth_is_evicted_before_one_of_another_plan_that_spent_a_quarter() {
     let limiter = with_plans(&[bucket("100/min"), bucket("1000/d")]);
     let limiter = limiter.with_hasher(Chosen::default());
     let keys = in_sixteen_slots(17);

@@ -44,7 +44,7 @@ fn a_table_without_overrides_refuses_them_by_name() {
 }
 
 #[test]
-fn numbers_of_overrides_that_there_can_not_be_are_errors() {
+fn impossible_numbers_of_overrides_are_errors() {
     let made = |n| table(bucket("5/h")).with_overrides(n).map(|_| ());
     assert_eq!(made(0), Err(ConfigError::ZeroOverrides));
     let max = 1 << 20;
@@ -65,7 +65,7 @@ fn numbers_of_overrides_that_there_can_not_be_are_errors() {
 }
 
 #[test]
-fn when_all_overrides_are_in_use_the_error_names_the_bound_and_nothing_changes() {
+fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
     let limiter = of_bucket("5/h", 3);
     for key in ["a", "b", "c"] {
         assert_eq!(limiter.set_algorithm(key, bucket("100/h")), Ok(()));
@@ -93,7 +93,7 @@ fn when_all_overrides_are_in_use_the_error_names_the_bound_and_nothing_changes()
 
 /// Each of many keys has its own, and all others the plan's, whatever was set and taken away before.
 #[test]
-fn overrides_are_found_by_their_keys_alone_and_places_are_used_again() {
+fn overrides_are_found_by_their_own_keys_only_and_entries_are_reused() {
     let limiter = of_bucket("5/h", 100);
     let (mut random, mut owned) = (Random(11), std::collections::HashMap::new());
     for turn in 0..20_000_u64 {
@@ -115,7 +115,7 @@ fn overrides_are_found_by_their_keys_alone_and_places_are_used_again() {
 }
 
 #[test]
-fn a_key_that_was_evicted_removed_or_left_as_idle_comes_back_with_its_own_algorithm() {
+fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
     let limiter = crowded(bucket("1/s burst 5"))
         .with_overrides(1)
         .expect("one plan");
@@ -152,7 +152,7 @@ fn a_key_that_was_evicted_removed_or_left_as_idle_comes_back_with_its_own_algori
 
 /// The verbs of every plan ask the key's own algorithm, and it goes back to the plan that is named.
 #[test]
-fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_view() {
+fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() {
     let plans = [bucket("5/h"), bucket("50/h")];
     let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
     assert!(limiter.plan(1).try_acquire_n("alice", 10).is_ok());
@@ -189,7 +189,7 @@ fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_vie
 
 /// As much as there was, and no more than fits: changing it time and again wins nothing.
 #[test]
-fn no_permits_are_gained_and_no_debt_is_forgiven_by_changes() {
+fn changes_gain_no_permits_and_forgive_no_debt() {
     let limiter = of_bucket("5/h", 1);
     assert_eq!(limiter.key("alice").charge(12).debt(), 7);
     for turn in 0..100_u64 {
@@ -224,7 +224,7 @@ fn no_permits_are_gained_and_no_debt_is_forgiven_by_changes() {
 }
 
 #[test]
-fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
+fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     for (one, other) in every().into_iter().zip(every().into_iter().rev()) {
         let limiter = table(one).with_overrides(1).expect("one plan");
         let long = 40 * 60 * SECOND;
@@ -261,7 +261,7 @@ fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
 /// Keys of one tag in different pairs, which a slot alone does not tell apart; and keys that agree
 /// in all 60 bits.
 #[test]
-fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
+fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     let limiter = crowded(algorithm("token-bucket 36/h burst 5"));
     let limiter = limiter.with_overrides(256).expect("one plan");
     let alike = || (1..=256_u64).map(|n| (n, (n - 1) << 52 | 0x1234_5678_9ABC));
@@ -292,7 +292,7 @@ fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
 
 /// It is answered as a fresh key of its own algorithm.
 #[test]
-fn a_key_for_which_there_is_no_room_is_asked_by_its_own_algorithm() {
+fn a_key_without_room_is_answered_by_its_own_algorithm() {
     for overflow in [Overflow::Deny, Overflow::Admit] {
         let limiter = crowded(bucket("5/h")).with_overflow(overflow);
         let limiter = limiter.with_overrides(1).expect("one plan");
@@ -313,7 +313,7 @@ fn a_key_for_which_there_is_no_room_is_asked_by_its_own_algorithm() {
 }
 
 #[test]
-fn another_hasher_and_another_bound_leave_no_overrides() {
+fn a_new_hasher_or_bound_removes_all_overrides() {
     let limiter = of_bucket("5/h", 2);
     assert_eq!(limiter.set_algorithm("alice", bucket("100/h")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok());

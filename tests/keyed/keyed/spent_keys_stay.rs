@@ -86,7 +86,7 @@ impl Flooded {
 const TABLES: [(u64, u64); 2] = [(1_000, often(5_000)), (10_000, often(20_000))];
 
 #[test]
-fn a_flood_resets_no_key_that_was_used_twice_and_hardly_one_that_was_used_once() {
+fn a_flood_resets_no_key_used_twice_and_hardly_any_key_used_once() {
     for (capacity, keys) in TABLES {
         for (parts, most) in [(ONCE, 1), (ONE_PERMIT, 0)] {
             let flooded = Flooded::with(capacity, keys, parts);
@@ -103,7 +103,7 @@ fn a_flood_resets_no_key_that_was_used_twice_and_hardly_one_that_was_used_once()
 
 /// They are protected too, and newer.
 #[test]
-fn a_flood_of_keys_that_are_used_twice_resets_at_most_five_of_a_hundred() {
+fn a_flood_of_keys_used_twice_resets_at_most_five_in_a_hundred() {
     for (capacity, keys) in TABLES {
         let flooded = Flooded::with(capacity, keys, TWICE);
         let limiter = &flooded.limiter;
@@ -115,7 +115,7 @@ fn a_flood_of_keys_that_are_used_twice_resets_at_most_five_of_a_hundred() {
 
 /// Each new key finds a slot among its own whose key is not protected, whatever other threads take.
 #[test]
-fn a_flood_from_several_threads_resets_no_key_that_was_used_twice() {
+fn a_flood_from_several_threads_resets_no_key_used_twice() {
     deadline("threads that flood a full table", || {
         let Flooded { limiter, came } = Flooded::with(1_000, 0, ONCE);
         let granted = on_threads(4, |id| {
@@ -140,7 +140,7 @@ fn a_flood_from_several_threads_resets_no_key_that_was_used_twice() {
 /// Where all slots that a new key may have are those of protected keys, one of them has to go for
 /// the flood to come in.
 #[test]
-fn of_sixteen_protected_keys_a_flood_resets_one() {
+fn a_flood_resets_one_of_sixteen_protected_keys() {
     for parts in [ONCE, ONE_PERMIT] {
         let limiter = crowded(bucket("100/min"));
         let keys = in_sixteen_slots(160);
@@ -217,7 +217,7 @@ const TAKES: [(&str, Use); 7] = [
 ];
 
 #[test]
-fn what_is_taken_twice_protects() {
+fn a_second_grant_protects_a_key() {
     for (name, take) in TAKES {
         for times in [1, 2, 3] {
             let limiter = crowded(algorithm("token-bucket 100/min"));
@@ -235,7 +235,7 @@ fn what_is_taken_twice_protects() {
 }
 
 #[test]
-fn many_keys_at_once_and_reservations_protect() {
+fn batches_and_reservations_protect_keys() {
     let keys = in_sixteen_slots(16);
     for times in [1, 2] {
         let limiter = crowded(bucket("100/min"));
@@ -293,7 +293,7 @@ const LEAVES_AS_IT_IS: [(&str, Use); 6] = [
 
 /// Whatever the algorithm: also where a word changes though nothing is taken.
 #[test]
-fn what_takes_nothing_protects_nothing() {
+fn a_verb_that_takes_nothing_protects_nothing() {
     for algorithm in every() {
         for (name, use_it) in LEAVES_AS_IT_IS {
             for later in [0, period(&algorithm) / 200] {
@@ -314,7 +314,7 @@ fn what_takes_nothing_protects_nothing() {
 }
 
 #[test]
-fn a_key_that_was_idle_is_protected_when_it_comes_again_and_a_removed_one_is_not() {
+fn an_idle_key_that_returns_is_protected_and_a_removed_one_is_not() {
     for (is_removed, protected) in [(false, 16), (true, 0)] {
         let limiter = crowded(bucket("100/min"));
         for key in in_sixteen_slots(16) {
@@ -341,7 +341,7 @@ fn a_key_that_was_idle_is_protected_when_it_comes_again_and_a_removed_one_is_not
 
 /// It is in the table when its first grant comes.
 #[test]
-fn a_key_that_came_by_a_ban_or_a_denial_is_protected_by_its_first_grant() {
+fn a_key_inserted_by_a_ban_or_denial_is_protected_by_its_first_grant() {
     let banned = crowded(bucket("100/min"));
     let empty = crowded(bucket("100/min initial 0"));
     for protected in [0, 16] {
@@ -383,7 +383,7 @@ fn a_key_is_protected_in_each_of_its_slots() {
 
 /// Versions come again after 32 changes.
 #[test]
-fn a_change_of_the_quota_leaves_protected_keys_protected() {
+fn a_change_of_the_quota_keeps_keys_protected() {
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for changes in [1, 2, 31, 32, 33, 100] {
             for comes_again in [false, true] {
@@ -407,7 +407,7 @@ fn a_change_of_the_quota_leaves_protected_keys_protected() {
 }
 
 #[test]
-fn another_plan_leaves_protected_keys_protected() {
+fn a_move_to_another_plan_keeps_keys_protected() {
     let plans = [
         bucket("100/min"),
         bucket("1000/d"),
@@ -434,7 +434,7 @@ fn another_plan_leaves_protected_keys_protected() {
 
 /// However it ends.
 #[test]
-fn a_ban_and_its_end_leave_protected_keys_protected() {
+fn a_ban_and_its_end_keep_keys_protected() {
     let ban = |limiter: &Full<TokenBucket>| {
         let until = limiter.clock().now().saturating_add(Duration::from_secs(1));
         let bans = in_sixteen_slots(16).iter();

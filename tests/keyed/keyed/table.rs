@@ -11,7 +11,7 @@ fn seeded(capacity: usize, seed: [u64; 2]) -> Keyed<TokenBucket, ManualClock> {
 }
 
 #[test]
-fn twenty_four_bytes_a_key_whatever_the_key_is() {
+fn each_slot_takes_twenty_four_bytes_for_any_key_type() {
     for capacity in [10_000, 12_345, 100_000, 1_000_000, 7_654_321] {
         let slots = seeded(capacity, [1, 1]).slots();
         assert!(slots * 16 <= 24 * capacity, "{slots} of {capacity}");
@@ -24,7 +24,7 @@ fn twenty_four_bytes_a_key_whatever_the_key_is() {
 
 /// With the feature `huge-pages` only the larger one asks for them.
 #[test]
-fn a_key_is_decided_on_alike_in_memory_of_any_size() {
+fn a_key_gets_the_same_answers_in_tables_of_any_size() {
     let tables = [2000, 1_000_000].map(|capacity| seeded(capacity, [3, 4]));
     for turn in 0..4_u64 {
         for key in 0..1000_u64 {
@@ -89,7 +89,7 @@ fn fewer_than_one_new_key_in_two_hundred_finds_no_room() {
 /// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first
 /// pair of lines, or in both.
 #[test]
-fn keys_that_share_buckets_under_one_seed_spread_under_another() {
+fn keys_that_collide_under_one_seed_spread_under_another() {
     let places = |key: &u64| pairs(SeededHasher::new([3, 4]).hash_key(key));
     let in_one = (0..).filter(|key| places(key).0 == 9).take(3_000);
     let in_both = (0..).filter(|key| places(key) == (9, 200)).take(24);
@@ -105,7 +105,7 @@ fn keys_that_share_buckets_under_one_seed_spread_under_another() {
 
 /// The sum of squares over 256 parts is what chance makes it.
 #[test]
-fn keys_that_differ_little_have_hashes_that_differ_in_every_part() {
+fn similar_keys_have_hashes_that_differ_in_every_part() {
     for seed in [[0, 0], [1, 2], [u64::MAX, 77]] {
         let hasher = SeededHasher::new(seed);
         for apart in [1, 1 << 32, 1 << 48, 1000] {

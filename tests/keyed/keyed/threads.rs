@@ -98,7 +98,7 @@ const KINDS: [&str; 5] = [
 /// Few keys, all of them hot, that are always there, and whatever is done to them; and many for a
 /// few slots, which are another key's all the time.
 #[test]
-fn keys_that_all_threads_ask_for_keep_their_bounds() {
+fn keys_shared_by_all_threads_keep_their_bounds() {
     deadline("keys that are forgotten or leave as idle", || {
         let few: Vec<u64> = (0..5).map(mix).collect();
         for text in KINDS {
@@ -121,7 +121,7 @@ fn keys_that_all_threads_ask_for_keep_their_bounds() {
 }
 
 #[test]
-fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time() {
+fn each_eviction_or_admission_without_room_allows_one_extra_burst() {
     deadline("keys that find no room", || {
         let text = "token-bucket 1/50ns burst 7";
         for overflow in [Overflow::Evict, Overflow::Admit] {
@@ -140,7 +140,7 @@ fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time()
 /// Single decisions, batches and views, by the shortest way and by the one that all take when the
 /// quota has been changed: each key gets exactly its burst, or all that was asked for.
 #[test]
-fn all_ways_together_give_each_key_its_burst_exactly() {
+fn all_ways_to_ask_together_grant_each_key_exactly_its_burst() {
     // So few that all find room, in whatever order they come.
     const KEYS: u64 = 400;
     const BURST: u64 = 20;
@@ -280,7 +280,7 @@ fn ask_and_wait(
 /// claims a slot before both have looked, and neither establishes its claim before both have looked
 /// again: only then can each see the other's claim. The key gets one slot and one burst.
 #[test]
-fn a_key_that_two_threads_bring_at_once_is_there_once() {
+fn a_key_that_two_threads_insert_at_once_has_one_slot() {
     deadline("two threads that bring the same key", || {
         let (there, new) = in_sixteen_slots(17).split_at(16);
         for one in there {

@@ -42,7 +42,7 @@ fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, Keyed
 }
 
 #[test]
-fn a_key_gets_a_burst_more_when_it_is_evicted_or_admitted_without_room_and_else_nothing() {
+fn a_key_gets_extra_permits_only_by_eviction_or_admission_without_room() {
     let bucket = "token-bucket 20/s burst 5";
     for (text, overflow, turnovers) in [
         (bucket, Overflow::Evict, often(6)),

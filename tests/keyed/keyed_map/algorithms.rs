@@ -8,7 +8,7 @@ use super::{bucket_of, map, of};
 use crate::support::{algorithm, deadline, often, on_threads, tick};
 
 #[test]
-fn what_was_there_is_carried_over() {
+fn permits_are_carried_over_to_a_new_algorithm() {
     let (map, _) = map(10);
     let key = map.key(&1);
     key.at(tick(0)).charge(5);
@@ -24,7 +24,7 @@ fn what_was_there_is_carried_over() {
 
 /// A key that is not there has the permits of a fresh one, and goes on with those.
 #[test]
-fn an_absent_key_goes_on_with_what_a_fresh_one_has() {
+fn an_absent_key_is_treated_as_a_fresh_one() {
     for (burst, then) in [(10, 2), (2, 2), (1, 1)] {
         let (map, _) = map(10);
         let key = map.key(&1);
@@ -40,7 +40,7 @@ fn an_absent_key_goes_on_with_what_a_fresh_one_has() {
 
 /// One that starts afresh has all that its new algorithm begins with, there or not.
 #[test]
-fn a_key_that_starts_afresh_has_all_of_its_new_algorithm() {
+fn a_key_that_starts_fresh_has_the_full_initial_permits() {
     for is_there in [true, false] {
         let (map, _) = map(10);
         if is_there {
@@ -54,7 +54,7 @@ fn a_key_that_starts_afresh_has_all_of_its_new_algorithm() {
 
 /// A key that is idle may have left or not, by what other keys do: it has the same.
 #[test]
-fn it_is_all_the_same_whether_an_idle_key_has_left() {
+fn an_idle_key_answers_the_same_whether_or_not_it_was_removed() {
     let texts = [
         "token-bucket 1/10ns burst 2",
         "token-bucket 97/us burst 9",
@@ -80,7 +80,7 @@ fn it_is_all_the_same_whether_an_idle_key_has_left() {
 }
 
 #[test]
-fn any_algorithm_becomes_another() {
+fn any_algorithm_can_become_any_other() {
     let map: KeyedMap<String, AnyAlgorithm, NoClock> = of(algorithm("token-bucket 10/s"), 5);
     assert!(map.try_acquire_n_at("alice", 7, tick(0)).is_ok());
     let window = algorithm("sliding-window 100/min");
@@ -92,7 +92,7 @@ fn any_algorithm_becomes_another() {
 }
 
 #[test]
-fn they_stay_idle_or_not() {
+fn keys_with_their_own_algorithms_stay_even_when_idle() {
     let (map, _) = map(2);
     assert!(map.set_algorithm_at(&1, bucket_of(9), tick(0)).is_ok());
     assert!(map.set_algorithm_at(&2, bucket_of(8), tick(0)).is_ok());
@@ -115,7 +115,7 @@ fn they_stay_idle_or_not() {
 /// A thread changes the algorithm again and again while others take, and looks for idle keys. At
 /// one tick there is what there was.
 #[test]
-fn no_permit_comes_from_nowhere() {
+fn threads_gain_no_permits_while_the_algorithm_changes() {
     const PERMITS: u64 = often(5_000);
     deadline("threads that change an algorithm", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(PERMITS), 2);
@@ -137,7 +137,7 @@ fn no_permit_comes_from_nowhere() {
 
 /// It goes on with what it had by that of all, and leaves when it is idle by it.
 #[test]
-fn a_key_whose_algorithm_is_taken_away_does_not_stay() {
+fn a_key_without_its_own_algorithm_leaves_when_idle() {
     let (map, _) = map(10);
     assert!(!map.unset_algorithm_at(&1, tick(0)), "it is not there");
     let own = map.set_algorithm_afresh_at(&1, bucket_of(100), tick(0));

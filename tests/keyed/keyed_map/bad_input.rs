@@ -10,7 +10,7 @@ use super::{bucket_of, map, of};
 use crate::support::{self, NOW, algorithm, every, tick};
 
 #[test]
-fn capacities_that_there_can_not_be_are_errors() {
+fn impossible_capacities_are_errors() {
     let made = |capacity| KeyedMap::<u64, _, _>::with_clock(bucket_of(2), capacity, NoClock);
     let none = made(0).unwrap_err();
     assert_eq!(none, ConfigError::ZeroCapacity);
@@ -29,7 +29,7 @@ fn capacities_that_there_can_not_be_are_errors() {
 }
 
 #[test]
-fn requests_that_come_to_nothing_bring_no_key_in() {
+fn requests_without_effect_insert_no_key() {
     let (map, _) = map(10);
     let key = map.key(&1);
     for n in [3, u64::MAX] {
@@ -44,7 +44,7 @@ fn requests_that_come_to_nothing_bring_no_key_in() {
 }
 
 #[test]
-fn ticks_at_both_ends_of_time() {
+fn ticks_at_both_ends_of_time_are_answered() {
     let (map, _) = map(4);
     let far = map.key(&1).at(Tick::MAX);
     let _ = far.try_acquire();
@@ -65,7 +65,7 @@ fn ticks_at_both_ends_of_time() {
 
 /// At these a limiter stands still: a fresh one has what it begins with, and nothing comes after.
 #[test]
-fn the_last_ticks_are_past_every_horizon() {
+fn a_limiter_stands_still_at_the_last_ticks() {
     let others = [
         "token-bucket 1/1ns",
         "intervals 1/1ns",
@@ -157,7 +157,7 @@ fn a_map_of_one_key_has_room_for_one() {
 
 /// However much a key is charged, at the end of time too, it stays in the map and in debt.
 #[test]
-fn a_key_that_owes_as_much_as_can_be_stays() {
+fn a_key_with_the_largest_debt_stays_in_the_map() {
     // Where a permit takes a nanosecond, the largest word can be reached.
     let exact = [
         "token-bucket 1/ns burst 3",

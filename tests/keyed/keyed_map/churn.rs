@@ -59,7 +59,7 @@ fn churned(map: &Map, seed: u64) -> Vec<Log> {
 }
 
 #[test]
-fn each_key_keeps_its_bound_but_for_evictions() {
+fn each_key_keeps_its_bound_except_for_evictions() {
     for (text, overflow) in [
         ("token-bucket 1/10ns burst 2", Overflow::Deny),
         ("token-bucket 1/10ns burst 2", Overflow::Evict),

@@ -12,7 +12,7 @@ use crate::support::{often, queue, tick};
 /// As long as new keys come, those that are idle don't pile up; and one that is busy is looked at
 /// again and again, and stays.
 #[test]
-fn the_map_stays_small() {
+fn a_map_that_gets_new_keys_sheds_idle_ones() {
     let (map, clock) = map(1_000_000);
     map.key(&u64::MAX).charge(1_000_000);
     let (keys, mut most) = (often(10_000), 0);
@@ -30,7 +30,7 @@ fn the_map_stays_small() {
 }
 
 #[test]
-fn purging_makes_so_many_steps() {
+fn purging_takes_the_given_number_of_steps() {
     let (map, clock) = map(100);
     for key in 0..50 {
         map.key(&key).charge(1 + key % 2);
@@ -66,7 +66,7 @@ fn a_late_tick_gets_no_second_burst() {
 
 /// The same for a key that was never there: what others left at counts for all.
 #[test]
-fn new_keys_count_where_others_have_left() {
+fn a_new_key_counts_from_the_tick_of_the_last_idle_eviction() {
     let (map, _) = map(10);
     assert!(map.try_acquire_at(&1, tick(100)).is_ok());
     assert_eq!(map.purge_idle_at(tick(100), 1), 0);
@@ -79,7 +79,7 @@ fn new_keys_count_where_others_have_left() {
 /// What begins with less begins when its key comes, and fills from then on, however often it is
 /// only refused.
 #[test]
-fn what_begins_with_less_begins() {
+fn a_key_with_a_partial_start_begins_to_fill_at_its_first_request() {
     let quota = Quota::per(1, Duration::from_nanos(10)).burst(3).initial(0);
     let bucket = TokenBucket::new(quota).expect("a quota");
     let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket, 10);
@@ -104,7 +104,7 @@ fn what_begins_with_less_begins() {
 /// A caller whose tick is older than the key's is counted at the key's. That shortens no patience
 /// for good: it is told when to come again.
 #[test]
-fn a_late_caller_can_wait_as_long_as_it_says() {
+fn a_late_caller_keeps_its_full_timeout() {
     let map: KeyedMap<u64, _, _> = of(queue("leaky-queue 10/s burst 5"), 10);
     assert!(map.key(&1).at(tick(100_000_000_000)).try_acquire().is_ok());
     let (late, patience) = (tick(90_000_000_000), Duration::from_secs(5));
@@ -118,7 +118,7 @@ fn a_late_caller_can_wait_as_long_as_it_says() {
 /// As in a table: a key that begins with less begins when it is first asked for permits, whatever
 /// the verb; and one that is not there is not made full by a reset.
 #[test]
-fn every_request_for_permits_begins_a_key_and_a_reset_does_not() {
+fn every_request_for_permits_starts_a_key_and_a_reset_does_not() {
     let requests: [fn(&super::Map); 3] = [
         |map| assert!(map.try_acquire(&7).is_err()),
         |map| assert_eq!(map.key(&7).take_up_to(1).n(), 0),

@@ -15,7 +15,7 @@ use crate::support::tick;
 /// Whether it is then granted; what is left, then and at 1000; and how often keys left, were
 /// removed and evicted.
 #[test]
-fn a_decision_counts_with_those_that_came_between() {
+fn a_decision_counts_the_decisions_that_interrupted_it() {
     for (meanwhile, at, is_granted, left, gone) in [
         ("left as idle and taken", 10, false, [0, 2], (1, 0, 0)),
         ("removed and one taken", 5, true, [0, 2], (0, 1, 0)),
@@ -59,7 +59,7 @@ fn a_decision_counts_with_those_that_came_between() {
 
 /// The predicate was asked about a key that has been used since: it is asked again.
 #[test]
-fn a_key_that_is_used_meanwhile_is_asked_about_again() {
+fn a_predicate_is_asked_again_about_a_key_that_was_used_meanwhile() {
     let map: KeyedMap<u64, Hooked, NoClock> = of(Hooked(bucket_of(2)), 1);
     assert!(map.try_acquire_at(&1, tick(0)).is_ok());
     let mut asked = 0;
@@ -75,7 +75,7 @@ fn a_key_that_is_used_meanwhile_is_asked_about_again() {
 /// Room is taken before the key is there, and not merely looked for: a key that comes in between,
 /// when the first one is cloned, finds none.
 #[test]
-fn the_last_room_is_taken_before_the_key_comes_in() {
+fn room_is_reserved_before_the_key_is_inserted() {
     let map: KeyedMap<HookedKey, TokenBucket, NoClock> = of(bucket_of(2), 1);
     let map = Rc::new(map.with_overflow(Overflow::Deny));
     let others = Rc::clone(&map);

@@ -11,7 +11,7 @@ use crate::support::{Chosen, tick};
 
 /// Alone on the map.
 #[test]
-fn each_key_is_seen_once() {
+fn iteration_visits_each_key_once() {
     let (map, _) = map(1_000);
     for key in 0..500 {
         map.key(&key).at(tick(0)).charge(10);
@@ -26,7 +26,7 @@ const STAYS: u64 = 100;
 /// Half of the keys stay. Each of the others is removed when it is seen, and brought in again: it
 /// may be seen again, so that more are seen than there is room for. Those that stay are seen once.
 #[test]
-fn a_key_that_comes_back_may_be_seen_twice_and_one_that_stays_is_seen_once() {
+fn iteration_may_visit_a_reinserted_key_twice_and_visits_others_once() {
     const CAPACITY: u64 = 200;
     let map = KeyedMap::<u64, TokenBucket, _>::with_clock(bucket_of(2), CAPACITY as usize, NoClock);
     let map = map.expect("a map").with_overflow(Overflow::Deny);

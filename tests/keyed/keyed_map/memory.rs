@@ -31,7 +31,7 @@ fn left_in_line(map: &Map, places: u64) -> i64 {
 }
 
 #[test]
-fn a_map_that_was_emptied_keeps_no_places_in_the_line() {
+fn an_emptied_map_keeps_no_queue_entries() {
     let keys = often(20_000);
     let empty = |by: &str, map: &Map| match by {
         "retain" => assert_eq!(map.retain_at(tick(0), |_| false) as u64, keys),
@@ -56,7 +56,7 @@ fn a_map_that_was_emptied_keeps_no_places_in_the_line() {
 
 /// Also if some stay: no more places of keys that have gone than there are keys.
 #[test]
-fn a_map_that_was_thinned_out_keeps_few_places_in_the_line() {
+fn a_thinned_map_keeps_few_queue_entries() {
     let keys = often(20_000);
     for one_in in [2, 3, 10, 100] {
         let map = filled(keys);
@@ -72,7 +72,7 @@ fn a_map_that_was_thinned_out_keeps_few_places_in_the_line() {
 
 /// A map whose keys are all removed sooner or later, and that is never without some.
 #[test]
-fn the_line_does_not_grow_with_the_keys_that_were_removed() {
+fn the_queue_does_not_grow_with_removed_keys() {
     let (map, _) = map(1_000);
     let mut random = Random(5);
     let mut most = 0;
@@ -94,7 +94,7 @@ fn the_line_does_not_grow_with_the_keys_that_were_removed() {
 /// Of 9 bytes for each of its slots, of which there are at most four for a key; and what waits for
 /// others of its kind, to be given back together.
 #[test]
-fn a_map_that_was_emptied_keeps_its_table_and_no_more() {
+fn an_emptied_map_keeps_only_its_table() {
     let keys = often(20_000);
     let before = taken();
     let map = filled(keys);
@@ -112,7 +112,7 @@ fn a_map_that_was_emptied_keeps_its_table_and_no_more() {
 
 /// It is looked at in turn as before, whatever was removed: all that are idle leave in one round.
 #[test]
-fn clearing_up_forgets_no_key() {
+fn compaction_of_the_queue_forgets_no_key() {
     let keys = often(2_000);
     let map = filled(keys);
     let gone = map.retain_at(tick(0), |tracked| tracked.key() % 5 == 0) as u64;

@@ -65,7 +65,7 @@ fn changes(map: &Map) -> bool {
 }
 
 #[test]
-fn the_map_stays_whole() {
+fn a_panic_leaves_the_map_intact() {
     let mut panicked = Vec::new();
     let calls = [Call::Hash, Call::Eq, Call::Clone].into_iter();
     let calls = calls.chain([Call::IsIdle, Call::CarryOver]);

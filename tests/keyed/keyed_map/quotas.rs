@@ -22,7 +22,7 @@ fn quota_of(burst: u64) -> Quota {
 
 /// Some keys are asked the same as a model of them while the quota is set again and again.
 #[test]
-fn keys_answer_as_a_limiter_whose_quota_is_set() {
+fn keys_answer_as_a_limiter_with_the_same_changes_of_the_quota() {
     for text in [
         "token-bucket 3/7ns burst 4",
         "gcra 1/10ns tolerance 15ns",
@@ -92,7 +92,7 @@ fn keys_with_their_own_algorithm_keep_it() {
 }
 
 #[test]
-fn a_quota_that_can_not_be_changes_nothing() {
+fn an_invalid_quota_changes_nothing() {
     let (map, _) = map(10);
     assert!(map.try_acquire_at(&1, tick(0)).is_ok());
     let set = map.set_quota_at(Quota::per_second(0), Keep::Fresh, tick(0));
@@ -104,7 +104,7 @@ fn a_quota_that_can_not_be_changes_nothing() {
 /// A decision that has computed when the quota is set counts by the new one; and so does the first
 /// one on a key that was about to come in.
 #[test]
-fn a_decision_that_stopped_meanwhile_uses_the_new_quota() {
+fn a_new_quota_applies_to_a_decision_in_progress() {
     let map: Rc<KeyedMap<HookedKey, Hooked, NoClock>> = Rc::new(of(Hooked(bucket_of(3)), 10));
     assert!(map.try_acquire_at(&HookedKey(1), tick(0)).is_ok());
     for (call, key, n) in [(Call::Step, 1, 2), (Call::Clone, 2, 2)] {
@@ -146,7 +146,7 @@ fn a_change_that_panics_loses_no_key() {
 
 /// Threads take from one key while the quota is set again and again: there is what there was.
 #[test]
-fn no_permit_comes_from_nowhere_while_threads_take() {
+fn threads_gain_no_permits_while_the_quota_changes() {
     const PERMITS: u64 = often(5_000);
     deadline("threads that take while the quota is set", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(PERMITS), 4);
@@ -174,7 +174,7 @@ fn no_permit_comes_from_nowhere_while_threads_take() {
 /// Each quota has a larger burst than the one before, and each thread knows which one was set at
 /// least when it begins: it finds that one or a later one, on keys that are there and on new ones.
 #[test]
-fn a_decision_uses_the_last_quota_that_was_set_or_a_later_one() {
+fn a_decision_uses_the_latest_quota_or_a_later_one() {
     deadline("threads that know which quota was set", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(1), often(20_000) as usize);
         let (begun, done) = (AtomicU64::new(1), AtomicU64::new(1));

@@ -54,7 +54,7 @@ fn used(algorithm: AnyAlgorithm) -> (KeyedMap<u64, AnyAlgorithm, NoClock>, u64) 
 
 /// On a clock of the same phase nothing is different, and on another one no key has more.
 #[test]
-fn each_key_goes_on_as_if_nothing_had_been() {
+fn a_restored_key_decides_as_before() {
     for algorithm in all() {
         let (map, now) = used(algorithm);
         let bytes = written(&map, now);
@@ -96,7 +96,7 @@ fn nanos(nanos: u64) -> Duration {
 }
 
 #[test]
-fn idle_keys_and_those_that_are_idle_by_then_are_left_out() {
+fn keys_that_are_idle_at_the_save_or_the_restore_are_left_out() {
     let map: Map = of(bucket("10/s"), 10);
     for (name, n) in [("alice", 1), ("bob", 5), ("carol", 10)] {
         assert!(map.try_acquire_n_at(name, n, tick(NOW)).is_ok());
@@ -121,7 +121,7 @@ fn idle_keys_and_those_that_are_idle_by_then_are_left_out() {
 
 /// It takes the place of what is in the map.
 #[test]
-fn what_was_there_has_gone() {
+fn restored_keys_replace_what_the_map_held() {
     let map: Map = of(bucket("10/s"), 10);
     assert!(map.try_acquire_at("alice", tick(0)).is_ok());
     let bytes = written(&map, 0);
@@ -135,7 +135,7 @@ fn what_was_there_has_gone() {
 }
 
 #[test]
-fn a_ban_lasts_as_long_as_it_would_have() {
+fn a_restored_ban_lasts_as_long_as_before() {
     for algorithm in all() {
         let map: Map<AnyAlgorithm> = of(algorithm, 10);
         let until = NOW + 5 * period(&algorithm) / 2;
@@ -162,7 +162,7 @@ fn a_ban_lasts_as_long_as_it_would_have() {
 /// Another quota carries keys over. So does an algorithm of a key's own, of the snapshot or of the
 /// map: that of the map is in force.
 #[test]
-fn keys_go_on_by_the_algorithms_of_the_map() {
+fn restored_keys_use_the_algorithms_of_the_map() {
     let map: Map = of(bucket_of(10), 10);
     for name in ["alice", "bob", "carol"] {
         assert!(map.try_acquire_n_at(name, 4, tick(0)).is_ok());
@@ -193,7 +193,7 @@ fn keys_go_on_by_the_algorithms_of_the_map() {
 
 /// Also while the quota is set: each key is written by the quota that it has then.
 #[test]
-fn a_snapshot_misses_no_key_while_the_quota_is_set() {
+fn a_snapshot_during_a_change_of_the_quota_misses_no_key() {
     deadline("snapshots while the quota is set", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(100), 300);
         for key in 0..200 {
@@ -220,7 +220,7 @@ fn a_snapshot_misses_no_key_while_the_quota_is_set() {
 /// Those that are evicted first give way: of keys alike the newest, and protected and banned ones
 /// last.
 #[test]
-fn where_there_is_no_room_keys_give_way_as_they_are_evicted() {
+fn keys_without_room_are_dropped_in_eviction_order() {
     let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket("10/h"), 100);
     for key in 0..40 {
         assert!(map.try_acquire_n_at(&key, 3, tick(0)).is_ok());
@@ -256,7 +256,7 @@ fn goes_round<K: SnapshotKey + std::fmt::Debug + PartialEq>(keys: impl IntoItera
 }
 
 #[test]
-fn keys_of_all_kinds_come_back() {
+fn keys_of_every_type_are_restored() {
     goes_round(["".to_owned(), "alice".to_owned(), "\u{1F980}".to_owned()]);
     goes_round([Box::<str>::from("alice")]);
     goes_round([Arc::<str>::from("alice")]);
@@ -301,7 +301,7 @@ fn file() -> Vec<u8> {
 }
 
 #[test]
-fn at_every_length_it_is_truncated() {
+fn a_file_cut_at_any_length_is_truncated() {
     let (bytes, mut kept) = (file(), Kept::new());
     for length in 0..bytes.len() {
         let error = kept.error(&bytes[..length]);
@@ -314,7 +314,7 @@ fn at_every_length_it_is_truncated() {
 }
 
 #[test]
-fn every_bit_counts() {
+fn every_flipped_bit_is_an_error() {
     let (mut bytes, mut kept) = (file(), Kept::new());
     let mut by_checksum = 0;
     for place in 0..bytes.len() {
@@ -349,7 +349,7 @@ fn with_blocks(numbers: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_absurd_has_a_name() {
+fn each_invalid_field_is_named() {
     let mut kept = Kept::new();
     let mut said = |bytes: &[u8]| match kept.error(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
@@ -389,7 +389,7 @@ fn what_is_absurd_has_a_name() {
 
 /// Any numbers where keys are: the state may be any, but nothing panics.
 #[test]
-fn whatever_a_forged_file_says_nothing_panics() {
+fn a_forged_file_never_panics() {
     let mut random = Random(3);
     for algorithm in all() {
         let (map, now) = used(algorithm);
@@ -427,7 +427,7 @@ fn whatever_a_forged_file_says_nothing_panics() {
 }
 
 #[test]
-fn another_algorithm_is_another_algorithm() {
+fn a_snapshot_of_another_algorithm_is_refused() {
     let windows = FixedWindow::new(Quota::per_second(10)).expect("windows");
     let map: Map<FixedWindow> = of(windows, 10);
     let error = Kept::new().error(&written(&map, 0)).to_string();
@@ -453,7 +453,7 @@ impl Write for Full {
 }
 
 #[test]
-fn what_the_writer_says_is_told() {
+fn errors_of_the_writer_are_returned() {
     let (kept, length) = (Kept::new(), written(&Kept::new().0, 0).len());
     for room in 0..length {
         let error = kept.0.snapshot_at(&mut Full(room), tick(0));
@@ -464,7 +464,7 @@ fn what_the_writer_says_is_told() {
 }
 
 #[test]
-fn a_file_is_replaced_when_it_is_whole_and_holds_nothing_else() {
+fn a_file_is_replaced_only_by_a_complete_snapshot() {
     let folder = std::env::temp_dir().join(format!("tollgate-map-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("limits");

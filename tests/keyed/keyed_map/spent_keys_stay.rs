@@ -58,7 +58,7 @@ fn maps() -> impl Iterator<Item = (u64, u64)> {
 /// Where all keys are protected and no place is free, one of them has to go for the flood to come
 /// in: the newest.
 #[test]
-fn a_flood_resets_no_key_that_was_used_twice() {
+fn a_flood_resets_no_key_used_twice() {
     for (capacity, free) in maps() {
         for parts in [ONE_PERMIT, ONCE] {
             let map = map(capacity);
@@ -79,7 +79,7 @@ fn a_flood_resets_no_key_that_was_used_twice() {
 
 /// A hundred of them, wherever they are among keys that were used once.
 #[test]
-fn a_flood_resets_no_key_that_was_used_twice_among_others() {
+fn a_flood_resets_no_key_used_twice_among_others() {
     for (capacity, free) in maps() {
         let first = [(capacity - free) / 2, 0, capacity - free - 100];
         // A large map takes long to fill.
@@ -120,7 +120,7 @@ fn a_flood_that_fills_the_map_resets_no_spent_key() {
 }
 
 #[test]
-fn of_a_hundred_keys_that_were_spent_at_once_99_stay() {
+fn a_flood_resets_one_in_a_hundred_keys_spent_at_once() {
     for (capacity, free) in maps() {
         for parts in [ONE_PERMIT, ONCE] {
             let map = map(capacity);
@@ -134,7 +134,7 @@ fn of_a_hundred_keys_that_were_spent_at_once_99_stay() {
 
 /// Keys of the flood are protected too, and newer.
 #[test]
-fn a_flood_of_keys_that_are_used_twice_resets_hardly_one() {
+fn a_flood_of_keys_used_twice_resets_hardly_any_key() {
     for (capacity, free) in maps() {
         let map = map(capacity);
         take(&map, 0..capacity - free, TWICE);
@@ -148,7 +148,7 @@ fn a_flood_of_keys_that_are_used_twice_resets_hardly_one() {
 
 /// A key of each thread may be in no place when another one looks for a key to evict.
 #[test]
-fn a_flood_from_several_threads_resets_hardly_one() {
+fn a_flood_from_several_threads_resets_hardly_any_key() {
     for free in [0, 10] {
         let map = map(1_000);
         take(&map, 0..1_000 - free, TWICE);
@@ -215,7 +215,7 @@ fn use_up(map: &Map, key: u64, at: Tick, parts: &[u64]) {
 
 /// Of two keys, and also when the second use of the one comes later than the other key.
 #[test]
-fn unprotected_keys_leave_first_and_of_those_what_is_spent_least_and_newest() {
+fn unprotected_keys_are_evicted_first_and_among_them_the_least_spent_and_newest() {
     let at = tick(SECOND);
     for (rank, (name, first)) in USES.iter().enumerate() {
         for (last_name, last) in &USES[rank..] {

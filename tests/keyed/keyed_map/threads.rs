@@ -66,7 +66,7 @@ fn work(map: &Map, aside: Aside, ticks: &AtomicU64, seed: u64) -> Vec<Log> {
 /// Nothing but idleness makes a key leave, and there is not room for all: the bound is the
 /// algorithm's own.
 #[test]
-fn keys_that_leave_as_idle_keep_their_bounds() {
+fn idle_keys_that_leave_keep_their_bounds() {
     deadline("keys that leave as idle", || {
         for capacity in [1, 2, 3] {
             let map: Map = of(Hooked(bucket_of(2)), capacity);
@@ -83,7 +83,7 @@ fn keys_that_leave_as_idle_keep_their_bounds() {
 }
 
 #[test]
-fn keys_that_are_removed_have_one_burst_more() {
+fn each_removal_allows_one_extra_burst() {
     deadline("keys that are removed", || {
         let map: Map = of(Hooked(bucket_of(2)), 10);
         let aside: Aside = |map, key, _| map.remove(&key);

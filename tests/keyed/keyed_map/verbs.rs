@@ -13,7 +13,7 @@ use crate::support::{Random, algorithm, bucket, deadline, tick};
 
 /// A key is asked the same as a model of it, at the same ticks, in a map from which none leaves.
 #[test]
-fn they_answer_as_a_limiter_does() {
+fn keys_answer_as_a_limiter_does() {
     for text in [
         "token-bucket 3/7ns burst 4",
         "gcra 1/10ns tolerance 15ns",
@@ -65,7 +65,7 @@ fn they_answer_as_a_limiter_does() {
 /// A grant of a key that has left, been removed or evicted is not given back to the one that came
 /// after it.
 #[test]
-fn nothing_is_undone_that_was_granted_before() {
+fn a_grant_is_not_returned_to_a_later_key() {
     let (map, _) = map(1);
     let key = map.key(&1);
     let first = key.at(tick(0)).try_acquire_n(2).expect("fresh");
@@ -88,7 +88,7 @@ impl Hasher for Alike {
 }
 
 #[test]
-fn keys_of_one_hash_are_different_keys() {
+fn keys_with_equal_hashes_are_different_keys() {
     let map = of(bucket("1/s burst 2"), 10);
     assert!(map.try_acquire_at("carol", tick(0)).is_ok());
     // The keys that were there go with the hasher.
@@ -102,7 +102,7 @@ fn keys_of_one_hash_are_different_keys() {
 
 /// An older tick than that of the key's first decision is taken for that one.
 #[test]
-fn a_key_is_looked_at_and_changed_at_an_old_tick() {
+fn an_old_tick_is_treated_as_the_tick_of_the_first_decision() {
     let (map, _) = map(10);
     assert!(map.try_acquire_at(&1, tick(100)).is_ok());
     let seen: Vec<u64> = (map.pin().iter_at(tick(0)))
@@ -114,7 +114,7 @@ fn a_key_is_looked_at_and_changed_at_an_old_tick() {
 }
 
 #[test]
-fn a_key_is_a_limiter_and_can_be_waited_at() {
+fn a_key_is_a_limiter_that_callers_can_wait_for() {
     fn all<G: ReserveLimiter<Clock: Clock>>(limiter: &G) -> usize {
         (0..10)
             .filter(|_| RateLimiter::try_acquire(limiter).is_ok())

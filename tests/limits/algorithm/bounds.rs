@@ -101,7 +101,7 @@ fn small() -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn no_order_of_requests_gets_more_than_is_promised() {
+fn no_order_of_requests_exceeds_the_bound() {
     for (n, period) in small() {
         let (quota, half) = (per_ns(n, period), Duration::from_nanos(period / 2));
         if let Ok(exact) = SlidingWindow::new(quota) {
@@ -129,7 +129,7 @@ fn no_order_of_requests_gets_more_than_is_promised() {
 }
 
 #[test]
-fn what_the_bounds_allow_for_does_happen() {
+fn the_bounds_are_tight() {
     // Of three before, 2.4 are still within the period: rounded down, it counts two.
     let exact = SlidingWindow::new(per_ns(3, 5)).expect("a window");
     let beyond = |window: SlidingWindow| {
@@ -223,7 +223,7 @@ fn the_bounds_hold_at_any_size_and_skew() {
 }
 
 #[test]
-fn what_leaves_a_queue_keeps_the_rate() {
+fn permits_leave_a_queue_at_the_rate() {
     let mut random = Random(0x0070_11a7_e204);
     let quotas = [
         Quota::per_second(10).burst(20),

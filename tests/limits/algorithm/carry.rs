@@ -63,7 +63,7 @@ fn owed(algorithm: &AnyAlgorithm, word: u64, now: Tick) -> u64 {
 }
 
 #[test]
-fn any_algorithm_goes_on_as_any_other() {
+fn a_word_is_carried_over_between_any_two_algorithms() {
     let mut compared = 0;
     let pairs = all().flat_map(|old| all().map(move |new| (old, new)));
     // What begins at a part of its period goes on from there, when the fast ones have more.
@@ -113,7 +113,7 @@ fn any_algorithm_goes_on_as_any_other() {
 /// What was taken in a period that a permit opened comes back when it would have under the old
 /// quota, also if the change is made in the middle.
 #[test]
-fn a_period_that_a_permit_opened_ends_when_it_would_have() {
+fn a_carried_over_period_ends_at_its_original_tick() {
     let pairs = [
         (
             "fixed-window 5/s first-hit",
@@ -138,7 +138,7 @@ fn a_period_that_a_permit_opened_ends_when_it_would_have() {
 }
 
 #[test]
-fn another_quota_leaves_all_else_as_it_is() {
+fn a_new_quota_keeps_the_other_options() {
     let quota = Quota::per_minute(8);
     for algorithm in all() {
         // Also what no quota says, such as an uneven tolerance.
@@ -162,7 +162,7 @@ fn another_quota_leaves_all_else_as_it_is() {
 /// On the other clock the window is another one, and so much of it is over: what was counted counts
 /// there.
 #[test]
-fn a_rebased_word_stands_as_it_stood() {
+fn a_rebased_word_keeps_its_state() {
     let to = Tick::from_nanos(12_345);
     for algorithm in all() {
         assert_eq!(algorithm.rebase(0, NOW, to), 0, "{algorithm}");
@@ -221,7 +221,7 @@ fn a_rebased_word_stands_as_it_stood() {
 }
 
 #[test]
-fn a_word_that_is_ahead_goes_on_where_it_is() {
+fn a_word_ahead_of_the_clock_is_carried_over_in_place() {
     // A caller with a later tick has written it: the one that changes the quota is two windows
     // behind.
     let (now, later) = (Tick::from_nanos(5), Tick::from_nanos(2_500_000_000));
@@ -237,7 +237,7 @@ fn a_word_that_is_ahead_goes_on_where_it_is() {
 /// Whatever is over of the windows of the other clock: what is counted, also by a caller with a
 /// later tick, is not forgotten sooner.
 #[test]
-fn a_rebased_window_is_over_no_sooner() {
+fn a_rebased_window_ends_no_sooner() {
     let windows = ["fixed-window 10/s", "sliding-window 10/s"];
     let mut later = 0;
     for window in windows.map(|text| text.parse::<AnyAlgorithm>().expect(text)) {

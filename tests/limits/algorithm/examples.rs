@@ -16,7 +16,7 @@ fn seconds(n: u64) -> Tick {
 }
 
 #[test]
-fn the_example_of_the_literature() {
+fn the_sliding_window_matches_the_published_example() {
     let window = SlidingWindow::new(Quota::per_minute(10)).expect("a window");
     for (rounding, there, seconds_to_go) in [(Rounding::Exact, 3, 80), (Rounding::Down, 4, 100)] {
         let limiter = Limiter::unstarted(window.rounding(rounding), NoClock);
@@ -38,7 +38,7 @@ fn the_example_of_the_literature() {
 }
 
 #[test]
-fn nginxs_queue() {
+fn the_queue_matches_the_nginx_example() {
     // rate=10r/s burst=4 delay=1.
     let queue = LeakyBucket::queue(Quota::per_second(10).burst(5)).expect("a queue");
     let delays = |queue: LeakyBucket| {
@@ -65,7 +65,7 @@ fn nginxs_queue() {
 }
 
 #[test]
-fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
+fn a_window_charge_reports_what_it_recorded_and_expires() {
     let windows = FixedWindow::new(Quota::per_day(1000)).expect("windows");
     let limiter = Limiter::unstarted(windows, NoClock);
     let most = 1000 + windows.largest_debt();
@@ -83,7 +83,7 @@ fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
 }
 
 #[test]
-fn a_refund_is_no_more_than_was_taken() {
+fn a_refund_returns_no_more_than_was_taken() {
     let quota = Quota::per_second(27).burst(27);
     let bucket = TokenBucket::new(quota).expect("a bucket");
     let limiter = Limiter::with_clock(bucket, ManualClock::new());

@@ -183,7 +183,7 @@ fn a_bucket_is_at_most_a_nanosecond_late_elsewhere() {
 }
 
 #[test]
-fn any_quota_that_is_accepted_keeps_the_promise() {
+fn any_accepted_quota_keeps_its_precision() {
     let any = |random: &mut Random| vec![quotas::any(random)];
     bucket_runs(any, 0x0070_11a7_e003).check(4 * OPERATIONS, &[&MUST_SEE]);
 }
@@ -206,31 +206,31 @@ fn a_tolerance_of_any_length_is_kept_exactly() {
 }
 
 #[test]
-fn an_aligned_fixed_window_is_what_its_definition_says() {
+fn an_aligned_fixed_window_matches_its_definition() {
     let seen = ["charge cut", "counted ahead"];
     runs(&cases::fixed(), 0x0070_11a7_e103, &seen);
 }
 
 #[test]
-fn a_fixed_window_opened_by_the_first_hit_is_what_its_definition_says() {
+fn a_fixed_window_from_the_first_hit_matches_its_definition() {
     let seen = ["charge cut", "counted ahead"];
     runs(&cases::first_hit(), 0x0070_11a7_e104, &seen);
 }
 
 #[test]
-fn a_sliding_window_is_what_its_definition_says() {
+fn a_sliding_window_matches_its_definition() {
     let seen = ["charge cut", "counted ahead", "a part of a permit"];
     runs(&cases::sliding(), 0x0070_11a7_e105, &seen);
 }
 
 #[test]
-fn aligned_intervals_are_what_their_definition_says() {
+fn aligned_intervals_match_their_definition() {
     let seen = ["charge cut", "never cleared"];
     runs(&cases::intervals(), 0x0070_11a7_e106, &seen);
 }
 
 #[test]
-fn greedy_intervals_are_what_their_definition_says() {
+fn greedy_intervals_match_their_definition() {
     let seen = ["charge cut", "counted ahead"];
     runs(&cases::greedy(), 0x0070_11a7_e107, &seen);
 }

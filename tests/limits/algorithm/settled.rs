@@ -25,7 +25,7 @@ fn parts(settled: Settled) -> [u64; 3] {
 }
 
 #[test]
-fn at_the_same_tick_it_is_as_if_the_actual_cost_had_been_taken() {
+fn settling_at_the_same_tick_takes_exactly_the_actual_cost() {
     let mut random = Random(0x0070_11a7_e305);
     let (mut less, mut more) = (0, 0);
     for algorithm in cases::all() {
@@ -59,7 +59,7 @@ fn at_the_same_tick_it_is_as_if_the_actual_cost_had_been_taken() {
 
 /// The case for which `refund` is wrong.
 #[test]
-fn what_the_clock_has_refilled_does_not_come_back_a_second_time() {
+fn settling_does_not_return_refilled_permits_twice() {
     for (text, settled, refunded) in [
         ("token-bucket 90000/min", 40_000, 60_000),
         ("gcra 90000/min", 40_000, 60_000),
@@ -82,7 +82,7 @@ fn what_the_clock_has_refilled_does_not_come_back_a_second_time() {
 }
 
 #[test]
-fn a_window_that_is_over_credits_nothing_to_the_next_one() {
+fn a_past_window_credits_nothing_to_the_next_one() {
     for text in [
         "fixed-window 1000/day",
         "fixed-window 1000/day first-hit",
@@ -104,7 +104,7 @@ fn a_window_that_is_over_credits_nothing_to_the_next_one() {
 }
 
 #[test]
-fn too_low_an_estimate_is_charged_into_debt() {
+fn an_estimate_that_is_too_low_is_charged_as_debt() {
     let (_, limiter) = limiter("token-bucket 100/min");
     let estimate = limiter.try_acquire_n(90).expect("it is there");
     assert_eq!(parts(limiter.settle(estimate, 130)), [0, 0, 40]);

@@ -307,24 +307,24 @@ fn ask_all(subjects: impl IntoIterator<Item = Subject>) {
 }
 
 #[test]
-fn of_every_algorithm_and_its_shards_and_leases() {
+fn retry_times_are_exact_for_every_algorithm_sharded_and_leased() {
     ask_all(TEXTS.into_iter().flat_map(|text| by_algorithm(read(text))));
 }
 
 #[test]
-fn of_every_algorithm_that_is_adjusted_or_has_keys() {
+fn retry_times_are_exact_for_every_adjustable_or_keyed_algorithm() {
     ask_all(TEXTS.into_iter().flat_map(|text| of_features(read(text))));
 }
 
 #[test]
-fn of_windows_of_many_words() {
+fn retry_times_are_exact_for_multiword_windows() {
     let quotas = ["256/7ms", "1/s", "3/min", "300/d", "20000/100s"];
     let quotas = quotas.into_iter().map(|text| text.parse().expect(text));
     ask_all(quotas.flat_map(windows));
 }
 
 #[test]
-fn of_those_who_can_wait() {
+fn retry_times_are_exact_for_callers_that_can_wait() {
     let quotas = ["10/s burst 256", "97/s burst 200", "1/7ms burst 3", "1/s"];
     let quotas = quotas.map(|text| text.parse::<Quota>().expect(text));
     ask_all(quotas.into_iter().flat_map(|quota| {

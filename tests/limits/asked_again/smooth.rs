@@ -38,7 +38,7 @@ fn subjects(rate: f64, timeout: Duration, start: Tick) -> [(&'static str, Ask); 
 }
 
 #[test]
-fn of_turns_at_a_rate() {
+fn retry_times_are_exact_for_smooth_limiters() {
     let mut random = Random(0x0070_11a7_eb02);
     for (rate, timeout) in RATES
         .into_iter()

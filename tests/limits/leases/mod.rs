@@ -68,7 +68,7 @@ const TEXTS: [&str; 18] = [
 ];
 
 #[test]
-fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
+fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
     let operations = if cfg!(debug_assertions) {
         40_000
     } else {
@@ -108,7 +108,7 @@ fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
 
 /// On an `Arc`, as on a reference.
 #[test]
-fn a_lease_that_is_owned_is_a_lease() {
+fn an_owned_lease_works_like_a_borrowed_one() {
     let bucket = read("token-bucket 10/s burst 30");
     let limiter = Leases::with_clock(bucket, 20, ManualClock::new()).expect("leases");
     let limiter = Arc::new(limiter);
@@ -172,7 +172,7 @@ fn a_lease_grants_whenever_its_limiter_would() {
 /// What is told is true: then it is granted, and not before. A request for more than the limiter
 /// can have at once and the lease holds is told that.
 #[test]
-fn a_lease_is_told_when_what_it_asks_for_is_there() {
+fn a_lease_is_told_exactly_when_to_retry() {
     for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {
         let clock = ManualClock::new();
         let limiter = Leases::with_clock(read(text), total, clock.clone()).expect("leases");

@@ -126,7 +126,7 @@ const SLOTS: [usize; 14] = [
 ];
 
 #[test]
-fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
+fn every_extreme_quota_is_accepted_or_refused_with_a_reason() {
     let (mut made, mut refused, mut logs) = (0, 0, 0);
     for slots in SLOTS {
         // A limit for widths of a count.
@@ -160,7 +160,7 @@ fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
 
 /// In nearly all of them the slots are even.
 #[test]
-fn any_quota_is_made_or_refused_with_a_reason() {
+fn any_quota_is_accepted_or_refused_with_a_reason() {
     let mut random = Random(0x0070_11a7_e403);
     for _ in 0..if cfg!(debug_assertions) { 1000 } else { 20_000 } {
         let slots = random.upto((1 << 24) - 1);
@@ -173,7 +173,7 @@ fn any_quota_is_made_or_refused_with_a_reason() {
 }
 
 #[test]
-fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+fn each_error_names_the_field_its_value_and_what_is_allowed() {
     let second = Quota::per_second;
     for (error, field, text) in [
         (

@@ -57,7 +57,7 @@ fn count(limiter: &AnyLimiter, tries: u64, now: Tick) -> u64 {
 /// more, by the ticks at which permits were counted, while threads whose times differ go from one
 /// slot to the next.
 #[test]
-fn every_window_of_slots_has_its_limit_while_threads_roll_over() {
+fn every_slotted_window_has_its_limit_while_threads_roll_over() {
     let slot = SECOND / 10;
     deadline("threads that roll over", move || {
         for round in 0..10 {
@@ -96,7 +96,7 @@ fn every_window_of_slots_has_its_limit_while_threads_roll_over() {
 /// ShenYu: the sliding log counts before it forgets, so that the first call after a gap is refused;
 /// and takes one permit however many are asked for.
 #[test]
-fn after_a_gap_all_are_there_and_each_of_several_counts() {
+fn after_a_gap_all_permits_are_available_and_each_one_counts() {
     for limiter in sliding(Quota::per_second(10)) {
         for now in [0, 5, 3600].map(|second| second * SECOND) {
             assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
@@ -110,7 +110,7 @@ fn after_a_gap_all_are_there_and_each_of_several_counts() {
 /// limits: at exactly a window's age a permit counts for a hit and not for a test, so that a caller
 /// that was told that there is room is refused.
 #[test]
-fn what_is_there_can_be_had() {
+fn available_permits_are_granted() {
     for limiter in sliding(Quota::per_second(3)) {
         assert!(limiter.try_acquire_n_at(3, at(0)).is_ok());
         for later in [SECOND - 1, SECOND, 2 * SECOND - 1, 2 * SECOND] {
@@ -126,7 +126,7 @@ fn what_is_there_can_be_had() {
 /// pyrate-limiter: an interval of its log is closed at both ends, so that a limit of one a second
 /// lets one pass every 1001 milliseconds; and a caller that is told to wait 1000 is refused then.
 #[test]
-fn one_a_second_is_one_a_second() {
+fn one_a_second_grants_one_each_second() {
     for limiter in sliding(Quota::per_second(1)) {
         for now in (0..100).map(|second| second * SECOND) {
             assert!(limiter.try_acquire_at(at(now)).is_ok());
@@ -142,7 +142,7 @@ fn one_a_second_is_one_a_second() {
 /// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count what they refuse,
 /// so that a caller that goes on asking is never let in again.
 #[test]
-fn what_is_refused_does_not_count() {
+fn denied_requests_do_not_count() {
     let mut limiters = Vec::from(sliding(Quota::per_second(10)));
     for name in [
         "token-bucket",
@@ -166,7 +166,7 @@ fn what_is_refused_does_not_count() {
 
 /// x/time/rate: an older caller moved the limiter's time back, and got what had been had already.
 #[test]
-fn callers_whose_clocks_differ_get_no_more() {
+fn callers_whose_clocks_differ_get_no_extra_permits() {
     for limiter in sliding(Quota::per_second(10)) {
         let turns = 0..100;
         let granted: u64 = turns

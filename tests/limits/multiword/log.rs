@@ -136,7 +136,7 @@ const LOGS: [(u64, u64); 18] = [
 ];
 
 #[test]
-fn a_log_is_what_its_definition_says() {
+fn a_log_matches_its_definition() {
     deadline("a log", || {
         let (mut random, mut seen) = (Random(0x0070_11a7_e402), Seen::default());
         while seen.count("operation") < OPERATIONS {

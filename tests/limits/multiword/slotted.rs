@@ -211,7 +211,7 @@ fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
 }
 
 #[test]
-fn a_window_of_slots_is_what_its_definition_says() {
+fn a_slotted_window_matches_its_definition() {
     deadline("a window of slots", || {
         let (mut random, mut seen) = (Random(0x0070_11a7_e401), Seen::default());
         let cases: Vec<_> = cases().collect();
@@ -248,7 +248,7 @@ const SLOTTED_ONLY: [&str; 13] = [
 ];
 
 #[test]
-fn a_grant_of_another_brings_back_no_more_than_it_says() {
+fn a_foreign_grant_returns_no_more_than_its_permits() {
     let mut random = Random(0x0070_11a7_e404);
     let limiter = SlottedWindow::with_clock(Quota::per_minute(60), 60, ManualClock::new());
     let limiter = limiter.expect("slots");

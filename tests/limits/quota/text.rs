@@ -192,7 +192,7 @@ fn errors_point_at_the_offending_part() {
 }
 
 #[test]
-fn a_long_part_is_shown_in_part_and_without_control_characters() {
+fn a_long_part_is_shortened_and_its_control_characters_are_replaced() {
     let long = "é".repeat(1000);
     for (text, shown) in [
         (long.as_str(), "é".repeat(12) + "..."),
@@ -265,7 +265,7 @@ fn texts_mean_what_they_say() {
 }
 
 #[test]
-fn a_period_beyond_its_text_is_an_error_and_no_panic() {
+fn a_period_that_text_can_not_express_is_an_error_and_not_a_panic() {
     for period in [
         Duration::from_nanos(u64::MAX) + Duration::from_nanos(1),
         Duration::MAX,
@@ -275,7 +275,7 @@ fn a_period_beyond_its_text_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn any_text_is_a_quota_or_an_error_in_it() {
+fn any_text_parses_as_a_quota_or_an_error_with_its_position() {
     let words = "0 1 18446744073709551615 99999999999999999999 7_ _7 / \t s ns µs min d day burst \
                  initial - . 🦀 \u{0} \u{2003} x per minutes k M Gi B KiB Mb";
     let words: Vec<_> = words.split(' ').chain([" "]).collect();
@@ -286,7 +286,7 @@ fn any_text_is_a_quota_or_an_error_in_it() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn in_json_a_limit_is_its_text() {
+fn a_limit_in_json_is_its_text() {
     use serde::{Serialize, de::DeserializeOwned};
 
     fn check<T: Text + Serialize + DeserializeOwned>(value: &T) {
@@ -330,7 +330,7 @@ fn in_json_a_limit_is_its_text() {
 /// Every unit and every multiple, alone and together: what they mean is counted here by other
 /// means.
 #[test]
-fn every_name_of_a_unit_and_every_multiple_means_what_the_table_says() {
+fn every_unit_and_multiple_means_what_the_table_says() {
     let units = [
         ("ns nsec nanosecond nanoseconds", 1),
         ("us µs μs usec microsecond microseconds", 1000),
@@ -371,7 +371,7 @@ fn every_name_of_a_unit_and_every_multiple_means_what_the_table_says() {
 
 /// A number of any length with any multiple is read as the product, or is too large.
 #[test]
-fn a_multiple_never_wraps() {
+fn a_number_with_a_multiple_never_wraps() {
     let mut random = Random(0x0070_11a7_e503);
     let multiples = [("k", 1000), ("Gi", 1 << 30), ("MB", 1_000_000)];
     let (mut read, mut refused) = (0, 0);
@@ -397,7 +397,7 @@ fn a_multiple_never_wraps() {
 
 /// What `main` prints for the error that `?` hands it is its `Debug`.
 #[test]
-fn the_debug_of_an_error_says_what_its_display_says() {
+fn the_debug_of_an_error_contains_its_display() {
     fn same<E: std::error::Error>(error: &E, says: &str) {
         assert_eq!(
             (format!("{error:?}"), error.to_string()),

@@ -71,7 +71,7 @@ fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
 }
 
 #[test]
-fn as_much_is_split_and_lent_as_the_limit_bears_and_no_more() {
+fn a_limit_is_split_and_lent_up_to_exactly_what_it_allows() {
     let shards = [0, 1, 2, 3, 4, 7, 16, 97, 255, 256, 257, 1 << 20, usize::MAX];
     let (mut random, mut made, mut refused) = (Random(0x0070_11a7_e605), 0, 0);
     let any = [(); 100].map(|()| any_algorithm(&mut random));
@@ -102,7 +102,7 @@ fn as_much_is_split_and_lent_as_the_limit_bears_and_no_more() {
 }
 
 #[test]
-fn so_many_shards_fit_as_is_documented() {
+fn the_largest_numbers_of_shards_match_the_documentation() {
     for (text, most) in [
         // One for each permit that is there at once, up to the most there are.
         ("token-bucket 1/s", 1),
@@ -130,7 +130,7 @@ fn so_many_shards_fit_as_is_documented() {
 /// As many as there are cores, but no more than serve nearly all that one word would: which can be
 /// read back.
 #[test]
-fn a_small_limit_is_split_in_fewer_parts() {
+fn a_small_limit_has_fewer_shards() {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     for algorithm in algorithms() {
         let limiter = Sharded::new(algorithm).expect("one part at least");
@@ -156,7 +156,7 @@ fn a_small_limit_is_split_in_fewer_parts() {
 /// There is no part of none, nor of so many that what they count does not fit. The only part of one
 /// is the whole.
 #[test]
-fn a_part_that_is_not_there_is_none() {
+fn a_shard_that_does_not_exist_is_none() {
     for algorithm in algorithms() {
         assert!(algorithm.per_shard(0).is_none(), "{algorithm}");
         let is_too_many = algorithm.available(0, Tick::ZERO) > 1;
@@ -193,7 +193,7 @@ fn a_lease_says_how_large_it_is() {
 }
 
 #[test]
-fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+fn each_error_names_the_field_its_value_and_what_is_allowed() {
     let bucket = read("token-bucket 100/s burst 20");
     for (error, field, text) in [
         (

@@ -123,13 +123,13 @@ const PERIODS: [&str; 10] = [
 ];
 
 #[test]
-fn sharded_buckets_are_their_parts() {
+fn sharded_buckets_match_their_model() {
     let kinds = ["token-bucket QUOTA", "gcra QUOTA", "leaky-meter QUOTA"];
     runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e501, &[]);
 }
 
 #[test]
-fn sharded_windows_are_their_parts() {
+fn sharded_windows_match_their_model() {
     let kinds = [
         "fixed-window QUOTA",
         "fixed-window QUOTA offset 77777ns",
@@ -142,7 +142,7 @@ fn sharded_windows_are_their_parts() {
 }
 
 #[test]
-fn sharded_intervals_are_their_parts() {
+fn sharded_intervals_match_their_model() {
     let kinds = ["intervals QUOTA", "intervals QUOTA greedy"];
     runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e507, &[]);
 }
@@ -150,7 +150,7 @@ fn sharded_intervals_are_their_parts() {
 /// Tolerances that are no multiple of the interval, a queue in one part, limits as large as fit,
 /// and any others.
 #[test]
-fn any_sharded_algorithm_is_its_parts() {
+fn any_sharded_algorithm_matches_its_model() {
     let mut random = Random(0x0070_11a7_e510);
     let any = [(); 100].map(|()| any_algorithm(&mut random));
     let all = algorithms().into_iter().chain(any).collect();

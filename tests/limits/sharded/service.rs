@@ -106,7 +106,7 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
 
 /// With the number of shards that the constructor chooses.
 #[test]
-fn shards_serve_nearly_all_that_one_word_serves() {
+fn shards_serve_nearly_as_much_as_one_word() {
     let (requests, step) = if cfg!(debug_assertions) {
         (2000, 3)
     } else {
@@ -137,7 +137,7 @@ fn shards_serve_nearly_all_that_one_word_serves() {
 
 /// What other numbers of shards cost; with `--nocapture` it prints the table.
 #[test]
-fn more_shards_than_the_constructor_chooses_serve_less() {
+fn more_shards_than_the_default_serve_less() {
     let requests = if cfg!(debug_assertions) { 500 } else { 20_000 };
     deadline("service", move || {
         for burst in [4, 16, 64, 256] {
@@ -173,7 +173,7 @@ fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
 
 /// One shard has seen how few permits there were when most of them come back.
 #[test]
-fn what_comes_back_stays_level() {
+fn returned_permits_are_spread_evenly() {
     let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);
     let at = |ms: u64| Tick::from_nanos(ms * 1_000_000);
     let ask = |shard, ms| limiter.at(at(ms)).from_shard(shard).try_acquire();
@@ -255,7 +255,7 @@ fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
 /// No longer than one word lets them take, but for the nanosecond by which a permit of each part
 /// may be late.
 #[test]
-fn whoever_asks_again_when_told_is_served_as_by_one_word() {
+fn callers_that_retry_when_told_are_served_as_by_one_word() {
     deadline("requests that ask again", || {
         for burst in [2, 3, 16, 31, 100] {
             for algorithm in of_burst(burst) {

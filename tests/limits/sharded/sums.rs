@@ -134,7 +134,7 @@ fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
 }
 
 #[test]
-fn the_parts_of_buckets_add_up() {
+fn the_shards_of_buckets_add_up() {
     let (mut splits, mut checked) = (0, 0);
     for quota in adversaries() {
         let buckets: [AnyAlgorithm; 3] = [
@@ -156,7 +156,7 @@ fn the_parts_of_buckets_add_up() {
 
 /// What a tolerance has beyond whole permits is not lost: each part has its share of it.
 #[test]
-fn an_uneven_tolerance_is_shared_out_as_well() {
+fn an_uneven_tolerance_is_shared_out_too() {
     let mut checked = 0;
     for (interval, tolerance) in [
         (10_000_000, 25_000_000),
@@ -182,7 +182,7 @@ fn an_uneven_tolerance_is_shared_out_as_well() {
 /// Windows share out their permits, and each part is such a window: at the same time, of the same
 /// length.
 #[test]
-fn the_parts_of_windows_add_up() {
+fn the_shards_of_windows_add_up() {
     let mut splits = 0;
     for quota in ["2/s", "1000/s", "97/d", "3/5ns", "65535/s", "200/1095d"] {
         for kind in [
@@ -218,7 +218,7 @@ fn ends_are_the_same(whole: &AnyAlgorithm, part: &AnyAlgorithm) {
 /// Intervals share out each refill as well, also where that is no whole number of permits: after
 /// any number of refills the parts, drained at the beginning, have together what the whole has.
 #[test]
-fn the_parts_of_intervals_add_up() {
+fn the_shards_of_intervals_add_up() {
     let mut splits = 0;
     for (n, period, burst) in [
         (10, SECOND, 25),
@@ -255,7 +255,7 @@ fn the_parts_of_intervals_add_up() {
 
 /// All others are kept level by small requests too.
 #[test]
-fn only_intervals_that_begin_with_a_permit_are_not_steady() {
+fn only_greedy_intervals_are_not_steady() {
     let steady = [
         "token-bucket 10/s burst 40",
         "gcra 1/10ms tolerance 25ms",

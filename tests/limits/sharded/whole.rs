@@ -33,7 +33,7 @@ fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
 /// At a standing tick all permits can be had from any shard, one by one, in any sizes and all at
 /// once; and not one more.
 #[test]
-fn every_permit_can_be_had_at_one_tick_from_any_shard() {
+fn every_permit_is_available_at_one_tick_from_any_shard() {
     let step = if cfg!(debug_assertions) { 99 } else { 1 };
     deadline("all permits", move || {
         let mut random = Random(0x0070_11a7_e602);
@@ -77,7 +77,7 @@ fn every_permit_can_be_had_at_one_tick_from_any_shard() {
 /// Where the whole burst was taken, it is short of that by less than a permit a shard at a later
 /// tick.
 #[test]
-fn what_comes_back_is_what_comes_back_to_one_word() {
+fn shards_return_as_many_permits_as_one_word() {
     let step = if cfg!(debug_assertions) { 5 } else { 1 };
     deadline("permits that come back", move || {
         let mut random = Random(0x0070_11a7_e603);
@@ -185,7 +185,7 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
 /// A grant of a window that is over gives nothing back, also to a caller whose tick is still in
 /// that window, while others have taken the permits of the next one.
 #[test]
-fn what_time_has_refilled_does_not_come_back_to_a_late_caller() {
+fn refilled_permits_do_not_come_back_to_a_late_caller() {
     for text in [
         "fixed-window 8/s",
         "fixed-window 8/s first-hit",
@@ -234,7 +234,7 @@ fn drain(limiter: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
 /// Where they are not, the last permit of each part is there a nanosecond later, as that of one
 /// word is.
 #[test]
-fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
+fn at_inexact_rates_one_permit_of_each_shard_is_a_nanosecond_late() {
     for (text, limit) in [
         ("token-bucket 97/h burst 64", 64),
         ("gcra 13/s burst 100", 100),
@@ -256,7 +256,7 @@ fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
 /// At each tick after all was taken, the shards have what one word would have, but for less than a
 /// permit each.
 #[test]
-fn but_for_fractions_the_parts_have_what_one_word_has() {
+fn except_for_fractions_the_shards_have_what_one_word_has() {
     for limit in (1..=1000).step_by(37) {
         let bucket = read(&format!("token-bucket 1/us burst {limit}"));
         let whole = Limiter::unstarted(bucket, NoClock);
@@ -279,7 +279,7 @@ fn but_for_fractions_the_parts_have_what_one_word_has() {
 /// While time does not go back, the parts never have a permit more than one word that counts the
 /// same grants; and after idling nothing tells them from fresh ones.
 #[test]
-fn the_parts_never_have_more_than_one_word_would() {
+fn the_shards_never_have_more_than_one_word_would() {
     deadline("parts beside one word", || {
         let mut random = Random(0x0070_11a7_e604);
         for text in [

@@ -44,7 +44,7 @@ fn any_word(algorithm: &AnyAlgorithm, random: &mut Random) -> (u64, u64) {
 }
 
 #[test]
-fn no_word_has_fewer_permits_later() {
+fn a_word_never_has_fewer_permits_later() {
     let mut random = Random(0x5eed_0001);
     for algorithm in algorithms() {
         assert!(algorithm.never_falls(), "{algorithm}");
@@ -70,7 +70,7 @@ fn no_word_has_fewer_permits_later() {
 
 /// Where an algorithm says so: of two words the smaller one has as many permits or more, always.
 #[test]
-fn smaller_words_have_no_fewer_permits() {
+fn a_smaller_word_has_no_fewer_permits() {
     let mut random = Random(0x5eed_0002);
     for algorithm in algorithms() {
         let parts = [1, 2, 7].map(|of| algorithm.per_shard(of));

@@ -35,7 +35,7 @@ fn error_of(bytes: &[u8]) -> RestoreError {
 }
 
 #[test]
-fn every_flipped_bit_is_found() {
+fn every_flipped_bit_is_detected() {
     let bytes = saved();
     let (mut magic, mut checksum) = (0, 0);
     for bit in 0..SNAPSHOT_BYTES * 8 {
@@ -52,7 +52,7 @@ fn every_flipped_bit_is_found() {
 }
 
 #[test]
-fn every_other_length_is_found() {
+fn every_wrong_length_is_detected() {
     let bytes = saved();
     for length in 0..SNAPSHOT_BYTES {
         let error = error_of(&bytes[..length]);
@@ -66,7 +66,7 @@ fn every_other_length_is_found() {
 }
 
 #[test]
-fn a_number_that_is_not_allowed_is_named() {
+fn an_invalid_number_is_named() {
     let said =
         |place: usize, number| error_of(&with_number(saved(), place * 8, number)).to_string();
     let right = [
@@ -156,7 +156,7 @@ proptest! {
 
 /// The property above reaches what it is about: parameters and words that are other ones.
 #[test]
-fn a_forged_word_and_forged_parameters_are_restored_where_they_are_allowed() {
+fn a_forged_but_valid_word_or_parameter_is_restored() {
     let algorithm = read("fixed-window 10/s");
     let bytes = limiter(algorithm).at(NOW).snapshot();
     let (mut restored, mut refused) = (0, 0);

@@ -104,19 +104,19 @@ fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
 }
 
 #[test]
-fn on_the_same_clock_it_decides_as_one_that_never_stopped() {
+fn a_restored_limiter_on_the_same_clock_decides_as_if_it_never_stopped() {
     compared(1, |_, _| 0);
 }
 
 #[test]
-fn on_a_clock_that_is_ahead_by_whole_periods_it_decides_as_one_that_never_stopped() {
+fn a_restored_limiter_on_a_clock_ahead_by_whole_periods_decides_as_if_it_never_stopped() {
     compared(2, |random, period| {
         period * (1 + random.below(3 * YEAR / period))
     });
 }
 
 #[test]
-fn on_any_clock_it_has_no_more_permits_and_buckets_are_at_most_a_nanosecond_later() {
+fn a_restored_limiter_on_any_clock_has_no_more_permits() {
     let mut random = Random(3);
     for algorithm in algorithms() {
         for _ in 0..200 {
@@ -150,7 +150,7 @@ fn on_any_clock_it_has_no_more_permits_and_buckets_are_at_most_a_nanosecond_late
 
 /// The usual limit of a day: the next process's clock starts at another time of day.
 #[test]
-fn a_daily_window_in_utc_goes_on_after_a_restart_and_ends_at_midnight() {
+fn a_daily_utc_window_continues_after_a_restart_and_ends_at_midnight() {
     let hour = |hour: u64| Duration::from_secs(hour * 3600);
     let windows = |start: u64| {
         let daily = FixedWindow::new(Quota::per_day(10)).expect("a day");
@@ -183,7 +183,7 @@ fn a_daily_window_in_utc_goes_on_after_a_restart_and_ends_at_midnight() {
 }
 
 #[test]
-fn the_time_of_day_says_how_long_the_pause_was_and_one_that_went_back_counts_as_none() {
+fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
     const TIME_OF_DAY: usize = 3 * 8;
     let bucket = tollgate::TokenBucket::new(Quota::per_hour(1).burst(100)).expect("a quota");
     let restored = |bytes: Saved| {

@@ -37,7 +37,7 @@ fn each(n: u64) -> Vec<AnyAlgorithm> {
 }
 
 #[test]
-fn a_limiter_starts_once_whoever_comes_first() {
+fn a_limiter_starts_exactly_once() {
     deadline("a limiter that starts", || {
         let initial = THREADS + 1;
         let bucket = algorithm(&format!("token-bucket 1/s burst 100 initial {initial}"));
@@ -53,7 +53,7 @@ fn a_limiter_starts_once_whoever_comes_first() {
 }
 
 #[test]
-fn exactly_what_is_there_is_granted_by_each_algorithm() {
+fn each_algorithm_grants_exactly_what_is_available() {
     deadline("threads that take permits", || {
         let n = THREADS * TURNS / 2 + 1;
         for algorithm in each(n) {
@@ -104,7 +104,7 @@ fn a_new_window_is_entered_once() {
 
 /// There are more permits than the threads have at once, so that each is granted what it asks for.
 #[test]
-fn what_is_undone_is_all_there_again() {
+fn undone_permits_are_all_available_again() {
     deadline("threads that undo", || {
         for algorithm in each(THREADS * 3) {
             let limiter = Limiter::unstarted(algorithm, NoClock);
@@ -151,7 +151,7 @@ fn charges_and_refunds_balance() {
 }
 
 #[test]
-fn a_reset_is_one_burst_and_no_more() {
+fn a_reset_gives_exactly_one_burst() {
     deadline("a reset", || {
         let limiter = Limiter::unstarted(algorithm("token-bucket 1/s burst 10"), NoClock);
         let granted = sum(0..THREADS, |id| {

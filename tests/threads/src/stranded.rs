@@ -104,7 +104,7 @@ fn shards_are_exact(algorithm: AnyAlgorithm, limit: u64) {
 }
 
 #[test]
-fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
+fn no_permit_is_stranded_in_shards_slots_or_a_log() {
     deadline("threads that take all", || {
         for limit in limits(ALL) {
             let (clock, quota) = (ManualClock::at(START), Quota::per(limit, PERIOD));
@@ -133,7 +133,7 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
 }
 
 #[test]
-fn of_each_algorithm_in_shards() {
+fn no_permit_is_stranded_in_shards_of_each_algorithm() {
     deadline("threads that take all", || {
         for limit in limits(scaled(0, 12, 40)) {
             let burst = format!("1/us burst {limit}");
@@ -158,7 +158,7 @@ fn of_each_algorithm_in_shards() {
 /// Where requests for several stand in each other's way, some permits may come only with time; but
 /// they come.
 #[test]
-fn of_requests_for_several_by_many_threads() {
+fn requests_for_several_permits_strand_none_for_good() {
     deadline("threads that take several", || {
         for limit in limits(0) {
             let clock = ManualClock::at(START);
@@ -200,7 +200,7 @@ fn with_leases(limiter: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u
 }
 
 #[test]
-fn but_for_what_is_lent() {
+fn leases_strand_only_what_they_hold() {
     deadline("leases that take all", || {
         for limit in limits(ALL).filter(|limit| *limit > 1) {
             for total in BTreeSet::from([1, limit / 2, limit - 1]) {

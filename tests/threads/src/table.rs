@@ -71,7 +71,7 @@ fn threads_share_a_table_that_another_one_frees() {
 }
 
 #[test]
-fn what_is_borrowed_of_a_table_lives_as_long() {
+fn a_borrow_from_a_table_lives_as_long_as_the_table() {
     let limiter = table(1);
     let (key, plan) = (limiter.key("alice"), limiter.plan(0));
     let reserved = key.reserve(2).expect("two of three");

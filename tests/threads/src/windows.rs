@@ -49,7 +49,7 @@ fn roll_over(limiter: &SlottedWindow<NoClock>, mut now: Tick) -> Vec<u64> {
 /// the ring has a later slot's count. It must leave that count as it is: without it, that slot's
 /// permit is counted for too long, and a later slot has no permit.
 #[test]
-fn a_count_that_is_recorded_late_changes_no_later_one() {
+fn a_count_recorded_late_changes_no_later_one() {
     deadline("threads that roll over", || {
         for slots in [2, 3, 4, 7] {
             let quota = Quota::per(slots, slots as u32 * SLOT);
@@ -79,7 +79,7 @@ fn log(limit: u64) -> SlidingLog<NoClock> {
 /// behind, look at the log, and enter a claim that they find before its owner has entered it. The
 /// claim still counts at the tick at which the permits were free, and not before.
 #[test]
-fn a_claim_that_another_thread_enters_counts_no_earlier_than_it_may() {
+fn a_claim_entered_by_another_thread_counts_no_earlier_than_its_permits_expire() {
     const CLAIMS: u64 = scaled(30, 300_000, 2_000_000);
     deadline("a thread that claims, and one that looks", || {
         for limit in [1, 2, 3] {
@@ -116,7 +116,7 @@ fn a_claim_that_another_thread_enters_counts_no_earlier_than_it_may() {
 /// before its owner looks at which tick it counts. At the ticks that the owners are told, no period
 /// has more than `limit` permits.
 #[test]
-fn threads_that_overtake_each_other_are_told_ticks_that_keep_the_bound() {
+fn threads_that_overtake_each_other_get_ticks_within_the_bound() {
     const CLAIMS: u64 = scaled(20, 200_000, 300_000);
     deadline("threads that claim", || {
         for limit in [1, 2, 3] {

@@ -85,7 +85,7 @@ fn each_change_fails() {
 
 /// At rates of whole nanoseconds no level lies between the units of ours.
 #[test]
-fn levels_are_rounded_at_no_simple_rate() {
+fn levels_are_not_rounded_at_simple_rates() {
     let simple = [
         "l10-b5-fixed",
         "l1-b100-fixed",
@@ -99,7 +99,7 @@ fn levels_are_rounded_at_no_simple_rate() {
     for it in xtime.flat_map(|report| &report.differences) {
         let went_back = it.class.starts_with("time went back");
         assert!(!went_back || it.trace.ends_with("-backwards"), "{it:?}");
-        let is_rounded = it.class.starts_with("levels are rounded");
+        let is_rounded = it.class.starts_with("ours rounds levels");
         assert!(
             !is_rounded || !simple.contains(&it.trace.as_str()),
             "{it:?}"
@@ -109,7 +109,7 @@ fn levels_are_rounded_at_no_simple_rate() {
 
 /// Asked for one, ShenYu's takes one, and so do we.
 #[test]
-fn one_is_not_several() {
+fn a_request_for_one_is_not_in_the_class_of_several() {
     let mut seen = 0;
     for trace in Cut::all("redis_shenyu_sliding_window.jsonl.gz") {
         let found = trace.run().differences;
@@ -130,11 +130,11 @@ fn one_is_not_several() {
     assert!(seen > 0);
 }
 
-const SEVERAL: &str = "takes one permit for several";
+const SEVERAL: &str = "theirs takes one permit for a request for several";
 
 /// Without the reward that opens a window the next call is in none.
 #[test]
-fn the_next_call_is_in_the_window_that_a_reward_opened() {
+fn a_reward_opens_the_window_of_the_next_call() {
     let mut cut = Cut::all("rate_limiter_flexible_memory.jsonl.gz").remove(0);
     cut.0.remove(1);
     let ops = cut.0.len() - 1;
@@ -144,7 +144,7 @@ fn the_next_call_is_in_the_window_that_a_reward_opened() {
 
 #[cfg(feature = "wide")]
 #[test]
-fn what_guava_begins_with_shows_its_configuration() {
+fn the_initial_state_of_guava_depends_on_its_configuration() {
     for file in [
         "guava_smooth_bursty.jsonl.gz",
         "guava_smooth_warming_up.jsonl.gz",
@@ -156,7 +156,7 @@ fn what_guava_begins_with_shows_its_configuration() {
 }
 
 #[test]
-fn a_window_that_is_not_capacity_by_rate_is_refused() {
+fn a_window_other_than_capacity_over_rate_is_refused() {
     for key in ["rate", "capacity", "window_s"] {
         let mut cut = Cut::all("redis_shenyu_sliding_window.jsonl.gz").remove(2);
         cut.change(0, |header| header["config"][key] = json!(11));

@@ -24,14 +24,14 @@ fn failure(lines: &[&str]) -> (u64, String) {
 }
 
 #[test]
-fn the_lines_pass_as_they_are() {
+fn the_unchanged_lines_pass() {
     let report = run(&[HEADER, OP]);
     assert_eq!(report.failures, []);
     assert_eq!((report.traces, report.ops, report.fields), (1, 1, 4));
 }
 
 #[test]
-fn a_key_that_is_missing_or_of_another_kind_or_not_compared_fails() {
+fn a_missing_mistyped_or_uncompared_key_fails() {
     for (from, to, says) in [
         (
             r#""ok":true,"#,
@@ -87,7 +87,7 @@ fn a_key_that_is_missing_or_of_another_kind_or_not_compared_fails() {
 }
 
 #[test]
-fn a_line_that_is_no_json_fails() {
+fn a_line_that_is_not_json_fails() {
     // In a trace of an unknown source too.
     for header in [HEADER, &HEADER.replace("governor", "another")] {
         for line in ["", "[]", "7", "null", &OP[..40]] {
@@ -100,7 +100,7 @@ fn a_line_that_is_no_json_fails() {
 
 /// And then none of its ops is run.
 #[test]
-fn a_header_that_says_too_little_fails() {
+fn an_incomplete_header_fails() {
     let config = r#""config":{"replenish_interval_ns":1000,"burst":2},"#;
     for (from, to, says) in [
         (
@@ -122,7 +122,7 @@ fn a_header_that_says_too_little_fails() {
 }
 
 #[test]
-fn a_trace_that_is_cut_short_or_too_long_fails() {
+fn a_trace_with_too_few_or_too_many_ops_fails() {
     let last = OP.replace(r#""remaining":1"#, r#""remaining":0"#);
     let lines: [(&[&str], _); 5] = [
         (&[HEADER], "0 ops, but its header says 1"),
@@ -168,7 +168,7 @@ impl Replay for Beside {
 }
 
 #[test]
-fn a_class_counts_in_its_own_directions_alone() {
+fn a_class_applies_only_in_its_own_directions() {
     let run = |name: &str, ok: bool, result: &str| {
         let op = format!(r#"{{"t":1,"op":"{name}","ok":{ok},"left":3,"result":{{{result}}}}}"#);
         run_text("made up.jsonl", &[HEADER, &op].join("\n"), &[&Beside])

@@ -22,7 +22,7 @@ fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
 }
 
 #[test]
-fn after_a_change_is_there_what_was_kept() {
+fn a_change_keeps_what_its_keep_says() {
     let most = |algorithm: &AnyAlgorithm| algorithm.available(0, NOW);
     let all = all().map(|algorithm| (algorithm, algorithm.to_string()));
     for (old, old_text) in &all {
@@ -61,7 +61,7 @@ fn after_a_change_is_there_what_was_kept() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn a_refused_quota_changes_nothing() {
     for algorithm in all() {
         for keep in KEEPS {
             let limiter = used(algorithm, 2);
@@ -85,7 +85,7 @@ fn what_is_refused_changes_nothing() {
 }
 
 #[test]
-fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
+fn the_same_quota_changes_nothing_except_with_keep_fresh() {
     for algorithm in all() {
         let limiter = used(algorithm, 2);
         let view = limiter.at(NOW);
@@ -106,7 +106,7 @@ fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
 }
 
 #[test]
-fn nothing_comes_back_of_a_grant_of_before() {
+fn a_grant_from_before_a_change_returns_nothing() {
     for algorithm in all() {
         for keep in KEEPS {
             let limiter = adjustable(algorithm, NOW);
@@ -144,7 +144,7 @@ fn nothing_comes_back_of_a_grant_of_before() {
 }
 
 #[test]
-fn it_is_a_limiter_as_the_others_are() {
+fn adjustable_implements_the_limiter_traits() {
     fn drain(limiter: &impl tollgate::traits::DebtLimiter<Clock = NoClock>) -> u64 {
         limiter.charge_at(1, NOW);
         limiter.take_up_to_at(100, NOW).n()

@@ -124,7 +124,7 @@ fn follow(kind: &str) -> [u64; 3] {
 }
 
 #[test]
-fn a_bucket_does_what_its_model_does_through_all_changes() {
+fn a_bucket_matches_its_model_through_all_changes() {
     let seen = ["token-bucket", "gcra", "leaky-meter"].map(follow);
     assert_eq!(seen, [seen[0]; 3]);
     assert!(

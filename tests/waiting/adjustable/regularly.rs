@@ -31,7 +31,7 @@ fn half_an_hour(text: &str, every: Option<u64>, keep: Keep) -> u64 {
 }
 
 #[test]
-fn a_quota_that_moves_a_little_starves_no_one() {
+fn small_regular_changes_of_the_quota_starve_no_caller() {
     for text in [
         "token-bucket 10/min",
         "gcra 10/min burst 10",

@@ -32,7 +32,7 @@ fn a_reservation_keeps_its_tick() {
 }
 
 #[test]
-fn of_a_reservation_from_before_a_change_nothing_comes_back() {
+fn a_reservation_from_before_a_change_returns_nothing() {
     let limiter = limiter(Quota::per_second(10).burst(1));
     let old = [(); 2].map(|()| limiter.reserve(1).expect("in time"));
     let quota = Quota::per_second(20).burst(1);
@@ -48,7 +48,7 @@ fn of_a_reservation_from_before_a_change_nothing_comes_back() {
 }
 
 #[test]
-fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
+fn a_queue_that_shrinks_keeps_its_waiters() {
     let queue = |burst| {
         adjustable(
             algorithm(&format!("leaky-queue 10/s burst {burst}")),
@@ -84,7 +84,7 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
 
 /// Threads reserve and cancel. What goes under each quota keeps that quota's bound.
 #[test]
-fn what_goes_keeps_the_bound_of_the_quota_it_was_taken_under() {
+fn permits_keep_the_bound_of_the_quota_they_were_taken_under() {
     let quotas = [(1000, 3), (7777, 9), (100, 1)];
     let quotas = quotas.map(|(rate, burst)| Quota::per_second(rate).burst(burst));
     let limiter = limiter(quotas[0]);

@@ -74,7 +74,7 @@ fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
 }
 
 #[test]
-fn each_quota_keeps_its_bound_by_itself() {
+fn each_quota_keeps_its_own_bound() {
     let families = [
         "token-bucket 1/10ns burst 7 | token-bucket 3/40ns burst 20 | token-bucket 1/1us burst 3",
         "fixed-window 9/500ns | fixed-window 30/700ns | fixed-window 5/300ns first-hit",

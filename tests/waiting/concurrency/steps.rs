@@ -202,7 +202,7 @@ impl Pair {
 }
 
 #[test]
-fn every_step_is_the_models() {
+fn every_step_matches_the_model() {
     for (seed, most) in [(1, 2), (2, 7), (3, 40), (4, Concurrency::MAX_LIMIT)] {
         let mut pair = Pair::new(seed, most);
         for _ in 0..STEPS {

@@ -29,7 +29,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn a_storm_lets_in_all_that_stay_and_never_more_than_the_limit() {
+fn a_storm_admits_all_remaining_waiters_and_never_exceeds_the_limit() {
     deadline("a storm before a full limiter", || {
         on_both_runtimes(|spawn| {
             let limiter = limiter(LIMIT);

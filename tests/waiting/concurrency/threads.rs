@@ -45,7 +45,7 @@ fn turn(limiter: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Rand
 }
 
 #[test]
-fn never_are_more_inside_than_the_largest_limit_that_was_set() {
+fn threads_never_exceed_the_largest_limit_that_was_set() {
     deadline("threads that enter and leave", || {
         for limits in [&[1][..], &[5], &[3, 4, 7]] {
             for threads in [2, 3, 16] {

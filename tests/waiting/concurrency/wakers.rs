@@ -40,7 +40,7 @@ fn line(limiter: &Tested, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<Ente
 
 /// Each time there is room for those behind the first one whose waker panics.
 #[test]
-fn a_waker_that_panics_does_not_stop_the_line() {
+fn a_waker_that_panics_does_not_block_the_queue() {
     let panics = |work: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(work)).is_err();
     // One leaves.
     let (leaves, bell) = (limiter(2), Arc::default());
@@ -81,7 +81,7 @@ fn a_waker_that_panics_does_not_stop_the_line() {
 
 /// The task of one that is refused runs where it is woken, and enters with less.
 #[test]
-fn all_that_fit_are_let_in_before_a_waker_runs() {
+fn all_waiters_that_fit_are_admitted_before_a_waker_runs() {
     struct ComesAgain(Tested, AtomicU64);
     impl Wake for ComesAgain {
         fn wake(self: Arc<Self>) {
@@ -104,7 +104,7 @@ fn all_that_fit_are_let_in_before_a_waker_runs() {
 
 /// A waker that, woken or dropped, changes the same limiter in all ways, and may hold a guard.
 #[test]
-fn a_waker_that_meddles_finds_the_limiter_open() {
+fn a_waker_can_use_the_limiter() {
     struct Meddles(Tested, Arc<AtomicU64>);
     impl Meddles {
         fn meddle(&self) {
@@ -152,7 +152,7 @@ fn a_waker_that_meddles_finds_the_limiter_open() {
 
 /// Each of them leaves in the waker that lets it in, and so wakes the next one.
 #[test]
-fn tasks_that_run_where_they_are_woken_all_run() {
+fn tasks_that_run_inside_their_waker_all_run() {
     struct Inline(Mutex<Option<EnterFuture<Tested>>>, Arc<AtomicU64>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
@@ -183,7 +183,7 @@ fn tasks_that_run_where_they_are_woken_all_run() {
 }
 
 #[test]
-fn a_waker_that_holds_a_guard_leaves_when_it_is_dropped() {
+fn a_waker_that_holds_a_guard_releases_it_when_dropped() {
     struct Holds(#[allow(dead_code, reason = "only held")] ConcurrencyGuard<Tested>);
     impl Wake for Holds {
         fn wake(self: Arc<Self>) {}

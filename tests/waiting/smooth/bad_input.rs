@@ -18,7 +18,7 @@ const ROUNDS: u64 = if cfg!(debug_assertions) {
 };
 
 #[test]
-fn a_rate_that_is_none_is_refused() {
+fn an_invalid_rate_is_refused() {
     let (second, inf, nan) = (Duration::from_secs(1), f64::INFINITY, f64::NAN);
     let limiters = (bursty(10.0), warming_up(10.0, second));
     let small = [0.0, -0.0, -1.0, 1e-8, f64::MIN_POSITIVE];
@@ -50,7 +50,7 @@ fn a_rate_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_store_that_is_too_large_is_refused() {
+fn a_burst_that_is_too_large_is_refused() {
     let nanosecond = Duration::from_nanos(1);
     let too_long = bursty(1.0).max_burst(YEAR + nanosecond).unwrap_err();
     let (max_burst, max) = (YEAR + nanosecond, YEAR);
@@ -72,7 +72,7 @@ fn a_store_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_cold_factor_that_is_none_is_refused() {
+fn an_invalid_cold_factor_is_refused() {
     for factor in [0.0, -3.0, 0.999, f64::NAN, f64::INFINITY, 1.1e6] {
         let error = warming_up(1.0, YEAR).cold_factor(factor).unwrap_err();
         assert_eq!(error.field(), "cold_factor");
@@ -83,7 +83,7 @@ fn a_cold_factor_that_is_none_is_refused() {
 }
 
 #[test]
-fn what_is_beyond_the_end_of_time_never_comes() {
+fn a_turn_beyond_the_end_of_time_never_comes() {
     // A caller takes too much, and goes at once itself.
     let limiter = bursty(1.0);
     let turn = limiter.reserve_at(u64::MAX, Tick::ZERO).expect("a turn");
@@ -109,7 +109,7 @@ fn what_is_beyond_the_end_of_time_never_comes() {
 
 /// Nothing panics and nothing goes back, whatever is asked.
 #[test]
-fn anything_is_answered() {
+fn any_request_is_answered() {
     let mut random = Random(17);
     for round in 0..ROUNDS {
         let rate = 10_f64.powf(random.below(19) as f64 - 7.0);

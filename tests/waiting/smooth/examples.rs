@@ -30,7 +30,7 @@ fn a_caller_waits_for_those_before_it() {
 }
 
 #[test]
-fn stored_permits_are_free_and_the_rest_is_paid_by_the_next() {
+fn stored_permits_are_free_and_the_next_caller_waits_for_the_rest() {
     let (limiter, now) = (bursty(10.0), tick(10 * SECOND));
     for (n, stored, next) in [
         (0, 10.0, 10 * SECOND),
@@ -49,7 +49,7 @@ fn stored_permits_are_free_and_the_rest_is_paid_by_the_next() {
 }
 
 #[test]
-fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
+fn a_timeout_is_compared_with_the_wait_and_a_denial_takes_nothing() {
     for micros in [false, true] {
         let limiter = bursty(10.0);
         let limiter = if micros {
@@ -79,7 +79,7 @@ fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
 }
 
 #[test]
-fn a_cold_start_is_the_line_that_its_definition_draws() {
+fn a_cold_start_follows_its_definition() {
     let limiter = warming_up(2.0, Duration::from_secs(4));
     assert_eq!((limiter.max_stored(), limiter.rate()), (8.0, 2.0));
     for due in [0, 1_375, 2_500, 3_375, 4_000, 4_500, 5_000] {
@@ -93,7 +93,7 @@ fn a_cold_start_is_the_line_that_its_definition_draws() {
 }
 
 #[test]
-fn another_rate_keeps_turns_and_the_part_that_is_stored() {
+fn a_new_rate_keeps_turns_and_the_stored_share() {
     let limiter = bursty(10.0);
     let _ = limiter.reserve_at(10, Tick::ZERO);
     limiter.set_rate_at(1_000.0, tick(0)).expect("a rate");
@@ -129,7 +129,7 @@ fn every_sixteenth_change_of_the_rate_costs_a_nanosecond() {
 }
 
 #[test]
-fn another_store_is_what_was_asked_for() {
+fn a_new_store_size_is_applied() {
     let limiter = bursty(10.0).max_burst(Duration::from_millis(2_500));
     assert_eq!(limiter.expect("a store").stored_at(tick(1 << 50)), 25.0);
     // It starts when the limiter before it does.
@@ -152,7 +152,7 @@ fn another_store_is_what_was_asked_for() {
 }
 
 #[test]
-fn in_whole_microseconds_a_turn_is_not_before_its_tick_and_what_came_is_a_double() {
+fn with_whole_microseconds_a_turn_is_never_before_its_tick() {
     let limiter = bursty(3.0).in_whole_micros();
     assert_eq!(limiter.stored_at(tick(100 * MS)), 100_000.0 / (1e6 / 3.0));
     let turn = limiter.reserve_at(1, tick(SECOND + 1)).expect("a turn");
@@ -162,7 +162,7 @@ fn in_whole_microseconds_a_turn_is_not_before_its_tick_and_what_came_is_a_double
 /// Ten microseconds a permit and no store, asked at ticks between whole microseconds: the next turn
 /// is in whole ones, and no answer is before the call.
 #[test]
-fn in_whole_microseconds_no_answer_is_before_its_call() {
+fn with_whole_microseconds_no_answer_is_before_its_call() {
     const US: u64 = 1_000;
     let limiter = bursty(100_000.0).in_whole_micros();
     let limiter = limiter.max_burst(Duration::ZERO).expect("no store");
@@ -193,7 +193,7 @@ fn in_whole_microseconds_no_answer_is_before_its_call() {
 }
 
 #[test]
-fn a_thread_or_future_that_waits_wakes_up_in_time_and_not_before() {
+fn a_waiting_thread_or_future_wakes_at_its_turn_and_not_before() {
     let clock = Leaping::default();
     let limiter = SmoothBursty::with_clock(100_000.0, clock.clone()).expect("a rate");
     let limiter = limiter.max_burst(Duration::ZERO).expect("no store");

@@ -39,7 +39,7 @@ fn fast_rates_are_limited() {
 
 /// With a warm-up of 0 Guava stores no number once it has been idle, and is free from then on.
 #[test]
-fn no_warm_up_is_a_steady_rate() {
+fn a_warm_up_of_zero_is_a_steady_rate() {
     for micros in [false, true] {
         let limiter = warming_up(10.0, Duration::ZERO);
         let limiter = if micros {

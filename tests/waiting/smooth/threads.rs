@@ -43,7 +43,7 @@ fn excess(turns: &[SmoothReservation], rate: f64, stored: f64) -> f64 {
 }
 
 #[test]
-fn a_turn_that_comes_too_early_is_found() {
+fn a_turn_that_comes_too_early_is_detected() {
     let turns = |early: u64| {
         let dues = [0, SECOND, 2 * SECOND - early, 3 * SECOND];
         dues.map(|due| bursty(1.0).reserve_at(10, tick(due)).expect("a turn"))
@@ -55,7 +55,7 @@ fn a_turn_that_comes_too_early_is_found() {
 
 /// At a standing tick each turn begins where another one's cost ends.
 #[test]
-fn costs_add_up() {
+fn turns_at_one_tick_follow_each_other_without_gaps() {
     let limiter = bursty(1_000.0);
     let mut next = 0;
     for turn in turns(|random, _| limiter.reserve_at(1 + random.below(5), Tick::ZERO).ok()) {
@@ -71,7 +71,7 @@ fn skewed(random: &mut Random, call: u64) -> Tick {
 }
 
 #[test]
-fn no_interval_has_too_many() {
+fn no_interval_exceeds_the_bound() {
     for rate in [3_000.0, 7_777.7] {
         let limiter = bursty(rate);
         let of_bursty = turns(|random, call| {
@@ -98,7 +98,7 @@ fn no_interval_has_too_many() {
 
 /// While the rate changes, each cost at a standing tick is that of one of the rates.
 #[test]
-fn each_cost_is_that_of_one_rate() {
+fn each_cost_follows_one_rate() {
     let limiter = bursty(1_000.0);
     let mut turns = turns(|_, call| {
         // Two changes between two turns of each thread.

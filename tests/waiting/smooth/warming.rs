@@ -69,7 +69,7 @@ fn limiter(rate: f64, warm_up: u64, cold: f64) -> SmoothWarmingUp<NoClock> {
 }
 
 #[test]
-fn each_turn_is_when_the_model_says() {
+fn each_turn_matches_the_model() {
     let mut random = Random(3);
     for (rate, warm_up, cold) in [
         (2.0, 4_000, 3.0),
@@ -133,7 +133,7 @@ fn each_turn_is_when_the_model_says() {
 
 /// From cold to warm takes the time to warm up, from there to nothing half of that.
 #[test]
-fn it_takes_the_time_to_warm_up() {
+fn a_limiter_warms_up_in_the_warm_up_time() {
     for rate in [4.0, 100.0, 8_000.0] {
         for cold in [1.0, 3.0, 7.0] {
             let limiter = limiter(rate, 6_000, cold);

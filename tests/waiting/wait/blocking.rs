@@ -16,7 +16,7 @@ const WAITERS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 const MS: u64 = 1_000_000;
 
 #[test]
-fn many_threads_read_the_clock_twice_each_and_end_when_they_should() {
+fn many_threads_read_the_clock_twice_each_and_wake_in_time() {
     deadline("threads that wait for a manual clock", || {
         let counting = Counting::default();
         let bucket = TokenBucket::new(Quota::per_second(1000).burst(1)).expect("a quota");
@@ -100,7 +100,7 @@ fn each_verb_that_blocks_returns_at_its_tick() {
 }
 
 #[test]
-fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
+fn a_timeout_of_zero_does_not_wait_and_a_longer_one_is_respected() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     let kept = |longest: u64| {
@@ -125,7 +125,7 @@ fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
 }
 
 #[test]
-fn what_can_never_be_is_said_at_once() {
+fn a_request_that_can_never_succeed_fails_at_once() {
     let (_, limiter) = bucket(Quota::per_second(10).burst(2));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     for denied in [

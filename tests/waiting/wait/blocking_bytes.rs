@@ -56,7 +56,7 @@ fn bytes_are_written_at_the_rate_and_none_is_lost() {
 }
 
 #[test]
-fn what_is_read_in_bits_gives_back_the_rest_of_each_piece() {
+fn short_reads_return_the_unused_permits_of_each_chunk() {
     let (clock, limiter) = bucket(Quota::per_second(1000).burst(600));
     // Two bytes each time, and then the end.
     let mut left = 600;
@@ -80,7 +80,7 @@ fn what_is_read_in_bits_gives_back_the_rest_of_each_piece() {
 }
 
 #[test]
-fn an_error_gives_back_all() {
+fn an_error_returns_all_permits() {
     let (_, limiter) = bucket(Quota::per_second(1000).burst(600));
     let bytes = Vec::new();
     let at_once = |_| Err(io::Error::other("broken"));

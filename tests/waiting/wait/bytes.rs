@@ -57,7 +57,7 @@ fn thousand(burst: u64) -> (ManualClock, Bucket) {
 }
 
 #[test]
-fn bytes_come_at_their_rate_and_never_faster() {
+fn bytes_are_read_at_the_rate_and_never_faster() {
     let (clock, limiter) = thousand(600);
     let source: Vec<u8> = (0..2600).map(|i| i as u8).collect();
     let mut reader = limiter
@@ -84,7 +84,7 @@ fn bytes_come_at_their_rate_and_never_faster() {
 }
 
 #[test]
-fn permits_for_more_than_there_is_to_read_come_back() {
+fn unused_permits_of_a_read_come_back() {
     let (clock, limiter) = thousand(1000);
     let mut reader = limiter
         .with_timer(&clock)
@@ -100,7 +100,7 @@ fn permits_for_more_than_there_is_to_read_come_back() {
 }
 
 #[test]
-fn bytes_go_at_their_rate() {
+fn bytes_are_written_at_the_rate() {
     let (clock, limiter) = thousand(100);
     let mut writer = limiter.with_timer(&clock).bytes(Vec::new());
     run(&clock, writer.write_all(&[7; 1100])).expect("it can be written");
@@ -109,7 +109,7 @@ fn bytes_go_at_their_rate() {
 }
 
 #[test]
-fn a_reader_that_has_nothing_to_read_holds_a_piece_at_most() {
+fn an_idle_reader_holds_at_most_one_chunk_of_permits() {
     let (clock, limiter) = thousand(100);
     let mut reader = limiter.with_timer(&clock).bytes(silent()).in_pieces_of(10);
     for _ in 0..100 {
@@ -162,7 +162,7 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
 }
 
 #[test]
-fn readers_of_short_messages_together_have_the_rate() {
+fn readers_of_short_messages_together_get_the_full_rate() {
     for (readers, size, burst) in [(1, 10, 1000), (8, 10, 5000), (8, 100, 1000), (8, 512, 1000)] {
         let (clock, limiter) = thousand(burst);
         assert!(limiter.try_acquire_n(burst).is_ok());
@@ -189,7 +189,7 @@ fn readers_of_short_messages_together_have_the_rate() {
 
 /// Nine idle readers, polled when woken spuriously once a millisecond, and one busy one.
 #[test]
-fn readers_that_have_nothing_to_read_take_nothing_from_one_that_has() {
+fn idle_readers_take_nothing_from_a_busy_one() {
     let (clock, limiter) = thousand(1000);
     assert!(limiter.try_acquire_n(1000).is_ok());
     let mut idle: Vec<_> = (0..9)
@@ -214,7 +214,7 @@ fn readers_that_have_nothing_to_read_take_nothing_from_one_that_has() {
 
 /// Odd lengths, errors, and nothing to read.
 #[test]
-fn a_reader_moves_no_more_than_it_takes() {
+fn a_reader_moves_no_more_bytes_than_it_has_permits() {
     for (burst, few) in [(1, 512), (1, 1), (7, 3), (100, 512), (100, 1), (5000, 512)] {
         let (clock, limiter) = thousand(burst);
         let (mut random, moved) = (Random(burst), std::cell::Cell::new(0));

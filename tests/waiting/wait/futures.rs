@@ -18,7 +18,7 @@ use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
 
 #[test]
-fn thousands_of_futures_end_in_order_and_when_they_should() {
+fn thousands_of_futures_complete_in_order_and_on_time() {
     const FUTURES: u64 = if cfg!(debug_assertions) {
         10_000
     } else {
@@ -51,7 +51,7 @@ fn a_future_that_is_woken_early_sleeps_again() {
 
 /// A timer that is over at once must not hold the executor forever.
 #[test]
-fn a_timer_that_does_not_sleep_gives_way() {
+fn a_timer_that_does_not_sleep_yields_to_the_executor() {
     struct AtOnce(Cell<u64>);
 
     impl Timer for &AtOnce {
@@ -72,7 +72,7 @@ fn a_timer_that_does_not_sleep_gives_way() {
 }
 
 #[test]
-fn a_future_that_is_dropped_gives_its_place_to_the_next() {
+fn a_dropped_future_gives_its_place_to_the_next() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(1));
     let on = limiter.with_timer(&clock);
     assert!(poll(pin!(on.acquire())).is_ready());
@@ -91,7 +91,7 @@ fn a_future_that_is_dropped_gives_its_place_to_the_next() {
 }
 
 #[test]
-fn what_has_ended_takes_no_more() {
+fn a_completed_future_takes_no_more() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
     let on = limiter.with_timer(&clock);
     let mut waits = pin!(on.acquire());
@@ -104,7 +104,7 @@ fn what_has_ended_takes_no_more() {
 }
 
 #[test]
-fn what_is_dropped_after_a_reset_brings_nothing() {
+fn a_future_dropped_after_a_reset_returns_nothing() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
     let on = limiter.with_timer(&clock);
     let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(on.acquire())).collect();
@@ -142,7 +142,7 @@ fn decades_fit_into_tokios_timer() {
 }
 
 #[test]
-fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
+fn a_storm_serves_all_remaining_futures_and_keeps_the_bound() {
     deadline("a storm of waiting futures", || {
         on_both_runtimes(|spawn| {
             let (clock, limiter) = bucket(Quota::per_second(1000).burst(5));
@@ -176,7 +176,7 @@ fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
 }
 
 #[test]
-fn a_future_that_is_dropped_when_it_is_due_gives_back_all_it_took() {
+fn a_future_dropped_when_due_returns_all_its_permits() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
     let on = limiter.with_timer(&clock);
     assert!(limiter.try_acquire_n(3).is_ok());

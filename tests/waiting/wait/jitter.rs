@@ -22,7 +22,7 @@ fn millis(millis: u64) -> Duration {
 }
 
 #[test]
-fn permits_are_used_an_interval_apart_whatever_the_jitter() {
+fn permits_are_used_an_interval_apart_with_any_jitter() {
     for jitter in [millis(50), millis(7), millis(1000)] {
         let (clock, limiter) = bucket(Quota::per_second(20).burst(1));
         let on = &limiter.with_timer(&clock).jitter(Jitter::up_to(jitter));
@@ -80,7 +80,7 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
 }
 
 #[test]
-fn a_caller_that_is_dropped_in_its_jitter_has_taken_nothing() {
+fn a_caller_dropped_during_its_jitter_has_taken_nothing() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(2));
     assert!(limiter.try_acquire_n(2).is_ok());
     let on = limiter
@@ -137,7 +137,7 @@ fn no_caller_waits_longer_than_its_timeout() {
 }
 
 #[test]
-fn what_can_never_be_granted_is_refused_at_once() {
+fn a_request_that_can_never_be_granted_is_refused_at_once() {
     let (clock, limiter) = bucket(Quota::per_second(1000).burst(1));
     let on = limiter.with_timer(&clock).jitter(Jitter::up_to(millis(5)));
     let ended = poll(pin!(on.acquire_n(2)));

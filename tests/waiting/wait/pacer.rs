@@ -15,7 +15,7 @@ const STEPS: u64 = if cfg!(debug_assertions) {
 };
 
 #[test]
-fn it_spaces_work_by_the_rule() {
+fn a_pacer_spaces_work_as_its_model_does() {
     let third = Pacer::with_slack(Quota::per_second(3), 0).expect("a quota");
     assert_eq!(third.interval().as_nanos(), 333_333_333);
     for (interval, slack) in [(10, 0), (10, 10), (1_000_000, 10), (7, 3), (1, 100)] {
@@ -47,7 +47,7 @@ fn it_spaces_work_by_the_rule() {
 }
 
 #[test]
-fn it_keeps_its_rate_though_each_piece_of_work_begins_late() {
+fn a_pacer_keeps_its_rate_when_work_begins_late() {
     const LATE: Duration = Duration::from_micros(150);
     let clock = ManualClock::new();
     let pacer = Pacer::with_clock(Quota::per_second(1000), 10, clock.clone()).expect("a quota");

@@ -37,7 +37,7 @@ fn a_waker_may_own_a_sleeper() {
 }
 
 #[test]
-fn a_waker_that_panics_takes_no_other_with_it() {
+fn a_waker_that_panics_does_not_affect_others() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
@@ -77,7 +77,7 @@ fn the_last_waker_is_woken() {
 }
 
 #[test]
-fn no_thread_sleeps_for_ever_by_a_clock_that_moves() {
+fn no_thread_sleeps_forever_on_a_moving_clock() {
     deadline("threads that sleep while the clock moves", || {
         for _ in 0..ROUNDS {
             let clock = ManualClock::new();

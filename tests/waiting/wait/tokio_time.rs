@@ -31,7 +31,7 @@ async fn waiting_follows_paused_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_sinks_and_bytes_need_no_pin() {
+async fn streams_sinks_and_byte_adapters_are_unpin() {
     let limiter = limiter(Quota::per_second(2).burst(1));
     let on = limiter.with_timer(TokioTimer);
     let start = Instant::now();

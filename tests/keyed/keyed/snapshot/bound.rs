@@ -12,7 +12,7 @@ use crate::support::{Random, algorithm, tick};
 /// On a time that all processes share. Where a permit takes whole nanoseconds, each answer is that
 /// of a table which was never restarted.
 #[test]
-fn no_restart_hands_out_a_burst() {
+fn a_restart_grants_no_extra_burst() {
     for (text, is_exact) in [
         ("token-bucket 10/s burst 30", true),
         ("token-bucket 13/s burst 40", false),

@@ -10,7 +10,7 @@ use super::{SECOND, next_table, read, restarted, table, ticks, written};
 use crate::support::{algorithm, all, bucket, tick, with_plans};
 
 #[test]
-fn each_key_stays_with_its_plan_or_goes_on_in_the_first_one() {
+fn a_key_keeps_its_plan_or_moves_to_the_first_one() {
     let plans = ["1/h burst 10", "1/h burst 1000", "1/h burst 7"].map(bucket);
     let limiter = with_plans(&plans[..2]);
     for (plan, key, n) in [(0, "alice", 3), (1, "bob", 300), (1, "dave", 995)] {
@@ -55,7 +55,7 @@ fn another_quota_is_carried_over_for_each_algorithm() {
 }
 
 #[test]
-fn what_is_in_force_is_what_counts_on_both_sides() {
+fn a_snapshot_is_written_and_restored_with_the_current_quota() {
     let limiter = table(bucket("1/h burst 10"), ticks(5.0));
     let _ = limiter.try_acquire_n("alice", 8).expect("fresh");
     let quota = Quota::per_hour(1).burst(100);
@@ -81,7 +81,7 @@ fn what_is_in_force_is_what_counts_on_both_sides() {
 }
 
 #[test]
-fn a_ban_ends_when_it_would_have_ended() {
+fn a_restored_ban_ends_at_its_tick() {
     for old in all() {
         let to = [0.0, 3.21, 60.5].into_iter().cycle();
         for (new, to) in all().into_iter().chain([old]).zip(to) {
@@ -108,7 +108,7 @@ fn a_ban_ends_when_it_would_have_ended() {
 
 /// The clock of the next process begins elsewhere in the day, and its windows where the day's do.
 #[test]
-fn windows_of_the_day_go_on() {
+fn daily_windows_continue_after_a_restart() {
     let hour = Duration::from_secs(3600);
     let daily = |origin: u32| {
         let windows = FixedWindow::new(Quota::per_day(10)).expect("windows");

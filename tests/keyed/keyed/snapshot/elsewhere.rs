@@ -65,7 +65,7 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
 }
 
 #[test]
-fn where_there_is_no_room_those_nearest_to_idle_give_way() {
+fn keys_nearest_to_idle_are_dropped_when_there_is_no_room() {
     let keys = 10_000;
     let limiter = filled(20_000, keys);
     let mut next = of_capacity(1);
@@ -93,7 +93,7 @@ fn where_there_is_no_room_those_nearest_to_idle_give_way() {
 }
 
 #[test]
-fn what_was_there_gives_way() {
+fn restored_keys_replace_what_the_table_held() {
     let limiter = table(bucket("1/h burst 9"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
     let mut next = next_table(bucket("1/h burst 9"), ticks(7.0));
@@ -130,7 +130,7 @@ impl<const OF_32_BITS: bool> Hasher for Addresses<OF_32_BITS> {
 }
 
 #[test]
-fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
+fn a_hasher_adopts_the_seed_or_must_be_the_same() {
     fn spent<S: KeyHasher>(hasher: S) -> Vec<u8> {
         let limiter = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
         let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
@@ -166,7 +166,7 @@ fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
 
 /// Also those whose type is unknown.
 #[test]
-fn any_writer_and_reader_will_do() {
+fn any_writer_and_reader_works() {
     let limiter = filled(10, 3);
     let mut bytes = Vec::new();
     let writer: &mut dyn io::Write = &mut bytes;

@@ -33,7 +33,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_file_goes_round() {
+fn a_snapshot_file_is_written_and_restored() {
     let folder = Folder::new("round");
     let path = folder.0.join("limits");
     let limiter = table(bucket("1/365d burst 9"), ticks(1.0));
@@ -58,7 +58,7 @@ fn a_file_goes_round() {
 }
 
 #[test]
-fn a_file_that_is_too_long_or_not_there_changes_nothing() {
+fn a_missing_or_overlong_file_changes_nothing() {
     let folder = Folder::new("long");
     let path = folder.0.join("limits");
     let mut limiter = table(bucket("1/365d burst 9"), ticks(1.0));
@@ -78,7 +78,7 @@ fn a_file_that_is_too_long_or_not_there_changes_nothing() {
 }
 
 #[test]
-fn what_can_not_be_written_leaves_nothing_behind() {
+fn a_failed_write_leaves_nothing_behind() {
     let folder = Folder::new("behind");
     let limiter = table(bucket("1/s"), ticks(1.0));
     // A folder can't be replaced by a file.

@@ -58,7 +58,7 @@ pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
 }
 
 #[test]
-fn what_is_absurd_has_a_name() {
+fn each_invalid_field_is_named() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
@@ -135,7 +135,7 @@ pub(super) fn parameters(text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn parameters_that_no_algorithm_has_are_refused() {
+fn impossible_parameters_are_refused() {
     let good = parameters("11/s burst 30");
     let with = |numbers: &[u64]| {
         let head = [1, 1, numbers.len() as u64];
@@ -171,7 +171,7 @@ fn parameters_that_no_algorithm_has_are_refused() {
 /// Each number of a whole snapshot of each algorithm is replaced by others: there may be an error
 /// or not, but no panic, and what is restored can be asked anything.
 #[test]
-fn whatever_the_numbers_are_nothing_panics() {
+fn forged_numbers_never_panic() {
     let (mut restored, mut refused, mut random) = (0, 0, Random(5));
     for algorithm in all() {
         let limiter = table(algorithm, ticks(100.0));
@@ -223,7 +223,7 @@ pub(super) fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {
 
 /// As if it had left and come again while the snapshot was written.
 #[test]
-fn of_a_key_that_is_there_twice_the_second_one_counts_also_if_it_is_idle() {
+fn the_second_entry_of_a_key_counts_even_if_it_is_idle() {
     let limiter = table(bucket("10/h"), ticks(1.0));
     for key in 0..2_u64 {
         let _ = limiter.try_acquire_n(&key, 10).expect("fresh");

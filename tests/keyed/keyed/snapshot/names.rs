@@ -91,7 +91,7 @@ fn a_reload_that_reorders_plans_without_names_is_reported() {
 }
 
 #[test]
-fn another_quota_and_a_plan_that_is_missing_are_reported() {
+fn a_changed_quota_and_a_missing_plan_are_reported() {
     let bytes = of_two_keys(&NAMED);
     let mut next = made(&[("staff", "7/h"), ("free", "150/h")]);
     let restored = read(&mut next, &bytes).expect("whole");
@@ -111,7 +111,7 @@ fn another_quota_and_a_plan_that_is_missing_are_reported() {
 
 /// Nothing is restored that may be in the wrong plan.
 #[test]
-fn where_one_side_has_no_names_plans_must_be_the_same_in_their_places() {
+fn without_names_on_both_sides_plans_must_match_by_position() {
     let reordered = [("paid", PAID), ("free", FREE)];
     let more = [("free", FREE), ("paid", PAID), ("staff", "7/h")];
     let error_of = |bytes: &[u8], plans: &[(&str, &str)]| {
@@ -163,7 +163,7 @@ fn where_one_side_has_no_names_plans_must_be_the_same_in_their_places() {
 
 /// But for their number they are what those versions were: they have no names.
 #[test]
-fn snapshots_of_versions_1_and_2_are_read_by_the_places_of_their_plans() {
+fn snapshots_of_versions_1_and_2_match_plans_by_position() {
     for version in [1, 2] {
         let old = with_number(&of_two_keys(&UNNAMED), 8, version);
         for plans in [&UNNAMED, &NAMED] {
@@ -185,7 +185,7 @@ fn snapshots_of_versions_1_and_2_are_read_by_the_places_of_their_plans() {
 
 /// As where a quota is changed while the snapshot is written: plans come twice.
 #[test]
-fn keys_are_counted_by_their_plans_also_where_plans_are_written_again() {
+fn keys_are_counted_by_plan_even_if_plans_are_written_twice() {
     let plans = |quota: &str| {
         let numbers = parameters(quota);
         [&[1, 1, numbers.len() as u64], numbers.as_slice()].concat()
@@ -209,7 +209,7 @@ fn keys_are_counted_by_their_plans_also_where_plans_are_written_again() {
 }
 
 #[test]
-fn a_damaged_name_is_an_error_and_a_forged_one_no_panic() {
+fn a_damaged_name_is_an_error_and_a_forged_one_does_not_panic() {
     let bytes = of_two_keys(&NAMED);
     let first = bytes.windows(4).position(|four| four == b"free");
     let first = first.expect("it is there");

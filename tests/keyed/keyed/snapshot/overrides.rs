@@ -31,7 +31,7 @@ fn found(restored: &Restored) -> [u64; 4] {
 }
 
 #[test]
-fn a_key_goes_on_by_what_is_set_in_the_table_and_the_report_says_so() {
+fn a_key_uses_the_override_of_the_table_and_the_report_says_so() {
     let old = of(
         "100/h",
         &[("alice", "1000/h"), ("bob", "500/h"), ("carol", "300/h")],
@@ -65,7 +65,7 @@ fn a_key_goes_on_by_what_is_set_in_the_table_and_the_report_says_so() {
 
 /// With a seed of its own a table takes over that of the snapshot: keys must be named afterwards.
 #[test]
-fn overrides_of_another_seed_are_refused_before_a_restore_and_set_after_it() {
+fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     let old = of("100/h", &[("alice", "1000/h")]);
     assert!(old.try_acquire_n("alice", 950).is_ok());
     let bytes = written(&old);
@@ -194,7 +194,7 @@ fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
+fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
     let limiter = table(bucket("10/s"), ticks(1.0))
         .with_overrides(1)
         .expect("one plan");
@@ -241,7 +241,7 @@ fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
 }
 
 #[test]
-fn whatever_the_numbers_of_a_key_s_own_algorithm_are_nothing_panics() {
+fn forged_numbers_of_a_key_with_its_own_algorithm_never_panic() {
     let (mut restored, mut refused, mut random) = (0, 0, Random(9));
     for (algorithm, own) in all().into_iter().zip(all().into_iter().rev()) {
         let mut numbers = Vec::new();

@@ -17,7 +17,7 @@ use crate::support::{
 
 /// Also with another quota, in another plan, and at a later time.
 #[test]
-fn protected_keys_are_restored_as_such() {
+fn protected_keys_stay_protected_after_a_restore() {
     let limiter = crowded(bucket("100/min"));
     half_protected(&limiter);
     let bytes = written(&limiter);
@@ -56,7 +56,7 @@ fn protected_keys_are_restored_as_such() {
 
 /// A change of the quota comes between keys of the old version, and of the new one.
 #[test]
-fn protected_keys_are_restored_as_such_after_a_change() {
+fn protected_keys_stay_protected_after_a_restore_and_a_change() {
     let limiter = crowded(bucket("100/min"));
     half_protected(&limiter);
     let quota = Quota::per_minute(90).burst(100);
@@ -102,7 +102,7 @@ fn kept(limiter: &Table, one_in: u64) -> u64 {
 }
 
 #[test]
-fn where_there_is_no_room_protected_keys_give_way_last() {
+fn protected_keys_are_dropped_last_when_there_is_no_room() {
     // All that are protected have room. (One of them, in one of the two blocks; a tenth.)
     for one_in in [KEYS, 10] {
         let (limiter, _) = into_a_smaller_one(one_in);
@@ -122,7 +122,7 @@ fn where_there_is_no_room_protected_keys_give_way_last() {
 
 /// A block of keys of which some are protected comes before one of keys of which none is.
 #[test]
-fn each_block_says_which_of_its_own_keys_are_protected() {
+fn each_block_marks_its_own_protected_keys() {
     let limiter = crowded(bucket("100/min"));
     half_protected(&limiter);
     let bytes = written(&limiter);

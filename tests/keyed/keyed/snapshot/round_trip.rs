@@ -82,7 +82,7 @@ impl Pair {
 
 /// Where the clocks have the same phase nothing is different.
 #[test]
-fn each_algorithm_goes_on_as_if_nothing_had_been() {
+fn a_restored_key_of_each_algorithm_decides_as_before() {
     for algorithm in all() {
         // A clock that is not exact rounds, against the caller, and so does the quantum of what
         // opens by itself.
@@ -102,7 +102,7 @@ fn each_algorithm_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn on_a_clock_of_another_phase_no_key_has_more() {
+fn a_restored_key_has_no_more_on_a_clock_of_another_phase() {
     for algorithm in all() {
         for to in [0.0, 0.04, 3.2, 59.999, 777.777] {
             for elapsed in [0, 1, 130, 5000] {
@@ -116,7 +116,7 @@ fn on_a_clock_of_another_phase_no_key_has_more() {
 /// A restart in the same process, by the time of day, which goes on or is the same. One that went
 /// back, or was not known, counts as none: when it was written is the fourth number.
 #[test]
-fn the_time_of_day_counts_what_has_passed_and_no_more() {
+fn the_time_of_day_measures_the_pause() {
     let limiter = table(bucket("1/365d burst 100"), ticks(5.0));
     let _ = limiter.try_acquire_n("alice", 100).expect("fresh");
     let restored = |bytes: &[u8]| {
@@ -137,7 +137,7 @@ fn the_time_of_day_counts_what_has_passed_and_no_more() {
 }
 
 #[test]
-fn a_late_caller_comes_in_at_the_tick_of_the_restart() {
+fn a_late_caller_counts_at_the_tick_of_the_restart() {
     let limiter = table(bucket("10/s"), ticks(9.0));
     let _ = limiter.try_acquire_n("alice", 10).expect("fresh");
     // Idle when the snapshot is written, so that it is not in it.

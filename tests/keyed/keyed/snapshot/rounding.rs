@@ -121,7 +121,7 @@ fn least_and_most(kind: &str) -> [(i64, i64); 2] {
 }
 
 #[test]
-fn a_word_that_is_moved_is_due_no_sooner_and_at_most_a_nanosecond_later() {
+fn a_moved_word_is_due_no_sooner_and_at_most_a_nanosecond_later() {
     for kind in KINDS {
         let [busy, idled] = least_and_most(kind);
         // The nanosecond is there: else nothing was tested.

@@ -31,7 +31,7 @@ fn all(limiter: &Table) -> Vec<u64> {
 
 /// What a key has left is between what it had when the snapshot was begun and when it was over.
 #[test]
-fn a_key_is_as_it_was_meanwhile() {
+fn a_snapshot_holds_each_key_as_it_was_at_one_moment() {
     deadline("threads that decide during a snapshot", || {
         let limiter = table(bucket("1/h burst 1000000"), ticks(1.0));
         let work = |random: &mut Random, _| {
@@ -52,7 +52,7 @@ fn a_key_is_as_it_was_meanwhile() {
 
 /// A word is never taken for one of another quota.
 #[test]
-fn the_quota_may_change_meanwhile() {
+fn a_snapshot_during_a_change_of_the_quota_is_consistent() {
     deadline("quotas that change during a snapshot", || {
         let limiter = table(bucket("1/h burst 1000"), ticks(1.0));
         for key in 0..KEYS {

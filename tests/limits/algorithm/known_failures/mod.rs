@@ -76,7 +76,7 @@ fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<Tested> {
 
 /// governor: 400 M/s ran at +25 %, 600 M/s at +66.7 %, 3 G/s at -66.7 %; gcra: 3 G/s was unlimited.
 #[test]
-fn intervals_that_are_no_whole_nanoseconds_keep_their_rate() {
+fn intervals_of_fractional_nanoseconds_keep_their_rate() {
     for rate in [400_000_000, 600_000_000, 3_000_000_000, 9_999_999_999] {
         let quota = Quota::per_second(rate).burst(100_000);
         for limiter in both(quota) {
@@ -128,7 +128,7 @@ fn a_request_of_centuries_is_never_granted() {
 /// ratelimit: the remainder of each refill was dropped, so 1/us polled every 1.999 us ran at half
 /// its rate.
 #[test]
-fn polling_between_permits_loses_no_part_of_them() {
+fn polling_between_permits_loses_no_fraction() {
     for limiter in both(Quota::per(1, Duration::from_micros(1)).burst(3).initial(0)) {
         let polls = 0..=10_000;
         let granted: u64 = polls.map(|poll| limiter.count(2, poll * 1999)).sum();
@@ -167,7 +167,7 @@ fn callers_that_oversleep_get_the_full_rate() {
 
 /// leaky-bucket: a waiter that gave up stored a stale state, and the bucket never filled again.
 #[test]
-fn a_request_that_is_given_up_leaves_nothing_stale() {
+fn an_abandoned_request_leaves_no_stale_state() {
     for limiter in both(Quota::per_second(10).burst(5)) {
         for turn in 0..20 {
             let now = turn * SECOND;
@@ -197,7 +197,7 @@ fn a_request_above_the_burst_resets_nothing() {
 /// throttlecrab: clamping the arrival time to now - tolerance let 17 through a burst of 10;
 /// axum_gcra: N at first, N + 1 after idling.
 #[test]
-fn idling_banks_no_more_than_the_burst() {
+fn idling_accumulates_no_more_than_the_burst() {
     let interval = SECOND / 10;
     for limiter in both(Quota::per_second(10).burst(10)) {
         let mut now = 0;
@@ -228,7 +228,7 @@ fn a_huge_period_is_an_error() {
 
 /// tower_governor: `Retry-After: 0`; System.Threading.RateLimiting: it rounds down.
 #[test]
-fn a_denial_never_says_now_and_its_wait_is_long_enough() {
+fn a_denial_has_a_nonzero_and_sufficient_wait() {
     for rate in [3, 13, 9_999_999_999] {
         for limiter in both(Quota::per_second(rate).burst(2)) {
             let mut now = 0;
@@ -253,7 +253,7 @@ fn a_denial_never_says_now_and_its_wait_is_long_enough() {
 /// x/time/rate: an older caller moved the bucket's time back: two callers a second apart got 1000
 /// grants where 110 are right. Spring, ShenYu: time that goes back is credited twice.
 #[test]
-fn callers_whose_clocks_differ_get_no_more() {
+fn callers_whose_clocks_differ_get_no_extra_permits() {
     // Whether the older caller takes all there is first, or none: in all it is 110.
     for (first, right) in [(0, 100), (100, 10)] {
         for limiter in both(Quota::per_second(10).burst(100)) {
@@ -268,7 +268,7 @@ fn callers_whose_clocks_differ_get_no_more() {
 
 /// Guava: a warm-up of zero made NaN, and NaN is no limit at all.
 #[test]
-fn nothing_is_an_error_and_not_unlimited() {
+fn a_quota_of_zero_is_an_error_and_not_unlimited() {
     let bucket = |quota| TokenBucket::new(quota).map(|_| ());
     assert_eq!(bucket(Quota::per_second(0)), Err(ConfigError::ZeroPermits));
     assert_eq!(
@@ -286,7 +286,7 @@ fn nothing_is_an_error_and_not_unlimited() {
 /// Spring Cloud Gateway: a rate above twice the capacity gave its keys a life of 0 seconds, so that
 /// nothing was limited; ShenYu: its script failed, and failing let everything through.
 #[test]
-fn a_rate_far_above_the_burst_is_a_limit() {
+fn a_rate_far_above_the_burst_is_enforced() {
     for (rate, burst) in [(100, 10), (1000, 1), (1_000_000, 3)] {
         for limiter in both(Quota::per_second(rate).burst(burst)) {
             let granted: u64 = (0..1000).map(|now| limiter.count(20, now)).sum();

@@ -36,7 +36,7 @@ fn on_threads(
 /// pingora-limits: 11 to 15 of 16 threads panicked in the first second, when the time since the
 /// start went below zero.
 #[test]
-fn threads_in_the_first_moments_of_a_clock_are_answered() {
+fn threads_at_the_start_of_a_clock_are_answered() {
     // Each thread's clock is some moments off another's, before the start as well.
     let [limiter, _] = both(Quota::per_day(500));
     let (granted, limiter) = on_threads(limiter, 16, |limiter, id| {
@@ -70,7 +70,7 @@ fn threads_get_the_limit_and_not_one_more() {
 /// Sentinel: a slot of the LeapArray is checked and added to separately, and made new by whichever
 /// caller comes first, so that counts of the old window were lost or counted in the new one.
 #[test]
-fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
+fn threads_on_both_sides_of_a_window_boundary_get_the_limit_of_each() {
     for edge in (1..20).map(|second| second * SECOND) {
         let [limiter] = <[Tested; 1]>::try_from(limiters(&[&WINDOWS[..1]], "1000/s")).expect("one");
         // Half of them are a nanosecond before the edge, and may find the word behind it.

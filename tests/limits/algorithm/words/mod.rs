@@ -156,7 +156,7 @@ impl ChangeQuota for Own {
 }
 
 #[test]
-fn an_algorithm_of_ones_own_is_scaled_in_whole_permits() {
+fn a_custom_algorithm_is_scaled_in_whole_permits() {
     let now = Tick::from_nanos(86_400_500_000_007);
     for text in [
         "token-bucket 10/s burst 20",
@@ -179,7 +179,7 @@ fn an_algorithm_of_ones_own_is_scaled_in_whole_permits() {
 }
 
 #[test]
-fn a_larger_word_is_idle_no_sooner_where_that_is_said() {
+fn a_larger_word_of_an_ordered_algorithm_is_idle_no_sooner() {
     let mut random = Random(0x0070_11a7_e304);
     for algorithm in cases::all() {
         let is_bucket = matches!(
@@ -202,7 +202,7 @@ fn a_larger_word_is_idle_no_sooner_where_that_is_said() {
 }
 
 #[test]
-fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
+fn a_custom_algorithm_has_the_provided_verbs() {
     let mut random = Random(0x0070_11a7_e303);
     for algorithm in cases::all() {
         let own = Own(algorithm);

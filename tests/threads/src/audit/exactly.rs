@@ -57,7 +57,7 @@ fn by_window(grants: &[Granted], window: impl Fn(&Granted) -> u64) -> Vec<(u64, 
 }
 
 #[test]
-fn exactly_n_in_each_window() {
+fn each_window_grants_exactly_n() {
     deadline("threads that take all", || {
         for offset in [0, 1, 4000] {
             let limiter = limiter(
@@ -77,7 +77,7 @@ fn exactly_n_in_each_window() {
 }
 
 #[test]
-fn exactly_n_in_each_window_that_is_opened_by_a_hit() {
+fn each_first_hit_window_grants_exactly_n() {
     deadline("threads that take all", || {
         // A grant tells its window by when that ends.
         let end = |granted: &Granted| {
@@ -100,7 +100,7 @@ fn exactly_n_in_each_window_that_is_opened_by_a_hit() {
 }
 
 #[test]
-fn exactly_a_burst_and_all_refills() {
+fn a_bucket_grants_exactly_its_burst_and_all_refills() {
     deadline("threads that take all", || {
         let limiter = limiter(START, "intervals 300/8192ns burst 601");
         let granted = greedily(&limiter).iter().map(Granted::n).sum::<u64>();

@@ -95,7 +95,7 @@ fn each() -> [AnyAlgorithm; 4] {
 }
 
 #[test]
-fn what_nobody_touched_is_there_again() {
+fn untouched_permits_are_put_back() {
     for algorithm in each() {
         let two = Two::interrupted(algorithm, |two| assert!(two.take(1, T)));
         assert_eq!(two.limiter.at(Tick::from_nanos(T)).available(), 1);
@@ -108,7 +108,7 @@ fn what_nobody_touched_is_there_again() {
 /// And another one takes that. The part stands as this request left it, but is no more what it
 /// took.
 #[test]
-fn what_was_given_back_for_it_is_not_put_back() {
+fn permits_that_another_caller_returned_are_not_put_back_again() {
     for algorithm in each() {
         let by_refund = |two: &Two| {
             assert_eq!(two.refund(0, T), 1);
@@ -125,7 +125,7 @@ fn what_was_given_back_for_it_is_not_put_back() {
 
 /// The same, where what this request had taken was refilled by the clock, and then taken.
 #[test]
-fn what_the_clock_refilled_is_not_put_back() {
+fn refilled_permits_are_not_put_back() {
     for algorithm in each() {
         for later in [
             1, 4999, 5000, 9999, 10_000, 10_001, 500_000, 999_999, 1_000_000,
@@ -147,7 +147,7 @@ fn what_the_clock_refilled_is_not_put_back() {
 /// Others have gone on to the next window in one part: what is taken together counts in one of
 /// them.
 #[test]
-fn what_counts_in_different_windows_is_not_granted_together() {
+fn permits_of_different_windows_are_not_granted_together() {
     for asked in [1, 2, 3, 4] {
         let two = Two::new(algorithm("fixed-window 4/1ms"));
         // Of the window that begins at 2 T: one of the two of part 1.

@@ -12,7 +12,7 @@ use crate::support::algorithm;
 /// Or three windows are open one after the other as soon as can be, from a multiple of the quantum
 /// on or from another tick; and the late caller gets of the last one.
 #[test]
-fn who_is_late_by_less_than_a_quantum_is_counted_where_the_bound_is_kept() {
+fn a_caller_late_by_less_than_a_quantum_keeps_the_bound() {
     let greedy = "intervals 20/1us burst 60 greedy";
     let window = "fixed-window 60/1us first-hit";
     for (text, takes) in [

@@ -64,7 +64,7 @@ const WHOLE: u64 = 1 + MIDDLE / 800 * 800;
 /// a permit. A sliding window is full at a window's end, and is asked for the next one's permits
 /// from the beginning.
 #[test]
-fn of_each_algorithm_in_parts() {
+fn the_audit_finds_one_permit_too_many_of_each_algorithm() {
     deadline("a limiter that denies", || {
         for (text, shards, ticks) in [
             ("token-bucket 1/10ns burst 50", [1, 4, 16], (3, 8, MIDDLE)),
@@ -111,7 +111,7 @@ fn of_each_algorithm_in_parts() {
 
 /// Leases that were full before, and a caller that has none.
 #[test]
-fn of_leases() {
+fn the_audit_finds_one_permit_too_many_of_leases() {
     let bucket = algorithm("token-bucket 1/10ns burst 50");
     is_found("leases", bucket.bound(), (1000, 7, MIDDLE), || {
         let clock = ManualClock::new();
@@ -132,7 +132,7 @@ fn of_leases() {
 }
 
 #[test]
-fn of_slots_and_logs() {
+fn the_audit_finds_one_permit_too_many_of_slots_and_logs() {
     let quota = Quota::per(100, Duration::from_nanos(100_000));
     let ticks = (3, 70, MIDDLE);
     for slots in [1, 4, 10, 100] {

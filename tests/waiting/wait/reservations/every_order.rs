@@ -142,7 +142,7 @@ fn quota(burst: u64) -> Quota {
 }
 
 #[test]
-fn what_goes_of_a_token_bucket_is_never_early() {
+fn reservations_of_a_token_bucket_are_never_early() {
     for (burst, steps) in [(1, 6), (2, 6), (3, 5)] {
         let bucket = TokenBucket::new(quota(burst)).expect("a quota");
         try_every_order(&bucket, burst, burst, steps);
@@ -150,7 +150,7 @@ fn what_goes_of_a_token_bucket_is_never_early() {
 }
 
 #[test]
-fn what_goes_of_a_queue_leaves_at_the_rate() {
+fn reservations_of_a_queue_leave_at_the_rate() {
     for (burst, free) in [(1, 0), (3, 0), (3, 1), (4, 2), (4, 3)] {
         let queue = LeakyBucket::queue(quota(burst)).expect("a quota");
         try_every_order(&queue.free(free), free + 1, (free + 1).min(burst), 5);

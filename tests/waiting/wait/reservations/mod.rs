@@ -34,7 +34,7 @@ const RATES: [(u64, u64); 16] = [
 ];
 
 #[test]
-fn what_became_of_a_reservation_is_told() {
+fn cancel_and_settle_report_what_they_returned() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(3));
     let line = [3, 1, 1, 3].map(|n| limiter.reserve(n).expect("it will be there"));
     let tenths = |tick: Tick| tick.as_nanos() / (SECOND / 10);

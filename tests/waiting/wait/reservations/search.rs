@@ -225,11 +225,11 @@ fn try_all(mix: Mix, rounds: u64) {
 }
 
 #[test]
-fn what_waits_keeps_the_bound() {
+fn reservations_keep_the_bound() {
     try_all(Mix::Wait, ROUNDS);
 }
 
 #[test]
-fn what_goes_less_what_comes_back_keeps_the_bound() {
+fn grants_minus_returns_keep_the_bound() {
     try_all(Mix::Net, 2 * ROUNDS);
 }

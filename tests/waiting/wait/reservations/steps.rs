@@ -38,7 +38,7 @@ fn compare(bucket: &TokenBucket, word: u64, now: u64, n: u64) -> bool {
 }
 
 #[test]
-fn it_is_the_first_step_that_grants() {
+fn a_reservation_is_due_at_the_first_tick_that_grants_it() {
     let (mut random, mut waited) = (Random(7), 0);
     for (n, period) in RATES {
         for burst in [1, 2, 5, 200] {
@@ -63,7 +63,7 @@ fn it_is_the_first_step_that_grants() {
 }
 
 #[test]
-fn no_word_tick_or_number_is_too_large() {
+fn any_word_tick_or_number_is_answered() {
     fn ask(algorithm: &impl Reserve) {
         let mut random = Random(9);
         for _ in 0..5_000 {

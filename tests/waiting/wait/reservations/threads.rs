@@ -48,7 +48,7 @@ fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
 }
 
 #[test]
-fn every_permit_is_accounted_for_and_the_bound_is_kept() {
+fn every_reserved_permit_is_accounted_for_and_the_bound_holds() {
     for (threads, rate, burst) in [(2, 10_000, 7), (8, 7_777, 1), (8, 700, 3)] {
         let (clock, limiter) = bucket(Quota::per_second(rate).burst(burst));
         let (mut logs, mut all) = (Vec::new(), Sums::default());
