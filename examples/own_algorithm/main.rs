@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((limiter.refund(1), limiter.available()), (0, 3));
     }
 
-    /// Nothing wraps and nothing panics at the end of time, after which there is no midnight.
+    /// Nothing wraps or panics at the end of time. The last day has no midnight after it.
     #[test]
     fn the_last_day_does_not_end() {
         let (limiter, _) = at(u64::MAX);

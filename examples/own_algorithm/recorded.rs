@@ -6,7 +6,7 @@ use tollgate_replay::{
 
 use crate::daily::Daily;
 
-/// A turnstile that lets three people in a day. Times are in seconds. An answer says how many more
+/// A turnstile that admits three people a day. Times are in seconds. An answer says how many more
 /// may enter and, after a denial, how long to wait.
 const RECORDED: &str = r#"{"source":"turnstile 1.0","algorithm":"daily","trace":"3 a day","config":{"limit":3},"ops":6}
 {"t":86398,"op":"enter","n":2,"result":{"ok":true,"left":1}}

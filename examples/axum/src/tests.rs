@@ -1,4 +1,4 @@
-//! The service on a manual clock: requests go to the router itself.
+//! The service on a manual clock. Requests go directly to the router.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn service() -> (Router, ManualClock) {
     (super::router(clock.clone()).expect("good quotas"), clock)
 }
 
-/// Sends a request with this API key, or none, from this address.
+/// Sends a request from this address, with this API key if there is one.
 async fn ask(router: &Router, key: Option<&str>, client: &str) -> Response {
     let client: SocketAddr = client.parse().expect("an address");
     let mut request = Request::get("/").extension(ConnectInfo(client));
@@ -30,7 +30,7 @@ async fn ask(router: &Router, key: Option<&str>, client: &str) -> Response {
     answer.unwrap_or_else(|never| match never {})
 }
 
-/// The status of `n` requests with this API key, of which each has the same.
+/// Returns the status of `n` requests with this API key, which must all be the same.
 async fn same_status(router: &Router, n: usize, key: &str) -> StatusCode {
     let first = ask(router, Some(key), HOME).await.status();
     for _ in 1..n {
