@@ -165,7 +165,7 @@ pub unsafe extern "C" fn tollgate_restore(bytes: *const u8, length: usize, tick:
     at.available() ^ sum ^ u64::from(is_restored)
 }
 
-/// Panics, to link the panic handler.
+/// Indexes out of bounds for a large `index`, which links the panic handler.
 #[cfg(feature = "panics")]
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_panics(index: usize) -> u64 {

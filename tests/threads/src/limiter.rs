@@ -1,4 +1,4 @@
-//! One word at a standing tick, where every count must come out exactly.
+//! One word at a standing tick, where every count must be exact.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ const THREADS: u64 = scaled(3, 4, 4);
 const TURNS: u64 = scaled(4, 500, 20_000);
 const PERIOD: u64 = 1_000_000;
 
-/// A tick at which nothing begins.
+/// A tick at which no window or period begins.
 const NOW: Tick = Tick::from_nanos(123_456_789);
 
-/// Every algorithm, with `n` permits at once; one comes every microsecond, so that nothing is
+/// Every algorithm, with `n` permits at once and one more every microsecond, so that nothing is
 /// rounded.
 fn each(n: u64) -> Vec<AnyAlgorithm> {
     let texts = [
@@ -30,7 +30,7 @@ fn each(n: u64) -> Vec<AnyAlgorithm> {
         "intervals N/Nms",
         "intervals N/Nms greedy",
     ];
-    // Miri is slow, and the others have no code of their own.
+    // Miri is slow, and the other algorithms have no code of their own here.
     let texts = if cfg!(miri) { &texts[..3] } else { &texts[..] };
     let read = |text: &&str| algorithm(&text.replace('N', &n.to_string()));
     texts.iter().map(read).collect()
@@ -72,8 +72,8 @@ fn each_algorithm_grants_exactly_what_is_available() {
     });
 }
 
-/// Half of the threads are before the edge of a window, half after it; the window before is full.
-/// No matter which comes first: those before it are counted in the new one, or denied.
+/// Half of the threads are before the end of a full window, half after it. In any order, the
+/// threads before it are counted in the new window, or denied.
 #[test]
 fn a_new_window_is_entered_once() {
     deadline("threads that enter a window", || {
@@ -102,7 +102,7 @@ fn a_new_window_is_entered_once() {
     });
 }
 
-/// There are more permits than the threads have at once, so that each is granted what it asks for.
+/// There are more permits than the threads hold at once, so each request is granted.
 #[test]
 fn undone_permits_are_all_available_again() {
     deadline("threads that undo", || {
@@ -119,14 +119,14 @@ fn undone_permits_are_all_available_again() {
             assert_eq!(undone, TURNS * asked, "{algorithm}");
             assert_eq!(at.available(), THREADS * 3, "{algorithm}");
             assert!(at.level().is_zero(), "{algorithm}");
-            // A period that a permit opened may begin a quantum later than it was asked for.
+            // A period that a permit opened may begin up to a quantum after the request.
             let soon = NOW.saturating_add(Duration::from_nanos(1000));
             assert!(limiter.at(soon).is_idle(), "{algorithm}");
         }
     });
 }
 
-/// As much as fits is charged; the narrowest word is full soon.
+/// Charges are recorded as far as they fit. The narrowest word is full early.
 #[test]
 fn charges_and_refunds_balance() {
     deadline("threads that charge and refund", || {

@@ -1,4 +1,4 @@
-//! Any folder can be run, plain or packed, and an unknown source is listed.
+//! The runner accepts any folder, with plain or gzipped files, and lists unknown sources.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use tollgate_replay::{Report, run_folder};
 
 use super::{Cut, sources};
 
-/// A folder of this test's own with these files alone.
+/// Creates a folder for this test with only these files.
 fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("traces-{name}"));
     let _ = fs::remove_dir_all(&folder);
