@@ -1,5 +1,5 @@
-//! The short constructors make what the long way makes, for each limiter and each algorithm, and
-//! refuse what it refuses. What a limiter shows is its algorithm as text.
+//! The short constructors create what the general ones create, for each limiter and each algorithm,
+//! and refuse the same quotas. A limiter's `Debug` shows its algorithm as text.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
 
-/// Each limiter shows its algorithm, whole.
+/// Checks that each limiter shows its whole algorithm.
 #[track_caller]
 fn check<L: Debug>(
     text: &str,
     short: impl Fn(Quota) -> Result<L, ConfigError>,
     long: impl Fn(Quota) -> Result<L, ConfigError>,
 ) {
-    // Burst and initial are of no use for windows.
+    // Windows do not accept burst and initial.
     let quotas = [
         Quota::per_hour(90),
         Quota::per_second(7).burst(40),
@@ -44,7 +44,8 @@ fn check<L: Debug>(
     assert!(made >= 1);
 }
 
-/// All seven of a limiter whose constructor takes this besides the algorithm.
+/// Checks all seven short constructors of a limiter that takes these arguments beside the
+/// algorithm.
 macro_rules! check_all {
     ($limiter:ident, $new:expr $(, $argument:expr)?) => {{
         let new = |algorithm| $new(algorithm);
@@ -122,7 +123,7 @@ fn the_debug_of_an_algorithm_is_its_text() {
     );
 }
 
-/// To show a limiter is no verb: it starts with the first one, and not before.
+/// `Debug` is not a verb: a limiter starts with its first verb, and not before.
 #[test]
 fn a_view_shows_what_is_available_and_starts_nothing() {
     let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
@@ -142,7 +143,7 @@ fn a_view_shows_what_is_available_and_starts_nothing() {
     );
 }
 
-/// Keys that are not in the table are not brought into it.
+/// Keys that are not in the table are not inserted.
 #[cfg(feature = "keyed")]
 #[test]
 fn the_debug_of_a_key_inserts_nothing() {
@@ -157,7 +158,7 @@ fn the_debug_of_a_key_inserts_nothing() {
     assert!(shown.contains("available: 3, now: Tick(0ns)"), "{shown}");
 }
 
-/// What is in force is shown, and not what it was made with.
+/// Shows the current quota, not the initial one.
 #[cfg(feature = "wide")]
 #[test]
 fn debug_shows_the_current_quota() {

@@ -1,6 +1,6 @@
-//! Algorithms as text: what each text means, how it is written, and what is said of one that means
-//! nothing. Any text at all is an algorithm or an error that points at the offending part, and
-//! every algorithm that has a text is read back from it.
+//! Algorithms as text: the meaning of each text, how an algorithm is written, and the error of an
+//! invalid text. Any text is an algorithm or an error that points at the offending part, and every
+//! algorithm that has a text is parsed from it again.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tollgate::{
 use crate::quota::text::{any_quota, any_time, check_any, check_errors, is_read_back, soup};
 use crate::support::random::Random;
 
-/// Any algorithm with any options that can be had.
+/// Returns a random algorithm with random options.
 pub(crate) fn any_algorithm(random: &mut Random) -> AnyAlgorithm {
     let mut tries = (0..1000).filter_map(|_| try_any(random).ok());
     tries.next().expect("many can be")
@@ -305,7 +305,7 @@ fn alternative_spellings_mean_the_same() {
             "fixed-window 60 per hour offset 2 minutes",
             "fixed-window 60/h offset 2min",
         ),
-        // As it was read before there were multiples.
+        // The spelling from before multiples existed.
         (
             "intervals 5/s burst 3greedy",
             "intervals 5/s burst 3 greedy",
@@ -318,7 +318,7 @@ fn alternative_spellings_mean_the_same() {
     }
 }
 
-/// As it means when windows begin, what is left of it beside whole periods is as good.
+/// Only the remainder of whole periods matters for the start of windows, so it replaces the time.
 #[test]
 fn a_time_that_no_text_can_express_has_an_equivalent_text() {
     let windows = FixedWindow::new(Quota::per_hour(5)).expect("windows");

@@ -1,5 +1,5 @@
-//! Leases beside their rule: a limiter with so much less, a number of permits that each holds, and
-//! what is left of the total. And beside one word with the whole limit, which is told of each
+//! Leases beside their model: a limiter with a smaller burst, the permits that each lease holds,
+//! and what is left of the total. Also beside one word with the whole limit, which counts each
 //! permit when it is used.
 
 mod model;
@@ -20,7 +20,7 @@ use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 use crate::support::seen::Seen;
 
-/// All that must have been met.
+/// The events that the comparisons must cover.
 const MUST_SEE: [&str; 21] = [
     "acquire",
     "acquire at its time",
@@ -45,7 +45,7 @@ const MUST_SEE: [&str; 21] = [
     "used",
 ];
 
-/// Exact buckets, windows and intervals; then those that round.
+/// Exact buckets, windows and intervals, then those that round.
 const TEXTS: [&str; 18] = [
     "token-bucket 10/s burst 30",
     "token-bucket 1000/s burst 1000 initial 7",
@@ -114,7 +114,7 @@ fn an_owned_lease_works_like_a_borrowed_one() {
     let limiter = Arc::new(limiter);
     let (mut owned, mut lent) = (limiter.lease_owned(15), limiter.lease(15));
     assert_eq!((owned.size(), lent.size()), (15, 5));
-    // 30 less the total of 20 are there, of which the first draws all.
+    // 30 minus the total of 20 are available. The first lease draws all of them.
     assert_eq!(owned.try_acquire(), Ok(()));
     let later = Denied::later(1, Duration::from_millis(100));
     assert_eq!(lent.try_acquire(), Err(later));
@@ -169,8 +169,8 @@ fn a_lease_grants_whenever_its_limiter_would() {
     }
 }
 
-/// What is told is true: then it is granted, and not before. A request for more than the limiter
-/// can have at once and the lease holds is told that.
+/// The wait is exact: the request is granted then, and not before. A request for more than a full
+/// limiter plus the lease is told that it can never be granted.
 #[test]
 fn a_lease_is_told_exactly_when_to_retry() {
     for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {

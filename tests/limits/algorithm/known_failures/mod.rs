@@ -1,8 +1,7 @@
-//! What went wrong in other rate limiters, each as a test that it does not go wrong here. Every
-//! test runs on both the token bucket and GCRA, or on all that it concerns, unless it says
-//! otherwise. What went wrong in slots, logs and shards is in
-//! tests/limits/multiword/known_failures.rs, and what with reservations in
-//! tests/waiting/wait/reservations/known_failures.rs.
+//! Failures of other rate limiters, each as a regression test. Every test runs on both the token
+//! bucket and GCRA, or on all algorithms that it concerns, unless it says otherwise. The failures
+//! of slots, logs and shards are in tests/limits/multiword/known_failures.rs, and those of
+//! reservations in tests/waiting/wait/reservations/known_failures.rs.
 
 mod threads;
 mod windows;
@@ -18,7 +17,7 @@ use crate::algorithm::quotas::SECOND;
 
 const MS: u64 = 1_000_000;
 
-/// A limiter whose clock is the test's.
+/// A limiter whose ticks the test chooses.
 #[derive(Debug)]
 struct Tested(Limiter<AnyAlgorithm, NoClock>);
 
@@ -31,14 +30,14 @@ impl Tested {
         self.0.try_acquire_n_at(n, Tick::from_nanos(now_ns))
     }
 
-    /// How many of `tries` single permits are granted at this moment.
+    /// Returns how many of `tries` single permits are granted at this tick.
     fn count(&self, tries: u64, now_ns: u64) -> u64 {
         (0..tries)
             .map(|_| u64::from(self.take(1, now_ns).is_ok()))
             .sum()
     }
 
-    /// How long a denied caller is told to wait.
+    /// Returns the wait in a denial.
     #[track_caller]
     fn wait(&self, denied: Denied) -> u64 {
         let wait = denied.retry_after();
@@ -63,7 +62,7 @@ const WINDOWS: [&str; 4] = [
 const INTERVALS: [&str; 2] = ["intervals QUOTA", "intervals QUOTA greedy"];
 const LEAKY: [&str; 2] = ["leaky-meter QUOTA", "leaky-queue QUOTA"];
 
-/// Limiters of these kinds, with a quota written as text.
+/// Returns limiters of these kinds, with a quota written as text.
 fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<Tested> {
     let texts = kinds
         .concat()
@@ -80,7 +79,7 @@ fn intervals_of_fractional_nanoseconds_keep_their_rate() {
     for rate in [400_000_000, 600_000_000, 3_000_000_000, 9_999_999_999] {
         let quota = Quota::per_second(rate).burst(100_000);
         for limiter in both(quota) {
-            // All there is, every microsecond for ten milliseconds.
+            // Takes all available permits every microsecond for ten milliseconds.
             let mut granted = 0;
             for now in (0..=10 * MS).step_by(1000) {
                 let more = match limiter.take(100_000, now) {
@@ -125,8 +124,8 @@ fn a_request_of_centuries_is_never_granted() {
     }
 }
 
-/// ratelimit: the remainder of each refill was dropped, so 1/us polled every 1.999 us ran at half
-/// its rate.
+/// ratelimit: each refill dropped its remainder, so 1/us polled every 1.999 us ran at half its
+/// rate.
 #[test]
 fn polling_between_permits_loses_no_fraction() {
     for limiter in both(Quota::per(1, Duration::from_micros(1)).burst(3).initial(0)) {
@@ -134,7 +133,7 @@ fn polling_between_permits_loses_no_fraction() {
         let granted: u64 = polls.map(|poll| limiter.count(2, poll * 1999)).sum();
         assert_eq!(granted, 10_000 * 1999 / 1000);
     }
-    // One a second, polled 50 000 times in it.
+    // One a second, polled 50 000 times within it.
     for limiter in both(Quota::per_second(1).burst(2).initial(0)) {
         let polls = 0..=2 * SECOND / 19_999 + 1;
         assert_eq!(
@@ -146,7 +145,7 @@ fn polling_between_permits_loses_no_fraction() {
     }
 }
 
-/// leaky-bucket: 1000/s delivered 470/s, because each deadline began at the last wake-up and not at
+/// leaky-bucket: 1000/s delivered 470/s, because each deadline began at the last wake-up instead of
 /// the last deadline.
 #[test]
 fn callers_that_oversleep_get_the_full_rate() {
@@ -165,7 +164,7 @@ fn callers_that_oversleep_get_the_full_rate() {
     }
 }
 
-/// leaky-bucket: a waiter that gave up stored a stale state, and the bucket never filled again.
+/// leaky-bucket: a dropped waiter stored a stale state, and the bucket never refilled.
 #[test]
 fn an_abandoned_request_leaves_no_stale_state() {
     for limiter in both(Quota::per_second(10).burst(5)) {
@@ -250,23 +249,24 @@ fn a_denial_has_a_nonzero_and_sufficient_wait() {
     }
 }
 
-/// x/time/rate: an older caller moved the bucket's time back: two callers a second apart got 1000
-/// grants where 110 are right. Spring, ShenYu: time that goes back is credited twice.
+/// x/time/rate: an older caller moved the bucket's time back, so two callers a second apart got
+/// 1000 grants where 110 are right. Spring, ShenYu: time that goes back is credited twice.
 #[test]
 fn callers_whose_clocks_differ_get_no_extra_permits() {
-    // Whether the older caller takes all there is first, or none: in all it is 110.
+    // The older caller takes everything first, or nothing. The sum is 110 in both cases.
     for (first, right) in [(0, 100), (100, 10)] {
         for limiter in both(Quota::per_second(10).burst(100)) {
             assert_eq!(limiter.count(first, 0), first);
             let granted = (0..500).map(|_| limiter.count(1, SECOND) + limiter.count(1, 0));
-            // Taken at 1 s first, the older caller is counted at the word's time.
+            // If the permits were first taken at 1 s, the older caller is counted at the word's
+            // time.
             assert_eq!(granted.sum::<u64>(), right);
             assert_eq!(limiter.count(1000, SECOND), 0);
         }
     }
 }
 
-/// Guava: a warm-up of zero made NaN, and NaN is no limit at all.
+/// Guava: a warm-up of zero made NaN, and NaN does not limit.
 #[test]
 fn a_quota_of_zero_is_an_error_and_not_unlimited() {
     let bucket = |quota| TokenBucket::new(quota).map(|_| ());
@@ -283,8 +283,8 @@ fn a_quota_of_zero_is_an_error_and_not_unlimited() {
     assert_eq!(gcra, Err(ConfigError::ZeroInterval));
 }
 
-/// Spring Cloud Gateway: a rate above twice the capacity gave its keys a life of 0 seconds, so that
-/// nothing was limited; ShenYu: its script failed, and failing let everything through.
+/// Spring Cloud Gateway: a rate above twice the capacity gave its keys a lifetime of 0 seconds, so
+/// nothing was limited. ShenYu: its script failed in that case, which admitted everything.
 #[test]
 fn a_rate_far_above_the_burst_is_enforced() {
     for (rate, burst) in [(100, 10), (1000, 1), (1_000_000, 3)] {
