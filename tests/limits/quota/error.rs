@@ -1,5 +1,5 @@
-//! Constructors: what is allowed is made, what is not is refused with the field, what it was and
-//! what is allowed, and that is exact to the last permit and the last nanosecond.
+//! Constructors accept valid input and refuse anything else with the field, its value and what is
+//! allowed, exact to the last permit and nanosecond.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn a_refusal_states_the_exact_largest_limit_and_shortest_period() {
     );
 }
 
-/// Makes it from two durations, and checks what comes of it.
+/// Creates a `Gcra` from two durations, and checks the result.
 fn check_interval(interval: Duration, tolerance: Duration) -> bool {
     let year = u128::from(YEAR_NS);
     match Gcra::from_interval(interval, tolerance) {
@@ -142,7 +142,7 @@ fn any_quota_is_accepted_or_refused_with_a_reason() {
     }
 }
 
-/// What the documentation says of each in numbers.
+/// The limits that the documentation states in numbers.
 #[test]
 fn the_largest_limits_match_the_documentation() {
     let (second, minute) = (1_000_000_000, 60_000_000_000);
@@ -150,7 +150,7 @@ fn the_largest_limits_match_the_documentation() {
         (Sliding, second, 65_535),
         (Sliding, minute, 524_287),
         (Sliding, 60 * minute, 4_194_303),
-        // Above 5.8 thousand million a second.
+        // Above 5.8 billion a second.
         (Fixed, second, 8_589_934_591),
     ] {
         assert!(

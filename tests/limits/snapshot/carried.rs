@@ -1,4 +1,4 @@
-//! Another quota, or another algorithm, after the restart.
+//! Restores with another quota, or another algorithm.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
                     assert_eq!(a.available(), b.available(), "{old} to {new}");
                     assert_eq!(a.time_until(1), b.time_until(1), "{old} to {new}");
                 }
-                // No permit comes from nowhere.
+                // No permits are gained.
                 let (had, has) = (view.available(), restored.at(at).available());
                 assert!(has <= had, "{has} of {had}: {old} to {new}");
             }
@@ -75,7 +75,7 @@ fn another_algorithm_is_an_error_that_names_both() {
     assert_eq!(view.available(), 4);
 }
 
-/// At most this many, ever. It does not say whether parameters are sound.
+/// A fixed number of permits in total. It does not check its parameters.
 #[derive(Debug, Clone, Copy)]
 struct Total(u64);
 

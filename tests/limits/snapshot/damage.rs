@@ -1,5 +1,5 @@
-//! Damaged bytes are a typed error and change nothing. Bytes that are forged, with the right
-//! checksum, are an error or a limiter that decides.
+//! Damaged bytes give a typed error and change nothing. Forged bytes with a valid checksum give an
+//! error or a limiter that decides.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn saved() -> Saved {
     bucket().at(NOW).snapshot()
 }
 
-/// The error, after which the limiter must be as it was.
+/// Returns the error, after checking that the limiter is unchanged.
 fn error_of(bytes: &[u8]) -> RestoreError {
     let limiter = bucket();
     let view = limiter.at(NOW);
@@ -113,7 +113,7 @@ fn an_invalid_number_is_named() {
     }
 }
 
-/// Whatever is restored must decide, and go back to a full limiter by `reset`.
+/// Checks that any restored limiter decides, and that `reset` makes it full again.
 fn decides(limiter: &Limiter<tollgate::AnyAlgorithm, NoClock>, now: Tick) {
     for now in [Tick::ZERO, now, Tick::MAX] {
         let view = limiter.at(now);
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// The property above reaches what it is about: parameters and words that are other ones.
+/// Shows that the property above covers changed parameters and changed words.
 #[test]
 fn a_forged_but_valid_word_or_parameter_is_restored() {
     let algorithm = read("fixed-window 10/s");
