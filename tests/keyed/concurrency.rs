@@ -1,5 +1,5 @@
-//! A limit of concurrency for each key: as a map of counts, one thread at a time and on many; no
-//! place is lost, no key with guards leaves, and bad input is named.
+//! A concurrency limit for each key agrees with a map of counts, on one thread and on many. No
+//! permit is lost, no key with guards is evicted, and errors name invalid input.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -51,7 +51,7 @@ fn the_limiter_agrees_with_a_map_of_counts() {
         if entered.is_ok() {
             *inside.entry(key).or_default() += n;
         }
-        // As many leave as come.
+        // As many callers leave as enter.
         while guards.len() + owned.len() > 150 {
             let (key, n) = match (is_owned, guards.is_empty()) {
                 (true, _) | (_, true) => {
@@ -77,8 +77,8 @@ fn the_limiter_agrees_with_a_map_of_counts() {
     assert_eq!((stats.tracked - stats.idle, stats.evicted), (0, 0));
 }
 
-/// More keys with guards than there is room for: each one that is in stays in, and the others are
-/// denied until one leaves.
+/// More keys with guards than there is room for: each key with a guard stays, and the others are
+/// denied until a slot is free.
 #[test]
 fn a_full_table_denies_new_keys_and_evicts_none() {
     let limiter = limiter(1);
@@ -110,7 +110,7 @@ fn a_full_table_denies_new_keys_and_evicts_none() {
         assert_eq!(limiter.inside(key), 0);
     }
     drop(guards);
-    // All slots are there for others now.
+    // All slots are now available to other keys.
     let guards: Vec<_> = denied
         .iter()
         .take(1000)
@@ -124,7 +124,7 @@ fn a_full_table_denies_new_keys_and_evicts_none() {
 fn threads_never_exceed_the_limit_and_lose_no_permit() {
     const LIMIT: u64 = 3;
     deadline("threads that enter and leave", || {
-        // A small table, in which keys without guards give way all the time.
+        // A small table, in which keys without guards are evicted all the time.
         let limiter = Arc::new(limiter(LIMIT));
         let keys = 3000;
         let inside: Vec<AtomicU64> = (0..keys).map(|_| AtomicU64::new(0)).collect();

@@ -1,5 +1,4 @@
-//! Any key will do: those with odd hashes, those that are in each other's way, and those that
-//! panic.
+//! Any key works: keys with unusual hashes, keys that collide, and keys that panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,15 +8,15 @@ use tollgate::{Denied, Keyed, Overflow, TokenBucket};
 use crate::support::hooks::{Call, HookedKey, at_call, on_calls};
 use crate::support::{bucket, crowded, table};
 
-/// Hashes that could mean something else, all of them different in their last 60 bits.
+/// Returns hashes that could be mistaken for something else, all different in their last 60 bits.
 fn odd_hashes() -> Vec<u64> {
     let all = (1_u64 << 60) - 1;
     let mut hashes = vec![0, all, 0x0FFF_0000_0000_0000, 0xAAA_AAAA_AAAA_AAAA];
-    // One bit, all but one, all from one bit on, and all below it.
+    // One bit, all but one, all from one bit up, and all below it.
     for bit in 0..60 {
         hashes.extend([1 << bit, all ^ (1 << bit), all << bit & all, all >> bit]);
     }
-    // What in a slot says free, pending, live, banned.
+    // The values that mark a slot as free, pending, live or banned.
     hashes.extend(0..64);
     hashes.sort_unstable();
     hashes.dedup();
@@ -40,7 +39,7 @@ fn keys_with_unusual_hashes_work_like_others() {
     }
 }
 
-/// By 60 bits keys are told apart; what has the same, is the same.
+/// Keys are distinguished by 60 bits. Keys with equal bits are the same key.
 #[test]
 fn keys_with_equal_hashes_share_one_limit() {
     let limiter = crowded(bucket("3/h"));
@@ -68,7 +67,7 @@ fn a_key_that_panics_leaves_the_table_intact() {
         }
         assert!(limiter.try_acquire(&key).is_ok());
     }
-    // The last of a batch: whole groups before it may be decided on, and each key's limit holds.
+    // The last key of a batch. Whole groups before it may be decided, and each key's limit holds.
     let batch: Vec<_> = (1000..1050).map(HookedKey).collect();
     let mut outcomes = [const { Err(Denied::busy(1)) }; 50];
     let mut hashed = 0;

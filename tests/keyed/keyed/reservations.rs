@@ -1,4 +1,4 @@
-//! Permits that are had before they are there: of each key as of a limiter for it alone.
+//! Reservations of a key match those of a limiter of its own.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
     let own = || Limiter::unstarted(algorithm.clone(), NoClock);
     let owns: Vec<_> = keys.iter().map(|_| own()).collect();
     let (mut random, mut nanos) = (Random(seed), 10 * SECOND);
-    // What the table gave, and what the key's own limiter gave.
+    // The grants of the table, and of the key's own limiter.
     let mut kept = Vec::new();
     let mut seen = [0_u64; 5];
     for _ in 0..5_000 {
@@ -85,8 +85,8 @@ fn reservations_of_a_key_match_those_of_a_limiter_of_its_own() {
     }
 }
 
-/// Of a banned key nothing comes back, and no caller may wait for it: a ban that callers wait for
-/// would end later for each that does, also if it gives up.
+/// A banned key takes nothing back, and no caller may wait for it. If callers waited for a ban,
+/// each would move its end further, even one that gives up.
 #[test]
 fn a_reservation_does_not_wait_for_the_end_of_a_ban() {
     deadline("a banned key that may not be waited for", || {

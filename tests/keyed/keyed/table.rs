@@ -22,7 +22,7 @@ fn each_slot_takes_twenty_four_bytes_for_any_key_type() {
     }
 }
 
-/// With the feature `huge-pages` only the larger one asks for them.
+/// With the feature `huge-pages` only the larger one asks for huge pages.
 #[test]
 fn a_key_gets_the_same_answers_in_tables_of_any_size() {
     let tables = [2000, 1_000_000].map(|capacity| seeded(capacity, [3, 4]));
@@ -38,7 +38,7 @@ fn a_key_gets_the_same_answers_in_tables_of_any_size() {
     assert_eq!(small, large);
 }
 
-/// How many of these keys find no room.
+/// Returns how many of these keys find no room.
 fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     let all = keys.len();
     keys.retain(|key| limiter.try_acquire(key).is_ok());
@@ -47,9 +47,9 @@ fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize
     all - keys.len()
 }
 
-/// New keys, which are numbers so far apart, until there are as many as there should be room for,
-/// none of them idle; and then others for half of them. How many in ten thousand of both find no
-/// room.
+/// Brings new keys, which are numbers `apart` from each other: as many as there should be room for,
+/// none of them idle, and then others in place of half of them. Returns how many in ten thousand of
+/// both find no room.
 fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
     let limiter = seeded(capacity, seed);
     let mut there = (0..capacity as u64).map(|key| key * apart).collect();
@@ -86,8 +86,8 @@ fn fewer_than_one_new_key_in_two_hundred_finds_no_room() {
     }
 }
 
-/// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first
-/// pair of lines, or in both.
+/// Keys chosen to collide by a caller that knows the seed: in their first pair of lines, or in
+/// both.
 #[test]
 fn keys_that_collide_under_one_seed_spread_under_another() {
     let places = |key: &u64| pairs(SeededHasher::new([3, 4]).hash_key(key));
@@ -103,7 +103,7 @@ fn keys_that_collide_under_one_seed_spread_under_another() {
     }
 }
 
-/// The sum of squares over 256 parts is what chance makes it.
+/// The sum of squares over 256 parts is as random as expected.
 #[test]
 fn similar_keys_have_hashes_that_differ_in_every_part() {
     for seed in [[0, 0], [1, 2], [u64::MAX, 77]] {

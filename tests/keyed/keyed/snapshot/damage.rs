@@ -1,4 +1,4 @@
-//! A damaged file is a typed error, and what was in the table is there still.
+//! A damaged file gives a typed error, and the table stays unchanged.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn file() -> Vec<u8> {
     written(&limiter)
 }
 
-/// A table that holds something, which must stay.
+/// A table with contents that must stay.
 struct Kept(Keyed<TokenBucket, ManualClock>);
 
 impl Kept {
@@ -70,11 +70,11 @@ fn every_flipped_bit_is_an_error() {
             by_checksum += usize::from(matches!(error, RestoreError::Checksum { .. }));
         }
     }
-    // Of the keys nearly all.
+    // For damage in the keys, nearly all.
     assert!(by_checksum > 8 * 16 * 7, "{by_checksum}");
 }
 
-/// Each is known by the name of its own type.
+/// Each algorithm is recorded by the name of its type.
 #[test]
 fn a_snapshot_of_another_algorithm_is_refused() {
     fn goes_round<A: ChangeQuota + Rebase + Settings + Clone>(algorithm: A, name: &str) {
@@ -95,7 +95,7 @@ fn a_snapshot_of_another_algorithm_is_refused() {
     goes_round(algorithm("intervals 10/s"), "any");
 }
 
-/// Says no after so many bytes.
+/// A writer that fails after a number of bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -138,7 +138,7 @@ fn errors_of_the_writer_and_the_reader_are_returned() {
     assert_eq!(source, Some(error.to_string()));
 }
 
-/// It may stand before something else.
+/// Other data may follow the snapshot.
 #[test]
 fn bytes_after_the_snapshot_are_not_read() {
     let (mut bytes, mut kept) = (file(), Kept::new());

@@ -1,4 +1,4 @@
-//! A file is the old one or the new one, and never a part of one.
+//! A snapshot file is the old one or the new one, and never a partial one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tollgate::error::RestoreError;
 use super::{next_table, table, ticks};
 use crate::support::bucket;
 
-/// A folder of the test's own, which is gone when it is over.
+/// A folder for this test, which is deleted at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -37,7 +37,7 @@ fn a_snapshot_file_is_written_and_restored() {
     let folder = Folder::new("round");
     let path = folder.0.join("limits");
     let limiter = table(bucket("1/365d burst 9"), ticks(1.0));
-    // What a process that was stopped has left there is in no file's way.
+    // Leftovers of a process that was stopped block no file.
     let remains = format!(".limits.{}-0.tmp", std::process::id());
     fs::write(folder.0.join(&remains), b"a part").expect("room");
     for key in ["alice", "bob"] {
