@@ -1,4 +1,4 @@
-//! What `Counted` counts of limiters that wait, that lend, and that limit how many are inside; and
+//! The counts of `Counted` on limiters that wait, that lend and that limit concurrency, and
 //! reservations that keep their limiter alive.
 
 use std::pin::pin;
@@ -14,8 +14,7 @@ use tollgate::{
 
 use crate::support::{bucket, deadline, millis, on_threads, poll, run};
 
-/// What is counted of so many grants of so many permits, so many denials, and permits that came
-/// back.
+/// Returns the counts of grants, their permits, denials and returned permits.
 fn counts(granted: u64, permits: u64, denied: u64, returned: u64) -> LimiterStats {
     let mut counts = LimiterStats::default();
     (counts.granted, counts.permits) = (granted, permits);
@@ -102,7 +101,7 @@ fn leases_count_the_permits_taken_from_them() {
         (0..30).filter(|_| lease.try_acquire().is_ok()).count() as u64
     });
     let taken: u64 = taken.iter().sum();
-    // Of the 60 that are not set aside, a lease may give some back when others have ended.
+    // A lease may give back some of the 60 that are not set aside when others have ended.
     assert!((24..=60).contains(&taken), "{taken}");
     assert_eq!(limiter.stats(), counts(taken, taken, 120 - taken, 0));
 

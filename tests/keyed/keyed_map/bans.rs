@@ -1,5 +1,5 @@
-//! A banned key of a map gets nothing until the tick that was said, whatever comes back or changes
-//! meanwhile, and then what it would get after a burst.
+//! A banned key of a map gets nothing until the tick of the ban's end, for any returns and changes
+//! in between. Then it gets what it would get after a burst.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::support::{
 
 type Map = KeyedMap<String, AnyAlgorithm, NoClock>;
 
-/// Nothing is there for a while, and nothing can be given back.
+/// Checks that nothing is available for a while, and that nothing can be returned.
 fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
@@ -50,7 +50,7 @@ fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst(
             }
             assert_eq!(map.key("key").at(now).undo(before), 0, "{algorithm}");
             is_banned(&map, until, &algorithm);
-            // As one that spends all then.
+            // Compares it with a key that spends everything at that tick.
             let other = map.key("other");
             let _ = other.at(now).take_up_to(1);
             let _ = other.at(tick(until)).take_up_to(u64::MAX);
@@ -68,7 +68,7 @@ fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst(
     }
 }
 
-/// Some keys are asked the same as a model of them, which are banned now and then.
+/// Makes the same requests to some keys and to their model. Keys are banned now and then.
 #[test]
 fn banned_keys_answer_as_their_model() {
     for text in [
@@ -140,7 +140,7 @@ fn a_ban_is_reported_until_it_ends() {
     for end in enders {
         let (map, _) = map(10);
         assert_eq!(map.ban_for(&7, Duration::MAX), Ok(()));
-        // Other changes don't end it.
+        // Other changes do not end the ban.
         assert_eq!(map.set_quota(Quota::per_second(5), Keep::Scaled), Ok(()));
         assert!(map.set_algorithm(&7, bucket_of(4)).is_ok());
         assert_eq!(map.try_acquire(&7), Err(Denied::banned(1, None)));
@@ -190,7 +190,7 @@ fn a_ban_that_can_not_be_recorded_is_denied() {
     }
 }
 
-/// A flood evicts every key but the banned one, also keys that came again.
+/// A flood evicts every key except the banned one, including keys that came back.
 #[test]
 fn a_banned_key_is_evicted_last() {
     let map: KeyedMap<u64, _, NoClock> = of(bucket("10/h"), 8);
@@ -218,8 +218,8 @@ fn a_ban_overrides_a_decision_in_progress() {
     assert!(matches!(late, Err(Denied::Banned { .. })), "{late:?}");
 }
 
-/// Threads take and give back while a key is banned again and again: none is granted before the
-/// ban that was made last is over.
+/// Threads take and return permits while a key is banned repeatedly. None is granted before the
+/// latest ban ends.
 #[test]
 fn a_banned_key_grants_nothing_to_any_thread() {
     deadline("threads that take while a key is banned", || {

@@ -1,4 +1,4 @@
-//! Never more keys than the capacity, whatever threads do; and what goes for a new key is what is
+//! The map never holds more keys than its capacity under threads, and a new key evicts the key
 //! nearest to idle.
 
 use tollgate::clock::NoClock;
@@ -7,8 +7,8 @@ use tollgate::{KeyedMap, Overflow, TokenBucket};
 use super::{bucket_of, map, of};
 use crate::support::{Random, deadline, often, on_threads, tick};
 
-/// Threads bring, remove, purge and look through keys, under each policy; one counts what is there
-/// all the time.
+/// Threads insert, remove, purge and iterate under each policy, while one counts the keys all the
+/// time.
 #[test]
 fn threads_never_exceed_the_capacity() {
     const CAPACITY: usize = 40;

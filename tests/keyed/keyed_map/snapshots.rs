@@ -1,6 +1,5 @@
-//! What is restored from a snapshot of a map stands as it stood, for each algorithm; a ban ends
-//! when it would have ended; and whatever is damaged or made up, nothing is changed and nothing
-//! panics.
+//! A restored snapshot of a map keeps its state, for each algorithm, and a ban ends at its tick.
+//! Damaged or forged snapshots change nothing and never panic.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,12 +29,12 @@ where
     bytes
 }
 
-/// Reads these bytes at this tick, no time after they were written.
+/// Restores these bytes at this tick, with no time since they were written.
 fn read(map: &mut Map, mut bytes: &[u8], at: u64) -> Result<RestoredMap, RestoreError> {
     map.restore_at(&mut bytes, tick(at), Duration::ZERO)
 }
 
-/// Of some keys, each of which was granted and charged something.
+/// Returns a map with some keys that were each granted and charged permits.
 fn used(algorithm: AnyAlgorithm) -> (KeyedMap<u64, AnyAlgorithm, NoClock>, u64) {
     let map: KeyedMap<u64, AnyAlgorithm, NoClock> = of(algorithm, 100);
     let (mut random, mut now) = (Random(9), NOW);
@@ -52,7 +51,7 @@ fn used(algorithm: AnyAlgorithm) -> (KeyedMap<u64, AnyAlgorithm, NoClock>, u64) 
     (map, now)
 }
 
-/// On a clock of the same phase nothing is different, and on another one no key has more.
+/// On a clock of the same phase nothing differs, and on another one no key has more.
 #[test]
 fn a_restored_key_decides_as_before() {
     for algorithm in all() {
@@ -114,12 +113,12 @@ fn keys_that_are_idle_at_the_save_or_the_restore_are_left_out() {
     assert_eq!(done.elapsed, nanos(SECOND / 2));
     let available = |name| next.key(name).at(tick(7)).available();
     assert_eq!(["alice", "bob", "carol"].map(available), [10, 10, 6]);
-    // A key that comes with an older tick comes in at that of the restart.
+    // A key that comes with an older tick counts at that of the restart.
     let late = next.try_acquire_n_at("alice", 10, tick(0)).expect("fresh");
     assert_eq!(late.at(), tick(7));
 }
 
-/// It takes the place of what is in the map.
+/// The snapshot replaces the map's contents.
 #[test]
 fn restored_keys_replace_what_the_map_held() {
     let map: Map = of(bucket("10/s"), 10);
@@ -159,8 +158,8 @@ fn a_restored_ban_lasts_as_long_as_before() {
     }
 }
 
-/// Another quota carries keys over. So does an algorithm of a key's own, of the snapshot or of the
-/// map: that of the map is in force.
+/// Keys are carried over to another quota, and to a key's own algorithm in the snapshot or the map.
+/// The map's algorithm is the current one.
 #[test]
 fn restored_keys_use_the_algorithms_of_the_map() {
     let map: Map = of(bucket_of(10), 10);
@@ -186,12 +185,12 @@ fn restored_keys_use_the_algorithms_of_the_map() {
     };
     assert_eq!(available(0), [6, 6, 6, 30]);
     assert_eq!(available(10_000), [12, 12, 20, 30]);
-    // Those with algorithms of their own stay.
+    // Keys with their own algorithms stay.
     assert_eq!(next.purge_idle_at(tick(10_000), 10), 2);
     assert_eq!(next.len(), 2);
 }
 
-/// Also while the quota is set: each key is written by the quota that it has then.
+/// Also during a change of the quota: each key is written by its current quota.
 #[test]
 fn a_snapshot_during_a_change_of_the_quota_misses_no_key() {
     deadline("snapshots while the quota is set", || {
@@ -217,8 +216,8 @@ fn a_snapshot_during_a_change_of_the_quota_misses_no_key() {
     });
 }
 
-/// Those that are evicted first give way: of keys alike the newest, and protected and banned ones
-/// last.
+/// Keys that would be evicted first are dropped: of equal keys the newest, and protected and banned
+/// ones last.
 #[test]
 fn keys_without_room_are_dropped_in_eviction_order() {
     let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket("10/h"), 100);
@@ -241,7 +240,7 @@ fn keys_without_room_are_dropped_in_eviction_order() {
     let mut left: Vec<u64> = pinned.iter_at(tick(0)).map(|of| *of.key()).collect();
     left.sort_unstable();
     assert_eq!(left, [0, 1, 2, 3, 4, 5, 6, 7, 20, 30]);
-    // And so they go on: a new key takes the place of the newest one.
+    // The order stays the same afterwards: a new key replaces the newest one.
     assert!(next.try_acquire_n_at(&99, 3, tick(0)).is_ok());
     assert_eq!(next.key(&7).at(tick(0)).available(), 10);
     assert_eq!(next.key(&30).at(tick(0)).available(), 6);
@@ -274,7 +273,7 @@ fn keys_of_every_type_are_restored() {
     assert_eq!(IpAddr::read_from(&[1, 2, 3]), None);
 }
 
-/// A map that holds something, which must stay.
+/// A map with contents that must stay.
 struct Kept(Map);
 
 impl Kept {
@@ -378,7 +377,7 @@ fn each_invalid_field_is_named() {
     ] {
         assert_eq!(said(&with_blocks(numbers)), right, "{numbers:?}");
     }
-    // No keys, and no algorithm: of a map in which all were idle.
+    // No keys, and no algorithm: a map in which all were idle.
     assert_eq!(
         read(&mut kept.0, &with_blocks(&[0, 0, 0]), 0)
             .expect("whole")
@@ -387,7 +386,7 @@ fn each_invalid_field_is_named() {
     );
 }
 
-/// Any numbers where keys are: the state may be any, but nothing panics.
+/// Any numbers in place of keys: any state may result, but nothing panics.
 #[test]
 fn a_forged_file_never_panics() {
     let mut random = Random(3);
@@ -434,7 +433,7 @@ fn a_snapshot_of_another_algorithm_is_refused() {
     assert!(error.contains("fixed-window"), "{error}");
 }
 
-/// Says no after so many bytes.
+/// A writer that fails after a number of bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -485,7 +484,7 @@ fn a_file_is_replaced_only_by_a_complete_snapshot() {
         new.restore_from(&path),
         Err(RestoreError::TooLong)
     ));
-    // In the same process by the time of day; and what comes after it is left.
+    // In the same process, by the time of day. The bytes that follow are not read.
     let mut rest = bytes.as_slice();
     let done = new.restore(&mut rest).expect("whole");
     assert!(done.elapsed < Duration::from_secs(86_400) && rest == [0]);

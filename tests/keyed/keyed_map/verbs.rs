@@ -1,4 +1,4 @@
-//! A key's verbs are a limiter's, in all they return.
+//! A key's verbs return the same as a limiter's.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use super::{bucket_of, map, of};
 use crate::support::model::{Gave, Model, Said, Verb, say};
 use crate::support::{Random, algorithm, bucket, deadline, tick};
 
-/// A key is asked the same as a model of it, at the same ticks, in a map from which none leaves.
+/// Makes the same requests at the same ticks to a key and to its model, in a map from which no key
+/// leaves.
 #[test]
 fn keys_answer_as_a_limiter_does() {
     for text in [
@@ -62,7 +63,7 @@ fn keys_answer_as_a_limiter_does() {
     }
 }
 
-/// A grant of a key that has left, been removed or evicted is not given back to the one that came
+/// A grant of a key that has left, been removed or evicted is not returned to the key that came
 /// after it.
 #[test]
 fn a_grant_is_not_returned_to_a_later_key() {
@@ -75,7 +76,7 @@ fn a_grant_is_not_returned_to_a_later_key() {
     assert_eq!(key.at(tick(0)).undo(second), 2);
 }
 
-/// Gives all keys one hash.
+/// Gives all keys the same hash.
 #[derive(Default)]
 struct Alike;
 
@@ -91,7 +92,7 @@ impl Hasher for Alike {
 fn keys_with_equal_hashes_are_different_keys() {
     let map = of(bucket("1/s burst 2"), 10);
     assert!(map.try_acquire_at("carol", tick(0)).is_ok());
-    // The keys that were there go with the hasher.
+    // The present keys are removed with the hasher.
     let map: KeyedMap<String, _, _, _> = map.with_hasher(BuildHasherDefault::<Alike>::default());
     assert_eq!(map.len(), 0);
     for key in ["alice", "bob"] {
@@ -100,7 +101,7 @@ fn keys_with_equal_hashes_are_different_keys() {
     }
 }
 
-/// An older tick than that of the key's first decision is taken for that one.
+/// A tick older than that of the key's first decision is replaced by that one.
 #[test]
 fn an_old_tick_is_treated_as_the_tick_of_the_first_decision() {
     let (map, _) = map(10);

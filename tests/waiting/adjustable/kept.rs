@@ -1,4 +1,4 @@
-//! What is there after a change, and what is refused.
+//! The state after a change of the quota, and after a refused one.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{SECOND, tick};
 
 const NOW: Tick = tick(86_400 * SECOND + 7);
 
-/// A limiter from which so many were taken, or charged.
+/// Returns a limiter from which `n` permits were taken or charged.
 fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
     let limiter = adjustable(algorithm, NOW);
     limiter.at(NOW).charge(n);
@@ -28,8 +28,8 @@ fn a_change_keeps_what_its_keep_says() {
     for (old, old_text) in &all {
         for (new, new_text) in &all {
             let either = |part| old_text.contains(part) || new_text.contains(part);
-            // What is not exact may be lost. A tolerance holds half a permit more than its burst.
-            // A period that began with a hit begins at a quantum, which is a little later.
+            // Fractions may be lost at inexact rates. A tolerance holds half a permit more than its
+            // burst. A period that began with a hit begins at a quantum, slightly later.
             let begins_late = old_text.contains("greedy") || old_text.contains("first-hit");
             let lost = u64::from(either("13/s") || either("tolerance") || begins_late);
             let room = used(*new, u64::MAX).at(NOW).charge(0).debt();
@@ -119,7 +119,7 @@ fn a_grant_from_before_a_change_returns_nothing() {
             let before = view.take_up_to(2);
             let quota = Quota::per(algorithm.quota().permits(), Duration::from_secs(61));
             view.set_quota(quota, keep).expect("a quota");
-            // What was said besides the quota stays.
+            // The other options stay.
             assert_eq!(
                 Ok(limiter.algorithm()),
                 algorithm.with_quota(quota),
@@ -134,7 +134,7 @@ fn a_grant_from_before_a_change_returns_nothing() {
             let after = view.take_up_to(1);
             let n = after.n();
             assert_eq!(view.undo(after), n, "{algorithm}");
-            // Nor of one of two changes before, whose slot is the same.
+            // Nor does a grant from two changes before, which has the same slot.
             let after = view.take_up_to(1);
             view.set(algorithm, keep);
             view.set_quota(quota, keep).expect("a quota");

@@ -1,4 +1,4 @@
-//! A state that is saved and restored, also while the quota is another one than it was.
+//! Saving and restoring the state, also with another quota.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ fn a_restored_limiter_decides_as_one_that_never_stopped() {
     }
 }
 
-/// Some permits are taken, and then the quota is changed.
+/// Takes some permits, and then changes the quota.
 fn use_up(algorithm: AnyAlgorithm) -> Adjustable<AnyAlgorithm, NoClock> {
     let limiter = adjustable(algorithm, NOW);
     let _ = limiter.at(NOW).take_up_to(3);

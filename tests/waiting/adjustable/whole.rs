@@ -1,4 +1,4 @@
-//! An algorithm that notices whether a decision mixes two quotas, or a change does not hold.
+//! An algorithm that detects whether a decision mixes two quotas, or a change is lost.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,11 +13,11 @@ use super::MANY;
 use crate::support::{deadline, on_threads_while};
 
 thread_local! {
-    /// What happens in the middle of the next reading of parameters.
+    /// Runs in the middle of the next read of parameters.
     static MEANWHILE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
-/// A limit that is kept in many words, so that it shows if words of two limits are mixed.
+/// A limit kept in many words, so that a mix of two limits is visible.
 #[derive(Debug, Clone)]
 struct Whole([u64; 8]);
 
@@ -28,7 +28,7 @@ impl Whole {
     }
 }
 
-/// The word is the limit times what was taken: so a word of another limit shows.
+/// The word is the limit times the number of permits taken, so a word of another limit is visible.
 impl Algorithm for Whole {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         match n <= self.available(word, now) {

@@ -1,4 +1,5 @@
-//! What each verb says: bad input, timeouts, threads that wait, waiters that were let in already.
+//! The answers of each verb: invalid input, timeouts, waiting threads, and waiters that were
+//! already admitted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -49,7 +50,7 @@ fn a_denial_for_busy_permits_says_later_without_a_time() {
     assert_eq!(denied.to_string(), message);
 }
 
-/// Until one more waits.
+/// Runs until one more thread waits.
 fn until_it_waits<T: Send + 'static>(
     limiter: &Tested,
     work: fn(&Concurrency) -> T,
@@ -103,7 +104,7 @@ fn a_waiting_thread_enters_is_refused_or_times_out() {
     });
 }
 
-/// A waiter that was polled and let in is inside once, however it asks, whatever the limit is then.
+/// A waiter that was polled and admitted counts once, whichever way it asks then, under any limit.
 #[test]
 fn an_admitted_waiter_is_counted_once_however_it_asks() {
     deadline("a waiter that is inside already", || {

@@ -1,4 +1,4 @@
-//! What can't be is refused by its name, with what is allowed. All else is answered.
+//! Invalid input is refused with the field's name and what is allowed. Everything else is answered.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn a_burst_that_is_too_large_is_refused() {
     let warm_up = SmoothWarmingUp::new(1e12, YEAR).unwrap_err();
     assert_eq!(warm_up.field(), "warm_up");
     assert!(SmoothWarmingUp::new(1.0, YEAR).is_ok());
-    // What fits at one rate must fit at the next.
+    // A store that fits at one rate must fit at the next.
     let limiter = bursty(1.0).max_burst(YEAR).expect("a store");
     let error = limiter.set_rate_at(1e9, Tick::ZERO).unwrap_err();
     let SmoothError::Rate { max, .. } = error else {
@@ -96,7 +96,7 @@ fn a_turn_beyond_the_end_of_time_never_comes() {
         assert!(limiter.reserve_at(0, now).is_ok());
         assert!(limiter.set_rate_at(2.0, now).is_ok());
     }
-    // A caller comes at the end, or after it.
+    // A caller comes at the end of time, or after it.
     let last = tick((1 << 60) - 2);
     for now in [last, tick(1 << 60), Tick::MAX] {
         let limiter = bursty(1.0);
@@ -107,7 +107,7 @@ fn a_turn_beyond_the_end_of_time_never_comes() {
     }
 }
 
-/// Nothing panics and nothing goes back, whatever is asked.
+/// No request panics or moves the next turn back.
 #[test]
 fn any_request_is_answered() {
     let mut random = Random(17);
@@ -145,7 +145,7 @@ fn any_request_is_answered() {
                 (one.stored_at(now), one.max_stored()),
                 (two.stored_at(now), two.max_stored()),
             ] {
-                // By the last digit, where it is counted as Guava does.
+                // Up to the last digit, when counting as Guava does.
                 assert!(
                     (0.0..=max * (1.0 + 1e-15)).contains(&stored),
                     "{stored} {max}"

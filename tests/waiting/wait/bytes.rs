@@ -17,7 +17,7 @@ const MANY: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
 
 type Answer = Poll<io::Result<()>>;
 
-/// What a closure reads.
+/// A reader that a closure feeds.
 struct Source<F>(F);
 
 impl<F: FnMut(&mut ReadBuf<'_>) -> Answer + Unpin> AsyncRead for Source<F> {
@@ -30,7 +30,7 @@ impl<F: FnMut(&mut ReadBuf<'_>) -> Answer + Unpin> AsyncRead for Source<F> {
     }
 }
 
-/// Reads so many bytes each time.
+/// Returns a reader of `size` bytes at a time.
 fn messages(size: usize) -> impl AsyncRead + Unpin {
     Source(move |buffer: &mut ReadBuf<'_>| {
         buffer.put_slice(&[1; 4096][..buffer.remaining().min(size)]);
@@ -38,12 +38,12 @@ fn messages(size: usize) -> impl AsyncRead + Unpin {
     })
 }
 
-/// Never has anything to read.
+/// Returns a reader that never has data.
 fn silent() -> impl AsyncRead + Unpin {
     Source(|_: &mut ReadBuf<'_>| Poll::Pending)
 }
 
-/// How many bytes are read at once, if any are.
+/// Returns the number of bytes that are read at once.
 fn read(reader: impl AsyncRead + Unpin, most: usize) -> Poll<io::Result<usize>> {
     let mut space = [0; 4096];
     let mut buffer = ReadBuf::new(&mut space[..most]);
@@ -51,7 +51,7 @@ fn read(reader: impl AsyncRead + Unpin, most: usize) -> Poll<io::Result<usize>> 
     answer.map_ok(|()| buffer.filled().len())
 }
 
-/// A limiter of a thousand bytes a second.
+/// Returns a limiter of a thousand bytes a second.
 fn thousand(burst: u64) -> (ManualClock, Bucket) {
     bucket(Quota::per_second(1000).burst(burst))
 }
@@ -76,7 +76,7 @@ fn bytes_are_read_at_the_rate_and_never_faster() {
         assert!(all.len() as u64 <= allowed, "{} of {allowed}", all.len());
     }
     assert_eq!(all, source);
-    // The end was found with permits for a piece more, which come back.
+    // The permits for the chunk that found the end come back.
     let took = millis(clock.now());
     assert!((2000..=2100).contains(&took), "{took}");
     drop(reader);
@@ -94,7 +94,7 @@ fn unused_permits_of_a_read_come_back() {
         assert!(matches!(read(&mut reader, 4096), Poll::Ready(Ok(read)) if read == n));
         assert_eq!(limiter.available(), left);
     }
-    // But for a piece, which comes back at the end.
+    // Except for one chunk, which comes back at the end.
     drop(reader);
     assert_eq!(limiter.available(), 895);
 }
@@ -146,7 +146,7 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
         }
     };
     assert!(!go_on(true) && !go_on(false));
-    // An executor: it polls what is woken, and moves the clock on when nothing is.
+    // An executor: it polls woken tasks, and advances the clock when none is woken.
     let (mut seen, mut ready) = ([0; 2], [false; 2]);
     for _ in 0..100 {
         let rung = bells.each_ref().map(|bell| bell.rung());
@@ -187,7 +187,7 @@ fn readers_of_short_messages_together_get_the_full_rate() {
     }
 }
 
-/// Nine idle readers, polled when woken spuriously once a millisecond, and one busy one.
+/// Nine idle readers with a spurious wake-up every millisecond, and one busy one.
 #[test]
 fn idle_readers_take_nothing_from_a_busy_one() {
     let (clock, limiter) = thousand(1000);
@@ -208,7 +208,7 @@ fn idle_readers_take_nothing_from_a_busy_one() {
         }
         clock.advance(Duration::from_millis(1));
     }
-    // Each idle one may hold a piece of 512.
+    // Each idle one may hold a chunk of 512.
     assert!(moved > 950 * MANY - 9 * 512, "{moved}");
 }
 

@@ -49,7 +49,7 @@ fn a_future_that_is_woken_early_sleeps_again() {
     assert_eq!((granted.at(), clock.now()), (tick(SECOND), tick(SECOND)));
 }
 
-/// A timer that is over at once must not hold the executor forever.
+/// A timer that returns at once must not hold the executor forever.
 #[test]
 fn a_timer_that_does_not_sleep_yields_to_the_executor() {
     struct AtOnce(Cell<u64>);
@@ -85,7 +85,7 @@ fn a_dropped_future_gives_its_place_to_the_next() {
         );
         drop(waits);
         assert_eq!(clock.sleepers(), 0);
-        // One that was never polled has taken nothing.
+        // A future that was never polled has taken nothing.
         drop(on.acquire_n(1));
     }
 }
@@ -97,7 +97,7 @@ fn a_completed_future_takes_no_more() {
     let mut waits = pin!(on.acquire());
     assert!(poll(waits.as_mut()).is_ready());
     for _ in 0..3 {
-        // A grant is given out once.
+        // A grant is delivered once.
         assert!(poll(waits.as_mut()).is_pending());
         assert_eq!((limiter.available(), clock.sleepers()), (2, 0));
     }
@@ -111,13 +111,13 @@ fn a_future_dropped_after_a_reset_returns_nothing() {
     let polled = waiting.iter_mut().map(|waits| poll(waits.as_mut()));
     assert_eq!(polled.filter(Poll::is_ready).count(), 2);
     limiter.reset();
-    // No time passes. All that wait are dropped, one after the other.
+    // No time passes. All waiters are dropped, one after the other.
     let mut goes = 0;
     for waits in waiting {
         goes += limiter.take_up_to(100).n();
         drop(waits);
     }
-    // Besides the two a burst for the reset.
+    // Two more than before, since the reset gives a burst.
     assert!(goes <= 2, "{goes} at one tick");
 }
 
@@ -168,7 +168,7 @@ fn a_storm_serves_all_remaining_futures_and_keeps_the_bound() {
                 .check(&limiter.algorithm().bound())
                 .expect("the bound");
             assert_eq!(clock.sleepers(), 0);
-            // And the bucket is as full as ever when it has had the time.
+            // The bucket is as full as ever once it has had the time.
             clock.advance(Duration::from_secs(60));
             assert_eq!(limiter.available(), 5);
         });
@@ -182,7 +182,7 @@ fn a_future_dropped_when_due_returns_all_its_permits() {
     assert!(limiter.try_acquire_n(3).is_ok());
     let mut waits = Box::pin(on.acquire_n(3));
     assert!(poll(waits.as_mut()).is_pending());
-    // It does not know that its time has come.
+    // It does not know yet that its time has come.
     clock.set(tick(3 * SECOND));
     assert_eq!(limiter.available(), 0);
     drop(waits);

@@ -1,5 +1,5 @@
-//! Jitter is waited before permits are taken, so that no permit is used earlier than the limit
-//! allows, and no caller waits longer than its timeout.
+//! The jitter comes before permits are taken, so no permit is used earlier than the limit allows,
+//! and no caller waits longer than its timeout.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -62,7 +62,7 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
         let jitter = ends.saturating_since(now);
         assert!((least..=most).contains(&jitter), "{jitter:?}");
         seen.insert(jitter);
-        // The permits are taken when the jitter is over.
+        // The permits are taken after the jitter.
         assert_eq!(limiter.waiting_at(limiter.clock().now()), 0);
         clock.set(ends);
         assert!(poll(waits.as_mut()).is_pending());
@@ -75,7 +75,7 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
         };
         assert_eq!(granted.at(), due);
     }
-    // Of 100 draws from 700 000 001 values, fewer than 51 different ones do not occur.
+    // Of 100 draws from 700 000 001 values, fewer than 51 different ones practically never occur.
     assert!(seen.len() > 50, "{seen:?}");
 }
 
@@ -113,17 +113,17 @@ fn no_caller_waits_longer_than_its_timeout() {
         (late, clock.sleepers()),
         (Some(Duration::from_nanos(10)), 0)
     );
-    // The jitter takes no more of the timeout than the wait leaves of it.
+    // The jitter takes no more of the timeout than the wait leaves.
     let mut waits = pin!(on.acquire_timeout(1, millis(2)));
     assert!(poll(waits.as_mut()).is_pending());
     assert_eq!(clock.next_sleeper(), Some(tick(MILLISECOND)));
-    // Another caller comes first: now the permit would come at the end of the timeout.
+    // Another caller comes first, so the permit would now come at the end of the timeout.
     clock.set(tick(MILLISECOND));
     assert!(limiter.try_acquire().is_ok());
     assert!(poll(waits.as_mut()).is_pending());
     clock.set(tick(2 * MILLISECOND));
     assert!(matches!(poll(waits), Poll::Ready(Ok(_))));
-    // Three come first: it is refused when its jitter is over.
+    // Three come first, so it is refused after its jitter.
     let mut waits = pin!(on.acquire_timeout(1, millis(3)));
     assert!(poll(waits.as_mut()).is_pending());
     assert_eq!(limiter.charge(3).n(), 3);

@@ -1,4 +1,4 @@
-//! Waiting rooms: as many wait as there are places, and no one else.
+//! A waiting room admits exactly as many waiters as it has places.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -57,8 +57,8 @@ fn a_waiting_room_holds_exactly_its_size() {
             let room = WaitingRoom::for_permits(limiter, places);
             let reserved = std::iter::from_fn(|| room.reserve(1).ok()).take(20_000);
             let waiting = reserved.filter(|one| !one.is_due()).count() as u64;
-            // What comes in a nanosecond is due together; and where the rate is not exact, the last
-            // of a burst may be due a nanosecond later, and hardly waits.
+            // Permits that come in the same nanosecond are due together. At an inexact rate the
+            // last of a burst may be due a nanosecond later, and so waits briefly.
             let soon = (n / 1_000_000_000).max(1);
             assert!(
                 (places..=places + soon).contains(&waiting),

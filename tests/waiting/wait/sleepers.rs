@@ -1,4 +1,4 @@
-//! Sleeping by a manual clock, whatever the wakers do.
+//! Sleeping on a manual clock, with any wakers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use crate::support::{Bell, deadline, on_threads_while, poll, poll_by};
 
 const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
 
-/// A waker that reads the clock when it goes, as one does that owns the last of a task in which
-/// another sleeps.
+/// A waker that reads the clock when it is dropped, as one does that owns the last reference to a
+/// task in which another sleeps.
 #[test]
 fn a_waker_may_own_a_sleeper() {
     struct Owns(#[allow(dead_code, reason = "only held")] Mutex<Pin<Box<ManualSleep>>>);

@@ -30,7 +30,7 @@ fn a_stream_without_an_item_takes_no_permit_and_loses_no_item() {
         sender.unbounded_send(item).expect("there is room");
     }
     assert_eq!(poll(pin!(items.next())), Poll::Ready(Some("a")));
-    // What waits for it is dropped, and comes again: the item is still there.
+    // The future that waits for it is dropped and created again. The item is still there.
     for _ in 0..2 {
         assert!(poll(pin!(items.next())).is_pending());
         assert_eq!(
@@ -84,7 +84,7 @@ fn a_sink_is_ready_with_a_permit_and_returns_unused_ones() {
 
 #[test]
 fn a_failed_or_closed_sink_holds_no_permit() {
-    /// Fails when it is asked for the second time.
+    /// Fails at the second call.
     struct Fails(u32);
 
     impl Sink<u8> for Fails {

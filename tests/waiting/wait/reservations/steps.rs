@@ -1,5 +1,5 @@
-//! A reservation is the step at the tick at which it is due, and the first one that grants: so all
-//! that is proved of the step (scripts/prove) is true of it.
+//! A reservation is the operation at the tick at which it is due, and that is the first tick that
+//! grants it. So everything proved of the operation (scripts/prove) is true of it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tollgate::{Denied, LeakyBucket, Quota, TokenBucket};
 use super::RATES;
 use crate::support::{Random, tick};
 
-/// Whether it is due later than now.
+/// Returns whether it is due later than now.
 fn compare(bucket: &TokenBucket, word: u64, now: u64, n: u64) -> bool {
     let now = tick(now);
     let forecast = bucket.due(word, now, n);

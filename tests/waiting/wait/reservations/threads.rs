@@ -1,5 +1,5 @@
-//! Threads that reserve, cancel and settle: every permit that was reserved was used, came back or
-//! was declared lost, and what was used keeps the bound at the ticks at which it was due.
+//! Threads that reserve, cancel and settle. Every reserved permit was used, came back or was
+//! declared lost, and the used ones keep the bound at the ticks at which they were due.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ struct Sums {
     lost: u64,
 }
 
-/// One thread's work. All are at the same tick, so that none uses what it cancels.
+/// Runs one thread's work. All threads are at the same tick, so none uses what it cancels.
 fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
     let (mut log, mut sums, mut random) = (Log::new(), Sums::default(), Random(seed));
     let mut held = Vec::new();
