@@ -159,7 +159,7 @@ fn threads_never_exceed_the_limit_and_lose_no_permit() {
         }
         let stats = limiter.stats();
         assert_eq!((stats.tracked, stats.evicted), (stats.idle, 0));
-        assert!(stats.expired > 0, "no key gave way");
+        assert!(stats.expired > 0, "no key was dropped");
     });
 }
 

@@ -61,7 +61,7 @@ fn a_key_that_panics_leaves_the_table_intact() {
     ];
     for key in (0..100).map(HookedKey) {
         for verb in verbs {
-            at_call(Call::Hash, 0, || panic!("as it was told to"));
+            at_call(Call::Hash, 0, || panic!("on purpose"));
             let done = catch_unwind(AssertUnwindSafe(|| verb(&limiter, &key)));
             assert!(done.is_err());
         }
@@ -73,7 +73,7 @@ fn a_key_that_panics_leaves_the_table_intact() {
     let mut hashed = 0;
     on_calls(move |_| {
         hashed += 1;
-        assert!(hashed < 50, "as it was told to");
+        assert!(hashed < 50, "on purpose");
         true
     });
     let many = AssertUnwindSafe(|| limiter.try_acquire_many(&batch, &mut outcomes));

@@ -22,7 +22,7 @@ fn impossible_capacities_are_errors() {
             panic!("{error:?}");
         };
         assert_eq!(capacity, absurd);
-        assert!(made(max).is_ok(), "what is allowed can be had: {max}");
+        assert!(made(max).is_ok(), "the allowed maximum is refused: {max}");
         assert!(error.to_string().contains(&max.to_string()), "{error}");
     }
     assert!(made(1).is_ok());

@@ -33,7 +33,7 @@ fn threads_never_exceed_the_capacity() {
                 }
             });
             let there = map.pin().iter_at(tick(0)).count();
-            assert_eq!(map.len(), there, "each room has its key: {map:?}");
+            assert_eq!(map.len(), there, "each slot has its key: {map:?}");
             assert!(there <= CAPACITY);
             let idle_at_last = tick(1_000_000);
             map.retain_at(idle_at_last, |tracked| !tracked.is_idle());

@@ -99,7 +99,7 @@ fn a_key_with_a_partial_start_begins_to_fill_at_its_first_request() {
     // Idle from 150 on.
     assert_eq!(map.purge_idle_at(tick(149), 5), 0);
     assert_eq!(map.purge_idle_at(tick(160), 5), 1);
-    assert_eq!(at(155).available(), 0, "it begins anew");
+    assert_eq!(at(155).available(), 0, "it starts fresh");
 }
 
 /// A caller whose tick is older than the key's counts at the key's. That does not shorten its

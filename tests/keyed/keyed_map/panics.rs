@@ -76,7 +76,7 @@ fn a_panic_leaves_the_map_intact() {
                 if turn % 2 == 0 {
                     assert!(map.remove(&Key(CAPACITY - 1)));
                 }
-                at_call(call, turn / 2, || panic!("as it was told to"));
+                at_call(call, turn / 2, || panic!("on purpose"));
                 let done = catch_unwind(AssertUnwindSafe(|| action(&map)));
                 unhook();
                 if done.is_err() {

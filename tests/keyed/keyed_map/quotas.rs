@@ -133,7 +133,7 @@ fn a_change_that_panics_loses_no_key() {
         for key in 0..4 {
             assert!(map.try_acquire_at(&HookedKey(key), tick(0)).is_ok());
         }
-        at_call(call, after, || panic!("as it was told to"));
+        at_call(call, after, || panic!("on purpose"));
         let set = || map.set_quota_at(quota_of(5), Keep::AsIs, tick(0));
         assert!(catch_unwind(AssertUnwindSafe(set)).is_err(), "{call:?}");
         let left = |at| [0, 1, 2, 3].map(|key| map.key(&HookedKey(key)).at(tick(at)).available());

@@ -63,7 +63,7 @@ const MUST_SEE: [&str; 27] = [
     "in debt",
     "never",
     "stuck",
-    "a part taken",
+    "some of them taken",
     "all or none taken",
     "none undone",
     "some undone",
@@ -162,7 +162,7 @@ fn a_bucket_is_exact_where_its_interval_is_whole() {
     let seen = bucket_runs(|_| quotas.clone(), 0x0070_11a7_e001);
     let also = [
         "level",
-        "a part of a permit",
+        "a fraction of a permit",
         "charge cut",
         "never cleared",
         "delayed",
@@ -202,7 +202,7 @@ fn a_tolerance_of_any_length_is_kept_exactly() {
     runs(
         &cases.collect::<Vec<_>>(),
         0x0070_11a7_e005,
-        &["a part of a permit"],
+        &["a fraction of a permit"],
     );
 }
 
@@ -220,7 +220,7 @@ fn a_fixed_window_from_the_first_hit_matches_its_definition() {
 
 #[test]
 fn a_sliding_window_matches_its_definition() {
-    let seen = ["charge cut", "counted ahead", "a part of a permit"];
+    let seen = ["charge cut", "counted ahead", "a fraction of a permit"];
     runs(&cases::sliding(), 0x0070_11a7_e105, &seen);
 }
 

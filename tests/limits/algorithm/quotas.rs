@@ -107,6 +107,6 @@ pub(crate) fn any(random: &mut Random) -> Quota {
             _ => None,
         }
     });
-    let (quota, max) = tries.expect("many can be");
+    let (quota, max) = tries.expect("many are valid");
     quota.burst(1 + random.upto(max - 1))
 }

@@ -17,7 +17,7 @@ use crate::support::random::Random;
 /// Returns a random algorithm with random options.
 pub(crate) fn any_algorithm(random: &mut Random) -> AnyAlgorithm {
     let mut tries = (0..1000).filter_map(|_| try_any(random).ok());
-    tries.next().expect("many can be")
+    tries.next().expect("many are valid")
 }
 
 fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {

@@ -36,11 +36,11 @@ const MUST_SEE: [&str; 21] = [
     "drawn",
     "taken from the limiter",
     "later",
-    "later, with what is held",
+    "later, with held permits",
     "in debt",
     "never",
     "stuck",
-    "none came back",
+    "nothing came back",
     "came back",
     "used",
 ];

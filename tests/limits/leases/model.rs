@@ -31,7 +31,7 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn new(algorithm: AnyAlgorithm, total: u64, start: Tick) -> Self {
-        let less = algorithm.lending(total).expect("so much can be lent");
+        let less = algorithm.lending(total).expect("this total can be lent");
         let limiter = Limiter::unstarted(less, NoClock);
         limiter.at(start).start();
         Self {

@@ -174,7 +174,7 @@ impl Run<'_> {
         self.right("the answer", got, right);
         self.seen.note(match denied {
             Denied::Never { .. } => "never",
-            Denied::Later { .. } if n > self.model.limit() => "later, with what is held",
+            Denied::Later { .. } if n > self.model.limit() => "later, with held permits",
             Denied::Later { .. } if n == 0 => "in debt",
             Denied::Later { .. } => "later",
             _ => "stuck",
@@ -194,7 +194,7 @@ impl Run<'_> {
             let right = self.model.acquire(of, n, tick);
             let got = self.leases[of].try_acquire_n(n);
             self.right("the answer then", got, right);
-            self.right("whether it is there then", got.is_ok(), is_there);
+            self.right("whether it is granted then", got.is_ok(), is_there);
             self.done("acquire at its time");
         }
         self.used(n);
@@ -233,7 +233,7 @@ impl Run<'_> {
         self.done("give_back");
         self.right("given back", back, right);
         self.seen.note(match back {
-            0 => "none came back",
+            0 => "nothing came back",
             _ => "came back",
         });
     }

@@ -44,7 +44,7 @@ const MUST_SEE: [&str; 12] = [
     "later",
     "never",
     "stuck",
-    "a part taken",
+    "some of them taken",
     "counted ahead",
     "far away",
 ];

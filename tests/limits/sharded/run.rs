@@ -134,8 +134,8 @@ impl Run<'_> {
         let denied = match self.take(first, n, self.now) {
             Ok((granted, from)) => {
                 self.seen.note(match from {
-                    From::One(part, ..) if part == first => "from the own part",
-                    From::One(..) => "from a sibling",
+                    From::One(part, ..) if part == first => "from the own shard",
+                    From::One(..) => "from another shard",
                     From::Several(said) if said.at > self.now => "from several, ahead",
                     From::Several(_) => "from several",
                 });

@@ -223,7 +223,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
-            "a part taken"
+            "some of them taken"
         } else {
             "all or none taken"
         });
@@ -351,7 +351,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let off = (level.as_f64() - right.as_f64()).abs();
         self.right("the level as a double", off <= 1e-15 * right.as_f64(), true);
         if level.floor() < level.ceil() {
-            self.seen.note("a part of a permit");
+            self.seen.note("a fraction of a permit");
         }
     }
 

@@ -100,10 +100,10 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
             return;
         }
         let is_idle = |tick| self.limiter.at(tick).is_idle();
-        assert!(is_idle(reset_at), "not as good as new after reset_after()");
+        assert!(is_idle(reset_at), "not idle after reset_after()");
         let before = reset_at.saturating_sub(Duration::from_nanos(1));
         let is_new = granted.reset_after().is_zero() || !is_idle(before);
-        assert!(is_new, "as good as new before reset_after()");
+        assert!(is_new, "idle before reset_after()");
     }
 
     /// Moves the clock without asking for anything.

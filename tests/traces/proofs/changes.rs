@@ -61,7 +61,7 @@ fn each_change_fails() {
                 .iter()
                 .flat_map(|file| file.places(trace, place))
                 .collect();
-            assert!(files.is_empty() || !places.is_empty(), "there is no {line}");
+            assert!(files.is_empty() || !places.is_empty(), "no such place: {line}");
             changes = rest;
         }
         for changes in changes

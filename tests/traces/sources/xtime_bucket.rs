@@ -57,7 +57,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Checks whether it can represent this level exactly.
+    /// Notes whether this level lies between its units.
     pub(super) fn look(&mut self, t: Tick, tokens: f64) {
         self.is_between = (self.tokens(t) - tokens).abs() > self.near();
     }
@@ -151,7 +151,7 @@ impl Bucket {
                 .retry_after()
                 .map(|late| late + latest.saturating_since(t)),
         };
-        assert_eq!(wait, foretold, "time_until({n}) and what was decided");
+        assert_eq!(wait, foretold, "time_until({n}) and the decision");
         Decided { decision, before }
     }
 
@@ -185,7 +185,7 @@ impl Bucket {
             assert!(came_back <= back as f64 + TIE && back <= n && kept.n() == 0);
             assert!(
                 came_back > back as f64 - 1.0 - TIE,
-                "a part of one is counted whole"
+                "a fraction counts whole"
             );
         }
     }

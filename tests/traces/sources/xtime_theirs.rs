@@ -145,8 +145,8 @@ impl Theirs {
         (ok, wait, n as f64)
     }
 
-    /// Returns the tokens that were not reserved after this reservation, unless its time has
-    /// passed. The result does not consider the burst.
+    /// Gives back the tokens that were not reserved after this reservation, unless its time has
+    /// passed. Returns their number as it was before the burst capped it.
     pub(super) fn cancel(&mut self, t: i128, id: u64) -> f64 {
         let reserved = self
             .reserved

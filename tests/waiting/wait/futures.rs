@@ -59,7 +59,7 @@ fn a_timer_that_does_not_sleep_yields_to_the_executor() {
 
         fn sleep(&self, _: Duration) -> Ready<()> {
             self.0.set(self.0.get() + 1);
-            assert!(self.0.get() < 1000, "so many sleeps in one poll");
+            assert!(self.0.get() < 1000, "too many sleeps in one poll");
             std::future::ready(())
         }
     }

@@ -108,7 +108,7 @@ fn no_caller_waits_longer_than_its_timeout() {
         .jitter(Jitter::between(Duration::MAX, Duration::MAX));
     // Too long even without the jitter: refused at once.
     let denied = run(&clock, on.acquire_timeout(1, Duration::from_nanos(999_990)));
-    let late = denied.expect_err("it is not there in time").retry_after();
+    let late = denied.expect_err("it is not due in time").retry_after();
     assert_eq!(
         (late, clock.sleepers()),
         (Some(Duration::from_nanos(10)), 0)

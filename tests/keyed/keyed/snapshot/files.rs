@@ -44,7 +44,7 @@ fn a_snapshot_file_is_written_and_restored() {
         let _ = limiter.try_acquire_n(key, 4).expect("fresh");
         limiter.snapshot_to(&path).expect("room");
     }
-    fs::remove_file(folder.0.join(remains)).expect("it is there still");
+    fs::remove_file(folder.0.join(remains)).expect("it is still there");
     assert_eq!(folder.names(), ["limits"]);
     let mut next = next_table(bucket("1/365d burst 9"), ticks(0.0));
     assert_eq!(next.restore_from(&path).expect("whole").keys, 2);

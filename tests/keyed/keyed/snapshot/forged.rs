@@ -50,7 +50,7 @@ pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
     // Everything except the time of day, which advances.
     let state = |bytes: &[u8]| bytes[4 * 8..bytes.len() - 8].to_vec();
     let before = state(&written(&limiter));
-    let error = read(&mut limiter, bytes).expect_err("it is absurd");
+    let error = read(&mut limiter, bytes).expect_err("it is invalid");
     // Nothing has changed.
     assert_eq!(limiter.key("alice").available(), 7);
     assert_eq!(before, state(&written(&limiter)));

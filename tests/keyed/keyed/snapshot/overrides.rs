@@ -209,7 +209,7 @@ fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
             .with_overrides(1)
             .expect("one plan");
         assert!(next.try_acquire("bob").is_ok());
-        let error = read(&mut next, bytes).expect_err("it is absurd");
+        let error = read(&mut next, bytes).expect_err("it is invalid");
         assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
         match error {
             RestoreError::Invalid { field, .. } => field.to_string(),

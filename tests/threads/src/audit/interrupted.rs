@@ -77,7 +77,7 @@ impl Two {
     /// bound.
     fn keeps(&self, last: u64) {
         let taken = (0..10).take_while(|_| self.take(0, last)).count();
-        assert!(taken < 10, "it never is denied");
+        assert!(taken < 10, "it is never denied");
         let history: Audit = [self.log.take()].into_iter().collect();
         if let Err(excess) = history.check(&self.bound) {
             panic!("{:?}: {excess}", self.limiter);
