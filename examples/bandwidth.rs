@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes = io::copy(&mut input, &mut output)?;
     let elapsed = start.elapsed();
     eprintln!("{bytes} bytes in {elapsed:?}");
-    // The burst passes at once. Two clocks may differ a little.
+    // The burst passes at once. The two clocks may differ a little.
     let most = 64.0 * 1024.0 + 5_000_000.0 * elapsed.as_secs_f64() * 1.01;
     assert!(bytes as f64 <= most);
     Ok(())

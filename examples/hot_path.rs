@@ -9,7 +9,7 @@ use std::error::Error;
 
 use tollgate::{Denied, Leases, Limiter, Quota, TokenBucket, const_unwrap};
 
-/// At most ten lines a second in the log, from any thread.
+/// At most ten lines a second in the log, from all threads together.
 static WARNINGS: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(Quota::per_second(10)));
 
 fn warn(text: &str) -> bool {

@@ -36,7 +36,7 @@ impl Gateway {
     }
 }
 
-/// The length of the model's answer in tokens.
+/// Returns the length of the model's answer in tokens.
 fn answer(max_tokens: u64) -> u64 {
     max_tokens / 4
 }

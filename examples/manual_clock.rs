@@ -10,7 +10,7 @@ use std::error::Error;
 use tollgate::clock::{Clock, SystemClock};
 use tollgate::{ConfigError, Keyed, Quota, TokenBucket};
 
-/// Generic over its clock, so that a test can move it.
+/// Generic over its clock, so that a test can move the clock.
 struct Login<C> {
     attempts: Keyed<TokenBucket, C>,
 }

@@ -35,8 +35,8 @@ fn open(file: &Path) -> Result<Table> {
     Ok(Keyed::with_named_plans(plans, 100_000, clock)?)
 }
 
-/// Other threads can decide meanwhile. A file with a mistake changes nothing, and a plan that is no
-/// longer in the file keeps its quota.
+/// Other threads can decide in the meantime. A file with a mistake changes nothing, and a plan that
+/// is no longer in the file keeps its quota.
 fn reload(table: &Table, file: &Path) -> Result<()> {
     for (name, bucket) in read(file)? {
         match table.plan_named(&name) {
@@ -47,7 +47,7 @@ fn reload(table: &Table, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sends 15 requests each for bob and alice, and says how many of them are granted.
+/// Sends 15 requests each for bob and alice, and returns how many are granted.
 fn serve(table: &Table) -> Result<[usize; 2]> {
     let mut granted = [0; 2];
     for (n, (plan, customer)) in [("free", "bob"), ("paid", "alice")].into_iter().enumerate() {
@@ -69,19 +69,19 @@ fn main() -> Result<()> {
     let table = open(&file)?;
     assert_eq!(serve(&table)?, [10, 15]);
 
-    // The old quotas stay in force after a typing error.
+    // After a typing error the old quotas stay.
     fs::write(&file, "free: 60/min burst 10\npaid: 1200/mni burst 200")?;
     let error = reload(&table, &file).expect_err("there is no such unit");
     println!("not reloaded: {error}");
     let paid = table.plan_named("paid").ok_or("no such plan")?;
     assert_eq!(paid.quota()?, Quota::per_minute(600).burst(100));
 
-    // `Keep::Scaled`: a bucket that was 85 % full is 85 % full.
+    // `Keep::Scaled`: a bucket that was 85 % full stays 85 % full.
     fs::write(&file, "free: 60/min burst 10\npaid: 1200/min burst 200")?;
     reload(&table, &file)?;
     assert_eq!(paid.key("alice").available(), 170);
 
-    // The next process, a second later. Its file has another order, and a plan more.
+    // The next process, a second later. Its file has another order and one more plan.
     let mut snapshot = Vec::new(); // or a file: `snapshot_to`, `restore_from`
     table.snapshot(&mut snapshot)?;
     fs::write(

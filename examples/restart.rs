@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Err(RestoreError::Io(error)) if error.kind() == ErrorKind::NotFound => {
             println!("there is no file: all users start afresh");
         }
-        // It is better to serve without the file than not at all.
+        // Serving without the file is better than not serving.
         Err(error) => eprintln!("{error}: all users start afresh"),
     }
     for user in ["alice", "bob"] {

@@ -1,5 +1,5 @@
-//! No decision allocates: every verb, granted and denied, on every clock, and the reading and
-//! writing of what it says into memory that is there.
+//! No decision allocates: every verb, granted and denied, on every clock. Neither does formatting
+//! an answer into existing memory.
 
 #![allow(unsafe_code)] // A global allocator can't be had without; it only counts and passes on.
 
@@ -26,7 +26,7 @@ use tollgate::{
 };
 
 thread_local! {
-    /// How often this thread has allocated. Tests run beside each other, each in its own.
+    /// Allocations of this thread. Each test runs in its own thread.
     static ALLOCATED: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -34,28 +34,30 @@ struct Counting;
 
 impl Counting {
     fn count() {
-        // A thread that is ending has no counter any more, and makes no decisions either.
+        // A thread that is ending has no counter any more. It makes no decisions either.
         let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + 1));
     }
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came, and counting touches
-// nothing but a constant-initialised, thread-local integer, which never allocates.
+// SAFETY: Every call is passed on unchanged to the system's allocator. Counting only changes a
+// constant-initialised thread-local integer, which never allocates.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count();
-        // SAFETY: the caller's promises about `layout` are those that `System` asks for.
+        // SAFETY: The caller's promises about `layout` are the ones that `System` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: `ptr` came from `System` with this `layout`, since all of ours do.
+        // SAFETY: `ptr` came from `System` with this `layout`, since this allocator gets all memory
+        // there.
         unsafe { System.dealloc(ptr, layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         Self::count();
-        // SAFETY: as above, and `size` is the caller's promise.
+        // SAFETY: `ptr` came from `System` with this `layout`. The caller promises that `size` is
+        // valid.
         unsafe { System.realloc(ptr, layout, size) }
     }
 }
@@ -63,14 +65,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often `work` allocates.
+/// Counts the allocations of `work`.
 fn allocations(work: impl FnOnce()) -> u64 {
     let before = ALLOCATED.with(Cell::get);
     work();
     ALLOCATED.with(Cell::get) - before
 }
 
-/// Memory that is there, to write into.
+/// A fixed buffer to write into.
 struct Page {
     bytes: [u8; 256],
     len: usize,
@@ -93,13 +95,13 @@ impl Write for Page {
     }
 }
 
-/// Ticks that go forwards by so many minutes, and sometimes back, each with its number.
+/// Numbered ticks that advance by `minutes`, and sometimes go back.
 fn turns(minutes: u64) -> impl Iterator<Item = (u64, Tick)> {
     let tick = move |turn| Tick::from_nanos(60_000_000_000 * minutes * (turn - turn % 7 * 2 / 3));
     (0..200).map(move |turn| (turn, tick(turn)))
 }
 
-/// Every kind of algorithm, each with so many an hour.
+/// Every kind of algorithm, each with `n` permits an hour.
 fn all(n: u64) -> [AnyAlgorithm; 10] {
     let texts = [
         "token-bucket N/h",
@@ -122,7 +124,8 @@ fn bucket() -> TokenBucket {
     TokenBucket::new(FIVE).expect("a bucket")
 }
 
-/// Every verb of a limiter of five an hour, granted and denied, and what the answers can be asked.
+/// Calls every verb of a limiter with five permits an hour, granted and denied, and every method of
+/// the answers.
 macro_rules! every_verb {
     ($limiter:expr) => {{
         let limiter = $limiter;
@@ -170,7 +173,7 @@ fn the_allocator_counts() {
 }
 
 #[test]
-fn nothing_by_a_limiter_on_any_clock() {
+fn a_limiter_on_any_clock_does_not_allocate() {
     static COARSE: CoarseClock = CoarseClock::new();
     let manual = ManualClock::new();
     // The first reading calibrates the clock.
@@ -188,7 +191,7 @@ fn nothing_by_a_limiter_on_any_clock() {
                 limiter.at(now).start();
                 black_box(limiter.try_acquire_at(now).is_ok());
                 black_box(limiter.try_acquire_n_at(2, now).is_ok());
-                // Windows roll over.
+                // Windows roll over between the ticks.
                 for (_, now) in turns(30) {
                     let now = limiter.at(now);
                     black_box((now.take_up_to(2).n(), now.try_acquire_n(4).is_ok()));
@@ -209,7 +212,7 @@ fn nothing_by_a_limiter_on_any_clock() {
 }
 
 #[test]
-fn nothing_when_a_limiter_is_made_or_an_algorithm_read_written_and_changed() {
+fn making_limiters_and_parsing_or_changing_algorithms_does_not_allocate() {
     SystemClock.now();
     let all = all(5);
     let allocated = allocations(|| {
@@ -238,9 +241,10 @@ fn nothing_when_a_limiter_is_made_or_an_algorithm_read_written_and_changed() {
     assert_eq!(allocated, 0);
 }
 
-/// From the own part, from a sibling and from several, all there is and more.
+/// Requests take from the thread's own shard, from another shard and from several, and ask for more
+/// than is available.
 #[test]
-fn nothing_by_shards_or_leases() {
+fn shards_and_leases_do_not_allocate() {
     // The first reading calibrates the clock.
     SystemClock.now();
     let limiter = Sharded::new(bucket()).expect("a bucket");
@@ -248,7 +252,7 @@ fn nothing_by_shards_or_leases() {
     for algorithm in &all(10)[..7] {
         let limiter = Sharded::with_shards(*algorithm, 4, ManualClock::new()).expect("four parts");
         let allocated = allocations(|| {
-            // The first decision of a thread gives it a number.
+            // The first decision of a thread assigns its `thread_index`.
             for (turn, now) in turns(5) {
                 limiter.clock().set(now);
                 let view = limiter.at(now).from_shard(turn as usize);
@@ -299,9 +303,9 @@ fn nothing_by_shards_or_leases() {
     }
 }
 
-/// In the same slot, in the next one, in one that is behind, and after a gap.
+/// Requests count in the same slot, in the next one, in an earlier one, and after a gap.
 #[test]
-fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
+fn slots_logs_and_counted_limiters_do_not_allocate() {
     let slots = SlottedWindow::with_clock(FIVE, 60, ManualClock::new()).expect("a window");
     let log = SlidingLog::with_clock(FIVE, ManualClock::new()).expect("a log");
     let counted = Counted::new(Limiter::with_clock(bucket(), ManualClock::new()));
@@ -336,7 +340,7 @@ fn nothing_by_slots_or_a_log_or_when_it_is_counted() {
 }
 
 #[test]
-fn nothing_where_the_quota_can_be_changed() {
+fn adjustable_limiters_do_not_allocate() {
     for algorithm in all(5) {
         let limiter = Adjustable::with_clock(algorithm, ManualClock::new());
         let mut granted = 0;
@@ -370,10 +374,11 @@ fn nothing_where_the_quota_can_be_changed() {
     }
 }
 
-/// Keys that are new, there, idle, evicted and without room, some with algorithms of their own, by
-/// every verb, also after the quota has been changed (the first change makes room for what is kept of changes).
+/// Covers keys that are new, present, idle, evicted and without room, some with their own
+/// algorithms, by every verb, and also after a change of the quota. The first change allocates the
+/// history of changes.
 #[test]
-fn nothing_by_a_table_of_keys() {
+fn a_keyed_table_does_not_allocate() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
         let plans = [5, 7].map(|n| TokenBucket::new(Quota::per_hour(n)).expect("a bucket"));
         let limiter = Keyed::with_plans(plans, 1, ManualClock::new()).expect("a table");
@@ -428,9 +433,10 @@ fn nothing_by_a_table_of_keys() {
     }
 }
 
-/// As long as none waits. A waiter of a concurrency limit allocates its place in line.
+/// Holds as long as no caller waits. A waiter of a concurrency limit allocates its place in the
+/// queue.
 #[test]
-fn nothing_by_those_that_find_what_they_would_wait_for() {
+fn callers_that_need_not_wait_do_not_allocate() {
     deadline::deadline("permits and places that are there", || {
         let clock = ManualClock::new();
         let bucket = TokenBucket::new(Quota::per_second(10).burst(2)).expect("a quota");

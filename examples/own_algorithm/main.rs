@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_its_limit_and_not_more() {
+    fn a_day_grants_exactly_the_limit() {
         let (limiter, clock) = at(DAY_NS - 1);
         assert_eq!(limiter.take_up_to(5).n(), 3);
         let wait = limiter.try_acquire().unwrap_err().retry_after();
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_yesterday_does_not_come_back() {
+    fn permits_taken_yesterday_do_not_come_back() {
         let (limiter, clock) = at(DAY_NS - 1);
         let yesterday = limiter.try_acquire_n(3).expect("a fresh day");
         clock.advance(Duration::from_nanos(1));
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!((limiter.refund(1), limiter.available()), (0, 3));
     }
 
-    /// Nothing wraps and nothing panics at the end of time, after which there is no midnight.
+    /// Nothing wraps or panics at the end of time. The last day has no midnight after it.
     #[test]
     fn the_last_day_does_not_end() {
         let (limiter, _) = at(u64::MAX);

@@ -12,8 +12,8 @@ use crate::daily::{DAY_NS, Daily};
 
 const LIMIT: u32 = 100;
 
-/// A caller that takes the whole limit right before midnight and again right after it has twice the
-/// limit at once. From then on it gets one limit a day.
+/// A caller that takes the whole limit right before midnight and again right after it gets twice
+/// the limit at once. After that it gets one limit a day.
 fn bound(limit: u32) -> Bound {
     let quota = Quota::per_day(limit.into()).burst(2 * u64::from(limit));
     Bound::of_quota(quota).expect("a quota")
@@ -25,12 +25,12 @@ pub(crate) fn checked() -> Result<(), Excess> {
     Ok(())
 }
 
-/// Four threads, an hour apart, each of which sees ten days.
+/// Records four threads whose ticks are an hour apart. Each goes through ten days.
 fn recorded() -> Audit {
     let limiter = &Limiter::unstarted(Daily::new(LIMIT), NoClock);
     thread::scope(|scope| {
         let threads = (0..4).map(|thread| scope.spawn(move || log(limiter, thread)));
-        // All begin before the first is waited for.
+        // Collect first, so that all threads start before the first is joined.
         let threads: Vec<_> = threads.collect();
         let logs = threads.into_iter().map(|thread| thread.join());
         logs.map(|log| log.expect("no panic")).collect()
@@ -55,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_keeps_its_promise() {
+    fn daily_keeps_its_bound() {
         let summary = recorded().check(&bound(LIMIT)).expect("the bound");
-        // Each thread asks for up to four permits, so up to three of a day may be left.
+        // Each thread asks for up to four permits, so up to three a day may be left.
         assert!(summary.granted > 10 * u128::from(LIMIT - 4), "{summary:?}");
     }
 
     #[test]
-    fn a_smaller_promise_would_be_broken() {
+    fn a_smaller_bound_is_violated() {
         assert!(recorded().check(&bound(LIMIT / 2)).is_err());
     }
 }

@@ -6,7 +6,7 @@ use tollgate_replay::{
 
 use crate::daily::Daily;
 
-/// A turnstile that lets three people in a day. Times are in seconds. An answer says how many more
+/// A turnstile that admits three people a day. Times are in seconds. An answer says how many more
 /// may enter and, after a denial, how long to wait.
 const RECORDED: &str = r#"{"source":"turnstile 1.0","algorithm":"daily","trace":"3 a day","config":{"limit":3},"ops":6}
 {"t":86398,"op":"enter","n":2,"result":{"ok":true,"left":1}}
@@ -60,14 +60,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_decides_as_was_recorded() {
+    fn daily_decides_as_recorded() {
         let report = replayed();
         assert_eq!(report.failures, []);
         assert_eq!((report.traces, report.ops, report.fields), (1, 6, 18));
     }
 
     #[test]
-    fn another_wait_would_be_found() {
+    fn a_different_recorded_wait_is_a_failure() {
         let other = RECORDED.replace("86399}", "86398}");
         let failures = run_text("turnstile.jsonl", &other, &[&Turnstile]).failures;
         assert_eq!(failures.len(), 1);

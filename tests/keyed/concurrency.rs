@@ -1,5 +1,5 @@
-//! A limit of concurrency for each key: as a map of counts, one thread at a time and on many; no
-//! place is lost, no key with guards leaves, and bad input is named.
+//! A concurrency limit for each key agrees with a map of counts, on one thread and on many. No
+//! permit is lost, no key with guards is evicted, and errors name invalid input.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -21,7 +21,7 @@ fn limiter(limit: u64) -> KeyedConcurrency {
 }
 
 #[test]
-fn it_decides_as_a_map_of_counts() {
+fn the_limiter_agrees_with_a_map_of_counts() {
     const LIMIT: u64 = 5;
     let (limiter, mut random) = (Arc::new(limiter(LIMIT)), Random(1));
     let mut inside: HashMap<u64, u64> = HashMap::new();
@@ -51,7 +51,7 @@ fn it_decides_as_a_map_of_counts() {
         if entered.is_ok() {
             *inside.entry(key).or_default() += n;
         }
-        // As many leave as come.
+        // As many callers leave as enter.
         while guards.len() + owned.len() > 150 {
             let (key, n) = match (is_owned, guards.is_empty()) {
                 (true, _) | (_, true) => {
@@ -77,8 +77,8 @@ fn it_decides_as_a_map_of_counts() {
     assert_eq!((stats.tracked - stats.idle, stats.evicted), (0, 0));
 }
 
-/// More keys with guards than there is room for: each one that is in stays in, and the others are
-/// denied until one leaves.
+/// More keys with guards than there is room for: each key with a guard stays, and the others are
+/// denied until a slot is free.
 #[test]
 fn a_full_table_denies_new_keys_and_evicts_none() {
     let limiter = limiter(1);
@@ -110,7 +110,7 @@ fn a_full_table_denies_new_keys_and_evicts_none() {
         assert_eq!(limiter.inside(key), 0);
     }
     drop(guards);
-    // All slots are there for others now.
+    // All slots are now available to other keys.
     let guards: Vec<_> = denied
         .iter()
         .take(1000)
@@ -121,10 +121,10 @@ fn a_full_table_denies_new_keys_and_evicts_none() {
 }
 
 #[test]
-fn threads_are_never_more_than_the_limit_inside_and_lose_no_place() {
+fn threads_never_exceed_the_limit_and_lose_no_permit() {
     const LIMIT: u64 = 3;
     deadline("threads that enter and leave", || {
-        // A small table, in which keys without guards give way all the time.
+        // A small table, in which keys without guards are evicted all the time.
         let limiter = Arc::new(limiter(LIMIT));
         let keys = 3000;
         let inside: Vec<AtomicU64> = (0..keys).map(|_| AtomicU64::new(0)).collect();
@@ -159,12 +159,12 @@ fn threads_are_never_more_than_the_limit_inside_and_lose_no_place() {
         }
         let stats = limiter.stats();
         assert_eq!((stats.tracked, stats.evicted), (stats.idle, 0));
-        assert!(stats.expired > 0, "no key gave way");
+        assert!(stats.expired > 0, "no key was dropped");
     });
 }
 
 #[test]
-fn a_guard_leaves_in_a_panic_and_on_another_thread() {
+fn a_guard_releases_its_permits_in_a_panic_and_on_another_thread() {
     let limiter = Arc::new(limiter(1));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _guard = limiter.try_enter("alice").expect("fresh");
@@ -186,7 +186,7 @@ fn a_guard_leaves_in_a_panic_and_on_another_thread() {
 }
 
 #[test]
-fn keys_are_known_by_their_hashes_and_a_weight_of_0_takes_no_place() {
+fn keys_are_identified_by_their_hashes_and_a_weight_of_0_takes_nothing() {
     let limiter = limiter(1).with_hasher(BuildHasherDefault::<DefaultHasher>::default());
     let guard = limiter.try_enter("alice").expect("fresh");
     assert!(limiter.try_enter(&String::from("alice")).is_err());
@@ -205,7 +205,7 @@ fn keys_are_known_by_their_hashes_and_a_weight_of_0_takes_no_place() {
 }
 
 #[test]
-fn a_limit_or_capacity_that_can_not_be_is_an_error_that_names_it() {
+fn an_invalid_limit_or_capacity_is_an_error_that_names_it() {
     let error = |limit, capacity| {
         KeyedConcurrency::new(limit, capacity)
             .map(|_| ())
@@ -225,7 +225,7 @@ fn a_limit_or_capacity_that_can_not_be_is_an_error_that_names_it() {
 }
 
 #[test]
-fn it_can_be_shared_sent_and_shown() {
+fn the_limiter_is_send_sync_and_debug() {
     fn shared<T: Send + Sync + std::fmt::Debug>(value: &T) -> String {
         format!("{value:?}")
     }

@@ -1,5 +1,5 @@
-//! A counted table or map counts what is decided on all its keys, by whichever way a key is asked
-//! for; and keys that keep their table alive are those of the table.
+//! A counted table or map counts the decisions on all its keys, by every way to ask for a key. Keys
+//! that keep their table alive act on that table.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,7 +17,7 @@ use crate::support::{Random, deadline};
 
 type Outcome = Result<Granted, Denied>;
 
-/// Counts one more.
+/// Counts one more outcome.
 fn add(to: &mut LimiterStats, outcome: &Outcome) {
     match outcome {
         Ok(granted) => {
@@ -32,7 +32,7 @@ fn bucket() -> TokenBucket {
     TokenBucket::new(Quota::per_hour(5)).expect("a quota")
 }
 
-/// Uses each verb of a key, and counts what it answers.
+/// Calls each verb of a key, and counts its answers.
 fn ask<G>(key: &Counted<G, &tollgate::stats::Counters>, verb: u64, right: &mut LimiterStats)
 where
     G: ReserveLimiter<Clock = ManualClock> + Copy,
@@ -88,7 +88,7 @@ fn a_table_counts_each_verb_of_each_key() {
             .min(right.charged)
             > 50
     );
-    // The rest is the table's, which counts no decisions itself.
+    // The other statistics come from the table, which does not count decisions itself.
     let own = table.limiter().stats();
     assert_eq!((own.decisions, own.tracked), (None, table.stats().tracked));
     assert!(own.tracked > 250);
@@ -156,7 +156,7 @@ fn threads_lose_no_counts() {
     });
 }
 
-/// Each verb of an owned key acts on the key of the table.
+/// Checks that each verb of an owned key acts on the key of the table.
 fn shares_its_key<K>(own: K, borrowed: &dyn Fn() -> u64)
 where
     K: RateLimiter<Clock = ManualClock> + ReserveLimiter + Clone + Send + 'static,
@@ -173,7 +173,7 @@ where
 }
 
 #[test]
-fn an_owned_key_of_a_table_is_the_key() {
+fn an_owned_key_of_a_table_acts_on_the_same_key() {
     let table = Keyed::with_clock(bucket(), 1000, ManualClock::new()).expect("a table");
     let table = Arc::new(table);
     let alice = table.key_owned("alice");
@@ -206,7 +206,7 @@ fn an_owned_key_has_a_plan() {
 }
 
 #[test]
-fn a_counted_table_and_an_owned_key_find_a_plan_by_its_name() {
+fn a_counted_table_and_an_owned_key_find_a_plan_by_name() {
     let paid = TokenBucket::new(Quota::per_hour(50)).expect("a quota");
     let plans = [("free", bucket()), ("paid", paid)];
     let table = Keyed::with_named_plans(plans, 1000, ManualClock::new());
@@ -228,7 +228,7 @@ fn a_counted_table_and_an_owned_key_find_a_plan_by_its_name() {
 }
 
 #[test]
-fn an_owned_key_of_a_map_is_the_key() {
+fn an_owned_key_of_a_map_acts_on_the_same_key() {
     let map = KeyedMap::<String, _, _>::with_clock(bucket(), 1000, ManualClock::new());
     let map = Arc::new(map.expect("a map"));
     let alice = map.key_owned("alice".to_owned());

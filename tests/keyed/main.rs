@@ -1,5 +1,4 @@
-//! Limits for each key: the table of fixed size, its snapshots, and the map that gives its keys
-//! back.
+//! Limits for each key: the table of fixed size, its snapshots, and the map that stores its keys.
 
 mod concurrency;
 mod counted;

@@ -1,5 +1,5 @@
-//! Statistics as Prometheus text: what is written is read back by the rules of the format, with
-//! each metric once, and bad names and labels are refused before anything is written.
+//! Statistics as Prometheus text. The output is parsed by the rules of the format, with each metric
+//! once. Invalid names and labels are refused before anything is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::support::Random;
 
 type Labels = BTreeMap<String, String>;
 
-/// A limiter as it is given to be written.
+/// A limiter with its labels.
 type Labelled<'a> = (&'a [(&'a str, &'a str)], &'a dyn Metrics);
 
-/// A metric as it was written.
+/// A parsed metric.
 #[derive(Debug)]
 struct Family {
     name: String,
@@ -32,7 +32,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(rest) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Reads `{a="b",c="d"}`, and returns what comes after it.
+/// Parses `{a="b",c="d"}`, and returns the rest of the text.
 fn read_labels(text: &str) -> (Labels, &str) {
     let mut labels = Labels::new();
     let Some(mut rest) = text.strip_prefix('{') else {
@@ -62,7 +62,7 @@ fn read_labels(text: &str) -> (Labels, &str) {
     }
 }
 
-/// Reads a text in the exposition format, whose metrics are described once, before their samples.
+/// Parses the exposition format, in which a metric is described once, before its samples.
 fn read(text: &str) -> Vec<Family> {
     assert!(text.is_empty() || text.ends_with('\n'));
     let (mut families, mut names) = (Vec::<Family>::new(), BTreeSet::new());
@@ -105,7 +105,7 @@ fn written(prefix: &str, limiters: &[Labelled]) -> String {
     text
 }
 
-/// The values of the one limiter that is written, by their names.
+/// Returns the values of a single limiter with their names.
 fn values(limiter: &dyn Metrics) -> Vec<(String, f64)> {
     let families = read(&written("t", &[(&[], limiter)]));
     let values = families.into_iter().map(|family| {
@@ -131,7 +131,7 @@ fn limiter() -> Counted<Limiter<TokenBucket, ManualClock>> {
 }
 
 #[test]
-fn each_statistic_is_written_by_its_name() {
+fn each_statistic_is_written_under_its_name() {
     let counted = limiter();
     let granted = counted.try_acquire_n(4).expect("a burst");
     assert!(counted.try_acquire_n(2).is_err());
@@ -210,7 +210,7 @@ fn several_limiters_share_each_metrics_description() {
         &[
             (&[("limiter", "one"), ("zone", "eu")], &one.stats()),
             (&[("limiter", "two")], &two.stats()),
-            // The same labels are right where the metrics are others.
+            // The same labels are valid if the metrics differ.
             (&[("limiter", "two")], &uploads),
         ],
     );
@@ -229,7 +229,7 @@ fn several_limiters_share_each_metrics_description() {
 }
 
 #[test]
-fn any_text_is_a_labels_value() {
+fn any_text_is_a_valid_label_value() {
     let counted = limiter();
     let mut random = Random(13);
     for round in 0..2000 {

@@ -1,4 +1,4 @@
-//! The clocks keep what they say: one origin for the process, shared manual time, a coarse clock
+//! The guarantees of the clocks: one origin for the process, shared manual time, a coarse clock
 //! that never goes back and is refreshed by its thread, and a limiter that runs on each of them.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn the_system_clock_has_one_origin_and_does_not_go_back() {
     let before = SystemClock.now();
     let elsewhere = thread::spawn(|| SystemClock.now()).join().expect("a tick");
     let mut last = SystemClock.now();
-    // Another thread counts from the same origin; its reading may be off by up to a microsecond.
+    // Another thread counts from the same origin. Its reading may be off by up to a microsecond.
     let off = Duration::from_millis(1);
     assert!(before.saturating_sub(off) <= elsewhere && elsewhere <= last.saturating_add(off));
     for _ in 0..10_000 {
@@ -32,8 +32,9 @@ fn the_system_clock_has_one_origin_and_does_not_go_back() {
     }
 }
 
-/// The calibration may be off by some millionths. How long the machine takes between two readings
-/// says nothing: the tick's interval lies within one of the standard library's and around another.
+/// The calibration may be off by a few millionths. The time between two readings is arbitrary, so
+/// the interval of ticks must lie inside one interval of the standard library's clock, and around
+/// another.
 #[test]
 fn the_system_clock_runs_as_fast_as_the_standard_librarys() {
     SystemClock.now();
@@ -65,7 +66,7 @@ fn clones_of_a_manual_clock_share_its_time() {
 }
 
 #[test]
-fn a_coarse_clock_keeps_the_latest_tick_that_was_brought() {
+fn a_coarse_clock_keeps_the_latest_tick() {
     let clock = CoarseClock::new();
     assert_eq!(clock.now(), Tick::ZERO);
     assert_eq!(clock.advance_to(Tick::from_nanos(9)), Tick::from_nanos(9));
@@ -75,7 +76,7 @@ fn a_coarse_clock_keeps_the_latest_tick_that_was_brought() {
 }
 
 #[test]
-fn a_coarse_clock_reads_what_was_refreshed() {
+fn a_coarse_clock_reads_the_refreshed_tick() {
     let clock = CoarseClock::default();
     let before = SystemClock.now();
     let brought = clock.refresh();
@@ -87,7 +88,7 @@ fn a_coarse_clock_reads_what_was_refreshed() {
 #[test]
 fn upkeep_refreshes_until_it_is_dropped() {
     let us = Duration::from_micros;
-    // An interval of nothing is a microsecond.
+    // A zero interval becomes a microsecond.
     for (asked, interval) in [(us(100), us(100)), (us(0), us(1))] {
         let clock = deadline("the upkeep thread to refresh and to end", move || {
             let clock = Arc::new(CoarseClock::new());
@@ -101,7 +102,7 @@ fn upkeep_refreshes_until_it_is_dropped() {
             clock
         });
         assert_eq!(clock.staleness(), None);
-        // The thread is gone and holds the clock no more.
+        // The thread has ended and released the clock.
         assert_eq!(Arc::strong_count(&clock), 1);
     }
 }
@@ -148,7 +149,7 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
                 ends_in(window.aligned_to_utc_on(&clock), &clock),
                 to_midnight
             );
-            // Behind pointers.
+            // The same behind pointers.
             assert_eq!(
                 ends_in(window.aligned_to_utc_on(&&clock), &&clock),
                 to_midnight
@@ -164,7 +165,7 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
                 ends_in(intervals.aligned_to_utc_on(&clock), &clock),
                 to_hour
             );
-            // With an offset, as text and not.
+            // With an offset, as text and otherwise.
             let offset = window
                 .offset(Duration::from_secs(2 * HOUR))
                 .aligned_to_utc_on(&clock);
@@ -180,7 +181,7 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
             assert_eq!(sliding.with_utc_of(&clock), window.into());
         }
     }
-    // What is not aligned to UTC stays.
+    // A window that is not aligned to UTC stays unchanged.
     let clock = ManualClock::with_unix_origin(Duration::from_secs(77));
     for text in [
         "fixed-window 1/d",
@@ -194,8 +195,9 @@ fn windows_aligned_to_utc_end_with_the_hours_and_days_of_any_clock_with_a_known_
 }
 
 #[test]
-fn the_systems_clocks_know_the_time_of_day_at_their_tick_0() {
-    /// Between two readings of the time of day, but for what a clock may be set by.
+fn system_clocks_know_the_time_of_day_at_tick_0() {
+    /// Checks that the origin lies between two readings of the time of day, with a tolerance for
+    /// adjustments of the system's clock.
     fn is_right(clock: &impl UtcClock) {
         let day = Duration::from_secs(86_400);
         let now = SystemTime::now()

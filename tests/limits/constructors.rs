@@ -1,5 +1,5 @@
-//! The short constructors make what the long way makes, for each limiter and each algorithm, and
-//! refuse what it refuses. What a limiter shows is its algorithm as text.
+//! The short constructors create what the general ones create, for each limiter and each algorithm,
+//! and refuse the same quotas. A limiter's `Debug` shows its algorithm as text.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use tollgate::Adjustable;
 #[cfg(feature = "keyed")]
 use tollgate::Keyed;
 
-/// Each limiter shows its algorithm, whole.
+/// Checks that each limiter shows its whole algorithm.
 #[track_caller]
 fn check<L: Debug>(
     text: &str,
     short: impl Fn(Quota) -> Result<L, ConfigError>,
     long: impl Fn(Quota) -> Result<L, ConfigError>,
 ) {
-    // Burst and initial are of no use for windows.
+    // Windows do not accept burst and initial.
     let quotas = [
         Quota::per_hour(90),
         Quota::per_second(7).burst(40),
@@ -44,7 +44,8 @@ fn check<L: Debug>(
     assert!(made >= 1);
 }
 
-/// All seven of a limiter whose constructor takes this besides the algorithm.
+/// Checks all seven short constructors of a limiter that takes these arguments beside the
+/// algorithm.
 macro_rules! check_all {
     ($limiter:ident, $new:expr $(, $argument:expr)?) => {{
         let new = |algorithm| $new(algorithm);
@@ -64,7 +65,7 @@ macro_rules! check_all {
 }
 
 #[test]
-fn each_short_constructor_makes_what_the_long_way_makes() {
+fn each_short_constructor_makes_what_the_general_one_makes() {
     check_all!(Limiter, |algorithm| Ok(Limiter::new(algorithm)));
     check_all!(Sharded, Sharded::new);
     #[cfg(feature = "wide")]
@@ -97,7 +98,7 @@ fn a_short_constructor_of_leases_takes_the_total() {
 
 #[cfg(feature = "keyed")]
 #[test]
-fn a_capacity_that_is_refused_is_refused_by_the_short_constructor() {
+fn the_short_constructor_refuses_the_same_capacities() {
     let zero = Err(ConfigError::ZeroCapacity);
     assert_eq!(Keyed::gcra(Quota::per_hour(5), 0).map(drop), zero);
     #[cfg(feature = "map")]
@@ -105,7 +106,7 @@ fn a_capacity_that_is_refused_is_refused_by_the_short_constructor() {
 }
 
 #[test]
-fn an_algorithm_shows_its_text_and_no_parameters() {
+fn the_debug_of_an_algorithm_is_its_text() {
     let quota = Quota::per_second(7).burst(40);
     let queue = LeakyBucket::queue(quota).expect("a queue").free(3);
     assert_eq!(format!("{queue:?}"), "leaky-queue 7/s burst 40 free 3");
@@ -122,7 +123,7 @@ fn an_algorithm_shows_its_text_and_no_parameters() {
     );
 }
 
-/// To show a limiter is no verb: it starts with the first one, and not before.
+/// `Debug` is not a verb: a limiter starts with its first verb, and not before.
 #[test]
 fn a_view_shows_what_is_available_and_starts_nothing() {
     let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
@@ -142,10 +143,10 @@ fn a_view_shows_what_is_available_and_starts_nothing() {
     );
 }
 
-/// Keys that are not in the table are not brought into it.
+/// Keys that are not in the table are not inserted.
 #[cfg(feature = "keyed")]
 #[test]
-fn to_show_a_key_brings_nothing_into_the_table() {
+fn the_debug_of_a_key_inserts_nothing() {
     let table = Keyed::token_bucket(Quota::per_hour(5), 70).expect("a table");
     let now = Tick::ZERO;
     let _ = format!("{:?}", table.key("alice").at(now));
@@ -157,10 +158,10 @@ fn to_show_a_key_brings_nothing_into_the_table() {
     assert!(shown.contains("available: 3, now: Tick(0ns)"), "{shown}");
 }
 
-/// What is in force is shown, and not what it was made with.
+/// Shows the current quota, not the initial one.
 #[cfg(feature = "wide")]
 #[test]
-fn a_quota_that_was_changed_is_shown_as_it_is_now() {
+fn debug_shows_the_current_quota() {
     use tollgate::adjustable::Keep;
 
     let quotas = [Quota::per_hour(80), Quota::per_hour(70)];

@@ -1,5 +1,5 @@
-//! What `Counted` counts is what was answered, by one thread and by a pool that deals out its work
-//! as it likes: whatever the pool's size, exactly the limit is admitted at a standing tick.
+//! `Counted` counts exactly the answers, from one thread and from a work-stealing pool. At a
+//! standing tick a pool of any size gets exactly the limit.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::deadline::deadline;
 use crate::support::algorithms::read;
 use crate::support::random::Random;
 
-/// What is counted of an answer.
+/// Returns the statistics of one answer.
 fn of(outcome: Result<&Granted, &Denied>) -> LimiterStats {
     let mut counts = LimiterStats::default();
     match outcome {
@@ -106,7 +106,7 @@ fn limiters() -> Vec<AnyLimiter> {
         Box::new(slots),
         Box::new(log),
     ];
-    // One shard is a whole limiter, too.
+    // One shard is a whole limiter too.
     for shards in [1, 2, 5, 16] {
         for kind in [
             "token-bucket",
@@ -122,14 +122,14 @@ fn limiters() -> Vec<AnyLimiter> {
     limiters
 }
 
-/// How many of the first limiters are not in shards.
+/// The number of limiters at the front that are not sharded.
 const WHOLE: usize = 7;
 
-/// limitador checks first and adds then, and grants 1001 of 1000. Here requests for one permit get
-/// all of them and not one more; and what those for one to seven do not get is there. (Of shards
-/// some of it may come again only with time, where requests for several got in each other's way.)
+/// limitador checks first and then adds, and grants 1001 of 1000. Here requests for one permit get
+/// all permits and not one more. Requests for one to seven leave the rest available. (Where
+/// requests for several collide in shards, some of the rest may become available only with time.)
 #[test]
-fn a_pool_of_any_size_gets_exactly_the_limit() {
+fn a_thread_pool_of_any_size_gets_exactly_the_limit() {
     deadline("a pool", || {
         for threads in [1, 2, 3, 4, 7, 16] {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build();

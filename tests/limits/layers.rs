@@ -1,5 +1,6 @@
-//! Each layer uses its own level and lower ones only (docs/DESIGN.md), no files use each other in a
-//! circle, the shim alone names atomics, and no decision's file says `unsafe`, `unwrap` or `panic`.
+//! Each layer uses only its own level and lower ones (docs/DESIGN.md), no files depend on each
+//! other in a cycle, only the shim names atomics, and no file on the decision path contains
+//! `unsafe`, `unwrap` or `panic`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +43,7 @@ fn level(module: &str) -> u8 {
     known.unwrap_or_else(|| panic!("{module} has no level")).1
 }
 
-/// All sources but lib.rs, each with the module it belongs to.
+/// Returns all sources except lib.rs, each with its module.
 fn sources() -> Vec<(String, PathBuf, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder") {
@@ -67,7 +68,7 @@ fn sources() -> Vec<(String, PathBuf, String)> {
     read.filter(|(module, ..)| module != "lib").collect()
 }
 
-/// The code of a file: no comments, and nothing from its tests on.
+/// Returns the code of a file, without comments and up to its tests.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let lines = text
         .lines()
@@ -87,7 +88,7 @@ fn a_layer_uses_lower_ones_only() {
                     .take_while(|c| c.is_alphanumeric() || *c == '_')
                     .collect();
                 if used.is_empty() {
-                    // `crate::{...}` would hide what it names from this test.
+                    // `crate::{...}` would hide these names from this test.
                     panic!("{}: name one module a line: {line}", path.display());
                 }
                 let used_level = level(&used);
@@ -105,8 +106,8 @@ fn a_layer_uses_lower_ones_only() {
     assert!(seen.len() >= 12, "{seen:?}");
 }
 
-/// The paths that the `use` statements of a file name, each from `crate`, `super`, `self` or a
-/// module beside it on.
+/// Returns the paths in the `use` statements of a file, each starting at `crate`, `super`, `self`
+/// or a sibling module.
 fn used_paths(text: &str) -> Vec<Vec<String>> {
     fn expand(path: &str, into: &[String], all: &mut Vec<Vec<String>>) {
         let mut segments = into.to_vec();
@@ -135,7 +136,7 @@ fn used_paths(text: &str) -> Vec<Vec<String>> {
     let text = code(text).collect::<Vec<_>>().join(" ");
     let mut all = Vec::new();
     for part in text.split(';') {
-        // What stands before it are attributes and `pub`.
+        // Attributes and `pub` come before it.
         if let Some((_, path)) = format!(" {part}").rsplit_once(" use ") {
             expand(path, &[], &mut all);
         }
@@ -143,8 +144,8 @@ fn used_paths(text: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Which files each file of a set of modules uses, but for those below it: a `mod.rs` hands their
-/// names on.
+/// Returns the files that each file of a set of modules uses, except those below it: a `mod.rs`
+/// re-exports their names.
 fn uses(files: &[(Vec<String>, String)]) -> Vec<BTreeSet<usize>> {
     let place = |path: &[String]| files.iter().position(|(module, _)| module == path);
     let of = |(module, text): &(Vec<String>, String)| {
@@ -161,7 +162,7 @@ fn uses(files: &[(Vec<String>, String)]) -> Vec<BTreeSet<usize>> {
                     _ => from.push(name),
                 }
             }
-            // The longest beginning that is a module.
+            // The longest prefix that is a module.
             let found = (1..=from.len()).rev().find_map(|n| place(&from[..n]));
             let is_below = |found: &usize| files[*found].0.starts_with(module);
             used.extend(found.filter(|found| !is_below(found)));
@@ -171,10 +172,10 @@ fn uses(files: &[(Vec<String>, String)]) -> Vec<BTreeSet<usize>> {
     files.iter().map(of).collect()
 }
 
-/// A circle of files that use each other, if there is one.
+/// Returns a cycle of files that use each other, if there is one.
 fn circle(uses: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
     let mut left: BTreeSet<usize> = (0..uses.len()).collect();
-    // A file that uses none of those left, or that none of them uses, is in no circle.
+    // A file that uses none of the remaining files, or that none of them uses, is in no cycle.
     let is_free = |file: &usize, left: &BTreeSet<usize>| {
         uses[*file].is_disjoint(left) || !left.iter().any(|user| uses[*user].contains(file))
     };
@@ -185,7 +186,7 @@ fn circle(uses: &[BTreeSet<usize>]) -> Option<BTreeSet<usize>> {
 }
 
 #[test]
-fn no_files_use_each_other_in_a_circle() {
+fn no_files_depend_on_each_other_in_a_cycle() {
     let file = |module: &str, text: &str| {
         let module = module.split('/').map(str::to_owned).collect();
         (module, text.to_owned())
@@ -229,14 +230,14 @@ fn atomics_come_from_the_shim() {
     assert!(shim >= 3);
 }
 
-/// Whether the line indexes or cuts a slice, which panics where there is nothing.
+/// Returns whether the line indexes or slices, which panics out of bounds.
 fn indexes(line: &str) -> bool {
     let mut pairs = line.chars().zip(line.chars().skip(1));
     pairs.any(|(before, next)| next == '[' && (before.is_alphanumeric() || "_)]?".contains(before)))
 }
 
 #[test]
-fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
+fn no_file_on_the_decision_path_contains_a_panic() {
     assert!(indexes("let word = words[i];") && indexes("f(x)[..2]") && indexes("a[0][1]"));
     assert!(!indexes(
         "#[inline] fn f(x: &[u64; 2]) -> Box<[u8]> { [1, 2]; vec![3] }"
@@ -255,14 +256,14 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
         if not_on_it.contains(&module.as_str()) {
             continue;
         }
-        // Parsing is on no decision's path, and knows its texts. The tables of the checksum are
-        // made by the compiler, which would find it out.
+        // Parsing is not on the decision path, and indexes only into texts that it has checked. The
+        // checksum's tables are computed at compile time, which would catch an error.
         let may_index = ["clock", "quota"].contains(&module.as_str())
             || ["any/text.rs", "snapshot/crc.rs"]
                 .iter()
                 .any(|end| path.ends_with(end));
         files += 1;
-        // What is asserted of constants, the compiler finds out.
+        // The compiler evaluates assertions about constants.
         let at_run_time = code(&text).filter(|line| !line.starts_with("const _: () = assert!"));
         for line in at_run_time {
             let found = words.iter().find(|word| line.contains(**word));
@@ -273,7 +274,7 @@ fn nothing_on_a_decisions_path_can_panic_by_its_own_words() {
     assert!(files >= 30, "{files}");
 }
 
-/// The names that lines with this indentation make public.
+/// Returns the names that lines with this indentation make public.
 fn public_names<'t>(text: &'t str, indentation: &'t str) -> impl Iterator<Item = &'t str> {
     let kinds = ["use", "struct", "enum", "trait", "type", "const", "union"];
     let lines = text.lines().filter_map(move |line| {
@@ -299,9 +300,9 @@ fn public_names<'t>(text: &'t str, indentation: &'t str) -> impl Iterator<Item =
     })
 }
 
-/// A program names each public thing in one way, and most programs need the root alone.
+/// A program names each public item by one path, and most programs need only the root.
 #[test]
-fn the_root_has_at_most_thirty_names_and_each_name_has_one_path() {
+fn the_root_has_at_most_thirty_names_and_each_has_one_path() {
     assert!(public_names("pub use a::b::{C, D};\npub struct E<T>(T);", "").eq(["C", "D", "E"]));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("text");

@@ -1,6 +1,6 @@
-//! A limiter lives in a `static`, whatever its algorithm and clock; one that is to start with less
-//! than a full bucket starts when it is first used, or told to. Everything public can be shared
-//! between threads and shown in a log.
+//! A limiter with any algorithm and clock works in a `static`. One that starts with less than a
+//! full bucket starts at its first use, or explicitly. Everything public is `Send`, `Sync` and
+//! `Debug`.
 
 use std::fmt::Debug;
 use std::mem::size_of;
@@ -35,7 +35,7 @@ fn hours(n: u32) -> Tick {
 }
 
 #[test]
-fn every_algorithm_lives_in_a_static_on_the_systems_clock() {
+fn every_algorithm_works_in_a_static_on_the_system_clock() {
     static SHORT: Limiter<TokenBucket> = const_unwrap!(Limiter::token_bucket(FIVE));
     static TOKENS: Limiter<TokenBucket> = Limiter::new(BUCKET);
     static GCRA: Limiter<Gcra> = Limiter::new(const_unwrap!(Gcra::from_interval(
@@ -82,19 +82,19 @@ fn every_algorithm_lives_in_a_static_on_the_systems_clock() {
     assert_eq!(SHORT.quota(), FIVE);
     assert_eq!(QUEUE.refund(2), 2);
     let waits = QUEUE.try_acquire().expect("refunded").delay();
-    // Three are in it before this one, and two of them were free.
+    // Three requests come before this one, and two of them were free.
     assert!(!waits.is_zero() && waits <= HOUR / 5, "{waits:?}");
 }
 
 #[test]
-fn a_limiter_and_its_coarse_clock_live_in_statics() {
+fn a_limiter_and_its_coarse_clock_work_in_statics() {
     static CLOCK: CoarseClock = CoarseClock::new();
     static GCRA: Limiter<Gcra, &CoarseClock> = Limiter::unstarted(
         const_unwrap!(Gcra::from_interval(HOUR, Duration::ZERO)),
         &CLOCK,
     );
-    // The clock started at a quarter past ten: an hourly window has three quarters of an hour to
-    // go.
+    // The clock started at a quarter past ten, so an hourly window has three quarters of an hour
+    // left.
     static WINDOW: Limiter<FixedWindow, &CoarseClock> = Limiter::unstarted(
         const_unwrap!(FixedWindow::new(FIVE))
             .aligned_to_unix(Duration::from_secs(20_000 * 86_400 + 36_900)),
@@ -119,39 +119,39 @@ fn an_empty_start_counts_from_the_first_verb() {
         Limiter::unstarted(const_unwrap!(TokenBucket::new(FIVE.initial(0))), &CLOCK);
 
     CLOCK.advance_to(hours(100));
-    // It has stood there for a hundred hours, and is empty all the same.
+    // It has existed for a hundred hours, and is still empty.
     assert_eq!(LIMITER.available(), 0);
     CLOCK.advance_to(hours(101));
     assert_eq!(LIMITER.available(), 5);
 }
 
 #[test]
-fn an_empty_start_counts_from_where_it_is_told_to() {
+fn an_empty_start_counts_from_an_explicit_start() {
     let clock = ManualClock::at(hours(7));
     let bucket = TokenBucket::new(FIVE.initial(1)).expect("a bucket");
     let limiter = Limiter::unstarted(bucket, clock.clone());
     limiter.start();
     clock.advance(HOUR / 5);
     assert_eq!(limiter.available(), 2);
-    // Starting is done once.
+    // A limiter starts only once.
     limiter.start();
     clock.advance(HOUR / 5);
     limiter.at(clock.now()).start();
     assert_eq!(limiter.available(), 3);
-    // A reset is a fresh limiter, and fresh is full.
+    // A reset limiter is fresh, and a fresh one is full.
     limiter.reset();
     assert_eq!(limiter.available(), 5);
-    // With a clock of its own it starts when it is made.
+    // With its own clock, a limiter starts when it is created.
     let limiter = Limiter::with_clock(bucket, clock.clone());
     clock.advance(HOUR / 5);
     assert_eq!(limiter.available(), 2);
-    // A limiter without a start to wait for is full at once.
+    // A limiter that need not start is full at once.
     let full = TokenBucket::new(FIVE.initial(5)).expect("a bucket");
     let limiter = Limiter::unstarted(full, NoClock);
     assert_eq!(limiter.at(Tick::MAX).available(), 5);
 }
 
-/// What allocates is made when it is first used. A lease of a `static` can go to any thread.
+/// Types that allocate are created at first use. A lease of a `static` can move to any thread.
 #[test]
 fn threads_share_a_static() {
     static LIMITER: Limiter<TokenBucket, NoClock> = Limiter::unstarted(BUCKET, NoClock);
@@ -182,15 +182,15 @@ fn threads_share_a_static() {
         threads().map(|thread| thread.join().expect("no panic"))
     });
     let sums: [u64; 5] = std::array::from_fn(|i| taken.iter().map(|taken| taken[i]).sum());
-    // Of the limit of five two are set aside for leases.
+    // Two of the limit of five are set aside for leases.
     assert_eq!(sums, [5, 5, 5, 5, 3]);
     assert_eq!(LEASES.lent(), 0);
 }
 
-/// What is asked of everything public.
+/// The traits required of every public type.
 fn is_shared<T: Send + Sync + Debug + 'static>() {}
 
-/// What is asked of every algorithm.
+/// The traits required of every algorithm.
 fn has_every_verb<A: crate::support::subject::Every>() {}
 
 #[test]
@@ -228,7 +228,7 @@ fn everything_public_is_send_and_sync_and_debug() {
 }
 
 #[test]
-fn what_is_small_stays_small() {
+fn the_sizes_of_the_limiters_stay_small() {
     assert_eq!(size_of::<SystemClock>(), 0);
     assert_eq!(size_of::<NoClock>(), 0);
     assert_eq!(size_of::<WordCell>(), 8);
@@ -236,7 +236,7 @@ fn what_is_small_stays_small() {
     let limiter = size_of::<Limiter<TokenBucket>>();
     assert_eq!(limiter, size_of::<Limiter<TokenBucket, NoClock>>());
     assert_eq!(limiter, size_of::<WordCell>() + size_of::<TokenBucket>());
-    // In bytes; with the word beside it each is two or three cache lines.
+    // In bytes. With the word beside it, each takes two or three cache lines.
     let sizes = [
         ("TokenBucket", size_of::<TokenBucket>(), 120),
         ("Gcra", size_of::<Gcra>(), 120),
@@ -254,7 +254,7 @@ fn what_is_small_stays_small() {
 }
 
 #[test]
-fn a_limiter_shows_what_it_is() {
+fn the_debug_of_a_limiter_shows_its_algorithm_and_clock() {
     let limiter = Limiter::unstarted(BUCKET, NoClock);
     assert_eq!(
         format!("{limiter:?}"),
@@ -275,9 +275,9 @@ fn a_limiter_shows_what_it_is() {
     assert_eq!(clock, "ManualClock(Tick(1s))");
 }
 
-/// The first attempt alone answers a limiter that has started, and leaves it alone before that.
+/// The first attempt alone answers for a started limiter, and does nothing before that.
 #[test]
-fn the_first_attempt_is_for_a_limiter_that_has_started() {
+fn the_first_attempt_answers_only_a_started_limiter() {
     let bucket = TokenBucket::new(Quota::per_hour(5).initial(2)).expect("a bucket");
     let (limiter, now) = (Limiter::unstarted(bucket, NoClock), Tick::from_nanos(7));
     assert!(limiter.reserve_fast_at(1, now).is_none());
@@ -286,9 +286,9 @@ fn the_first_attempt_is_for_a_limiter_that_has_started() {
     assert_eq!(granted, [Some(1), None, Some(1)]);
 }
 
-/// Two limiters on one word, by reference, are one.
+/// Two limiters that refer to one word are one limit.
 #[test]
-fn a_word_may_be_elsewhere() {
+fn two_limiters_on_one_word_are_one() {
     let word = WordCell::new(UNSTARTED);
     let bucket = TokenBucket::new(FIVE.initial(3)).expect("a bucket");
     let [one, other] = [(); 2].map(|()| Limiter::with_cell(bucket, NoClock, &word));

@@ -1,4 +1,4 @@
-//! The limiters and their parts, one thread at a time and on real threads.
+//! The limiters and their parts, on one thread and on several.
 #![cfg(feature = "std")]
 
 mod algorithm;

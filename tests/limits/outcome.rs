@@ -1,4 +1,4 @@
-//! Grants and denials say the same whichever way they were made.
+//! Grants and denials say the same however they were created.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tollgate::{Denied, LeakyBucket, Limiter, ManualClock, Quota, Tick, TokenBuck
 use crate::support::random::Random;
 
 #[test]
-fn a_denial_says_what_would_help() {
+fn a_denial_says_whether_a_retry_can_succeed() {
     let wait = Duration::from_millis(20);
     let cases = [
         (
@@ -52,7 +52,7 @@ fn a_wait_in_whole_seconds_is_rounded_up() {
         (Duration::from_millis(999), 1),
         (Duration::from_secs(1), 1),
         (Duration::new(1, 1), 2),
-        // axum-governor makes it 1.
+        // axum-governor rounds it down to 1.
         (Duration::from_millis(1900), 2),
         (Duration::from_secs(u64::MAX), u64::MAX),
         (Duration::MAX, u64::MAX),
@@ -89,9 +89,9 @@ fn a_client_that_obeys_retry_after_is_granted_and_one_a_second_earlier_is_not() 
     assert_eq!(early, 500);
 }
 
-/// A queue counts in units that are no nanoseconds; what is added to its grant is in nanoseconds.
+/// A queue counts in units other than nanoseconds, but an added delay is in nanoseconds.
 #[test]
-fn what_is_added_to_a_grant_leaves_the_rest_of_it() {
+fn adding_to_a_grant_keeps_the_rest_of_it() {
     let queue = LeakyBucket::queue(Quota::per_second(13).burst(40)).expect("a queue");
     let limiter = Limiter::unstarted(queue, NoClock);
     let fresh = || {

@@ -1,18 +1,19 @@
-//! A deadline for tests that wait for something: a fault that makes them wait forever becomes a
-//! failure with a message instead of a run that hangs.
+//! A deadline for tests that wait. A fault that makes a test wait forever becomes a failure with a
+//! message instead of a run that hangs.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Far longer than any of these tests takes, also on a busy machine.
+/// Far longer than any of these tests takes, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Runs `body` on a thread of its own and returns what it returns.
+/// Runs `body` on its own thread and returns its result.
 ///
 /// # Panics
 ///
-/// If `body` panics, or has not ended after two minutes. `waits_for` then says what it waited for.
+/// Panics if `body` panics, or has not finished after two minutes. `waits_for` then names what it
+/// waited for.
 #[track_caller]
 pub(crate) fn deadline<T: Send + 'static>(
     waits_for: &str,

@@ -1,4 +1,4 @@
-//! A small generator with a seed (splitmix64), so that every failure can be run again.
+//! A small seeded generator (splitmix64), so that every failure can be reproduced.
 
 #[derive(Debug, Clone)]
 pub(crate) struct Random(pub(crate) u64);
@@ -17,12 +17,12 @@ impl Random {
         mix(self.0)
     }
 
-    /// From 0 to `end - 1`; 0 if there is none.
+    /// Returns a number from 0 to `end - 1`, or 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    /// From 0 to `max`, each number of digits as likely as the next.
+    /// Returns a number from 0 to `max`. Each number of bits is about equally likely.
     pub(crate) fn upto(&mut self, max: u64) -> u64 {
         let bits = self.below(u64::from(u64::BITS - max.leading_zeros()) + 1) as u32;
         let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
@@ -33,7 +33,8 @@ impl Random {
         self.below(n) == 0
     }
 
-    /// From 0 to `end - 1`; the first number about as often as the next two together, and so on.
+    /// Returns a number from 0 to `end - 1`, skewed to the small ones: 0 is about as likely as the
+    /// next two together, and so on.
     pub(crate) fn skewed(&mut self, end: u64) -> u64 {
         let bits = self.below(u64::from(u64::BITS - end.leading_zeros()) + 1);
         self.below(1 << bits).min(end - 1)

@@ -1,9 +1,9 @@
 //! Shows that tollgate decides as recorded limiters did, call by call, and names each difference.
 //!
-//! It runs every trace in this folder, or in the folder that the environment variable
-//! `TOLLGATE_TRACES` names, and prints what it compared. README.md describes the files,
-//! tests/replay is the runner, `sources` has the adapters, `proofs` shows that the runner can fail,
-//! and docs/TRACES.md says how to add a source.
+//! It runs every trace in this folder, or in the folder in the environment variable
+//! `TOLLGATE_TRACES`, and prints what it compared. README.md describes the files, tests/replay is
+//! the runner, `sources` has the adapters, `proofs` shows that the runner can fail, and
+//! docs/TRACES.md says how to add a source.
 
 #[path = "../support/deadline.rs"]
 mod deadline;
@@ -28,24 +28,24 @@ static OWN_COPY: LazyLock<Report> = LazyLock::new(|| {
 });
 
 #[test]
-fn recorded_decisions_are_made_again() {
+fn recorded_decisions_are_reproduced() {
     let other = env::var_os("TOLLGATE_TRACES")
         .map(|folder| run_folder(&PathBuf::from(folder), sources::all()).expect("TOLLGATE_TRACES"));
     let report = other.as_ref().unwrap_or(&OWN_COPY);
-    // Not by println, which the harness keeps to itself when a test passes.
+    // Not with println, whose output the test harness hides when a test passes.
     write!(std::io::stdout().lock(), "\n{report}").expect("standard output");
     let failures = report.failures().len();
     assert_eq!(failures, 0, "{failures} failures, see above");
 }
 
-/// What is to be printed of each file: every file with its calls and answers, and its classes of
-/// differences with their exact counts, so that no new difference hides in a class that is there
-/// already, and no call is left out.
+/// Compares the printed report with the expected one: every file with its calls and answers, and
+/// the exact count of each class of differences. So no new difference can hide in an existing
+/// class, and no call is left out.
 #[test]
-fn the_differences_are_exactly_these() {
+fn the_differences_are_exactly_the_expected_ones() {
     let expected = include_str!("expected.txt");
     for file in &OWN_COPY.files {
-        // Guava's are known with the feature alone.
+        // The adapters for Guava need the feature `wide`.
         if cfg!(feature = "wide") || !file.file.starts_with("guava") {
             assert!(
                 expected.contains(&format!("\n{file}\n")),

@@ -1,4 +1,4 @@
-//! What `Counted` counts of limiters that wait, that lend, and that limit how many are inside; and
+//! The counts of `Counted` on limiters that wait, that lend and that limit concurrency, and
 //! reservations that keep their limiter alive.
 
 use std::pin::pin;
@@ -14,8 +14,7 @@ use tollgate::{
 
 use crate::support::{bucket, deadline, millis, on_threads, poll, run};
 
-/// What is counted of so many grants of so many permits, so many denials, and permits that came
-/// back.
+/// Returns the counts of grants, their permits, denials and returned permits.
 fn counts(granted: u64, permits: u64, denied: u64, returned: u64) -> LimiterStats {
     let mut counts = LimiterStats::default();
     (counts.granted, counts.permits) = (granted, permits);
@@ -40,7 +39,7 @@ fn threads_that_wait_are_counted_once() {
 }
 
 #[test]
-fn reservations_are_counted_when_they_are_made_and_when_they_come_back() {
+fn reservations_are_counted_when_made_and_when_returned() {
     let (_, limiter) = bucket(Quota::per_hour(10));
     let limiter = Counted::new(limiter);
     let all = limiter.reserve(10).expect("the burst");
@@ -71,7 +70,7 @@ fn futures_that_wait_are_counted_once_and_give_back_when_dropped() {
 }
 
 #[test]
-fn a_waiting_room_around_a_counted_limiter_is_counted() {
+fn waits_in_a_waiting_room_of_a_counted_limiter_are_counted() {
     let (_, limiter) = bucket(Quota::per_second(10).burst(1));
     let room = WaitingRoom::for_wait(Counted::new(limiter), Duration::from_millis(200));
     let reserved = [(); 4].map(|()| room.reserve(1).is_ok());
@@ -93,7 +92,7 @@ fn a_pacer_is_counted() {
 }
 
 #[test]
-fn leases_are_counted_by_what_is_taken_from_them() {
+fn leases_count_the_permits_taken_from_them() {
     let bucket = TokenBucket::new(Quota::per_hour(100)).expect("a quota");
     let limiter = Leases::with_clock(bucket, 40, ManualClock::new()).expect("leases");
     let limiter = Counted::new(Arc::new(limiter));
@@ -102,7 +101,7 @@ fn leases_are_counted_by_what_is_taken_from_them() {
         (0..30).filter(|_| lease.try_acquire().is_ok()).count() as u64
     });
     let taken: u64 = taken.iter().sum();
-    // Of the 60 that are not set aside, a lease may give some back when others have ended.
+    // A lease may give back some of the 60 that are not set aside when others have ended.
     assert!((24..=60).contains(&taken), "{taken}");
     assert_eq!(limiter.stats(), counts(taken, taken, 120 - taken, 0));
 
@@ -112,7 +111,11 @@ fn leases_are_counted_by_what_is_taken_from_them() {
     let mut lease = limiter.lease(10);
     assert!(lease.try_acquire_n(7).is_ok() && lease.try_acquire_n(0).is_ok());
     assert!(lease.try_acquire_n(1000).is_err());
-    assert_eq!(lease.limiter().held(), 10 - 7 + 7, "it drew what there was");
+    assert_eq!(
+        lease.limiter().held(),
+        10 - 7 + 7,
+        "it drew all available permits"
+    );
     assert!(lease.give_back() > 0);
     assert_eq!(lease.stats(), counts(1, 7, 1, 0));
     assert!(limiter.try_acquire_n(2).is_ok()); // without a lease
@@ -120,7 +123,7 @@ fn leases_are_counted_by_what_is_taken_from_them() {
 }
 
 #[test]
-fn those_that_enter_are_counted_by_weight_and_those_that_give_up_are_not() {
+fn entries_are_counted_by_weight_and_abandoned_waits_are_not() {
     deadline("a turn", || {
         let limiter = Counted::new(Concurrency::new(3).expect("a limit"));
         let guard = limiter.try_enter_n(2).expect("room");
@@ -144,7 +147,7 @@ fn those_that_enter_are_counted_by_weight_and_those_that_give_up_are_not() {
 }
 
 #[test]
-fn guards_that_go_into_tasks_are_counted() {
+fn guards_moved_into_tasks_are_counted() {
     let limiter = Counted::new(Arc::new(Concurrency::new(2).expect("a limit")));
     let guard = limiter.try_enter_owned(2).expect("room");
     assert!(limiter.try_enter_owned(1).is_err());
@@ -158,7 +161,7 @@ fn guards_that_go_into_tasks_are_counted() {
 }
 
 #[test]
-fn a_reservation_that_is_owned_outlives_its_limiters_owner() {
+fn an_owned_reservation_keeps_its_limiter_alive() {
     fn is_static<T: Send + 'static>(it: T) -> T {
         it
     }

@@ -1,4 +1,4 @@
-//! Limits over time: waiting, reservations, how many are inside, smooth rates, changing quotas.
+//! Limits over time: waiting, reservations, concurrency, smooth rates and changing quotas.
 
 mod adjustable;
 mod concurrency;

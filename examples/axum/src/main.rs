@@ -20,11 +20,11 @@ const CUSTOMERS: [(&str, &str); 2] = [("alice", "paid"), ("bob", "free")];
 const BAN: Duration = Duration::from_secs(900);
 
 struct Limits<C> {
-    /// By API key, with a plan for each tier.
+    /// Limits for each API key, with a plan for each tier.
     keys: Keyed<TokenBucket, C>,
-    /// By address, whatever keys the client sends. Requests that are denied by key count, too.
+    /// Limits for each address, even if its keys differ. Requests that are denied by key count too.
     addresses: Keyed<TokenBucket, C>,
-    /// Wrong keys, by address: the third one in an hour bans it.
+    /// Wrong keys for each address: the third one within an hour bans it.
     strikes: Keyed<FixedWindow, C>,
 }
 
@@ -50,7 +50,7 @@ async fn limit<C: Clock>(
     next: Next,
 ) -> Result<Response> {
     let address = match client.ip().to_canonical() {
-        // A client may have a whole IPv6 network of 64 bits: it counts as one address.
+        // A client may have a whole IPv6 network of 64 bits, so the network counts as one address.
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
         v4 => v4,
     };

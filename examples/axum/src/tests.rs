@@ -1,4 +1,4 @@
-//! The service on a manual clock: requests go to the router itself.
+//! The service on a manual clock. Requests go directly to the router.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn service() -> (Router, ManualClock) {
     (super::router(clock.clone()).expect("good quotas"), clock)
 }
 
-/// Sends a request with this API key, or none, from this address.
+/// Sends a request from this address, with this API key if there is one.
 async fn ask(router: &Router, key: Option<&str>, client: &str) -> Response {
     let client: SocketAddr = client.parse().expect("an address");
     let mut request = Request::get("/").extension(ConnectInfo(client));
@@ -30,7 +30,7 @@ async fn ask(router: &Router, key: Option<&str>, client: &str) -> Response {
     answer.unwrap_or_else(|never| match never {})
 }
 
-/// The status of `n` requests with this API key, of which each has the same.
+/// Returns the status of `n` requests with this API key, which must all be the same.
 async fn same_status(router: &Router, n: usize, key: &str) -> StatusCode {
     let first = ask(router, Some(key), HOME).await.status();
     for _ in 1..n {
@@ -76,7 +76,7 @@ async fn a_free_customer_gets_a_burst_of_5_and_one_more_a_second() {
 }
 
 #[tokio::test]
-async fn a_paying_customer_gets_a_burst_of_50_whatever_others_do() {
+async fn a_paying_customer_gets_a_burst_of_50_regardless_of_others() {
     let (router, _) = service();
     assert_eq!(same_status(&router, 5, "bob").await, StatusCode::OK);
     let denied = StatusCode::TOO_MANY_REQUESTS;
@@ -109,7 +109,7 @@ async fn the_third_wrong_key_bans_the_address_for_15_minutes() {
 }
 
 #[tokio::test]
-async fn in_the_hour_of_a_ban_each_wrong_key_bans_again_and_later_three_do() {
+async fn each_wrong_key_in_the_hour_of_a_ban_bans_again_and_later_it_takes_three() {
     let (router, clock) = service();
     let wrong = StatusCode::UNAUTHORIZED;
     let banned = StatusCode::TOO_MANY_REQUESTS;
@@ -127,7 +127,7 @@ async fn in_the_hour_of_a_ban_each_wrong_key_bans_again_and_later_three_do() {
 }
 
 #[tokio::test]
-async fn an_address_has_a_limit_whatever_keys_it_sends() {
+async fn an_address_is_limited_even_if_its_keys_differ() {
     let (router, _) = service();
     for _ in 0..50 {
         assert_eq!(same_status(&router, 1, "alice").await, StatusCode::OK);

@@ -1,4 +1,4 @@
-//! Bad input gets an error that names the field, or an answer; never a panic, nor more than the
+//! Invalid input gets an error that names the field, or an answer. It never panics or exceeds the
 //! bound.
 
 use std::time::Duration;
@@ -16,10 +16,10 @@ fn several(plans: usize) -> Result<Keyed<TokenBucket, ManualClock>, ConfigError>
 }
 
 #[test]
-fn capacities_that_there_can_not_be_are_errors() {
+fn impossible_capacities_are_errors() {
     let made = |capacity| Keyed::new(bucket("5/h"), capacity).map(|_| ());
     assert_eq!(made(0), Err(ConfigError::ZeroCapacity));
-    // More than has an address, and more than there is memory for.
+    // More than there are addresses, and more than there is memory.
     let max = usize::MAX >> 6;
     for capacity in [usize::MAX, usize::MAX / 2, max + 1, max, max / 2, max >> 8] {
         let error = ConfigError::CapacityTooLarge { capacity, max };
@@ -43,13 +43,13 @@ fn too_few_or_too_many_plans_are_errors() {
         let is_right = matches!(error, ConfigError::TooManyPlans { plans: 9.., max: 8 });
         assert!(is_right && error.field() == "plans", "{error}");
     }
-    // Of plans without end no more are asked for than are needed to know.
+    // Of an endless iterator of plans, only as many are read as needed to refuse it.
     let endless = std::iter::repeat(bucket("5/h"));
     assert!(Keyed::with_plans(endless, 10, ManualClock::new()).is_err());
 }
 
 #[test]
-fn names_of_plans_that_are_empty_too_long_or_the_same_are_errors() {
+fn empty_long_and_duplicate_plan_names_are_errors() {
     let made = |names: &[&str]| {
         let plans = names.iter().map(|name| (*name, bucket("5/h")));
         Keyed::with_named_plans(plans, 10, ManualClock::new())
@@ -96,9 +96,9 @@ fn names_of_plans_that_are_empty_too_long_or_the_same_are_errors() {
     );
 }
 
-/// Everything is denied for good, and nothing recorded.
+/// Everything is denied for good, and nothing is recorded.
 #[test]
-fn a_plan_that_there_is_not_grants_nothing() {
+fn an_unknown_plan_grants_nothing() {
     for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
         let limiter = several(2).expect("a table").with_overflow(overflow);
         let granted = limiter.try_acquire("key").expect("it is fresh");
@@ -130,7 +130,7 @@ fn a_plan_that_there_is_not_grants_nothing() {
 }
 
 #[test]
-fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
+fn a_batch_with_too_few_or_too_many_outcomes_is_an_error_and_decides_nothing() {
     let limiter = several(1).expect("a table");
     for (keys, outcomes) in [(0, 1), (1, 0), (3, 2), (2, 3), (40, 39)] {
         let asked = vec!["key"; keys];
@@ -144,7 +144,7 @@ fn outcomes_of_another_length_are_an_error_and_nothing_is_decided() {
 }
 
 #[test]
-fn quotas_that_can_not_be_are_errors_and_change_nothing() {
+fn invalid_quotas_are_errors_and_change_nothing() {
     let limiter = several(1).expect("a table");
     let granted = limiter.try_acquire_n("key", 2).expect("it is fresh");
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
@@ -163,18 +163,18 @@ fn quotas_that_can_not_be_are_errors_and_change_nothing() {
     assert_eq!((key.available(), key.undo(granted)), (3, 2));
 }
 
-/// 0, 1, all there can be and around what matters.
+/// 0, 1, the largest numbers, and numbers around the limits of fields.
 const COUNTS: [u64; 8] = [0, 1, 2, 1 << 31, 1 << 32, 1 << 63, u64::MAX - 1, u64::MAX];
 
-/// From the clock's first moment to its last.
+/// Returns ticks from the clock's first to its last.
 fn ticks() -> impl Iterator<Item = Tick> {
     let around = [0, 1, 1 << 32, 1 << 60, 1 << 61, 1 << 63, u64::MAX];
     let around = around.map(|at: u64| [at.saturating_sub(1), at]);
     around.into_iter().flatten().map(tick)
 }
 
-/// Every verb of every algorithm, with every count, at ticks that go forwards and back, on new keys
-/// and old ones.
+/// Calls every verb of every algorithm with every count, at ticks that go forwards and back, on new
+/// and existing keys.
 #[test]
 fn any_count_at_any_tick_is_answered() {
     for algorithm in every() {

@@ -1,5 +1,5 @@
-//! A banned key gets nothing until the tick that was said, whatever comes back or changes
-//! meanwhile, and then what it would get after a burst.
+//! A banned key gets nothing until the tick of the ban's end, for any returns and changes in
+//! between. Then it gets what it would get after a burst.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{
     tick, with_plans,
 };
 
-/// Nothing is there for a while, and nothing can be given back.
+/// Checks that nothing is available for a while, and that nothing can be returned.
 fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
@@ -28,7 +28,7 @@ fn is_banned(key: Key<'_, AnyAlgorithm, ManualClock>, until: u64, of: &AnyAlgori
 }
 
 #[test]
-fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_burst() {
+fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for (bans, changes) in [
@@ -53,7 +53,7 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
             }
             assert_eq!(limiter.key("key").undo(before), 0, "{algorithm}");
             is_banned(limiter.key("key"), until, &algorithm);
-            // As one that spends all then.
+            // Compares it with a key that spends everything at that tick.
             let other = limiter.key("other");
             let _ = other.take_up_to(1);
             let _ = other.at(tick(until)).take_up_to(u64::MAX);
@@ -73,7 +73,7 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
 
 /// A spent key is denied with `Later`, before a ban and after it.
 #[test]
-fn a_denial_by_a_ban_is_told_apart_and_says_when_the_ban_is_over() {
+fn a_denial_by_a_ban_is_distinct_and_says_when_the_ban_ends() {
     for algorithm in every() {
         let limiter = with_plans(&[algorithm; 2]);
         let period = period(&algorithm);
@@ -93,7 +93,7 @@ fn a_denial_by_a_ban_is_told_apart_and_says_when_the_ban_is_over() {
         for now in [tick(NOW), end, tick(over.as_nanos() - 1)] {
             for plan in [0, 1] {
                 let view = limiter.plan(plan).key("key").at(now);
-                // By another plan it may be later, by less than a period.
+                // In another plan the end may be later, by less than a period.
                 let until = view.banned_until().expect("it is banned");
                 let latest = over.saturating_add(Duration::from_nanos(period * plan as u64));
                 assert!((over..=latest).contains(&until), "{algorithm}");
@@ -117,7 +117,7 @@ fn a_denial_by_a_ban_is_told_apart_and_says_when_the_ban_is_over() {
 }
 
 #[test]
-fn a_ban_is_told_until_it_is_ended() {
+fn a_ban_is_reported_until_it_ends() {
     let enders: [fn(&Keyed<TokenBucket, ManualClock>); 3] = [
         |limiter| assert!(limiter.remove("key")),
         |limiter| limiter.key("key").reset(),
@@ -129,7 +129,7 @@ fn a_ban_is_told_until_it_is_ended() {
     for end in enders {
         let limiter = table(bucket("10/s"));
         limiter.ban_for("key", Duration::MAX).expect("room");
-        // Other changes don't end it.
+        // Other changes do not end the ban.
         let quota = Quota::per_second(5);
         limiter.set_quota(quota, Keep::Scaled).expect("a quota");
         let denied = limiter.try_acquire("key").expect_err("it is banned");
@@ -143,7 +143,7 @@ fn a_ban_is_told_until_it_is_ended() {
 }
 
 #[test]
-fn to_ask_for_a_ban_brings_no_key_into_the_table() {
+fn a_query_for_a_ban_inserts_no_key_into_the_table() {
     for algorithm in every() {
         let limiter = table(algorithm);
         assert_eq!(limiter.banned_until("key"), None);
@@ -152,9 +152,9 @@ fn to_ask_for_a_ban_brings_no_key_into_the_table() {
     }
 }
 
-/// For as long as clocks run, unless it is forgotten or reset.
+/// The ban lasts until the end of time, unless the key is forgotten or reset.
 #[test]
-fn a_ban_for_ever_is_one() {
+fn a_ban_without_an_end_never_ends() {
     for algorithm in every() {
         let limiter = table(algorithm);
         limiter.ban("key", Tick::MAX).expect("there is room");
@@ -168,7 +168,7 @@ fn a_ban_for_ever_is_one() {
                 0 => assert!(limiter.remove("other")),
                 _ => limiter.key("other").reset(),
             }
-            // A key that is reset has all, and a new one what it begins with.
+            // A key that is reset has all permits, and a new one its initial permits.
             let fresh = limiter.key(&turn).available().min(1);
             let had = limiter.key("other").take_up_to(1);
             assert!(had.n() >= fresh, "{algorithm}");
@@ -178,9 +178,9 @@ fn a_ban_for_ever_is_one() {
     }
 }
 
-/// Also of a key that only ever reserves or charges.
+/// This also holds for a key that only ever reserves or charges.
 #[test]
-fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
+fn reserved_and_charged_permits_can_be_returned_after_a_ban() {
     let limiter = table(bucket("1/s burst 5"));
     let key = limiter.key("key");
     for turn in 0..4 {
@@ -195,7 +195,7 @@ fn once_a_ban_is_over_what_is_reserved_or_charged_can_be_given_back() {
 }
 
 #[test]
-fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
+fn a_ban_survives_a_new_quota_and_another_plan() {
     for old in all() {
         for keep in [Keep::AsIs, Keep::Scaled] {
             let limiter = with_plans(&[old, algorithm("gcra 10/s")]);
@@ -207,7 +207,8 @@ fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
             for plan in [0, 1] {
                 let key = limiter.plan(plan).key("key");
                 is_banned(key, until, &old);
-                // In windows that is the end of one, and by the other quota of the next.
+                // In windows that is the end of a window, and by the other quota the end of the
+                // next.
                 let later = key.at(tick(until + 3 * period)).available();
                 assert!(later > 0, "{old} {keep:?} {plan}");
             }
@@ -215,7 +216,7 @@ fn a_ban_goes_on_under_another_quota_and_in_another_plan() {
     }
 }
 
-/// Also where others are admitted.
+/// This holds even if other requests without room are admitted.
 #[test]
 fn a_ban_that_can_not_be_recorded_is_denied() {
     for overflow in [Overflow::Deny, Overflow::Admit] {
@@ -228,9 +229,9 @@ fn a_ban_that_can_not_be_recorded_is_denied() {
     }
 }
 
-/// Also where what is fresh has nothing at first.
+/// This holds even if a fresh key starts with no permits.
 #[test]
-fn a_ban_that_another_quota_has_ended_is_over() {
+fn a_ban_that_a_new_quota_ended_is_over() {
     let limiter = table(bucket("10/s burst 5 initial 0"));
     assert!(
         limiter
@@ -244,10 +245,10 @@ fn a_ban_that_another_quota_has_ended_is_over() {
     assert_eq!(limiter.key("mallory").refund(3), 3);
 }
 
-/// From a queue several permits leave one by one. A reservation does not wait for the end of a ban,
-/// and is told when it can be made again, however many it is for.
+/// Several permits leave a queue one by one. A reservation does not wait for the end of a ban, and
+/// is told when it can be retried, for any number of permits.
 #[test]
-fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_come_again() {
+fn a_reservation_by_a_banned_key_of_a_queue_is_told_when_to_retry() {
     let limiter = table(queue("leaky-queue 10/s burst 5"));
     let (key, second) = (limiter.key("key"), Duration::from_secs(1));
     key.at(tick(NOW))

@@ -1,4 +1,4 @@
-//! After many changes of the quota a word is carried over once: not by each denial, nor by each new
+//! After many changes of the quota a word is migrated once, and not by each denial or by each new
 //! key that looks at it.
 
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use tollgate::{Overflow, Quota};
 use crate::support::hooks::{Call, Hooked, on_calls};
 use crate::support::{bucket, crowded, in_sixteen_slots, table};
 
-/// How often a word is carried over from now on.
+/// Counts how often a word is migrated from now on.
 fn counted() -> Rc<Cell<u64>> {
     let carried = Rc::new(Cell::new(0));
     let counter = Rc::clone(&carried);
@@ -23,7 +23,7 @@ fn counted() -> Rc<Cell<u64>> {
 }
 
 #[test]
-fn a_denial_carries_a_word_over_once() {
+fn a_denial_migrates_a_word_once() {
     let limiter = table(Hooked(bucket("100/h")));
     let key = limiter.key("key");
     assert_eq!(key.take_up_to(100).n(), 100);
@@ -37,13 +37,14 @@ fn a_denial_carries_a_word_over_once() {
         assert!(key.try_acquire().is_err());
         assert_eq!(key.available(), 0);
     }
-    // Once by who was denied, or by the changes, when it was the turn of its part of the table.
+    // Once by the caller that was denied, or by the changes, when they reached its part of the
+    // table.
     assert!((39..100).contains(&carried.get()), "{carried:?}");
 }
 
-/// Each change is made up for once, by the first that comes along, and not by each one again.
+/// The first caller that comes along makes up for each change, and later ones do not repeat it.
 #[test]
-fn a_new_key_makes_up_for_changes_once() {
+fn a_new_key_migrates_its_neighbours_once() {
     for overflow in [Overflow::Evict, Overflow::Deny] {
         let limiter = crowded(Hooked(bucket("10/h burst 100"))).with_overflow(overflow);
         let (there, new) = in_sixteen_slots(20).split_at(16);
@@ -61,7 +62,7 @@ fn a_new_key_makes_up_for_changes_once() {
             carried.get()
         };
         let took: Vec<u64> = new.iter().map(carried).collect();
-        // A change itself has brought a part of the table up to date, where some of them may be.
+        // A change itself has migrated a part of the table, which may contain some of them.
         assert!((125..=400).contains(&took[0]), "{took:?}, {overflow:?}");
         assert_eq!(took[1..], [0, 0, 0], "{overflow:?}");
     }

@@ -1,6 +1,6 @@
-//! A table ten times too small: each key has what a limiter of its own gives, but for those that
-//! the policy evicts, denies or admits; it does so only when it must, to the key it says, and
-//! counts it.
+//! A table that is ten times too small. Each key has what a limiter of its own gives, except for
+//! keys that the policy evicts, denies or admits. The policy acts only when it must, on the key
+//! that it names, and is counted.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use tollgate::{AnyAlgorithm, Denied, Granted, Keyed, ManualClock, Overflow, Tick
 use crate::support::model::{Gave, Model, Said, Verb, ask_at};
 use crate::support::{Chosen, NOW, Random, all, crowded, in_sixteen_slots, often, period, tick};
 
-/// How many slots the keys share.
+/// The slots that the keys share.
 const SLOTS: usize = 16;
 
 struct Churn {
@@ -21,12 +21,12 @@ struct Churn {
     model: Model,
     random: Random,
     now: Tick,
-    /// How many keys were evicted, and for how many there was no room.
+    /// The numbers of keys that were evicted, and that found no room.
     lost: [u64; 2],
-    /// Whether a key that came is protected. Where it was idle, another one may have had its slot:
-    /// then it is not known.
+    /// Whether a present key is protected. `None` if it was idle, since another key may have used
+    /// its slot.
     protected: HashMap<u64, Option<bool>>,
-    /// How many of the evicted keys were protected, and how many may have been.
+    /// The numbers of evicted keys that were protected, and that may have been.
     lost_protected: u64,
     may_have_lost_protected: u64,
 }
@@ -46,7 +46,7 @@ impl Churn {
         }
     }
 
-    /// Asks a key for something, and compares.
+    /// Makes a request for a key, and compares the answers.
     fn ask(&mut self, key: u64, verb: Verb) {
         let now = self.now;
         let was_busy = self.model.is_busy(key, now);
@@ -81,7 +81,7 @@ impl Churn {
         }
     }
 
-    /// Gives a key that is in the table another algorithm of its own, or none.
+    /// Gives a present key another algorithm of its own, or none.
     fn set_own(&mut self, key: u64) {
         let kinds = all();
         let own = kinds[self.random.below(kinds.len() as u64) as usize];
@@ -97,7 +97,7 @@ impl Churn {
         self.model.keys.get(&key).map(|(_, word, _)| *word)
     }
 
-    /// A key is protected from its second grant on, for as long as it is in the table.
+    /// Records a grant. A key is protected from its second grant on, as long as it is in the table.
     fn note_a_grant(&mut self, key: u64, verb: &Verb, (was_busy, before): (bool, Option<u64>)) {
         if matches!(verb, Verb::Available) || self.word(key) == before {
             return;
@@ -107,7 +107,7 @@ impl Churn {
         protected.or_insert(Some(false));
     }
 
-    /// When it is a key's turn to leave, if it is protected: what is lower leaves first.
+    /// Returns a key's place in the eviction order. A lower one is evicted first.
     fn turn(&self, key: u64, is_protected: bool) -> Turn {
         let (of, now) = (self.model.algorithm_of(key), self.now);
         let until_idle = |word| of.idle_at(word, now).saturating_since(now).as_nanos();
@@ -123,7 +123,8 @@ impl Churn {
         }
     }
 
-    /// Exactly one, and it is no other key's turn before. Of keys that are alike, none has more.
+    /// Checks that exactly one key was evicted, and that no other key comes before it. Of keys with
+    /// equal places, none has more permits.
     fn find_the_evicted(&mut self, busy: &[u64]) {
         let (now, of) = (self.now, &self.model.plans[0]);
         let gone = |key: &&u64| self.table.key(*key).at(now).is_idle();
@@ -149,16 +150,15 @@ impl Churn {
     }
 }
 
-/// Whether it is protected; what it owes, if it owes something; and what is there again, in
-/// eighths and exactly.
+/// Whether the key is protected, its debt, and the permits available again, in eighths and exactly.
 type Turn = (bool, u128, Reverse<u128>, u128);
 
-/// Until each slot has been another's many times.
+/// Runs until each slot has been reused many times.
 fn churn(algorithm: AnyAlgorithm, overflow: Overflow, seed: u64) {
     churn_with(algorithm, None, overflow, seed);
 }
 
-/// The same, where every third key has this algorithm of its own.
+/// The same, with this algorithm for every third key.
 fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Overflow, seed: u64) {
     let keys = in_sixteen_slots(10 * SLOTS);
     let mut churn = Churn {
@@ -179,7 +179,7 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
         }
     }
     for operation in 0_usize.. {
-        // Time goes on quickly, slowly, hardly.
+        // Time advances quickly, slowly, or hardly at all.
         let pace = [16, 200, 3000][operation / 64 % 3];
         let step = churn.random.below(period(&algorithm) / pace);
         churn.now = churn.now.saturating_add(Duration::from_nanos(step));
@@ -208,14 +208,14 @@ fn churn_with(algorithm: AnyAlgorithm, own: Option<AnyAlgorithm>, overflow: Over
 }
 
 #[test]
-fn the_key_whose_turn_it_is_is_evicted_and_no_other() {
+fn eviction_removes_exactly_the_key_that_the_policy_names() {
     for (seed, algorithm) in (0..).zip(all()) {
         churn(algorithm, Overflow::Evict, seed);
     }
 }
 
 #[test]
-fn where_there_is_no_room_a_new_key_is_denied_or_not_recorded_and_others_lose_nothing() {
+fn a_new_key_without_room_is_denied_or_not_recorded_and_others_lose_nothing() {
     for (seed, algorithm) in (0..).zip(all()) {
         let overflows = [Overflow::Deny, Overflow::Admit];
         churn(algorithm, overflows[seed as usize % 2], seed);
@@ -223,7 +223,7 @@ fn where_there_is_no_room_a_new_key_is_denied_or_not_recorded_and_others_lose_no
 }
 
 #[test]
-fn keys_with_algorithms_of_their_own_leave_when_it_is_their_turn_by_these() {
+fn keys_with_their_own_algorithms_are_evicted_by_these() {
     let kinds = all();
     for (seed, algorithm) in (0..).zip(&kinds) {
         let own = kinds[(seed as usize + 1) % kinds.len()];

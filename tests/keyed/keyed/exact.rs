@@ -1,6 +1,6 @@
-//! Where nothing overflows, every verb says of each key what its own word says, for every
-//! algorithm: also to callers that come late, through changes of quotas, in other plans, and when
-//! idle keys have left and come back.
+//! While no key lacks room, every verb on a key answers as the key's own word would, for every
+//! algorithm: for late callers, through changes of quotas, in other plans, and when idle keys have
+//! left and come back.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{ChangeQuota, Debt, GiveBack, Settings};
@@ -14,12 +14,12 @@ use crate::support::{
     NOW, Random, SECOND, all, bucket, every, often, period, table, tick, with_plans,
 };
 
-/// As few keys as are never in each other's way.
+/// So few keys that none lacks room.
 const FEW: u64 = 60;
-/// Many more than there are slots.
+/// Many more keys than slots.
 const MANY: u64 = 100_000;
 
-/// A table and the model beside it.
+/// A table and its model.
 struct Run {
     table: Keyed<AnyAlgorithm, ManualClock>,
     model: Model,
@@ -28,11 +28,11 @@ struct Run {
     period: u64,
     keys: u64,
     changing: bool,
-    /// How many keys may have an algorithm of their own.
+    /// The most keys with their own algorithms.
     overrides: usize,
-    /// Grants that may be undone, and whose they are.
+    /// Grants that may be undone, each with its key and what granted it.
     kept: Vec<(u64, Granted, Of)>,
-    /// How many outcomes were grants, denials, and how often something came back.
+    /// The numbers of grants, of denials, and of returns.
     seen: [u64; 3],
 }
 
@@ -61,7 +61,7 @@ impl Run {
         self
     }
 
-    /// The time goes on, mostly by nothing.
+    /// Advances the time, usually by nothing.
     fn go_on(&mut self) {
         let (random, period) = (&mut self.random, self.period);
         self.now += match random.below(24) {
@@ -75,7 +75,7 @@ impl Run {
         };
     }
 
-    /// A caller's tick. Where few keys come, and so none leaves, some callers are up to two periods
+    /// Returns a caller's tick. With few keys none leaves, so some callers are up to two periods
     /// late.
     fn tick(&mut self) -> Tick {
         let behind = match self.keys == FEW && self.random.one_in(6) {
@@ -85,7 +85,7 @@ impl Run {
         tick(self.now - behind)
     }
 
-    /// Mostly a few keys, or those that are busy and many that come and leave.
+    /// Returns one of a few keys, or one of many that come and go.
     fn key(&mut self) -> u64 {
         match self.keys {
             FEW => self.random.skewed(FEW),
@@ -124,9 +124,9 @@ impl Run {
             25 => Verb::Refund(n),
             26 | 27 => Verb::Charge(n.min(2 * burst)),
             28 if random.one_in(3) => Verb::Reset,
-            // Whether a key that has left was forgotten can't be told.
+            // Whether a key that left was forgotten is unknown.
             29 if random.one_in(3) && self.keys == FEW => Verb::Forget,
-            // How a ban goes on in another plan, or under another quota, is shown with bans.
+            // The tests of bans cover a ban in another plan or under another quota.
             30 if random.one_in(3) && !self.changing => {
                 let until = (self.now + random.below(2 * self.period)) - self.period / 4;
                 Verb::Ban(tick(until))
@@ -135,7 +135,7 @@ impl Run {
         }
     }
 
-    /// Asks a key for something, by one of the ways there are, and compares.
+    /// Makes a request for a key in one of the possible ways, and compares the answers.
     fn ask(&mut self) {
         let (key, now) = (self.key(), self.tick());
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
@@ -164,7 +164,7 @@ impl Run {
                 outcome(said)
             }
             (Verb::Forget, 0..=3, _) => Said::Yes(table.remove(&key)),
-            // A reset by no clock may bring an idle key to this plan.
+            // A reset without a clock may move an idle key to this plan.
             (Verb::Reset, _, _) if self.model.plans.len() > 1 => {
                 ask_at(&of_plan.key(&key).at(now), verb)
             }
@@ -189,10 +189,10 @@ impl Run {
         }
     }
 
-    /// Another quota of one plan: one of a few, or none that can be.
+    /// Sets another quota for one plan: one of a few, or an invalid one.
     fn change(&mut self) {
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
-        // Where keys leave, what is full has to stay full, whoever has left.
+        // If keys leave, a full key must stay full, since any may have left.
         let keeps = match self.keys {
             FEW => [Keep::AsIs, Keep::AsIs, Keep::Scaled, Keep::Fresh],
             _ => [Keep::Scaled, Keep::Scaled, Keep::Fresh, Keep::Fresh],
@@ -211,7 +211,7 @@ impl Run {
         if self.random.one_in(10) {
             quota = quota.burst(0);
         }
-        // Where keys have left, those that come back begin anew.
+        // Keys that have left start fresh when they come back.
         if self.keys == FEW && self.random.one_in(4) {
             quota = quota.initial(self.random.below(4));
         }
@@ -227,13 +227,13 @@ impl Run {
         assert_eq!(self.table.plan(plan).quota(), Ok(quota));
     }
 
-    /// Another algorithm of one key, or none of its own any more.
+    /// Sets another algorithm for one key, or removes its own.
     fn change_own(&mut self) {
         let (key, now) = (self.key(), self.tick());
         let plan = self.random.below(self.model.plans.len() as u64) as usize;
         let held = self.model.keys.get(&key);
-        // How a ban goes on in another algorithm is shown with bans. Where keys leave, it can't be
-        // told whether this one has.
+        // The tests of bans cover a ban under another algorithm. If keys leave, it is unknown
+        // whether this one has.
         if held.is_some_and(|(_, _, is_banned)| *is_banned) || self.keys != FEW {
             self.model.keys.remove(&key);
             self.table.remove(&key);
@@ -283,7 +283,7 @@ impl Run {
         }
     }
 
-    /// A long random history; the quota changes after so many verbs.
+    /// Runs a long random history. The quota changes after every `verbs` verbs.
     fn follow(mut self, turns: u64, verbs: u64) {
         for _ in 0..turns {
             self.operate(verbs);
@@ -308,7 +308,7 @@ impl Run {
 }
 
 #[test]
-fn every_answer_is_that_of_a_limiter_for_this_key_alone() {
+fn a_key_answers_as_a_limiter_of_its_own() {
     for (seed, algorithm) in (0..).zip(every()) {
         for changing in [false, true] {
             Run::new(&[algorithm], FEW, seed, changing).follow(often(60), 40);
@@ -317,7 +317,7 @@ fn every_answer_is_that_of_a_limiter_for_this_key_alone() {
 }
 
 #[test]
-fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
+fn a_key_that_comes_back_has_what_it_would_have_if_it_had_stayed() {
     for (seed, algorithm) in (0..).zip(all()) {
         for changing in [false, true] {
             if changing == (seed % 2 == 0) || !cfg!(debug_assertions) {
@@ -328,7 +328,7 @@ fn a_key_that_comes_back_finds_what_a_limiter_that_stayed_would_have() {
 }
 
 #[test]
-fn a_key_with_an_algorithm_of_its_own_is_answered_as_a_limiter_of_that_algorithm() {
+fn a_key_with_its_own_algorithm_answers_as_a_limiter_of_that_algorithm() {
     for (seed, several) in (0..).zip(every().windows(3).step_by(2)) {
         for (changing, overrides) in [(false, 1), (true, 5), (true, 60)] {
             let plans = &several[..1 + overrides % 3];
@@ -347,7 +347,7 @@ fn a_key_that_comes_back_has_its_own_algorithm_again() {
     }
 }
 
-/// A key of a table of this type is answered as in a table of [`AnyAlgorithm`].
+/// Checks that a key of a table of this type answers as one in a table of [`AnyAlgorithm`].
 fn answers_as_any<A>(own: A)
 where
     A: ChangeQuota + Settings + GiveBack + Debt + Clone + Into<AnyAlgorithm>,
@@ -376,7 +376,7 @@ where
 }
 
 #[test]
-fn an_algorithm_by_its_own_name_answers_as_one_of_any_kind() {
+fn a_table_of_a_concrete_algorithm_answers_as_one_of_any_algorithm() {
     let quota = Quota::per_second(10);
     answers_as_any(bucket("10/s burst 7"));
     answers_as_any(Gcra::new(quota).expect("a quota"));
@@ -387,7 +387,7 @@ fn an_algorithm_by_its_own_name_answers_as_one_of_any_kind() {
 }
 
 #[test]
-fn a_key_goes_on_in_another_plan_as_the_algorithms_say() {
+fn a_key_moves_to_another_plan_as_the_algorithms_carry_it_over() {
     for (seed, several) in (0..).zip(every().windows(8).step_by(3)) {
         for changing in [false, true] {
             let run = Run::new(several, FEW, seed, changing);
@@ -397,9 +397,9 @@ fn a_key_goes_on_in_another_plan_as_the_algorithms_say() {
     }
 }
 
-/// A slot tells 64 versions apart. No caller asks for these keys meanwhile.
+/// A slot distinguishes 64 versions. No caller asks for these keys in the meantime.
 #[test]
-fn keys_that_sleep_through_hundreds_of_changes_are_carried_over() {
+fn keys_unused_during_hundreds_of_changes_are_migrated() {
     for several in all().chunks(3) {
         let mut run = Run::new(several, FEW, 5, true);
         for changes in [1, 61, 62, 63, 64, 65, 127, 128, 129, 200] {
@@ -413,9 +413,9 @@ fn keys_that_sleep_through_hundreds_of_changes_are_carried_over() {
     }
 }
 
-/// In a batch each key is decided on in its turn, those that come twice too.
+/// A batch decides its keys in order, including keys that occur twice.
 #[test]
-fn a_batch_says_what_one_by_one_says() {
+fn a_batch_answers_as_single_requests_do() {
     let [one, many] = [(); 2].map(|()| table(bucket("10/s burst 5")));
     let mut random = Random(3);
     let mut denied = 0;

@@ -1,6 +1,5 @@
-//! A flood of new keys, each of which comes once, gives no burst to a key that has spent all, nor
-//! to a banned one, whatever becomes of the new keys that find no room; and each key that leaves is
-//! counted.
+//! A flood of new keys, each of which comes once, gives no burst to a spent key or to a banned one,
+//! whether new keys without room are denied or admitted. Each key that leaves is counted.
 
 use std::time::Duration;
 
@@ -8,14 +7,14 @@ use tollgate::{AnyAlgorithm, Keyed, ManualClock, Overflow};
 
 use crate::support::{NOW, SECOND, algorithm, deadline, often, on_threads, table, tick};
 
-/// Keys that have spent all, and then as many that are banned.
+/// The number of spent keys, and of banned ones after them.
 const SPENT: u64 = 50;
 const BURST: u64 = 100;
 const FLOOD: u64 = often(5_000);
 
-/// New keys come at ticks that are so far apart, while the spent ones ask now and then. Each of
-/// those gets what the bucket makes, and not one permit more. Returns how many new keys were
-/// granted one.
+/// Brings new keys at ticks that are `apart` from each other, while the spent keys ask now and
+/// then. Each spent key gets exactly what the bucket refills. Returns how many new keys were
+/// granted a permit.
 fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: u64) -> u64 {
     for key in 0..SPENT {
         assert!(limiter.try_acquire_n(&key, BURST).is_ok());
@@ -46,10 +45,10 @@ fn flood(limiter: &Keyed<AnyAlgorithm, ManualClock>, apart: Duration, interval: 
     allowed
 }
 
-/// In a slow one, keys that asked once are idle long before their place is needed. Of windows all
-/// are idle at the same time, whatever was taken: keys that spent what there was stay to the last.
+/// In a slow flood, keys that asked once are idle long before their slots are needed. All keys of
+/// windows are idle at the same time, whatever they took, so spent keys stay to the end.
 #[test]
-fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
+fn idle_keys_make_room_first_and_then_the_overflow_policy_decides() {
     let (interval, never) = (600_000_000, u64::MAX);
     for (text, apart, interval) in [
         ("token-bucket 100/min", 1_000_000, interval),
@@ -79,7 +78,7 @@ fn idle_keys_make_room_and_then_the_overflow_decides_and_is_counted() {
 }
 
 #[test]
-fn a_flood_from_several_threads_gives_spent_keys_what_is_due() {
+fn a_flood_from_several_threads_gives_spent_keys_no_extra_permits() {
     deadline("threads that flood a table", || {
         for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
             let limiter = table(algorithm("token-bucket 100/min")).with_overflow(overflow);

@@ -1,6 +1,6 @@
-//! A decision that is interrupted, without threads: it has read and computed, and before it writes
-//! others decide on its key, take its place or change the quota; or it stops, and its claim holds a
-//! place until that is needed.
+//! An interrupted decision, without threads. It has read and computed, and before it writes, others
+//! decide on its key, take its slot or change the quota. Or it stops, and its claim holds a slot
+//! until that is needed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -12,26 +12,26 @@ use tollgate::{Keyed, ManualClock, Overflow, Quota};
 use crate::support::hooks::{Call, Hooked, at_call, unhook};
 use crate::support::{Chosen, NOW, SECOND, bucket, crowded, in_sixteen_slots, table, tick};
 
-/// A table in which a key that comes at an older tick than `NOW` counts at that one: so its word is
-/// computed twice, before its place is claimed and afterwards.
+/// Returns a table in which a key that comes at an older tick than `NOW` counts at `NOW`. So its
+/// word is computed twice: before its slot is claimed and afterwards.
 fn table_of_latecomers(overflow: Overflow) -> Keyed<Hooked, ManualClock, Chosen> {
     let mut limiter = table(Hooked(bucket("1/h"))).with_overflow(overflow);
     let mut bytes = Vec::new();
     limiter.snapshot(&mut bytes).expect("there is memory");
-    // Keys that are not in a snapshot were idle when it was written, so this raises the horizon.
+    // A key that is not in a snapshot was idle when it was written, so this raises the horizon.
     let restored = limiter.restore_after(&mut bytes.as_slice(), Duration::ZERO);
     assert_eq!(restored.expect("whole").keys, 0);
     limiter.with_hasher(Chosen::default())
 }
 
 #[test]
-fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
+fn abandoned_claims_are_reused_before_a_key_is_evicted() {
     let (evict, deny) = (Overflow::Evict, Overflow::Deny);
     for (overflow, stopped) in [(evict, 15), (evict, 1), (deny, 9)] {
         let limiter = table_of_latecomers(overflow);
         let (dead, others) = in_sixteen_slots(16 + stopped).split_at(stopped);
         for key in dead {
-            // The first step is of a fresh word, and the second that of the claim.
+            // The first operation is on a fresh word, the second on the claim.
             at_call(Call::Step, 1, || panic!("it stops"));
             let decision = catch_unwind(AssertUnwindSafe(|| {
                 limiter.try_acquire_at(key, tick(NOW - 1))
@@ -48,10 +48,10 @@ fn no_key_is_evicted_while_there_are_claims_whose_owners_have_stopped() {
     }
 }
 
-/// One of two permits is taken; the decision on another has computed when this happens. Whether it
-/// is then granted, and what is left.
+/// One of two permits is taken. The interruption happens after the decision on another has
+/// computed. Returns whether that one is granted, and what is left.
 #[test]
-fn a_decision_counts_with_those_that_came_between() {
+fn a_decision_counts_the_decisions_that_interrupted_it() {
     for (meanwhile, is_granted, left) in [
         ("taken", false, 0),
         ("forgotten", true, 1),
@@ -88,7 +88,7 @@ fn a_decision_counts_with_those_that_came_between() {
 }
 
 #[test]
-fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
+fn a_key_that_is_banned_during_a_refund_gets_nothing_back() {
     let limiter = Rc::new(crowded(Hooked(bucket("2/h"))));
     let (key, others) = (limiter.key(&1_u64), Rc::clone(&limiter));
     let granted = key.take_up_to(2);
@@ -99,14 +99,14 @@ fn nothing_comes_back_to_a_key_that_is_banned_meanwhile() {
     assert_eq!((key.refund(1), key.available()), (0, 0));
 }
 
-/// Where a new key's place is looked for, another place becomes free, and another caller brings the
-/// same key there: the key is in one slot only, and has one burst.
+/// While a new key looks for a slot, another slot becomes free, and another caller inserts the same
+/// key there. The key has one slot and one burst.
 #[test]
-fn a_key_that_is_brought_in_meanwhile_is_there_once() {
+fn a_key_that_another_caller_inserts_meanwhile_has_one_slot() {
     let (there, new) = in_sixteen_slots(17).split_at(16);
     for free in there.iter().step_by(3) {
         for freed in there.iter().filter(|key| *key != free) {
-            // Before the place is claimed, and before the claim is established.
+            // Before the slot is claimed, and before the claim is established.
             for step in [0, 1] {
                 let limiter = Rc::new(table_of_latecomers(Overflow::Deny));
                 for key in there {

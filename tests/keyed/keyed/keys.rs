@@ -1,5 +1,4 @@
-//! Any key will do: those with odd hashes, those that are in each other's way, and those that
-//! panic.
+//! Any key works: keys with unusual hashes, keys that collide, and keys that panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,15 +8,15 @@ use tollgate::{Denied, Keyed, Overflow, TokenBucket};
 use crate::support::hooks::{Call, HookedKey, at_call, on_calls};
 use crate::support::{bucket, crowded, table};
 
-/// Hashes that could mean something else, all of them different in their last 60 bits.
+/// Returns hashes that could be mistaken for something else, all different in their last 60 bits.
 fn odd_hashes() -> Vec<u64> {
     let all = (1_u64 << 60) - 1;
     let mut hashes = vec![0, all, 0x0FFF_0000_0000_0000, 0xAAA_AAAA_AAAA_AAAA];
-    // One bit, all but one, all from one bit on, and all below it.
+    // One bit, all but one, all from one bit up, and all below it.
     for bit in 0..60 {
         hashes.extend([1 << bit, all ^ (1 << bit), all << bit & all, all >> bit]);
     }
-    // What in a slot says free, pending, live, banned.
+    // The values that mark a slot as free, pending, live or banned.
     hashes.extend(0..64);
     hashes.sort_unstable();
     hashes.dedup();
@@ -25,7 +24,7 @@ fn odd_hashes() -> Vec<u64> {
 }
 
 #[test]
-fn keys_with_odd_hashes_are_as_others() {
+fn keys_with_unusual_hashes_work_like_others() {
     let limiter = crowded(bucket("3/h")).with_overflow(Overflow::Deny);
     let hashes = odd_hashes();
     for turn in 0..5 {
@@ -40,9 +39,9 @@ fn keys_with_odd_hashes_are_as_others() {
     }
 }
 
-/// By 60 bits keys are told apart; what has the same, is the same.
+/// Keys are distinguished by 60 bits. Keys with equal bits are the same key.
 #[test]
-fn keys_with_one_hash_have_one_limit() {
+fn keys_with_equal_hashes_share_one_limit() {
     let limiter = crowded(bucket("3/h"));
     let granted = (0..1000).filter(|_| limiter.try_acquire(&77_u64).is_ok());
     assert_eq!((granted.count(), limiter.len()), (3, 1));
@@ -51,7 +50,7 @@ fn keys_with_one_hash_have_one_limit() {
 }
 
 #[test]
-fn a_key_that_panics_leaves_the_table_whole() {
+fn a_key_that_panics_leaves_the_table_intact() {
     type Tested = Keyed<TokenBucket, tollgate::ManualClock>;
     let limiter = table(bucket("3/h"));
     let verbs: [fn(&Tested, &HookedKey) -> bool; 4] = [
@@ -62,19 +61,19 @@ fn a_key_that_panics_leaves_the_table_whole() {
     ];
     for key in (0..100).map(HookedKey) {
         for verb in verbs {
-            at_call(Call::Hash, 0, || panic!("as it was told to"));
+            at_call(Call::Hash, 0, || panic!("on purpose"));
             let done = catch_unwind(AssertUnwindSafe(|| verb(&limiter, &key)));
             assert!(done.is_err());
         }
         assert!(limiter.try_acquire(&key).is_ok());
     }
-    // The last of a batch: whole groups before it may be decided on, and each key's limit holds.
+    // The last key of a batch. Whole groups before it may be decided, and each key's limit holds.
     let batch: Vec<_> = (1000..1050).map(HookedKey).collect();
     let mut outcomes = [const { Err(Denied::busy(1)) }; 50];
     let mut hashed = 0;
     on_calls(move |_| {
         hashed += 1;
-        assert!(hashed < 50, "as it was told to");
+        assert!(hashed < 50, "on purpose");
         true
     });
     let many = AssertUnwindSafe(|| limiter.try_acquire_many(&batch, &mut outcomes));
@@ -90,13 +89,13 @@ fn a_key_that_panics_leaves_the_table_whole() {
 }
 
 #[test]
-fn each_table_has_another_seed() {
+fn each_table_has_its_own_seed() {
     let [one, other] = [(); 2].map(|()| Keyed::new(bucket("3/h"), 1).expect("a table"));
     assert_ne!(one.hasher().seed(), other.hasher().seed());
 }
 
 #[test]
-fn borrowed_keys_are_the_same_as_owned_ones() {
+fn borrowed_and_owned_keys_are_the_same_key() {
     let limiter = table(bucket("3/h"));
     assert!(limiter.try_acquire("alice").is_ok());
     assert!(limiter.try_acquire(&String::from("alice")).is_ok());

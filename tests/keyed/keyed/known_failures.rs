@@ -1,4 +1,4 @@
-//! What went wrong in other limiters of many keys, each as a test that it does not go wrong here.
+//! Failures of other keyed limiters, each as a regression test.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tollgate::{AnyAlgorithm, Denied, Granted, Overflow, Tick};
 
 use crate::support::{SECOND, algorithm, bucket, deadline, on_threads, table, tick};
 
-/// One of each kind, of so many permits an hour.
+/// Returns one algorithm of each kind, with `n` permits an hour.
 fn hourly(n: u64) -> impl Iterator<Item = AnyAlgorithm> {
     let buckets = ["token-bucket", "gcra", "leaky-meter"];
     let windows = ["fixed-window", "sliding-window", "intervals"];
@@ -16,7 +16,7 @@ fn hourly(n: u64) -> impl Iterator<Item = AnyAlgorithm> {
     kinds.map(move |kind| algorithm(&format!("{kind} {n}/h")))
 }
 
-/// gcra: a request larger than the burst deleted the key, which made it fresh: 5/h admitted 100.
+/// gcra: a request larger than the burst deleted the key, which reset it: 5/h admitted 100.
 #[test]
 fn a_request_above_the_burst_deletes_no_key() {
     for algorithm in hourly(5) {
@@ -30,10 +30,9 @@ fn a_request_above_the_burst_deletes_no_key() {
     }
 }
 
-/// governor: a key that came once stays until it is cleaned up, so that keys without end are memory
-/// without end.
+/// governor: a key that came once stays until a cleanup, so endless keys need endless memory.
 #[test]
-fn keys_without_end_need_no_memory_and_no_cleaning_up() {
+fn endless_new_keys_need_no_memory_and_no_cleanup() {
     let limiter = table(bucket("10/s burst 2"));
     for key in 0..10_000_u64 {
         assert!(limiter.try_acquire(&key).is_ok());
@@ -45,9 +44,8 @@ fn keys_without_end_need_no_memory_and_no_cleaning_up() {
     assert_eq!((limiter.slots(), limiter.len() <= 2048), (2048, true));
 }
 
-/// limitador: check, then add: 1001 of 1000. Of keys that all threads know, and of keys that are
-/// new to all; by the shortest way, and by that which all take when the quota has been changed
-/// once.
+/// limitador: check, then add: 1001 of 1000. Covers keys that all threads know and keys that are
+/// new to all, on the fast path and on the path that all take after one change of the quota.
 #[test]
 fn threads_get_the_limit_of_each_key_and_not_one_more() {
     deadline("threads that ask for one key", || {
@@ -71,7 +69,7 @@ fn threads_get_the_limit_of_each_key_and_not_one_more() {
     });
 }
 
-/// Spring Cloud Gateway: a key's time to live was rounded down to 0 s, nothing was written, and so
+/// Spring Cloud Gateway: a key's time to live was rounded down to 0 s and nothing was written, so
 /// nothing was ever limited.
 #[test]
 fn keys_that_live_for_less_than_a_second_are_limited() {
@@ -86,14 +84,14 @@ fn keys_that_live_for_less_than_a_second_are_limited() {
     }
 }
 
-/// axum_gcra: N at first, N + 1 after idling; throttlecrab: 17 of 10 after it. Here the key may
-/// have left meanwhile.
+/// axum_gcra: N at first, N + 1 after idling. throttlecrab: 17 of 10 after idling. Here the key may
+/// have been evicted in between.
 #[test]
-fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
+fn a_key_that_comes_back_has_no_more_than_a_new_key() {
     let limiter = table(algorithm("gcra 10/s burst 10"));
     for idle in [0, 1, 99, 100, 101, 1000, 100_000] {
         limiter.clock().advance(Duration::from_millis(1000 + idle));
-        // Others take the places of idle keys.
+        // Other keys take the slots of idle ones.
         for other in 0..2_000_u64 {
             assert!(limiter.try_acquire(&(idle, other)).is_ok());
             limiter.clock().advance(Duration::from_micros(200));
@@ -103,19 +101,19 @@ fn a_key_that_comes_back_has_no_more_than_one_that_comes_first() {
         assert_eq!(granted.count(), 10, "after {idle}");
     }
     let stats = limiter.stats();
-    // About 500 of 2048 places are in use at a time.
+    // About 500 of 2048 slots are in use at a time.
     assert!(stats.expired > 5_000 && stats.evicted == 0, "{stats:?}");
 }
 
 /// x/time/rate: an older caller moves the time back: 1000 grants where 110 are right. Here the key
-/// has left in between, and the older caller would find it fresh.
+/// has left in between, so the older caller would find it fresh.
 #[test]
-fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
+fn a_late_caller_gets_no_second_burst_from_an_evicted_key() {
     let limiter = table(bucket("10/s burst 100"));
     let second = |n: u64| tick(n * SECOND);
     let all = |now| limiter.key("key").at(now).take_up_to(1000).n();
     assert_eq!(all(second(100)), 100);
-    // Ten seconds later it is idle, and others come until it has left.
+    // Ten seconds later it is idle, and other keys come until it has left.
     let mut others = 0_u64;
     while limiter.key("key").at(second(100)).available() == 0 {
         let _ = limiter.try_acquire_at(&others, second(110 + others / 1000));
@@ -125,17 +123,17 @@ fn an_older_caller_has_no_second_burst_of_a_key_that_has_left() {
     assert_eq!(limiter.stats().evicted, 0);
     let came = second(110 + others / 1000);
     let granted = limiter.key("key").at(second(100)).take_up_to(1000);
-    // It is counted when it had left, so that no more are there then.
+    // It counts at the tick at which the key had left, when no more are available.
     assert_eq!((granted.n(), granted.at() >= second(110)), (100, true));
-    // What the bucket has made since, and not one permit more.
+    // Exactly what the bucket has refilled since then.
     assert!(all(second(100)) + all(came) <= 10 * (1 + others / 1000));
 }
 
-/// A word that is as a fresh one's says nothing of when it was: so a grant that leaves it so brings
-/// no key into the table.
+/// A word equal to a fresh one does not store its tick, so a grant that leaves it so inserts no
+/// key.
 #[test]
-fn a_grant_that_leaves_a_word_fresh_brings_no_key_in() {
-    /// Grants everything and notes nothing, as in hours without a limit.
+fn a_grant_that_leaves_the_word_fresh_inserts_no_key() {
+    /// Grants everything and records nothing, as in hours without a limit.
     #[derive(Debug, Clone)]
     struct Unlimited;
 
@@ -160,10 +158,10 @@ fn a_grant_that_leaves_a_word_fresh_brings_no_key_in() {
     assert_eq!((limiter.len(), limiter.stats().inserted), (0, 0));
 }
 
-/// ShenYu: a script that fails fails open, and everything is admitted. Here what can't be recorded
-/// is denied if so told, and counted.
+/// ShenYu: a failing script admits everything. Here a request that can't be recorded is denied if
+/// so configured, and counted.
 #[test]
-fn what_can_not_be_recorded_is_not_admitted_unawares() {
+fn unrecorded_requests_are_denied_or_counted() {
     const KEYS: u64 = 3_000;
     let limiter = table(bucket("5/h")).with_overflow(Overflow::Deny);
     let granted = (0..KEYS).map(|key| u64::from(limiter.try_acquire(&key).is_ok()));

@@ -1,5 +1,5 @@
-//! A late caller that is refused at the tick at which others have been there leaves nothing in the
-//! table that would be granted to it at its own.
+//! A late caller that is refused at the tick of earlier callers leaves nothing in the table that
+//! would be granted to it at its own tick.
 
 use tollgate::Tick;
 
@@ -10,7 +10,7 @@ fn second(n: u64) -> Tick {
 }
 
 #[test]
-fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
+fn a_refused_reservation_leaves_no_second_queue() {
     let limiter = crowded(queue("leaky-queue 1/s burst 5 free 2"));
     let [key, others @ ..] = in_sixteen_slots(40) else {
         panic!("40 keys");
@@ -18,23 +18,23 @@ fn a_reservation_that_would_be_too_late_gets_no_second_queue() {
     let at = |n| limiter.key(key).at(second(n));
     let first = at(10).reserve_until(5, second(100)).expect("a place");
     assert_eq!(first.due(), second(12));
-    // It leaves as idle, for the first that finds no free place.
+    // An idle key leaves for the first new key that finds no free slot.
     for other in others {
         let other = limiter.key(other).at(second(20));
         assert!(other.reserve_until(1, second(100)).is_ok());
     }
     assert_eq!(limiter.stats_at(second(20)).expired, 1);
-    // Five wait until 12 already, and it has been idle since 15: from then on five more have to
-    // wait until 17.
+    // Five callers already wait until 12, and the key has been idle since 15. From then on, five
+    // more have to wait until 17.
     assert!(at(10).reserve_until(5, second(16)).is_err());
     let again = at(10).reserve_until(5, second(30)).expect("a place");
     assert_eq!((again.at(), again.due()), (second(15), second(17)));
 }
 
-/// A caller that is far ahead finds keys idle; but since when they are is their own. Else all that
-/// come later are counted at its tick, and have nothing until then.
+/// A caller that is far ahead finds keys idle, but each key keeps the tick since which it is idle.
+/// Otherwise all later callers would count at the far tick, and get nothing until then.
 #[test]
-fn a_caller_that_is_ahead_takes_no_other_with_it() {
+fn a_caller_that_is_ahead_does_not_move_other_callers_ahead() {
     for text in [
         "gcra 1/s burst 3",
         "sliding-window 3/s",
@@ -51,7 +51,7 @@ fn a_caller_that_is_ahead_takes_no_other_with_it() {
         }
         assert!(limiter.try_acquire_at(ahead, second(1_000_000)).is_ok());
         assert_eq!(limiter.stats_at(second(200)).expired, 1);
-        // They were idle long before 200 s, so this one, somewhere else, is not late.
+        // They were idle long before 200 s, so this key, elsewhere in the table, is not late.
         let new = limiter.try_acquire_at(&1_u64, second(200));
         assert_eq!(new.expect("it is fresh").at(), second(200), "{text}");
     }

@@ -1,6 +1,6 @@
-//! The keyed table: each key is held to its limit as by a limiter of its own, whatever other keys
-//! and threads do, and whether it is in the table or has left it; what is allowed besides is caused
-//! by the policy alone, and counted.
+//! The keyed table. Each key has its limit as if by a limiter of its own, whatever other keys and
+//! threads do, and whether or not it is in the table. Only the policy allows more, and that is
+//! counted.
 
 mod bad_input;
 mod bans;

@@ -1,7 +1,6 @@
-//! The order in which keys are evicted, for each kind of algorithm: unprotected keys before
-//! protected ones, and these before banned ones; of keys that are alike in that, those that have
-//! spent less, in steps, and of those that have spent about as much the newest; keys in debt after
-//! those without.
+//! The eviction order for each kind of algorithm: unprotected keys, then protected ones, then
+//! banned ones. Among these, keys that have spent less come first, in steps, and of keys that have
+//! spent about as much, the newest. Keys in debt come after those without.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::{Algorithm, Debt};
@@ -16,12 +15,12 @@ use crate::support::{
 };
 
 type Table<A> = Keyed<A, ManualClock, Chosen>;
-/// At a tick.
+/// A view of a key at a tick.
 type OfKey<'t, A> = View<Key<'t, A, ManualClock>>;
 
 const MILLISECOND: u64 = SECOND / 1000;
 
-/// A key that is used: by which plan, how many nanoseconds before now, and how.
+/// A use of a key: the plan, the nanoseconds before now, and the work.
 struct Used<K> {
     name: &'static str,
     plan: usize,
@@ -39,8 +38,8 @@ const fn used<K>(name: &'static str, ago: u64, by: K) -> Used<K> {
     }
 }
 
-/// The names of these keys, in the order in which they leave for others, in an order of coming that
-/// depends on the seed.
+/// Returns the names of these keys in the order in which they are evicted. They are inserted in an
+/// order that depends on the seed.
 fn leave<A: Algorithm, K>(
     limiter: &Table<A>,
     all: &[Used<K>],
@@ -58,7 +57,7 @@ fn leave<A: Algorithm, K>(
     }
     let mut gone = Vec::new();
     for new in &keys[16..32] {
-        // It stays: it is protected, and banned longer than others.
+        // This key stays: it is protected, and banned for longer than others.
         for _ in 0..2 {
             let _ = limiter.key(new).take_up_to(1);
         }
@@ -80,7 +79,7 @@ fn names<K>(all: &[Used<K>]) -> Vec<&'static str> {
     all.iter().map(|used| used.name).collect()
 }
 
-/// What is taken, for how many seconds the key is banned then, and how long before now.
+/// The permits taken, and the seconds for which the key is banned afterwards.
 type Parts = (&'static [u64], u64);
 
 fn charge<A: Debt>(key: OfKey<'_, A>, (parts, ban): &Parts) {
@@ -92,7 +91,7 @@ fn charge<A: Debt>(key: OfKey<'_, A>, (parts, ban): &Parts) {
     }
 }
 
-/// All of a hundred permits are there again after a minute, and an eighth after 7.5 seconds.
+/// All of a hundred permits are available again after a minute, and an eighth after 7.5 seconds.
 const IN_A_BUCKET: [Used<Parts>; 16] = [
     used("1", 0, (&[1], 0)),
     used("20", 0, (&[20], 0)),
@@ -113,7 +112,7 @@ const IN_A_BUCKET: [Used<Parts>; 16] = [
 ];
 
 #[test]
-fn buckets_leave_in_order() {
+fn keys_of_buckets_are_evicted_in_order() {
     for text in [
         "token-bucket 100/min",
         "gcra 100/min",
@@ -129,8 +128,8 @@ fn buckets_leave_in_order() {
     }
 }
 
-/// All keys of a window are idle at its end: those that can take most leave first. A ban goes on to
-/// the end of the window in which it ends.
+/// All keys of a window are idle at its end, so keys with the most permits left are evicted first.
+/// A ban lasts to the end of the window in which it ends.
 const IN_A_WINDOW: [Used<Parts>; 16] = [
     used("1", 0, (&[1], 0)),
     used("2", 0, (&[2], 0)),
@@ -151,7 +150,7 @@ const IN_A_WINDOW: [Used<Parts>; 16] = [
 ];
 
 #[test]
-fn keys_of_a_window_that_can_take_most_leave_first() {
+fn keys_of_a_window_with_the_most_permits_left_are_evicted_first() {
     for text in [
         "fixed-window 100/min",
         "fixed-window 100/min first-hit",
@@ -168,10 +167,10 @@ fn keys_of_a_window_that_can_take_most_leave_first() {
     }
 }
 
-/// Where each key has its own window, the time until its end is all that is known: keys whose
-/// windows were opened earlier leave first, in steps, and of a step the newest.
+/// If each key has its own window, only the time until its end is known. Keys whose windows opened
+/// earlier are evicted first, in steps, and within a step the newest.
 #[test]
-fn of_windows_that_are_opened_by_the_first_hit_those_that_end_first_leave_first() {
+fn keys_whose_first_hit_window_ends_first_are_evicted_first() {
     let all = [
         used("40 s ago", 40 * SECOND, (&[100_u64] as &[u64], 0)),
         used("19 s ago, 1", 19 * SECOND, (&[1], 0)),
@@ -197,9 +196,9 @@ fn of_windows_that_are_opened_by_the_first_hit_those_that_end_first_leave_first(
     }
 }
 
-/// Each key is judged by its own plan: by what part of its burst it has spent.
+/// Each key is judged by its own plan: by the share of its burst that it has spent.
 #[test]
-fn keys_of_several_plans_leave_by_the_share_that_they_have_spent() {
+fn keys_of_several_plans_are_evicted_by_the_share_of_their_burst_spent() {
     let of = |plan, used: Used<Parts>| Used { plan, ..used };
     let all = [
         of(1, used("20 of 1000", 0, (&[20_u64], 0))),
@@ -227,7 +226,7 @@ fn keys_of_several_plans_leave_by_the_share_that_they_have_spent() {
         for seed in 0..often(4) {
             let limiter = with_plans(&plans).with_hasher(Chosen::default());
             for change in 0..changes {
-                // The last one is what it was at first.
+                // The last one is the initial quota.
                 let quota = Quota::per_minute(102 - change).burst(100);
                 assert!(limiter.set_quota(quota, Keep::AsIs).is_ok());
             }
@@ -243,9 +242,10 @@ fn acquire<A: Algorithm>(key: OfKey<'_, A>, parts: &&[u64]) {
     }
 }
 
-/// Where only whether a word is idle is known, when it will be is found out.
+/// If an algorithm only tells whether a word is idle, the table searches for the tick at which it
+/// will be.
 #[test]
-fn keys_of_an_algorithm_that_says_only_whether_they_are_idle_leave_in_the_same_order() {
+fn an_algorithm_that_only_tells_idle_words_has_the_same_eviction_order() {
     const ALL: [Used<&[u64]>; 16] = [
         used("1", 0, &[1]),
         used("20", 0, &[20]),
@@ -270,7 +270,7 @@ fn keys_of_an_algorithm_that_says_only_whether_they_are_idle_leave_in_the_same_o
     }
 }
 
-/// A number of permits for ever: a key that took one is never idle again.
+/// A fixed number of permits in total: a key that took one is never idle again.
 #[derive(Debug, Clone, Copy)]
 struct Total(u64);
 
@@ -292,7 +292,7 @@ impl Algorithm for Total {
 }
 
 #[test]
-fn keys_that_are_never_idle_leave_by_what_they_can_take() {
+fn keys_that_are_never_idle_are_evicted_by_the_permits_they_have_left() {
     const ALL: [Used<&[u64]>; 16] = [
         used("1", 0, &[1]),
         used("2", SECOND, &[2]),
@@ -320,7 +320,7 @@ fn keys_that_are_never_idle_leave_by_what_they_can_take() {
 /// A key that was spent by a clock that is ahead by less than a thousandth of the time in which its
 /// burst refills counts as the newest. If the clock is further ahead, the key counts as in debt.
 #[test]
-fn a_key_that_was_spent_by_a_clock_a_little_ahead_is_the_newest() {
+fn a_key_spent_at_a_slightly_later_tick_counts_as_the_newest() {
     for (ahead, is_newest) in [
         (1, true),
         (58 * MILLISECOND, true),
@@ -343,10 +343,10 @@ fn a_key_that_was_spent_by_a_clock_a_little_ahead_is_the_newest() {
     }
 }
 
-/// By a clock that is behind, all have spent more than they could: protected keys leave last all
-/// the same, also where the tick is the first or the last one.
+/// By a clock that is behind, all keys have spent more than they could. Protected keys are still
+/// evicted last, even if the tick is the first or the last one.
 #[test]
-fn protected_keys_leave_last_whatever_the_tick_of_the_new_key_is() {
+fn protected_keys_are_evicted_last_at_any_tick_of_the_new_key() {
     for at in [
         tick(0),
         tick(NOW - 3_600 * SECOND),
@@ -371,9 +371,9 @@ fn protected_keys_leave_last_whatever_the_tick_of_the_new_key_is() {
     }
 }
 
-/// Of two plans whose buckets fill in an hour and in a minute.
+/// Two plans whose buckets fill in an hour and in a minute.
 #[test]
-fn of_equally_spent_keys_of_two_plans_the_newest_leave_first() {
+fn the_newest_of_equally_spent_keys_of_two_plans_are_evicted_first() {
     let of = |plan, used: Used<Parts>| Used { plan, ..used };
     let all = [
         of(0, used("100/h, now", 0, (&[100], 0))),
@@ -422,10 +422,10 @@ fn of_equally_spent_keys_of_two_plans_the_newest_leave_first() {
     }
 }
 
-/// An eighth is an eighth of each plan's burst. (Of 1000 a day and of 100 a minute the times that
-/// all takes are 9.8 and 14.0 of the largest powers of two of which there are eight.)
+/// An eighth is an eighth of each plan's burst. (For 1000 a day and 100 a minute, the time for a
+/// whole burst is 9.8 and 14.0 eighths of a power of two.)
 #[test]
-fn a_key_that_has_spent_a_hundredth_leaves_before_one_of_another_plan_that_has_spent_a_quarter() {
+fn a_key_that_spent_a_hundredth_is_evicted_before_one_of_another_plan_that_spent_a_quarter() {
     let limiter = with_plans(&[bucket("100/min"), bucket("1000/d")]);
     let limiter = limiter.with_hasher(Chosen::default());
     let keys = in_sixteen_slots(17);

@@ -1,6 +1,6 @@
-//! Keys with algorithms of their own: how many there may be, what they keep through bans, plans,
+//! Keys with their own algorithms: how many there may be, what they keep through bans, plans,
 //! evictions and changes, and that no permits are gained. (`exact.rs` compares every answer with a
-//! model, and `churn.rs` who is evicted.)
+//! model, and `churn.rs` the evictions.)
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn a_table_without_overrides_refuses_them_by_name() {
 }
 
 #[test]
-fn numbers_of_overrides_that_there_can_not_be_are_errors() {
+fn impossible_numbers_of_overrides_are_errors() {
     let made = |n| table(bucket("5/h")).with_overrides(n).map(|_| ());
     assert_eq!(made(0), Err(ConfigError::ZeroOverrides));
     let max = 1 << 20;
@@ -65,7 +65,7 @@ fn numbers_of_overrides_that_there_can_not_be_are_errors() {
 }
 
 #[test]
-fn when_all_overrides_are_in_use_the_error_names_the_bound_and_nothing_changes() {
+fn an_override_too_many_is_an_error_that_names_the_bound_and_changes_nothing() {
     let limiter = of_bucket("5/h", 3);
     for key in ["a", "b", "c"] {
         assert_eq!(limiter.set_algorithm(key, bucket("100/h")), Ok(()));
@@ -77,7 +77,7 @@ fn when_all_overrides_are_in_use_the_error_names_the_bound_and_nothing_changes()
     assert_eq!(error, ConfigError::OverridesInUse { max });
     assert!(error.to_string().contains("at most 3 keys"), "{error}");
     assert_eq!((left(&limiter, "d"), limiter.overrides()), (5, 3));
-    // One that has one may have another one; and one that is given up is free.
+    // A key with an override may get another one, and a removed override is free for another key.
     assert_eq!(limiter.set_algorithm("a", bucket("50/h")), Ok(()));
     assert!(limiter.unset_algorithm("b"));
     assert_eq!(limiter.set_algorithm("d", bucket("70/h")), Ok(()));
@@ -91,9 +91,10 @@ fn when_all_overrides_are_in_use_the_error_names_the_bound_and_nothing_changes()
     assert_eq!(left(&limiter, "a"), 50);
 }
 
-/// Each of many keys has its own, and all others the plan's, whatever was set and taken away before.
+/// Each of many keys has its own algorithm, and all others the plan's, after any history of
+/// overrides.
 #[test]
-fn overrides_are_found_by_their_keys_alone_and_places_are_used_again() {
+fn overrides_are_found_by_their_own_keys_only_and_entries_are_reused() {
     let limiter = of_bucket("5/h", 100);
     let (mut random, mut owned) = (Random(11), std::collections::HashMap::new());
     for turn in 0..20_000_u64 {
@@ -115,7 +116,7 @@ fn overrides_are_found_by_their_keys_alone_and_places_are_used_again() {
 }
 
 #[test]
-fn a_key_that_was_evicted_removed_or_left_as_idle_comes_back_with_its_own_algorithm() {
+fn an_evicted_removed_or_idle_key_comes_back_with_its_own_algorithm() {
     let limiter = crowded(bucket("1/s burst 5"))
         .with_overrides(1)
         .expect("one plan");
@@ -127,7 +128,7 @@ fn a_key_that_was_evicted_removed_or_left_as_idle_comes_back_with_its_own_algori
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
     assert!(limiter.remove(alice));
     fresh();
-    // It has spent half, and all others have spent more of theirs: it leaves first.
+    // It has spent half, and all others have spent more of theirs, so it is evicted first.
     assert!(limiter.try_acquire_n(alice, 10).is_ok());
     for key in &others[..60] {
         assert!(limiter.try_acquire_n(key, 5).is_ok());
@@ -150,9 +151,10 @@ fn a_key_that_was_evicted_removed_or_left_as_idle_comes_back_with_its_own_algori
     fresh();
 }
 
-/// The verbs of every plan ask the key's own algorithm, and it goes back to the plan that is named.
+/// The verbs of every plan use the key's own algorithm. Without it the key moves to the plan that
+/// is named.
 #[test]
-fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_view() {
+fn a_key_uses_its_own_algorithm_in_every_plan_and_then_the_plan_that_is_named() {
     let plans = [bucket("5/h"), bucket("50/h")];
     let limiter = with_plans(&plans).with_overrides(2).expect("two plans");
     assert!(limiter.plan(1).try_acquire_n("alice", 10).is_ok());
@@ -163,7 +165,7 @@ fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_vie
     let many = limiter.try_acquire_many(&["alice", "bob", "alice"], &mut outcomes);
     assert!(many.is_ok() && outcomes.iter().all(Result::is_ok));
     assert_eq!((of(1), limiter.key("bob").available()), (38, 4));
-    // There is no such plan, also for this key.
+    // An unknown plan is unknown for this key too.
     let is_refused = || {
         for plan in [2, 6, 7, 8, 255, usize::MAX] {
             let denied = limiter.plan(plan).try_acquire("alice");
@@ -171,7 +173,7 @@ fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_vie
         }
     };
     is_refused();
-    // The quotas of plans are none of its.
+    // Changes of the plans' quotas do not affect it.
     let set = limiter.plan(1).set_quota(Quota::per_hour(60), Keep::Fresh);
     assert_eq!((set, of(1)), (Ok(()), 38));
     is_refused();
@@ -187,9 +189,9 @@ fn a_key_goes_by_its_own_algorithm_in_every_plan_and_back_to_the_plan_of_the_vie
     );
 }
 
-/// As much as there was, and no more than fits: changing it time and again wins nothing.
+/// The key keeps its permits, up to what the new algorithm holds. Repeated changes gain nothing.
 #[test]
-fn no_permits_are_gained_and_no_debt_is_forgiven_by_changes() {
+fn changes_gain_no_permits_and_forgive_no_debt() {
     let limiter = of_bucket("5/h", 1);
     assert_eq!(limiter.key("alice").charge(12).debt(), 7);
     for turn in 0..100_u64 {
@@ -203,7 +205,7 @@ fn no_permits_are_gained_and_no_debt_is_forgiven_by_changes() {
     limiter.unset_algorithm("alice");
     let due = limiter.key("alice").time_until(1).expect("in time");
     assert!(due >= Duration::from_secs(8 * 720), "{due:?}");
-    // A grant from before comes back on no other algorithm.
+    // A grant from before returns nothing under another algorithm.
     let granted = limiter.try_acquire_n("bob", 3).expect("fresh");
     assert_eq!(limiter.set_algorithm("bob", bucket("100/h")), Ok(()));
     assert_eq!(
@@ -224,7 +226,7 @@ fn no_permits_are_gained_and_no_debt_is_forgiven_by_changes() {
 }
 
 #[test]
-fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
+fn a_ban_ends_at_its_tick_after_any_change_of_the_algorithm() {
     for (one, other) in every().into_iter().zip(every().into_iter().rev()) {
         let limiter = table(one).with_overrides(1).expect("one plan");
         let long = 40 * 60 * SECOND;
@@ -238,13 +240,13 @@ fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
                 None => assert!(limiter.unset_algorithm("mallory")),
             }
             let until = limiter.banned_until("mallory").expect("still");
-            // Of windows there are none that begin in between.
+            // Windows cannot begin in between.
             assert!(until >= over, "{one} {other}");
             let denied = limiter.try_acquire("mallory");
             assert!(matches!(denied, Err(Denied::Banned { .. })), "{denied:?}");
         }
     }
-    // Also one that comes by a ban.
+    // This also holds for a key that a ban inserted.
     let limiter = of_bucket("5/h", 1);
     assert_eq!(limiter.set_algorithm("mallory", bucket("100/s")), Ok(()));
     limiter
@@ -258,16 +260,16 @@ fn a_ban_ends_when_it_would_have_ended_whatever_the_key_goes_by() {
     assert_eq!(left(&limiter, "mallory"), 100);
 }
 
-/// Keys of one tag in different pairs, which a slot alone does not tell apart; and keys that agree
-/// in all 60 bits.
+/// Keys with equal tags in different pairs of buckets, which a slot alone does not distinguish, and
+/// keys with equal 60 bits.
 #[test]
-fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
+fn keys_with_nearly_equal_hashes_have_their_own_algorithms() {
     let limiter = crowded(algorithm("token-bucket 36/h burst 5"));
     let limiter = limiter.with_overrides(256).expect("one plan");
     let alike = || (1..=256_u64).map(|n| (n, (n - 1) << 52 | 0x1234_5678_9ABC));
     for (n, key) in alike() {
-        // After 32 changes a slot has the same bits for the number: those of a window, if it is one
-        // of a bucket.
+        // After 32 changes a slot has the same bits for the number. They are a window's if the
+        // current one is a bucket.
         let own = match (n - 1) / 32 % 2 {
             0 => format!("fixed-window {n}/h"),
             _ => format!("token-bucket 36/h burst {n}"),
@@ -275,7 +277,7 @@ fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
         assert_eq!(limiter.set_algorithm(&key, algorithm(&own)), Ok(()));
         assert!(limiter.try_acquire(&key).is_ok());
     }
-    // None is taken for idle that is not.
+    // No busy key is taken for idle.
     assert_eq!(limiter.stats().idle, 0);
     for (n, key) in alike() {
         assert_eq!(limiter.key(&key).available(), n - 1);
@@ -292,7 +294,7 @@ fn keys_whose_hashes_are_nearly_alike_have_their_own_algorithms() {
 
 /// It is answered as a fresh key of its own algorithm.
 #[test]
-fn a_key_for_which_there_is_no_room_is_asked_by_its_own_algorithm() {
+fn a_key_without_room_is_answered_by_its_own_algorithm() {
     for overflow in [Overflow::Deny, Overflow::Admit] {
         let limiter = crowded(bucket("5/h")).with_overflow(overflow);
         let limiter = limiter.with_overrides(1).expect("one plan");
@@ -313,7 +315,7 @@ fn a_key_for_which_there_is_no_room_is_asked_by_its_own_algorithm() {
 }
 
 #[test]
-fn another_hasher_and_another_bound_leave_no_overrides() {
+fn a_new_hasher_or_bound_removes_all_overrides() {
     let limiter = of_bucket("5/h", 2);
     assert_eq!(limiter.set_algorithm("alice", bucket("100/h")), Ok(()));
     assert!(limiter.try_acquire("alice").is_ok());
@@ -327,7 +329,7 @@ fn another_hasher_and_another_bound_leave_no_overrides() {
     assert_eq!((there, left(&limiter, "alice")), ((0, 9, 0), 5));
 }
 
-/// While threads decide at a standing clock, another one changes the algorithm of their keys.
+/// While threads decide at a standing clock, another thread changes the algorithms of their keys.
 #[test]
 fn threads_get_no_more_than_a_burst_while_algorithms_change() {
     deadline("threads and changes", || {
@@ -337,7 +339,7 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
             let mut granted = [0; KEYS as usize];
             if id == 0 {
                 for turn in 0..2_000_u64 {
-                    // A key that is not there would come with another burst.
+                    // An absent key would get another burst.
                     let key = turn % KEYS;
                     if limiter.key(&key).available() == 1000 {
                         continue;
@@ -347,7 +349,7 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
                             limiter.unset_algorithm(&key);
                         }
                         n => {
-                            // Of whole nanoseconds, so that nothing is rounded.
+                            // Intervals of whole nanoseconds, so that nothing is rounded.
                             let rate = [5, 20, 40][n as usize];
                             let own = bucket(&format!("{rate}/s burst {}", 1000 + n));
                             let _ = limiter.set_algorithm(&key, own);
@@ -371,7 +373,7 @@ fn threads_get_no_more_than_a_burst_while_algorithms_change() {
     });
 }
 
-/// Each algorithm may be a key's own in a table of any other kind.
+/// Any algorithm may be a key's own in a table of any other kind.
 #[test]
 fn a_key_may_have_an_algorithm_of_another_kind() {
     let kinds = all();

@@ -1,4 +1,4 @@
-//! Permits that are had before they are there: of each key as of a limiter for it alone.
+//! Reservations of a key match those of a limiter of its own.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
     let own = || Limiter::unstarted(algorithm.clone(), NoClock);
     let owns: Vec<_> = keys.iter().map(|_| own()).collect();
     let (mut random, mut nanos) = (Random(seed), 10 * SECOND);
-    // What the table gave, and what the key's own limiter gave.
+    // The grants of the table, and of the key's own limiter.
     let mut kept = Vec::new();
     let mut seen = [0_u64; 5];
     for _ in 0..5_000 {
@@ -76,7 +76,7 @@ fn follow<A: Reserve + Clone + Debug>(algorithm: A, seed: u64) {
 }
 
 #[test]
-fn reservations_of_a_key_are_those_of_a_limiter_for_it_alone() {
+fn reservations_of_a_key_match_those_of_a_limiter_of_its_own() {
     let gcra = Gcra::new(Quota::per_second(50).burst(6)).expect("a gcra");
     for seed in 0..2 {
         follow(bucket("50/s burst 6"), seed);
@@ -85,10 +85,10 @@ fn reservations_of_a_key_are_those_of_a_limiter_for_it_alone() {
     }
 }
 
-/// Of a banned key nothing comes back, and no caller may wait for it: a ban that callers wait for
-/// would end later for each that does, also if it gives up.
+/// A banned key takes nothing back, and no caller may wait for it. If callers waited for a ban,
+/// each would move its end further, even one that gives up.
 #[test]
-fn no_caller_waits_for_the_end_of_a_ban() {
+fn a_reservation_does_not_wait_for_the_end_of_a_ban() {
     deadline("a banned key that may not be waited for", || {
         let table = table(bucket("1/s burst 3"));
         let (second, key) = (Duration::from_secs(1), table.key("mallory"));
@@ -113,7 +113,7 @@ fn no_caller_waits_for_the_end_of_a_ban() {
 }
 
 #[test]
-fn a_reservation_is_good_as_long_as_the_table() {
+fn a_reservation_is_valid_as_long_as_the_table() {
     let limiter = table(bucket("10/s burst 1"));
     let reserve = |key: &str| limiter.key(key).reserve(1).expect("it will be there");
     assert!(reserve("alice").is_due());

@@ -1,6 +1,6 @@
-//! A flood of new keys resets no spent key that was used twice, and hardly one that was used once:
-//! its own keys leave first. And what protects a key, and for how long. (Time stands nearly still:
-//! nothing is idle.)
+//! A flood of new keys resets no spent key that was used twice, and hardly any that was used once:
+//! its own keys are evicted first. Also tests what protects a key, and for how long. (Time nearly
+//! stands still: nothing is idle.)
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const TWICE: &[u64] = &[50, 50];
 const ONCE: &[u64] = &[BURST];
 const ONE_PERMIT: &[u64] = &[1];
 
-/// A hundred keys that were used twice, a hundred that were used once, and a client's own key.
+/// A hundred keys used twice, a hundred used once, and a client's own key.
 const USED_TWICE: [u64; 2] = [0, 100];
 const USED_ONCE: [u64; 2] = [100, 200];
 const OWN: u64 = 200;
@@ -36,20 +36,20 @@ fn take(limiter: &Keyed<TokenBucket, ManualClock>, key: u64, parts: &[u64]) {
     }
 }
 
-/// How many of these keys, which had nothing left, have something.
+/// Returns how many of these keys, which had nothing left, have something.
 fn reset(limiter: &Keyed<TokenBucket, ManualClock>, [first, end]: [u64; 2]) -> u64 {
     let keys = first..end;
     keys.filter(|key| limiter.key(key).available() > 0).count() as u64
 }
 
-/// A table that is filled up to its capacity, and then flooded.
+/// A table that is filled to its capacity, and then flooded.
 struct Flooded {
     limiter: Keyed<TokenBucket, ManualClock>,
     came: u64,
 }
 
 impl Flooded {
-    /// With new keys, of which each takes these parts.
+    /// Floods with new keys that each take these parts.
     fn with(capacity: u64, keys: u64, parts: &[u64]) -> Self {
         let limiter = of_capacity(capacity as usize, bucket("100/min"));
         let [of_each, of_once] = [USED_TWICE, USED_ONCE];
@@ -60,7 +60,7 @@ impl Flooded {
         for key in 0..keys {
             limiter.clock().advance(Duration::from_nanos(100));
             take(&limiter, FIRST_OF_FLOOD + key, parts);
-            // It is asked for now and then.
+            // The client's own key is used now and then.
             let own = (key % 100 == 0).then(|| limiter.try_acquire(&OWN));
             assert!(own.is_none_or(|own| own.is_err()), "after {key} new keys");
         }
@@ -68,7 +68,7 @@ impl Flooded {
         Self { limiter, came }
     }
 
-    /// The counts, which add up.
+    /// Returns the statistics, after checking that they add up.
     fn stats(&self) -> KeyedStats {
         let stats = self.limiter.stats();
         let left = stats.expired + stats.evicted + stats.removed;
@@ -82,11 +82,11 @@ impl Flooded {
     }
 }
 
-/// Full tables, and how many new keys come: until each slot has been another's.
+/// Full tables, each with a number of new keys that is enough to reuse each slot.
 const TABLES: [(u64, u64); 2] = [(1_000, often(5_000)), (10_000, often(20_000))];
 
 #[test]
-fn a_flood_resets_no_key_that_was_used_twice_and_hardly_one_that_was_used_once() {
+fn a_flood_resets_no_key_used_twice_and_hardly_any_key_used_once() {
     for (capacity, keys) in TABLES {
         for (parts, most) in [(ONCE, 1), (ONE_PERMIT, 0)] {
             let flooded = Flooded::with(capacity, keys, parts);
@@ -101,9 +101,9 @@ fn a_flood_resets_no_key_that_was_used_twice_and_hardly_one_that_was_used_once()
     }
 }
 
-/// They are protected too, and newer.
+/// The flood's keys are protected too, and newer.
 #[test]
-fn a_flood_of_keys_that_are_used_twice_resets_at_most_five_of_a_hundred() {
+fn a_flood_of_keys_used_twice_resets_at_most_five_in_a_hundred() {
     for (capacity, keys) in TABLES {
         let flooded = Flooded::with(capacity, keys, TWICE);
         let limiter = &flooded.limiter;
@@ -113,15 +113,15 @@ fn a_flood_of_keys_that_are_used_twice_resets_at_most_five_of_a_hundred() {
     }
 }
 
-/// Each new key finds a slot among its own whose key is not protected, whatever other threads take.
+/// Each new key finds a slot of an unprotected key among its own, whatever other threads take.
 #[test]
-fn a_flood_from_several_threads_resets_no_key_that_was_used_twice() {
+fn a_flood_from_several_threads_resets_no_key_used_twice() {
     deadline("threads that flood a full table", || {
         let Flooded { limiter, came } = Flooded::with(1_000, 0, ONCE);
         let granted = on_threads(4, |id| {
             let new = (0..often(2_000)).map(|key| (1 + id) * FIRST_OF_FLOOD + key);
             let granted = new.filter(|key| {
-                // Of all that are spent each is asked for, too.
+                // Each spent key is used as well.
                 assert!(limiter.try_acquire(&(key % USED_TWICE[1])).is_err());
                 let outcome = limiter.try_acquire_n(key, BURST);
                 assert!(matches!(outcome, Ok(_) | Err(Denied::NoRoom { .. })));
@@ -137,10 +137,9 @@ fn a_flood_from_several_threads_resets_no_key_that_was_used_twice() {
     });
 }
 
-/// Where all slots that a new key may have are those of protected keys, one of them has to go for
-/// the flood to come in.
+/// If all slots of a new key hold protected keys, one of them must be evicted.
 #[test]
-fn of_sixteen_protected_keys_a_flood_resets_one() {
+fn a_flood_resets_one_of_sixteen_protected_keys() {
     for parts in [ONCE, ONE_PERMIT] {
         let limiter = crowded(bucket("100/min"));
         let keys = in_sixteen_slots(160);
@@ -163,14 +162,14 @@ fn of_sixteen_protected_keys_a_flood_resets_one() {
 pub(super) type Full<A> = Keyed<A, ManualClock, Chosen>;
 type OfAny<'t> = Key<'t, AnyAlgorithm, ManualClock>;
 
-/// Checks how many of sixteen keys, none of them idle, are protected: new keys that stay take their
-/// slots, and the protected ones leave last.
+/// Checks how many of sixteen busy keys are protected: new keys that stay take their slots, and the
+/// protected ones are evicted last.
 pub(super) fn are_protected<A: Algorithm + Debug>(limiter: &Full<A>, protected: u64) {
     let before = limiter.stats();
     assert_eq!((before.tracked, before.idle), (16, 0), "{before:?}");
     let new = in_sixteen_slots(160).iter().rev();
     for (key, evicted) in new.zip(1..=16) {
-        // Protected too, and banned longer than others.
+        // Protected too, and banned for longer than others.
         for _ in 0..2 {
             let _ = limiter.key(key).take_up_to(1);
         }
@@ -217,7 +216,7 @@ const TAKES: [(&str, Use); 7] = [
 ];
 
 #[test]
-fn what_is_taken_twice_protects() {
+fn a_second_grant_protects_a_key() {
     for (name, take) in TAKES {
         for times in [1, 2, 3] {
             let limiter = crowded(algorithm("token-bucket 100/min"));
@@ -226,7 +225,7 @@ fn what_is_taken_twice_protects() {
                     .iter()
                     .for_each(|key| take(limiter.key(key)));
             }
-            // Where a grant is undone, the key has been granted something again by then.
+            // If a grant is undone, the key has another grant by then.
             let protects = times > 1 || name == "undone";
             println!("{name}, {times}");
             are_protected(&limiter, 16 * u64::from(protects));
@@ -235,7 +234,7 @@ fn what_is_taken_twice_protects() {
 }
 
 #[test]
-fn many_keys_at_once_and_reservations_protect() {
+fn batches_and_reservations_protect_keys() {
     let keys = in_sixteen_slots(16);
     for times in [1, 2] {
         let limiter = crowded(bucket("100/min"));
@@ -248,7 +247,7 @@ fn many_keys_at_once_and_reservations_protect() {
         let limiter = crowded(bucket("100/min"));
         for _ in 0..times {
             for key in keys {
-                // The second one waits.
+                // The second reservation waits.
                 assert!(limiter.key(key).reserve(BURST).is_ok());
             }
         }
@@ -291,9 +290,9 @@ const LEAVES_AS_IT_IS: [(&str, Use); 6] = [
     }),
 ];
 
-/// Whatever the algorithm: also where a word changes though nothing is taken.
+/// For any algorithm, even if a word changes although nothing is taken.
 #[test]
-fn what_takes_nothing_protects_nothing() {
+fn a_verb_that_takes_nothing_protects_nothing() {
     for algorithm in every() {
         for (name, use_it) in LEAVES_AS_IT_IS {
             for later in [0, period(&algorithm) / 200] {
@@ -314,7 +313,7 @@ fn what_takes_nothing_protects_nothing() {
 }
 
 #[test]
-fn a_key_that_was_idle_is_protected_when_it_comes_again_and_a_removed_one_is_not() {
+fn an_idle_key_that_returns_is_protected_and_a_removed_one_is_not() {
     for (is_removed, protected) in [(false, 16), (true, 0)] {
         let limiter = crowded(bucket("100/min"));
         for key in in_sixteen_slots(16) {
@@ -328,7 +327,7 @@ fn a_key_that_was_idle_is_protected_when_it_comes_again_and_a_removed_one_is_not
         }
         are_protected(&limiter, protected);
     }
-    // Nor is one whose slot was another's meanwhile.
+    // Nor is a key whose slot another key used in between.
     let limiter = crowded(bucket("100/min"));
     for keys in [0..16, 16..32, 0..16] {
         limiter.clock().advance(Duration::from_secs(3_600));
@@ -339,9 +338,9 @@ fn a_key_that_was_idle_is_protected_when_it_comes_again_and_a_removed_one_is_not
     are_protected(&limiter, 0);
 }
 
-/// It is in the table when its first grant comes.
+/// The key is already in the table when its first grant comes.
 #[test]
-fn a_key_that_came_by_a_ban_or_a_denial_is_protected_by_its_first_grant() {
+fn a_key_inserted_by_a_ban_or_denial_is_protected_by_its_first_grant() {
     let banned = crowded(bucket("100/min"));
     let empty = crowded(bucket("100/min initial 0"));
     for protected in [0, 16] {
@@ -354,7 +353,7 @@ fn a_key_that_came_by_a_ban_or_a_denial_is_protected_by_its_first_grant() {
                 assert!(empty.try_acquire(key).is_ok());
             }
         }
-        // What is in the table stays as it is for the next turn.
+        // The table's keys stay unchanged for the next turn.
         let copy = |of: &Full<TokenBucket>, quota| {
             let mut bytes = Vec::new();
             assert!(of.snapshot(&mut bytes).is_ok());
@@ -370,7 +369,7 @@ fn a_key_that_came_by_a_ban_or_a_denial_is_protected_by_its_first_grant() {
     }
 }
 
-/// Those that are in use in a bucket beside their own are found there too.
+/// Keys in a bucket beside their own are found there too.
 #[test]
 fn a_key_is_protected_in_each_of_its_slots() {
     for twice in in_sixteen_slots(16) {
@@ -381,9 +380,9 @@ fn a_key_is_protected_in_each_of_its_slots() {
     }
 }
 
-/// Versions come again after 32 changes.
+/// Versions repeat after 32 changes.
 #[test]
-fn a_change_of_the_quota_leaves_protected_keys_protected() {
+fn a_change_of_the_quota_keeps_keys_protected() {
     for keep in [Keep::AsIs, Keep::Scaled, Keep::Fresh] {
         for changes in [1, 2, 31, 32, 33, 100] {
             for comes_again in [false, true] {
@@ -396,7 +395,7 @@ fn a_change_of_the_quota_leaves_protected_keys_protected() {
                 for key in in_sixteen_slots(16) {
                     match comes_again {
                         true => assert!(limiter.try_acquire(key).is_ok()),
-                        // Nothing is idle, also where all is fresh.
+                        // Nothing is idle, even if everything is fresh.
                         false => assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok()),
                     }
                 }
@@ -407,7 +406,7 @@ fn a_change_of_the_quota_leaves_protected_keys_protected() {
 }
 
 #[test]
-fn another_plan_leaves_protected_keys_protected() {
+fn a_move_to_another_plan_keeps_keys_protected() {
     let plans = [
         bucket("100/min"),
         bucket("1000/d"),
@@ -417,12 +416,12 @@ fn another_plan_leaves_protected_keys_protected() {
     half_protected(&limiter);
     for plan in [1, 2, 0] {
         for key in in_sixteen_slots(16) {
-            // It goes on in this plan, and is granted nothing.
+            // It continues in this plan, and is granted nothing.
             assert_eq!(limiter.plan(plan).key(key).refund(1), 1);
         }
     }
     are_protected(&limiter, 8);
-    // A second grant by another plan is one.
+    // A second grant by another plan counts as a second grant.
     let limiter = with_plans(&plans).with_hasher(Chosen::default());
     for plan in [0, 2] {
         for key in in_sixteen_slots(16) {
@@ -432,9 +431,9 @@ fn another_plan_leaves_protected_keys_protected() {
     are_protected(&limiter, 16);
 }
 
-/// However it ends.
+/// For each way in which a ban ends.
 #[test]
-fn a_ban_and_its_end_leave_protected_keys_protected() {
+fn a_ban_and_its_end_keep_keys_protected() {
     let ban = |limiter: &Full<TokenBucket>| {
         let until = limiter.clock().now().saturating_add(Duration::from_secs(1));
         let bans = in_sixteen_slots(16).iter();
@@ -456,7 +455,7 @@ fn a_ban_and_its_end_leave_protected_keys_protected() {
             2 => assert!(limiter.set_quota(quota, Keep::AsIs).is_ok()),
             _ => {
                 assert!(limiter.set_quota(quota, Keep::Fresh).is_ok());
-                // All that is there is brought up to date.
+                // Brings all keys up to date.
                 for key in in_sixteen_slots(16) {
                     assert_eq!(limiter.key(key).available(), BURST);
                     assert!(limiter.try_acquire_n(key, BURST + 1).is_err());
@@ -465,7 +464,7 @@ fn a_ban_and_its_end_leave_protected_keys_protected() {
             }
         }
         for key in in_sixteen_slots(16) {
-            // So it is not banned any more where the ban is over.
+            // So it is no longer banned if the ban has ended.
             assert_eq!(limiter.key(key).refund(1), u64::from(end == 1));
         }
         are_protected(&limiter, 8);

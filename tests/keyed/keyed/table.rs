@@ -11,7 +11,7 @@ fn seeded(capacity: usize, seed: [u64; 2]) -> Keyed<TokenBucket, ManualClock> {
 }
 
 #[test]
-fn twenty_four_bytes_a_key_whatever_the_key_is() {
+fn each_slot_takes_twenty_four_bytes_for_any_key_type() {
     for capacity in [10_000, 12_345, 100_000, 1_000_000, 7_654_321] {
         let slots = seeded(capacity, [1, 1]).slots();
         assert!(slots * 16 <= 24 * capacity, "{slots} of {capacity}");
@@ -22,9 +22,9 @@ fn twenty_four_bytes_a_key_whatever_the_key_is() {
     }
 }
 
-/// With the feature `huge-pages` only the larger one asks for them.
+/// With the feature `huge-pages` only the larger one asks for huge pages.
 #[test]
-fn a_key_is_decided_on_alike_in_memory_of_any_size() {
+fn a_key_gets_the_same_answers_in_tables_of_any_size() {
     let tables = [2000, 1_000_000].map(|capacity| seeded(capacity, [3, 4]));
     for turn in 0..4_u64 {
         for key in 0..1000_u64 {
@@ -38,7 +38,7 @@ fn a_key_is_decided_on_alike_in_memory_of_any_size() {
     assert_eq!(small, large);
 }
 
-/// How many of these keys find no room.
+/// Returns how many of these keys find no room.
 fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize {
     let all = keys.len();
     keys.retain(|key| limiter.try_acquire(key).is_ok());
@@ -47,9 +47,9 @@ fn fill(limiter: &Keyed<TokenBucket, ManualClock>, keys: &mut Vec<u64>) -> usize
     all - keys.len()
 }
 
-/// New keys, which are numbers so far apart, until there are as many as there should be room for,
-/// none of them idle; and then others for half of them. How many in ten thousand of both find no
-/// room.
+/// Brings new keys, which are numbers `apart` from each other: as many as there should be room for,
+/// none of them idle, and then others in place of half of them. Returns how many in ten thousand of
+/// both find no room.
 fn without_room(capacity: usize, seed: [u64; 2], apart: u64) -> [usize; 2] {
     let limiter = seeded(capacity, seed);
     let mut there = (0..capacity as u64).map(|key| key * apart).collect();
@@ -86,10 +86,10 @@ fn fewer_than_one_new_key_in_two_hundred_finds_no_room() {
     }
 }
 
-/// Keys that were chosen to be in each other's way by a caller that knows the seed: in their first
-/// pair of lines, or in both.
+/// Keys chosen to collide by a caller that knows the seed: in their first pair of lines, or in
+/// both.
 #[test]
-fn keys_that_share_buckets_under_one_seed_spread_under_another() {
+fn keys_that_collide_under_one_seed_spread_under_another() {
     let places = |key: &u64| pairs(SeededHasher::new([3, 4]).hash_key(key));
     let in_one = (0..).filter(|key| places(key).0 == 9).take(3_000);
     let in_both = (0..).filter(|key| places(key) == (9, 200)).take(24);
@@ -103,9 +103,9 @@ fn keys_that_share_buckets_under_one_seed_spread_under_another() {
     }
 }
 
-/// The sum of squares over 256 parts is what chance makes it.
+/// The sum of squares over 256 parts is as random as expected.
 #[test]
-fn keys_that_differ_little_have_hashes_that_differ_in_every_part() {
+fn similar_keys_have_hashes_that_differ_in_every_part() {
     for seed in [[0, 0], [1, 2], [u64::MAX, 77]] {
         let hasher = SeededHasher::new(seed);
         for apart in [1, 1 << 32, 1 << 48, 1000] {

@@ -1,5 +1,5 @@
-//! Threads on one table: whatever they do to hot keys and cold ones, what each key got is within
-//! its bound, and one burst more for each time that it was evicted, forgotten or reset.
+//! Threads on one table, with hot keys and cold ones: each key stays within its bound, plus one
+//! burst for each eviction, removal or reset.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::support::{
     table, tick,
 };
 
-/// What threads do besides taking permits, and how quickly the time goes on.
+/// The verbs that threads use beside taking permits, and how quickly time advances.
 #[derive(Clone, Copy, PartialEq)]
 enum Mix {
     Taking,
@@ -29,7 +29,7 @@ enum Mix {
 
 type Table = Keyed<AnyAlgorithm, ManualClock, Chosen>;
 
-/// One thread's turns: time goes on by a few nanoseconds in each, and this thread's idea of it is
+/// Runs one thread's turns. Each advances the time by a few nanoseconds, and the thread's tick is
 /// up to `skew` behind or ahead.
 fn work(limiter: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u64) -> Vec<Log> {
     let mut logs = vec![Log::new(); keys.len()];
@@ -75,7 +75,7 @@ fn work(limiter: &Table, keys: &[u64], turns: u64, skew: u64, mix: Mix, seed: u6
     logs
 }
 
-/// The history of each key, after as many rounds as it takes until there is enough.
+/// Returns the history of each key, after as many rounds as needed.
 fn record(limiter: &Table, keys: &[u64], mix: Mix, enough: fn(&KeyedStats) -> bool) -> Vec<Audit> {
     let mut all = Vec::new();
     while all.is_empty() || !enough(&limiter.stats()) {
@@ -95,10 +95,10 @@ const KINDS: [&str; 5] = [
     "intervals 9/500ns burst 20",
 ];
 
-/// Few keys, all of them hot, that are always there, and whatever is done to them; and many for a
-/// few slots, which are another key's all the time.
+/// Few hot keys that are always present, with all verbs, and many keys for a few slots, which are
+/// reused all the time.
 #[test]
-fn keys_that_all_threads_ask_for_keep_their_bounds() {
+fn keys_shared_by_all_threads_keep_their_bounds() {
     deadline("keys that are forgotten or leave as idle", || {
         let few: Vec<u64> = (0..5).map(mix).collect();
         for text in KINDS {
@@ -121,7 +121,7 @@ fn keys_that_all_threads_ask_for_keep_their_bounds() {
 }
 
 #[test]
-fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time() {
+fn each_eviction_or_admission_without_room_allows_one_extra_burst() {
     deadline("keys that find no room", || {
         let text = "token-bucket 1/50ns burst 7";
         for overflow in [Overflow::Evict, Overflow::Admit] {
@@ -137,11 +137,11 @@ fn a_key_that_is_evicted_or_admitted_without_room_has_one_burst_more_each_time()
     });
 }
 
-/// Single decisions, batches and views, by the shortest way and by the one that all take when the
-/// quota has been changed: each key gets exactly its burst, or all that was asked for.
+/// Single decisions, batches and views, on the fast path and on the path that all take after a
+/// change of the quota. Each key gets exactly its burst, or all that was asked for.
 #[test]
-fn all_ways_together_give_each_key_its_burst_exactly() {
-    // So few that all find room, in whatever order they come.
+fn all_ways_to_ask_together_grant_each_key_exactly_its_burst() {
+    // So few that all find room, in any order.
     const KEYS: u64 = 400;
     const BURST: u64 = 20;
     let mut random = Random(11);
@@ -200,10 +200,10 @@ fn all_ways_together_give_each_key_its_burst_exactly() {
     });
 }
 
-/// Threads take permits of these keys while the quota changes time and again: each interval has at
-/// most the largest burst and what the highest rate makes. Changes come between decisions, so that
-/// no tick is older than a change before it: else what the larger rate makes in the difference
-/// comes to that, as `Adjustable` says. (That they may cross is modelled.)
+/// Threads take permits of these keys while the quota changes repeatedly. Each interval has at most
+/// the largest burst plus what the highest rate makes. Changes come between decisions, so no tick
+/// is older than a change before it. Otherwise the larger rate's permits for the difference would
+/// be added, as `Adjustable` documents. (A model covers changes that overlap with decisions.)
 fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
     let quotas =
         quotas.map(|(interval, burst)| Quota::per(1, Duration::from_nanos(interval)).burst(burst));
@@ -227,10 +227,10 @@ fn while_quotas_change(keys: &[u64], quotas: [(u64, u64); 4]) {
         }
         Vec::new()
     });
-    // Of the quotas the third has the highest rate, and the largest burst.
+    // The third quota has the highest rate and the largest burst.
     let all: Vec<Vec<Log>> = seen.into_iter().flatten().collect();
     bursts_more(&of_each(&all), "token-bucket 1/10ns burst 20", 0);
-    // The slowest quota makes as many in this time, in whatever order threads run.
+    // The slowest quota makes as many in this time, in any schedule.
     let grants: usize = all.iter().flatten().map(Log::len).sum();
     assert!(grants > 100, "{grants}");
 }
@@ -240,16 +240,16 @@ fn keys_keep_their_bounds_while_quotas_change() {
     deadline("quotas that change", || {
         let keys: Vec<u64> = (0..4).map(mix).collect();
         while_quotas_change(&keys, [(10, 7), (25, 3), (10, 20), (70, 9)]);
-        // A key that is idle by a small burst, leaves and comes back has all of a larger one: so
-        // these are alike.
+        // A key that is idle under a small burst, leaves and comes back has all of a larger burst,
+        // so these are similar.
         let alike = [(15, 20), (25, 20), (10, 20), (70, 20)];
         while_quotas_change(in_sixteen_slots(40), alike);
     });
 }
 
-/// Asks for a key, and waits for the other thread this many times at the first step of the
-/// decision, when the key was not found, and at the second one, when a place is claimed and the key
-/// was looked for again. If there is no such step, it waits after the decision.
+/// Asks for a key, and waits for the other thread this many times at the first operation of the
+/// decision, when the key was not found, and at the second one, when a slot is claimed and the key
+/// was looked for again. If there is no such operation, it waits after the decision.
 fn ask_and_wait(
     limiter: &Keyed<Hooked, ManualClock, Chosen>,
     key: &u64,
@@ -275,12 +275,13 @@ fn ask_and_wait(
     is_granted
 }
 
-/// All slots of a key are taken. One is given up, and a thread finds it free; another one is given
-/// up, and a second thread, which finds both free, may prefer that one for the same key. Neither
-/// claims a slot before both have looked, and neither establishes its claim before both have looked
-/// again: only then can each see the other's claim. The key gets one slot and one burst.
+/// All slots of a key are taken. One is released, and a thread finds it free. Another one is
+/// released, and a second thread, which finds both free, may prefer that one for the same key.
+/// Neither claims a slot before both have looked, and neither establishes its claim before both
+/// have looked again: only then can each see the other's claim. The key gets one slot and one
+/// burst.
 #[test]
-fn a_key_that_two_threads_bring_at_once_is_there_once() {
+fn a_key_that_two_threads_insert_at_once_has_one_slot() {
     deadline("two threads that bring the same key", || {
         let (there, new) = in_sixteen_slots(17).split_at(16);
         for one in there {

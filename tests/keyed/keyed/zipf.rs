@@ -1,6 +1,6 @@
-//! Keys as they come, ten times as many as there are slots, from callers some of which are late:
-//! what each key got, on the ticks at which it was counted, is within its bound, and one burst more
-//! for each time that it was evicted or admitted without room.
+//! Zipf-distributed keys, ten times as many as slots, with some late callers. By the ticks at which
+//! its grants count, each key stays within its bound, plus one burst for each eviction or admission
+//! without room.
 
 use tollgate::Overflow;
 use tollgate::audit::{Audit, Log};
@@ -9,10 +9,10 @@ use tollgate::stats::KeyedStats;
 use crate::support::histories::{bursts_more, of_each};
 use crate::support::{Random, SECOND, algorithm, often, table, tick};
 
-/// Slots of the smallest table.
+/// The slots of the smallest table.
 const SLOTS: u64 = 2048;
 
-/// What each key got, and the counts, after so many turnovers of all slots.
+/// Returns what each key got, and the statistics, after this many turnovers of all slots.
 fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, KeyedStats) {
     let table = table(algorithm(text)).with_overflow(overflow);
     assert_eq!(table.slots() as u64, SLOTS);
@@ -21,7 +21,7 @@ fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, Keyed
     for turn in 0.. {
         now += random.below(30_000);
         let key = random.skewed(10 * SLOTS);
-        // Some are late by as long as it takes to become idle, and more.
+        // Some are late by the time that it takes to become idle, or more.
         let late = match random.below(8) {
             0 => random.below(3 * SECOND),
             1 => random.below(30_000_000),
@@ -42,7 +42,7 @@ fn churned(text: &str, overflow: Overflow, turnovers: u64) -> (Vec<Audit>, Keyed
 }
 
 #[test]
-fn a_key_gets_a_burst_more_when_it_is_evicted_or_admitted_without_room_and_else_nothing() {
+fn a_key_gets_extra_permits_only_by_eviction_or_admission_without_room() {
     let bucket = "token-bucket 20/s burst 5";
     for (text, overflow, turnovers) in [
         (bucket, Overflow::Evict, often(6)),

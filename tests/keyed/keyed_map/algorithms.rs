@@ -1,5 +1,5 @@
-//! Keys with algorithms of their own: what there was is carried over; they stay; and whatever
-//! threads do meanwhile, no permit comes from nowhere.
+//! Keys with their own algorithms: permits are carried over, the keys stay, and no permits are
+//! gained under threads.
 
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Denied, KeyedMap, Overflow, TokenBucket};
@@ -8,7 +8,7 @@ use super::{bucket_of, map, of};
 use crate::support::{algorithm, deadline, often, on_threads, tick};
 
 #[test]
-fn what_was_there_is_carried_over() {
+fn permits_are_carried_over_to_a_new_algorithm() {
     let (map, _) = map(10);
     let key = map.key(&1);
     key.at(tick(0)).charge(5);
@@ -22,25 +22,25 @@ fn what_was_there_is_carried_over() {
     assert_eq!(map.len(), 1);
 }
 
-/// A key that is not there has the permits of a fresh one, and goes on with those.
+/// An absent key has the permits of a fresh one, and continues with those.
 #[test]
-fn an_absent_key_goes_on_with_what_a_fresh_one_has() {
+fn an_absent_key_is_treated_as_a_fresh_one() {
     for (burst, then) in [(10, 2), (2, 2), (1, 1)] {
         let (map, _) = map(10);
         let key = map.key(&1);
         assert_eq!((key.at(tick(0)).available(), map.len()), (2, 0));
         assert!(map.set_algorithm_at(&1, bucket_of(burst), tick(0)).is_ok());
         assert_eq!((key.at(tick(0)).available(), map.len()), (then, 1));
-        // The algorithm is its own from then on.
+        // The key has its own algorithm from then on.
         assert_eq!(key.at(tick(1_000)).available(), burst);
         let (_, one_more) = (key.at(tick(0)).take_up_to(99), tick(10));
         assert_eq!(key.at(one_more).available(), 1);
     }
 }
 
-/// One that starts afresh has all that its new algorithm begins with, there or not.
+/// A key that starts fresh has all initial permits of its new algorithm, present or not.
 #[test]
-fn a_key_that_starts_afresh_has_all_of_its_new_algorithm() {
+fn a_key_that_starts_fresh_has_the_full_initial_permits() {
     for is_there in [true, false] {
         let (map, _) = map(10);
         if is_there {
@@ -52,9 +52,10 @@ fn a_key_that_starts_afresh_has_all_of_its_new_algorithm() {
     }
 }
 
-/// A key that is idle may have left or not, by what other keys do: it has the same.
+/// An idle key may or may not have been removed, depending on other keys. It has the same permits
+/// in both cases.
 #[test]
-fn it_is_all_the_same_whether_an_idle_key_has_left() {
+fn an_idle_key_answers_the_same_whether_or_not_it_was_removed() {
     let texts = [
         "token-bucket 1/10ns burst 2",
         "token-bucket 97/us burst 9",
@@ -80,7 +81,7 @@ fn it_is_all_the_same_whether_an_idle_key_has_left() {
 }
 
 #[test]
-fn any_algorithm_becomes_another() {
+fn any_algorithm_can_become_any_other() {
     let map: KeyedMap<String, AnyAlgorithm, NoClock> = of(algorithm("token-bucket 10/s"), 5);
     assert!(map.try_acquire_n_at("alice", 7, tick(0)).is_ok());
     let window = algorithm("sliding-window 100/min");
@@ -92,7 +93,7 @@ fn any_algorithm_becomes_another() {
 }
 
 #[test]
-fn they_stay_idle_or_not() {
+fn keys_with_their_own_algorithms_stay_even_when_idle() {
     let (map, _) = map(2);
     assert!(map.set_algorithm_at(&1, bucket_of(9), tick(0)).is_ok());
     assert!(map.set_algorithm_at(&2, bucket_of(8), tick(0)).is_ok());
@@ -104,7 +105,7 @@ fn they_stay_idle_or_not() {
     }
     assert_eq!(map.stats().no_room, 2);
     assert_eq!(map.key(&1).at(tick(1_000)).available(), 9);
-    // Until they are removed; then they are as all.
+    // Until they are removed. Then they are like all others.
     assert!(map.remove(&1));
     let removed = map.retain_at(tick(1_000), |tracked| !tracked.has_its_own());
     assert_eq!(removed, 1);
@@ -112,10 +113,10 @@ fn they_stay_idle_or_not() {
     assert_eq!(map.key(&1).at(tick(1_000)).available(), 2);
 }
 
-/// A thread changes the algorithm again and again while others take, and looks for idle keys. At
-/// one tick there is what there was.
+/// A thread changes the algorithm repeatedly while others take permits and look for idle keys. At
+/// one tick exactly the initial permits are granted.
 #[test]
-fn no_permit_comes_from_nowhere() {
+fn threads_gain_no_permits_while_the_algorithm_changes() {
     const PERMITS: u64 = often(5_000);
     deadline("threads that change an algorithm", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(PERMITS), 2);
@@ -135,9 +136,10 @@ fn no_permit_comes_from_nowhere() {
     });
 }
 
-/// It goes on with what it had by that of all, and leaves when it is idle by it.
+/// The key continues under the map's algorithm with what it had, and leaves when it is idle by
+/// that.
 #[test]
-fn a_key_whose_algorithm_is_taken_away_does_not_stay() {
+fn a_key_without_its_own_algorithm_leaves_when_idle() {
     let (map, _) = map(10);
     assert!(!map.unset_algorithm_at(&1, tick(0)), "it is not there");
     let own = map.set_algorithm_afresh_at(&1, bucket_of(100), tick(0));

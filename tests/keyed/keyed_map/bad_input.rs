@@ -1,5 +1,5 @@
-//! What can't be made is refused with the field's name, and what can't be granted is refused as a
-//! limiter does.
+//! Invalid input is refused with the field's name, and impossible requests are refused as a limiter
+//! refuses them.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{bucket_of, map, of};
 use crate::support::{self, NOW, algorithm, every, tick};
 
 #[test]
-fn capacities_that_there_can_not_be_are_errors() {
+fn impossible_capacities_are_errors() {
     let made = |capacity| KeyedMap::<u64, _, _>::with_clock(bucket_of(2), capacity, NoClock);
     let none = made(0).unwrap_err();
     assert_eq!(none, ConfigError::ZeroCapacity);
@@ -22,14 +22,14 @@ fn capacities_that_there_can_not_be_are_errors() {
             panic!("{error:?}");
         };
         assert_eq!(capacity, absurd);
-        assert!(made(max).is_ok(), "what is allowed can be had: {max}");
+        assert!(made(max).is_ok(), "the allowed maximum is refused: {max}");
         assert!(error.to_string().contains(&max.to_string()), "{error}");
     }
     assert!(made(1).is_ok());
 }
 
 #[test]
-fn requests_that_come_to_nothing_bring_no_key_in() {
+fn requests_without_effect_insert_no_key() {
     let (map, _) = map(10);
     let key = map.key(&1);
     for n in [3, u64::MAX] {
@@ -44,18 +44,18 @@ fn requests_that_come_to_nothing_bring_no_key_in() {
 }
 
 #[test]
-fn ticks_at_both_ends_of_time() {
+fn ticks_at_both_ends_of_time_are_answered() {
     let (map, _) = map(4);
     let far = map.key(&1).at(Tick::MAX);
     let _ = far.try_acquire();
     let _ = far.charge(u64::MAX);
-    // It has poisoned its own word, and no other.
+    // It has spoiled its own word, and no other.
     for key in 2..20 {
         let granted = map.try_acquire_n_at(&key, 2, tick(5)).expect("fresh");
         assert!(granted.at() < tick(1_000), "{granted:?}");
     }
-    // A caller at the end of time finds all idle; the others then count at the ticks at which they
-    // were, and not at the end of time.
+    // A caller at the end of time finds all keys idle. The others then count at the ticks at which
+    // they became idle, and not at the end of time.
     let _ = map.try_acquire_at(&30, Tick::MAX);
     assert!(map.stats().expired > 0, "{map:?}");
     let granted = map.try_acquire_n_at(&40, 2, tick(6)).expect("fresh");
@@ -63,9 +63,9 @@ fn ticks_at_both_ends_of_time() {
     assert!(map.len() <= 4);
 }
 
-/// At these a limiter stands still: a fresh one has what it begins with, and nothing comes after.
+/// At these ticks a limiter stands still: a fresh one has its initial permits, and none come later.
 #[test]
-fn the_last_ticks_are_past_every_horizon() {
+fn a_limiter_stands_still_at_the_last_ticks() {
     let others = [
         "token-bucket 1/1ns",
         "intervals 1/1ns",
@@ -103,7 +103,7 @@ fn the_last_ticks_are_past_every_horizon() {
     }
 }
 
-/// Permits may come at the tick before the last one, where a horizon is at the latest.
+/// Permits may come at the last tick but one, which is the latest horizon.
 #[test]
 fn the_last_tick_of_all_counts_as_the_one_before() {
     // Permits come at 2^64 - 2, and never again.
@@ -136,7 +136,7 @@ fn a_map_of_one_key_has_room_for_one() {
         }
         let stats = map.stats();
         assert_eq!((stats.evicted, stats.no_room), right);
-        // What can't be refused is answered, and recorded where there is room.
+        // Verbs that can't be refused are answered, and recorded if there is room.
         let charged = map.key(&2).charge(5);
         let right = if overflow == Overflow::Deny {
             (0, 0)
@@ -155,10 +155,10 @@ fn a_map_of_one_key_has_room_for_one() {
     }
 }
 
-/// However much a key is charged, at the end of time too, it stays in the map and in debt.
+/// A key with any charge, even at the end of time, stays in the map and in debt.
 #[test]
-fn a_key_that_owes_as_much_as_can_be_stays() {
-    // Where a permit takes a nanosecond, the largest word can be reached.
+fn a_key_with_the_largest_debt_stays_in_the_map() {
+    // With an interval of a nanosecond, the largest word can be reached.
     let exact = [
         "token-bucket 1/ns burst 3",
         "gcra 1/ns burst 3",

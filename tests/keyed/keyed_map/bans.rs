@@ -1,5 +1,5 @@
-//! A banned key of a map gets nothing until the tick that was said, whatever comes back or changes
-//! meanwhile, and then what it would get after a burst.
+//! A banned key of a map gets nothing until the tick of the ban's end, for any returns and changes
+//! in between. Then it gets what it would get after a burst.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::support::{
 
 type Map = KeyedMap<String, AnyAlgorithm, NoClock>;
 
-/// Nothing is there for a while, and nothing can be given back.
+/// Checks that nothing is available for a while, and that nothing can be returned.
 fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
     let between = (0..40).map(|part| NOW + (until - 1 - NOW) / 39 * part);
     for now in between.chain([until - 1]) {
@@ -33,7 +33,7 @@ fn is_banned(map: &Map, until: u64, of: &AnyAlgorithm) {
 }
 
 #[test]
-fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_burst() {
+fn a_key_gets_nothing_before_its_longest_ban_ends_and_then_what_follows_a_burst() {
     for algorithm in every() {
         let period = period(&algorithm);
         for bans in [[1; 3], [period / 3; 3], [2, 7 * period + 13, period]] {
@@ -50,7 +50,7 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
             }
             assert_eq!(map.key("key").at(now).undo(before), 0, "{algorithm}");
             is_banned(&map, until, &algorithm);
-            // As one that spends all then.
+            // Compares it with a key that spends everything at that tick.
             let other = map.key("other");
             let _ = other.at(now).take_up_to(1);
             let _ = other.at(tick(until)).take_up_to(u64::MAX);
@@ -68,9 +68,9 @@ fn nothing_is_granted_before_the_longest_ban_ends_and_then_what_comes_after_a_bu
     }
 }
 
-/// Some keys are asked the same as a model of them, which are banned now and then.
+/// Makes the same requests to some keys and to their model. Keys are banned now and then.
 #[test]
-fn keys_answer_as_a_model_that_is_banned() {
+fn banned_keys_answer_as_their_model() {
     for text in [
         "token-bucket 3/7ns burst 4",
         "gcra 1/10ns tolerance 15ns",
@@ -127,7 +127,7 @@ fn keys_answer_as_a_model_that_is_banned() {
 }
 
 #[test]
-fn a_ban_is_told_until_it_is_ended() {
+fn a_ban_is_reported_until_it_ends() {
     let enders: [fn(&super::Map); 4] = [
         |map| assert!(map.remove(&7)),
         |map| map.key(&7).reset(),
@@ -140,7 +140,7 @@ fn a_ban_is_told_until_it_is_ended() {
     for end in enders {
         let (map, _) = map(10);
         assert_eq!(map.ban_for(&7, Duration::MAX), Ok(()));
-        // Other changes don't end it.
+        // Other changes do not end the ban.
         assert_eq!(map.set_quota(Quota::per_second(5), Keep::Scaled), Ok(()));
         assert!(map.set_algorithm(&7, bucket_of(4)).is_ok());
         assert_eq!(map.try_acquire(&7), Err(Denied::banned(1, None)));
@@ -154,14 +154,14 @@ fn a_ban_is_told_until_it_is_ended() {
 }
 
 #[test]
-fn to_ask_for_a_ban_brings_no_key_in() {
+fn a_query_for_a_ban_inserts_no_key() {
     let (map, _) = map(10);
     assert_eq!(map.banned_until(&7), None);
     assert!(map.is_empty());
 }
 
 #[test]
-fn a_ban_goes_on_under_another_quota() {
+fn a_ban_survives_a_new_quota() {
     for old in all() {
         for keep in [Keep::AsIs, Keep::Scaled] {
             let map: Map = of(old, 10);
@@ -190,7 +190,7 @@ fn a_ban_that_can_not_be_recorded_is_denied() {
     }
 }
 
-/// A flood evicts every key but the banned one, also keys that came again.
+/// A flood evicts every key except the banned one, including keys that came back.
 #[test]
 fn a_banned_key_is_evicted_last() {
     let map: KeyedMap<u64, _, NoClock> = of(bucket("10/h"), 8);
@@ -206,7 +206,7 @@ fn a_banned_key_is_evicted_last() {
 
 /// A decision that has computed when its key is banned is denied.
 #[test]
-fn a_decision_that_stopped_meanwhile_is_banned() {
+fn a_ban_overrides_a_decision_in_progress() {
     let map: Rc<KeyedMap<u64, Hooked, NoClock>> = Rc::new(of(Hooked(bucket_of(2)), 4));
     assert!(map.try_acquire_at(&1, tick(0)).is_ok());
     let others = Rc::clone(&map);
@@ -218,10 +218,10 @@ fn a_decision_that_stopped_meanwhile_is_banned() {
     assert!(matches!(late, Err(Denied::Banned { .. })), "{late:?}");
 }
 
-/// Threads take and give back while a key is banned again and again: none is granted before the
-/// ban that was made last is over.
+/// Threads take and return permits while a key is banned repeatedly. None is granted before the
+/// latest ban ends.
 #[test]
-fn no_thread_is_granted_anything_by_a_key_that_is_banned() {
+fn a_banned_key_grants_nothing_to_any_thread() {
     deadline("threads that take while a key is banned", || {
         let map: KeyedMap<u64, _, NoClock> = of(bucket_of(1_000), 4);
         for round in 1..often(200) {

@@ -1,4 +1,4 @@
-//! Never more keys than the capacity, whatever threads do; and what goes for a new key is what is
+//! The map never holds more keys than its capacity under threads, and a new key evicts the key
 //! nearest to idle.
 
 use tollgate::clock::NoClock;
@@ -7,10 +7,10 @@ use tollgate::{KeyedMap, Overflow, TokenBucket};
 use super::{bucket_of, map, of};
 use crate::support::{Random, deadline, often, on_threads, tick};
 
-/// Threads bring, remove, purge and look through keys, under each policy; one counts what is there
-/// all the time.
+/// Threads insert, remove, purge and iterate under each policy, while one counts the keys all the
+/// time.
 #[test]
-fn never_more_under_threads() {
+fn threads_never_exceed_the_capacity() {
     const CAPACITY: usize = 40;
     deadline("threads that bring and remove keys", || {
         for overflow in [Overflow::Evict, Overflow::Deny, Overflow::Admit] {
@@ -33,7 +33,7 @@ fn never_more_under_threads() {
                 }
             });
             let there = map.pin().iter_at(tick(0)).count();
-            assert_eq!(map.len(), there, "each room has its key: {map:?}");
+            assert_eq!(map.len(), there, "each slot has its key: {map:?}");
             assert!(there <= CAPACITY);
             let idle_at_last = tick(1_000_000);
             map.retain_at(idle_at_last, |tracked| !tracked.is_idle());
@@ -43,7 +43,7 @@ fn never_more_under_threads() {
 }
 
 #[test]
-fn the_nearest_to_idle_goes() {
+fn the_key_nearest_to_idle_is_evicted() {
     let (map, _) = map(3);
     for (key, n) in [(1, 9), (2, 1), (3, 5)] {
         map.key(&key).at(tick(0)).charge(n);
@@ -56,7 +56,7 @@ fn the_nearest_to_idle_goes() {
 }
 
 #[test]
-fn what_is_idle_goes_before_any_key_is_evicted() {
+fn idle_keys_are_removed_before_any_key_is_evicted() {
     let (map, _) = map(8);
     for key in 0..8 {
         let n = if key < 7 { 100 } else { 1 };

@@ -1,6 +1,5 @@
 //! The bound of each key while keys come and go all the time, on ticks that go forwards and back:
-//! exactly that of its algorithm, but for those that were evicted, each of which allows a burst
-//! more.
+//! exactly that of its algorithm, plus one burst for each eviction.
 
 use std::collections::BTreeSet;
 
@@ -22,8 +21,8 @@ fn busy(map: &Map) -> BTreeSet<u64> {
     busy.map(|tracked| *tracked.key()).collect()
 }
 
-/// Ten times as many keys as there is room for, until those that were there have been replaced many
-/// times; a late tick now and then. What each key got.
+/// Ten times as many keys as there is room for, with a late tick now and then, until the present
+/// keys have been replaced many times. Returns what each key got.
 fn churned(map: &Map, seed: u64) -> Vec<Log> {
     let mut logs = vec![Log::new(); 10 * CAPACITY as usize];
     let (mut random, mut now) = (Random(seed), 1_000);
@@ -44,7 +43,7 @@ fn churned(map: &Map, seed: u64) -> Vec<Log> {
         let granted = map.try_acquire_n_at(&key, 1 + random.below(2), then);
         let after = map.stats();
         if after.evicted > before.evicted {
-            // Whichever is no longer there, although it was not seen idle.
+            // The key that has gone, although it was not seen idle.
             for gone in there.difference(&busy(map)) {
                 logs[*gone as usize].reset(then);
             }
@@ -59,7 +58,7 @@ fn churned(map: &Map, seed: u64) -> Vec<Log> {
 }
 
 #[test]
-fn each_key_keeps_its_bound_but_for_evictions() {
+fn each_key_keeps_its_bound_except_for_evictions() {
     for (text, overflow) in [
         ("token-bucket 1/10ns burst 2", Overflow::Deny),
         ("token-bucket 1/10ns burst 2", Overflow::Evict),

@@ -1,5 +1,5 @@
-//! Idle keys leave: a few with each key that comes, and when they are asked to. A late caller has
-//! no second burst.
+//! Idle keys leave: a few with each new key, and when the map is purged. A late caller gets no
+//! second burst.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tollgate::{Denied, KeyedMap, ManualClock, Quota, TokenBucket};
 use super::{map, of};
 use crate::support::{often, queue, tick};
 
-/// As long as new keys come, those that are idle don't pile up; and one that is busy is looked at
-/// again and again, and stays.
+/// As new keys come, idle ones do not accumulate. A busy key is examined again and again, and
+/// stays.
 #[test]
-fn the_map_stays_small() {
+fn a_map_that_gets_new_keys_sheds_idle_ones() {
     let (map, clock) = map(1_000_000);
     map.key(&u64::MAX).charge(1_000_000);
     let (keys, mut most) = (often(10_000), 0);
@@ -22,7 +22,7 @@ fn the_map_stays_small() {
         assert!(map.try_acquire(&key).is_ok());
         most = most.max(map.len());
     }
-    // Each is idle after 10 ns, of which each brings one more.
+    // Each is idle after 10 ns, in which one more comes.
     assert!(most < 40, "{most}");
     let stats = map.stats();
     assert_eq!(stats.expired + stats.tracked, keys + 1);
@@ -31,7 +31,7 @@ fn the_map_stays_small() {
 }
 
 #[test]
-fn purging_makes_so_many_steps() {
+fn purging_takes_the_given_number_of_steps() {
     let (map, clock) = map(100);
     for key in 0..50 {
         map.key(&key).charge(1 + key % 2);
@@ -45,8 +45,8 @@ fn purging_makes_so_many_steps() {
     assert_eq!((map.purge_idle(100), map.len()), (25, 0));
 }
 
-/// Two permits at 100, and the key leaves at 120. A caller that then comes with an older tick is
-/// counted at 120: at 110 there was but one.
+/// Two permits are taken at 100, and the key leaves at 120. A caller that then comes with an older
+/// tick counts at 120: at 110 only one permit was available.
 #[test]
 fn a_late_tick_gets_no_second_burst() {
     let (map, _) = map(10);
@@ -55,7 +55,7 @@ fn a_late_tick_gets_no_second_burst() {
     let granted = map.try_acquire_n_at(&1, 2, tick(110)).expect("fresh");
     let idle_since = tick(120);
     assert_eq!(granted.at(), idle_since, "and not when it was found");
-    // At the caller's tick the next one is due in 20 ns, not in 10.
+    // From the caller's tick the next permit is due in 20 ns, not in 10.
     let Err(Denied::Later { retry_after, .. }) = map.try_acquire_at(&1, tick(110)) else {
         panic!("denied");
     };
@@ -65,9 +65,8 @@ fn a_late_tick_gets_no_second_burst() {
     assert!(map.try_acquire_at(&1, tick(130)).is_ok());
 }
 
-/// The same for a key that was never there: what others left at counts for all.
-/// Two permits at 100, and all are there again when the quota is set at 200: what the key goes on
-/// with is as good as fresh then, and at older ticks nobody knows. There it does not leave.
+/// The key takes two permits at 100 and is idle again when the quota is set at 200. Nothing is known
+/// of its new word at earlier ticks, so it does not leave there.
 #[test]
 fn a_key_does_not_leave_at_a_tick_before_it_was_moved() {
     let quota = Quota::per(1, Duration::from_nanos(20)).burst(2);
@@ -85,8 +84,10 @@ fn a_key_does_not_leave_at_a_tick_before_it_was_moved() {
     }
 }
 
+/// The same for a key that was never present: the tick of the last idle eviction counts for all
+/// keys.
 #[test]
-fn new_keys_count_where_others_have_left() {
+fn a_new_key_counts_from_the_tick_of_the_last_idle_eviction() {
     let (map, _) = map(10);
     assert!(map.try_acquire_at(&1, tick(100)).is_ok());
     assert_eq!(map.purge_idle_at(tick(100), 1), 0);
@@ -96,15 +97,15 @@ fn new_keys_count_where_others_have_left() {
     assert_eq!(map.key(&3).at(tick(7)).available(), 2);
 }
 
-/// What begins with less begins when its key comes, and fills from then on, however often it is
-/// only refused.
+/// A key whose initial permits are below its burst starts at its first request, and fills from then
+/// on, even if all requests are denied.
 #[test]
-fn what_begins_with_less_begins() {
+fn a_key_with_a_partial_start_begins_to_fill_at_its_first_request() {
     let quota = Quota::per(1, Duration::from_nanos(10)).burst(3).initial(0);
     let bucket = TokenBucket::new(quota).expect("a quota");
     let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket, 10);
     let at = |nanos| map.key(&1).at(tick(nanos));
-    // Looking brings nothing in.
+    // A query inserts no key.
     assert_eq!((at(50).available(), map.len()), (0, 0));
     assert!(at(100).try_acquire().is_err());
     assert_eq!(map.len(), 1);
@@ -118,13 +119,13 @@ fn what_begins_with_less_begins() {
     // Idle from 150 on.
     assert_eq!(map.purge_idle_at(tick(149), 5), 0);
     assert_eq!(map.purge_idle_at(tick(160), 5), 1);
-    assert_eq!(at(155).available(), 0, "it begins anew");
+    assert_eq!(at(155).available(), 0, "it starts fresh");
 }
 
-/// A caller whose tick is older than the key's is counted at the key's. That shortens no patience
-/// for good: it is told when to come again.
+/// A caller whose tick is older than the key's counts at the key's. That does not shorten its
+/// timeout for good: it is told when to retry.
 #[test]
-fn a_late_caller_can_wait_as_long_as_it_says() {
+fn a_late_caller_keeps_its_full_timeout() {
     let map: KeyedMap<u64, _, _> = of(queue("leaky-queue 10/s burst 5"), 10);
     assert!(map.key(&1).at(tick(100_000_000_000)).try_acquire().is_ok());
     let (late, patience) = (tick(90_000_000_000), Duration::from_secs(5));
@@ -135,10 +136,10 @@ fn a_late_caller_can_wait_as_long_as_it_says() {
     assert_eq!(reserved.map(|reserved| reserved.n()), Ok(3));
 }
 
-/// As in a table: a key that begins with less begins when it is first asked for permits, whatever
-/// the verb; and one that is not there is not made full by a reset.
+/// As in a table: a key with a partial start begins when it is first asked for permits, by any
+/// verb. A reset does not make an absent key full.
 #[test]
-fn every_request_for_permits_begins_a_key_and_a_reset_does_not() {
+fn every_request_for_permits_starts_a_key_and_a_reset_does_not() {
     let requests: [fn(&super::Map); 3] = [
         |map| assert!(map.try_acquire(&7).is_err()),
         |map| assert_eq!(map.key(&7).take_up_to(1).n(), 0),

@@ -1,6 +1,6 @@
-//! The late owner, without threads: a decision has read its key's word and computed, and before it
-//! writes others have the key leave, bring it in afresh and take all there is. It must then count
-//! with them.
+//! A late owner, without threads. A decision has read its key's word and computed. Before it
+//! writes, others make the key leave, insert it again and take everything. The decision must then
+//! count with them.
 
 use std::rc::Rc;
 
@@ -11,18 +11,18 @@ use super::{bucket_of, of};
 use crate::support::hooks::{Call, Hooked, HookedKey, at_call, unhook};
 use crate::support::tick;
 
-/// Key 1 has taken one permit of two at 0; the decision on another has computed when this happens.
-/// Whether it is then granted; what is left, then and at 1000; and how often keys left, were
-/// removed and evicted.
+/// Key 1 has taken one permit of two at 0. The interruption happens after the decision on another
+/// has computed. Returns whether that one is granted, what is left then and at 1000, and how often
+/// keys left, were removed and were evicted.
 #[test]
-fn a_decision_counts_with_those_that_came_between() {
+fn a_decision_counts_the_decisions_that_interrupted_it() {
     for (meanwhile, at, is_granted, left, gone) in [
         ("left as idle and taken", 10, false, [0, 2], (1, 0, 0)),
         ("removed and one taken", 5, true, [0, 2], (0, 1, 0)),
-        // It comes back, evicts the other one, and is counted.
+        // It comes back, evicts the other key, and is counted.
         ("evicted", 5, true, [1, 2], (0, 0, 2)),
         ("removed by a predicate", 5, false, [0, 2], (0, 1, 0)),
-        // No permit comes before an hour.
+        // No permit comes within an hour.
         ("under another algorithm", 0, true, [0, 0], (0, 0, 0)),
     ] {
         let map: Rc<KeyedMap<u64, Hooked, NoClock>> = Rc::new(of(Hooked(bucket_of(2)), 1));
@@ -57,9 +57,9 @@ fn a_decision_counts_with_those_that_came_between() {
     }
 }
 
-/// The predicate was asked about a key that has been used since: it is asked again.
+/// The predicate was asked about a key that has been used since, so it is asked again.
 #[test]
-fn a_key_that_is_used_meanwhile_is_asked_about_again() {
+fn a_predicate_is_asked_again_about_a_key_that_was_used_meanwhile() {
     let map: KeyedMap<u64, Hooked, NoClock> = of(Hooked(bucket_of(2)), 1);
     assert!(map.try_acquire_at(&1, tick(0)).is_ok());
     let mut asked = 0;
@@ -72,10 +72,10 @@ fn a_key_that_is_used_meanwhile_is_asked_about_again() {
     assert_eq!((removed, asked, map.len()), (0, 2, 1));
 }
 
-/// Room is taken before the key is there, and not merely looked for: a key that comes in between,
-/// when the first one is cloned, finds none.
+/// Room is reserved before the key is inserted, and not just checked. A key that comes while the
+/// first one is cloned finds none.
 #[test]
-fn the_last_room_is_taken_before_the_key_comes_in() {
+fn room_is_reserved_before_the_key_is_inserted() {
     let map: KeyedMap<HookedKey, TokenBucket, NoClock> = of(bucket_of(2), 1);
     let map = Rc::new(map.with_overflow(Overflow::Deny));
     let others = Rc::clone(&map);

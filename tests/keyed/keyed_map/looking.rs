@@ -1,5 +1,5 @@
-//! Looking at all keys while keys come and go: what is there all along is seen once, and nothing
-//! more is promised.
+//! Iteration while keys come and go: a key that is present all the time is visited once. Nothing
+//! more is guaranteed.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use tollgate::{KeyedMap, Overflow, TokenBucket};
 use super::{bucket_of, map};
 use crate::support::{Chosen, tick};
 
-/// Alone on the map.
+/// On one thread.
 #[test]
-fn each_key_is_seen_once() {
+fn iteration_visits_each_key_once() {
     let (map, _) = map(1_000);
     for key in 0..500 {
         map.key(&key).at(tick(0)).charge(10);
@@ -23,14 +23,15 @@ fn each_key_is_seen_once() {
 
 const STAYS: u64 = 100;
 
-/// Half of the keys stay. Each of the others is removed when it is seen, and brought in again: it
-/// may be seen again, so that more are seen than there is room for. Those that stay are seen once.
+/// Half of the keys stay. Each of the others is removed when it is visited, and inserted again. It
+/// may be visited again, so more keys are visited than there is room for. Those that stay are
+/// visited once.
 #[test]
-fn a_key_that_comes_back_may_be_seen_twice_and_one_that_stays_is_seen_once() {
+fn iteration_may_visit_a_reinserted_key_twice_and_visits_others_once() {
     const CAPACITY: u64 = 200;
     let map = KeyedMap::<u64, TokenBucket, _>::with_clock(bucket_of(2), CAPACITY as usize, NoClock);
     let map = map.expect("a map").with_overflow(Overflow::Deny);
-    // In the same places in each run.
+    // With the same slots in each run.
     let map = map.with_hasher(Chosen::default());
     let brings = |key: u64| assert!(map.try_acquire_n_at(&key, 2, tick(0)).is_ok());
     (0..CAPACITY).for_each(brings);

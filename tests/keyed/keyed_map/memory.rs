@@ -1,14 +1,14 @@
-//! What keys that have gone leave behind: next to nothing, whatever made them go.
+//! Keys that have gone leave next to nothing behind, for any reason of their removal.
 
 use super::{Map, map};
 use crate::support::memory::taken;
 use crate::support::{Random, often, tick};
 
-/// Places in the line of keys to be looked at that may be those of keys that have gone, beside as
-/// many as there are keys.
+/// Entries in the queue of keys to examine that may belong to keys that have gone, beyond the
+/// number of keys.
 const SPARE: i64 = 64;
 
-/// So many bytes a place takes in the line, and so many more its last block.
+/// The bytes of an entry in the queue, and the additional bytes of its last block.
 const PLACE: i64 = 25;
 const BLOCK: i64 = 1_000;
 
@@ -21,8 +21,8 @@ fn filled(keys: u64) -> Map {
     map
 }
 
-/// What places in the line are given back when each of so many is looked at: those of keys that
-/// have gone. (The clock stands still: no key is idle.)
+/// Examines this many entries and returns how many are freed: those of keys that have gone. (The
+/// clock stands still, so no key is idle.)
 fn left_in_line(map: &Map, places: u64) -> i64 {
     let (before, len) = (taken(), map.len());
     assert_eq!(map.purge_idle_at(tick(0), places as usize), 0);
@@ -31,13 +31,13 @@ fn left_in_line(map: &Map, places: u64) -> i64 {
 }
 
 #[test]
-fn a_map_that_was_emptied_keeps_no_places_in_the_line() {
+fn an_emptied_map_keeps_no_queue_entries() {
     let keys = often(20_000);
     let empty = |by: &str, map: &Map| match by {
         "retain" => assert_eq!(map.retain_at(tick(0), |_| false) as u64, keys),
         "remove, from the first" => assert!((0..keys).all(|key| map.remove(&key))),
         "remove, from the last" => assert!((0..keys).rev().all(|key| map.remove(&key))),
-        // Each number but 0 comes once: the last ones that are there lie anywhere in the line.
+        // Each number except 0 occurs once, so the last keys may be anywhere in the queue.
         _ => assert!((0..keys).all(|at| map.remove(&(at * 7_919 % keys)))),
     };
     for by in [
@@ -54,9 +54,9 @@ fn a_map_that_was_emptied_keeps_no_places_in_the_line() {
     }
 }
 
-/// Also if some stay: no more places of keys that have gone than there are keys.
+/// This also holds if some keys stay: entries of keys that have gone never outnumber the keys.
 #[test]
-fn a_map_that_was_thinned_out_keeps_few_places_in_the_line() {
+fn a_thinned_map_keeps_few_queue_entries() {
     let keys = often(20_000);
     for one_in in [2, 3, 10, 100] {
         let map = filled(keys);
@@ -70,9 +70,9 @@ fn a_map_that_was_thinned_out_keeps_few_places_in_the_line() {
     }
 }
 
-/// A map whose keys are all removed sooner or later, and that is never without some.
+/// A map whose keys are all removed sooner or later, but that is never empty.
 #[test]
-fn the_line_does_not_grow_with_the_keys_that_were_removed() {
+fn the_queue_does_not_grow_with_removed_keys() {
     let (map, _) = map(1_000);
     let mut random = Random(5);
     let mut most = 0;
@@ -87,14 +87,13 @@ fn the_line_does_not_grow_with_the_keys_that_were_removed() {
         most = most.max(taken() - before);
     }
     assert!(map.len() <= 100, "{map:?}");
-    // A hundred keys, the table, and what waits for the last guard to be given back.
+    // A hundred keys, the table, and memory that waits for the last guard.
     assert!(most < 100_000, "{most} bytes");
 }
 
-/// Of 9 bytes for each of its slots, of which there are at most four for a key; and what waits for
-/// others of its kind, to be given back together.
+/// 9 bytes for each slot, with at most four slots for a key, and garbage that is freed in batches.
 #[test]
-fn a_map_that_was_emptied_keeps_its_table_and_no_more() {
+fn an_emptied_map_keeps_only_its_table() {
     let keys = often(20_000);
     let before = taken();
     let map = filled(keys);
@@ -110,9 +109,9 @@ fn a_map_that_was_emptied_keeps_its_table_and_no_more() {
     assert!(left < 10_000, "{left} bytes without a map");
 }
 
-/// It is looked at in turn as before, whatever was removed: all that are idle leave in one round.
+/// Keys are examined in turn as before, after any removals: all idle ones leave in one round.
 #[test]
-fn clearing_up_forgets_no_key() {
+fn compaction_of_the_queue_forgets_no_key() {
     let keys = often(2_000);
     let map = filled(keys);
     let gone = map.retain_at(tick(0), |tracked| tracked.key() % 5 == 0) as u64;

@@ -1,6 +1,5 @@
-//! The map of keys: never more than its capacity, idle keys leave and get no second burst for it,
-//! however late a caller decides or whatever its tick is; and what a key's own code does wrong
-//! leaves the map whole.
+//! The map of keys. It never exceeds its capacity. Idle keys leave and get no second burst, for any
+//! late decision or tick. A key's own faulty code leaves the map intact.
 
 mod algorithms;
 mod bad_input;
@@ -25,7 +24,7 @@ use tollgate::{KeyedMap, ManualClock, Quota, TokenBucket};
 
 type Map = KeyedMap<u64, TokenBucket, ManualClock>;
 
-/// So many permits at once, one more every 10 ns.
+/// `burst` permits at once, and one more every 10 ns.
 fn bucket_of(burst: u64) -> TokenBucket {
     TokenBucket::new(Quota::per(1, Duration::from_nanos(10)).burst(burst)).expect("a quota")
 }
@@ -37,7 +36,7 @@ fn map(capacity: usize) -> (Map, ManualClock) {
     (map, clock)
 }
 
-/// The same on no clock, with an algorithm and keys of any kind.
+/// The same without a clock, with any algorithm and type of key.
 fn of<K: std::hash::Hash + Eq, A: tollgate::algorithm::Algorithm>(
     algorithm: A,
     capacity: usize,

@@ -1,5 +1,5 @@
-//! A key whose `Hash`, `Eq` or `clone` panics, an algorithm that does, a predicate that does:
-//! nothing is lost, no room leaks, and the map goes on.
+//! A panic in a key's `Hash`, `Eq` or `clone`, in an algorithm or in a predicate loses nothing and
+//! leaks no room, and the map continues.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +19,7 @@ fn hooked() -> Hooked {
     Hooked(bucket_of(2))
 }
 
-/// As many keys as there is room for, each with one permit taken.
+/// Returns a map with as many keys as there is room for, each with one permit taken.
 fn full() -> Map {
     let map: Map = of(hooked(), CAPACITY as usize);
     for key in 0..CAPACITY {
@@ -28,7 +28,7 @@ fn full() -> Map {
     map
 }
 
-/// Each key has its place and its word, and each place can be had.
+/// Checks that each key has its slot and its word, and that each slot is usable.
 fn check_whole(map: &Map, context: &str) {
     let pinned: usize = map.pin().iter_at(tick(0)).count();
     assert_eq!(map.len(), pinned, "{context}: {map:?}");
@@ -44,7 +44,7 @@ fn check_whole(map: &Map, context: &str) {
 
 type Deed = (&'static str, fn(&Map) -> bool);
 
-/// What has to do with a key, on a map that is full, or has a place.
+/// Actions on a key, on a map that is full or has room.
 const ACTIONS: [Deed; 7] = [
     ("a known key", |map| takes(map, 3)),
     ("a new key", |map| takes(map, 50)),
@@ -66,7 +66,7 @@ fn changes(map: &Map) -> bool {
 }
 
 #[test]
-fn the_map_stays_whole() {
+fn a_panic_leaves_the_map_intact() {
     let mut panicked = Vec::new();
     let calls = [Call::Hash, Call::Eq, Call::Clone].into_iter();
     let calls = calls.chain([Call::IsIdle, Call::CarryOver]);
@@ -77,19 +77,19 @@ fn the_map_stays_whole() {
                 if turn % 2 == 0 {
                     assert!(map.remove(&Key(CAPACITY - 1)));
                 }
-                at_call(call, turn / 2, || panic!("as it was told to"));
+                at_call(call, turn / 2, || panic!("on purpose"));
                 let done = catch_unwind(AssertUnwindSafe(|| action(&map)));
                 unhook();
                 if done.is_err() {
                     panicked.push((call, name));
                 }
                 if call == Call::CarryOver && done.is_err() {
-                    // The word of a key whose change was broken off is what it was. And it can be
-                    // made then.
+                    // A key whose change was interrupted keeps its word, and the change can be made
+                    // afterwards.
                     assert_eq!(map.key(&Key(3)).at(tick(0)).available(), 1);
                     assert!(action(&map));
                 }
-                // What was there is there, with the permit taken, unless the action removed it.
+                // The key is present with the permit taken, unless the action removed it.
                 let left = map.key(&Key(2)).at(tick(0)).available();
                 let is_right = left == 1 || (left == 2 && name == "a look at all");
                 assert!(is_right, "{call:?} in {name}: {left}");

@@ -1,5 +1,5 @@
-//! The quota of all keys: each key goes on as a limiter would whose quota is set, whatever other
-//! threads do meanwhile; once it is set, every decision that begins uses it.
+//! The quota of all keys. Each key behaves as a limiter whose quota is set, under any threads. Once
+//! the quota is set, every decision that begins uses it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -20,9 +20,9 @@ fn quota_of(burst: u64) -> Quota {
     Quota::per(1, Duration::from_nanos(10)).burst(burst)
 }
 
-/// Some keys are asked the same as a model of them while the quota is set again and again.
+/// Makes the same requests to some keys and to their model while the quota is set repeatedly.
 #[test]
-fn keys_answer_as_a_limiter_whose_quota_is_set() {
+fn keys_answer_as_a_limiter_with_the_same_changes_of_the_quota() {
     for text in [
         "token-bucket 3/7ns burst 4",
         "gcra 1/10ns tolerance 15ns",
@@ -73,8 +73,8 @@ fn keys_answer_as_a_limiter_whose_quota_is_set() {
     }
 }
 
-/// Keys that are there keep what they have; new ones, and those with algorithms of their own, are
-/// left to their own.
+/// Present keys keep their permits. New keys start with the new quota, and keys with their own
+/// algorithms keep them.
 #[test]
 fn keys_with_their_own_algorithm_keep_it() {
     let (map, _) = map(10);
@@ -85,14 +85,14 @@ fn keys_with_their_own_algorithm_keep_it() {
     let available = |at| [1, 2, 3].map(|key| map.key(&key).at(tick(at)).available());
     assert_eq!(available(0), [1, 2, 5]);
     assert_eq!(available(1_000), [5, 7, 5]);
-    // A key that loses its own goes on with the one that is in force.
+    // A key that loses its own algorithm continues with the current quota.
     assert!(map.unset_algorithm_at(&2, tick(1_000)));
     assert_eq!(available(1_000), [5, 5, 5]);
     assert_eq!((map.quota(), map.algorithm()), (quota_of(5), bucket_of(5)));
 }
 
 #[test]
-fn a_quota_that_can_not_be_changes_nothing() {
+fn an_invalid_quota_changes_nothing() {
     let (map, _) = map(10);
     assert!(map.try_acquire_at(&1, tick(0)).is_ok());
     let set = map.set_quota_at(Quota::per_second(0), Keep::Fresh, tick(0));
@@ -101,10 +101,10 @@ fn a_quota_that_can_not_be_changes_nothing() {
     assert_eq!(map.key(&1).at(tick(0)).available(), 1);
 }
 
-/// A decision that has computed when the quota is set counts by the new one; and so does the first
-/// one on a key that was about to come in.
+/// A decision that has computed when the quota is set counts by the new one. So does the first
+/// decision on a key that is about to be inserted.
 #[test]
-fn a_decision_that_stopped_meanwhile_uses_the_new_quota() {
+fn a_new_quota_applies_to_a_decision_in_progress() {
     let map: Rc<KeyedMap<HookedKey, Hooked, NoClock>> = Rc::new(of(Hooked(bucket_of(3)), 10));
     assert!(map.try_acquire_at(&HookedKey(1), tick(0)).is_ok());
     for (call, key, n) in [(Call::Step, 1, 2), (Call::Clone, 2, 2)] {
@@ -124,8 +124,8 @@ fn a_decision_that_stopped_meanwhile_uses_the_new_quota() {
     }
 }
 
-/// The algorithm or a key panics in the middle: no key is lost, and the next change brings all keys
-/// along, also one to the quota that is in force.
+/// The algorithm or a key panics during the change. No key is lost, and the next change migrates
+/// all keys, even a change to the current quota.
 #[test]
 fn a_change_that_panics_loses_no_key() {
     for (call, after) in [(Call::CarryOver, 0), (Call::CarryOver, 2), (Call::Clone, 1)] {
@@ -133,7 +133,7 @@ fn a_change_that_panics_loses_no_key() {
         for key in 0..4 {
             assert!(map.try_acquire_at(&HookedKey(key), tick(0)).is_ok());
         }
-        at_call(call, after, || panic!("as it was told to"));
+        at_call(call, after, || panic!("on purpose"));
         let set = || map.set_quota_at(quota_of(5), Keep::AsIs, tick(0));
         assert!(catch_unwind(AssertUnwindSafe(set)).is_err(), "{call:?}");
         let left = |at| [0, 1, 2, 3].map(|key| map.key(&HookedKey(key)).at(tick(at)).available());
@@ -144,9 +144,10 @@ fn a_change_that_panics_loses_no_key() {
     }
 }
 
-/// Threads take from one key while the quota is set again and again: there is what there was.
+/// Threads take from one key while the quota is set repeatedly. Exactly the initial permits are
+/// granted.
 #[test]
-fn no_permit_comes_from_nowhere_while_threads_take() {
+fn threads_gain_no_permits_while_the_quota_changes() {
     const PERMITS: u64 = often(5_000);
     deadline("threads that take while the quota is set", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(PERMITS), 4);
@@ -171,10 +172,10 @@ fn no_permit_comes_from_nowhere_while_threads_take() {
     });
 }
 
-/// Each quota has a larger burst than the one before, and each thread knows which one was set at
-/// least when it begins: it finds that one or a later one, on keys that are there and on new ones.
+/// Each quota has a larger burst than the one before, and each thread knows a quota that was set
+/// before it begins. It finds that one or a later one, on existing keys and on new ones.
 #[test]
-fn a_decision_uses_the_last_quota_that_was_set_or_a_later_one() {
+fn a_decision_uses_the_latest_quota_or_a_later_one() {
     deadline("threads that know which quota was set", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(1), often(20_000) as usize);
         let (begun, done) = (AtomicU64::new(1), AtomicU64::new(1));
@@ -195,7 +196,7 @@ fn a_decision_uses_the_last_quota_that_was_set_or_a_later_one() {
                 let new = mine | turn;
                 for key in [new, mine | (turn / 2), new] {
                     let least = done.load(acquire);
-                    // As many as there are, and back: so the key is as it was.
+                    // Takes everything and returns it, so the key is unchanged.
                     let taken = map.key(&key).at(tick(0)).take_up_to(u64::MAX);
                     let burst = taken.n();
                     let most = begun.load(acquire);

@@ -1,6 +1,5 @@
-//! What is restored from a snapshot of a map stands as it stood, for each algorithm; a ban ends
-//! when it would have ended; and whatever is damaged or made up, nothing is changed and nothing
-//! panics.
+//! A restored snapshot of a map keeps its state, for each algorithm, and a ban ends at its tick.
+//! Damaged or forged snapshots change nothing and never panic.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,12 +29,12 @@ where
     bytes
 }
 
-/// Reads these bytes at this tick, no time after they were written.
+/// Restores these bytes at this tick, with no time since they were written.
 fn read(map: &mut Map, mut bytes: &[u8], at: u64) -> Result<RestoredMap, RestoreError> {
     map.restore_at(&mut bytes, tick(at), Duration::ZERO)
 }
 
-/// Of some keys, each of which was granted and charged something.
+/// Returns a map with some keys that were each granted and charged permits.
 fn used(algorithm: AnyAlgorithm) -> (KeyedMap<u64, AnyAlgorithm, NoClock>, u64) {
     let map: KeyedMap<u64, AnyAlgorithm, NoClock> = of(algorithm, 100);
     let (mut random, mut now) = (Random(9), NOW);
@@ -52,9 +51,9 @@ fn used(algorithm: AnyAlgorithm) -> (KeyedMap<u64, AnyAlgorithm, NoClock>, u64) 
     (map, now)
 }
 
-/// On a clock of the same phase nothing is different, and on another one no key has more.
+/// On a clock of the same phase nothing differs, and on another one no key has more.
 #[test]
-fn each_key_goes_on_as_if_nothing_had_been() {
+fn a_restored_key_decides_as_before() {
     for algorithm in all() {
         let (map, now) = used(algorithm);
         let bytes = written(&map, now);
@@ -96,7 +95,7 @@ fn nanos(nanos: u64) -> Duration {
 }
 
 #[test]
-fn idle_keys_and_those_that_are_idle_by_then_are_left_out() {
+fn keys_that_are_idle_at_the_save_or_the_restore_are_left_out() {
     let map: Map = of(bucket("10/s"), 10);
     for (name, n) in [("alice", 1), ("bob", 5), ("carol", 10)] {
         assert!(map.try_acquire_n_at(name, n, tick(NOW)).is_ok());
@@ -114,13 +113,13 @@ fn idle_keys_and_those_that_are_idle_by_then_are_left_out() {
     assert_eq!(done.elapsed, nanos(SECOND / 2));
     let available = |name| next.key(name).at(tick(7)).available();
     assert_eq!(["alice", "bob", "carol"].map(available), [10, 10, 6]);
-    // A key that comes with an older tick comes in at that of the restart.
+    // A key that comes with an older tick counts at that of the restart.
     let late = next.try_acquire_n_at("alice", 10, tick(0)).expect("fresh");
     assert_eq!(late.at(), tick(7));
 }
 
-/// Two permits at 100, and all are there again at 200, when the quota is set. A snapshot that was
-/// begun before leaves the key out; when it comes back it is fresh at 200, and not at 100.
+/// The key takes two permits at 100 and is idle again when the quota is set at 200. A snapshot that
+/// was begun before omits the key. When it returns, it is fresh from 200 on, and not from 100.
 #[test]
 fn a_key_that_was_moved_after_the_snapshot_was_begun_gets_no_second_burst() {
     for keep in [Keep::AsIs, Keep::Scaled] {
@@ -137,9 +136,9 @@ fn a_key_that_was_moved_after_the_snapshot_was_begun_gets_no_second_burst() {
     }
 }
 
-/// It takes the place of what is in the map.
+/// The snapshot replaces the map's contents.
 #[test]
-fn what_was_there_has_gone() {
+fn restored_keys_replace_what_the_map_held() {
     let map: Map = of(bucket("10/s"), 10);
     assert!(map.try_acquire_at("alice", tick(0)).is_ok());
     let bytes = written(&map, 0);
@@ -153,7 +152,7 @@ fn what_was_there_has_gone() {
 }
 
 #[test]
-fn a_ban_lasts_as_long_as_it_would_have() {
+fn a_restored_ban_lasts_as_long_as_before() {
     for algorithm in all() {
         let map: Map<AnyAlgorithm> = of(algorithm, 10);
         let until = NOW + 5 * period(&algorithm) / 2;
@@ -177,10 +176,10 @@ fn a_ban_lasts_as_long_as_it_would_have() {
     }
 }
 
-/// Another quota carries keys over. So does an algorithm of a key's own, of the snapshot or of the
-/// map: that of the map is in force.
+/// Keys are carried over to another quota, and to a key's own algorithm in the snapshot or the map.
+/// The map's algorithm is the current one.
 #[test]
-fn keys_go_on_by_the_algorithms_of_the_map() {
+fn restored_keys_use_the_algorithms_of_the_map() {
     let map: Map = of(bucket_of(10), 10);
     for name in ["alice", "bob", "carol"] {
         assert!(map.try_acquire_n_at(name, 4, tick(0)).is_ok());
@@ -204,14 +203,14 @@ fn keys_go_on_by_the_algorithms_of_the_map() {
     };
     assert_eq!(available(0), [6, 6, 6, 30]);
     assert_eq!(available(10_000), [12, 12, 20, 30]);
-    // Those with algorithms of their own stay.
+    // Keys with their own algorithms stay.
     assert_eq!(next.purge_idle_at(tick(10_000), 10), 2);
     assert_eq!(next.len(), 2);
 }
 
-/// Also while the quota is set: each key is written by the quota that it has then.
+/// Also during a change of the quota: each key is written by its current quota.
 #[test]
-fn a_snapshot_misses_no_key_while_the_quota_is_set() {
+fn a_snapshot_during_a_change_of_the_quota_misses_no_key() {
     deadline("snapshots while the quota is set", || {
         let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket_of(100), 300);
         for key in 0..200 {
@@ -235,10 +234,10 @@ fn a_snapshot_misses_no_key_while_the_quota_is_set() {
     });
 }
 
-/// Those that are evicted first give way: of keys alike the newest, and protected and banned ones
-/// last.
+/// Keys that would be evicted first are dropped: of equal keys the newest, and protected and banned
+/// ones last.
 #[test]
-fn where_there_is_no_room_keys_give_way_as_they_are_evicted() {
+fn keys_without_room_are_dropped_in_eviction_order() {
     let map: KeyedMap<u64, TokenBucket, NoClock> = of(bucket("10/h"), 100);
     for key in 0..40 {
         assert!(map.try_acquire_n_at(&key, 3, tick(0)).is_ok());
@@ -259,7 +258,7 @@ fn where_there_is_no_room_keys_give_way_as_they_are_evicted() {
     let mut left: Vec<u64> = pinned.iter_at(tick(0)).map(|of| *of.key()).collect();
     left.sort_unstable();
     assert_eq!(left, [0, 1, 2, 3, 4, 5, 6, 7, 20, 30]);
-    // And so they go on: a new key takes the place of the newest one.
+    // The order stays the same afterwards: a new key replaces the newest one.
     assert!(next.try_acquire_n_at(&99, 3, tick(0)).is_ok());
     assert_eq!(next.key(&7).at(tick(0)).available(), 10);
     assert_eq!(next.key(&30).at(tick(0)).available(), 6);
@@ -274,7 +273,7 @@ fn goes_round<K: SnapshotKey + std::fmt::Debug + PartialEq>(keys: impl IntoItera
 }
 
 #[test]
-fn keys_of_all_kinds_come_back() {
+fn keys_of_every_type_are_restored() {
     goes_round(["".to_owned(), "alice".to_owned(), "\u{1F980}".to_owned()]);
     goes_round([Box::<str>::from("alice")]);
     goes_round([Arc::<str>::from("alice")]);
@@ -292,7 +291,7 @@ fn keys_of_all_kinds_come_back() {
     assert_eq!(IpAddr::read_from(&[1, 2, 3]), None);
 }
 
-/// A map that holds something, which must stay.
+/// A map with contents that must stay.
 struct Kept(Map);
 
 impl Kept {
@@ -319,7 +318,7 @@ fn file() -> Vec<u8> {
 }
 
 #[test]
-fn at_every_length_it_is_truncated() {
+fn a_file_cut_at_any_length_is_truncated() {
     let (bytes, mut kept) = (file(), Kept::new());
     for length in 0..bytes.len() {
         let error = kept.error(&bytes[..length]);
@@ -332,7 +331,7 @@ fn at_every_length_it_is_truncated() {
 }
 
 #[test]
-fn every_bit_counts() {
+fn every_flipped_bit_is_an_error() {
     let (mut bytes, mut kept) = (file(), Kept::new());
     let mut by_checksum = 0;
     for place in 0..bytes.len() {
@@ -367,7 +366,7 @@ fn with_blocks(numbers: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_absurd_has_a_name() {
+fn each_invalid_field_is_named() {
     let mut kept = Kept::new();
     let mut said = |bytes: &[u8]| match kept.error(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
@@ -396,7 +395,7 @@ fn what_is_absurd_has_a_name() {
     ] {
         assert_eq!(said(&with_blocks(numbers)), right, "{numbers:?}");
     }
-    // No keys, and no algorithm: of a map in which all were idle.
+    // No keys, and no algorithm: a map in which all were idle.
     assert_eq!(
         read(&mut kept.0, &with_blocks(&[0, 0, 0]), 0)
             .expect("whole")
@@ -405,9 +404,9 @@ fn what_is_absurd_has_a_name() {
     );
 }
 
-/// Any numbers where keys are: the state may be any, but nothing panics.
+/// Any numbers in place of keys: any state may result, but nothing panics.
 #[test]
-fn whatever_a_forged_file_says_nothing_panics() {
+fn a_forged_file_never_panics() {
     let mut random = Random(3);
     for algorithm in all() {
         let (map, now) = used(algorithm);
@@ -445,14 +444,14 @@ fn whatever_a_forged_file_says_nothing_panics() {
 }
 
 #[test]
-fn another_algorithm_is_another_algorithm() {
+fn a_snapshot_of_another_algorithm_is_refused() {
     let windows = FixedWindow::new(Quota::per_second(10)).expect("windows");
     let map: Map<FixedWindow> = of(windows, 10);
     let error = Kept::new().error(&written(&map, 0)).to_string();
     assert!(error.contains("fixed-window"), "{error}");
 }
 
-/// Says no after so many bytes.
+/// A writer that fails after a number of bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -471,7 +470,7 @@ impl Write for Full {
 }
 
 #[test]
-fn what_the_writer_says_is_told() {
+fn errors_of_the_writer_are_returned() {
     let (kept, length) = (Kept::new(), written(&Kept::new().0, 0).len());
     for room in 0..length {
         let error = kept.0.snapshot_at(&mut Full(room), tick(0));
@@ -482,7 +481,7 @@ fn what_the_writer_says_is_told() {
 }
 
 #[test]
-fn a_file_is_replaced_when_it_is_whole_and_holds_nothing_else() {
+fn a_file_is_replaced_only_by_a_complete_snapshot() {
     let folder = std::env::temp_dir().join(format!("tollgate-map-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("limits");
@@ -503,7 +502,7 @@ fn a_file_is_replaced_when_it_is_whole_and_holds_nothing_else() {
         new.restore_from(&path),
         Err(RestoreError::TooLong)
     ));
-    // In the same process by the time of day; and what comes after it is left.
+    // In the same process, by the time of day. The bytes that follow are not read.
     let mut rest = bytes.as_slice();
     let done = new.restore(&mut rest).expect("whole");
     assert!(done.elapsed < Duration::from_secs(86_400) && rest == [0]);

@@ -1,5 +1,5 @@
-//! A flood of new keys resets no spent key that was used twice, and hardly one that was used once:
-//! its own keys leave first. And the order in which keys are evicted. (Time stands nearly still:
+//! A flood of new keys resets no spent key that was used twice, and hardly any that was used once:
+//! its own keys are evicted first. Also tests the eviction order. (Time nearly stands still:
 //! nothing is idle.)
 
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn take(map: &Map, keys: impl IntoIterator<Item = u64>, parts: &[u64]) {
     }
 }
 
-/// New keys, of which each takes these parts.
+/// Brings new keys that each take these parts.
 fn flood(map: &Map, parts: &[u64]) {
     for key in 0..FLOOD {
         map.clock().advance(Duration::from_micros(1));
@@ -42,27 +42,26 @@ fn flood(map: &Map, parts: &[u64]) {
     }
 }
 
-/// How many of these keys, which had nothing left, have something.
+/// Returns how many of these keys, which had nothing left, have something.
 fn reset(map: &Map, keys: impl IntoIterator<Item = u64>) -> u64 {
     let keys = keys.into_iter();
     keys.filter(|key| map.key(key).available() > 0).count() as u64
 }
 
-/// A capacity, and how many places are free: none, or one of a thousand.
+/// Returns capacities, each with the number of free slots: none, or one in a thousand.
 fn maps() -> impl Iterator<Item = (u64, u64)> {
     [1_000, 10_000]
         .into_iter()
         .flat_map(|capacity| [(capacity, 0), (capacity, capacity / 1_000)])
 }
 
-/// Where all keys are protected and no place is free, one of them has to go for the flood to come
-/// in: the newest.
+/// If all keys are protected and no slot is free, one of them must be evicted: the newest.
 #[test]
-fn a_flood_resets_no_key_that_was_used_twice() {
+fn a_flood_resets_no_key_used_twice() {
     for (capacity, free) in maps() {
         for parts in [ONE_PERMIT, ONCE] {
             let map = map(capacity);
-            // The first one is used by parts as a client would.
+            // The first key is used in parts, as a client would use it.
             take(&map, [0], &[1, 39, 60]);
             take(&map, 1..capacity - free, TWICE);
             flood(&map, parts);
@@ -77,9 +76,9 @@ fn a_flood_resets_no_key_that_was_used_twice() {
     }
 }
 
-/// A hundred of them, wherever they are among keys that were used once.
+/// A hundred of them, anywhere among keys that were used once.
 #[test]
-fn a_flood_resets_no_key_that_was_used_twice_among_others() {
+fn a_flood_resets_no_key_used_twice_among_others() {
     for (capacity, free) in maps() {
         let first = [(capacity - free) / 2, 0, capacity - free - 100];
         // A large map takes long to fill.
@@ -120,7 +119,7 @@ fn a_flood_that_fills_the_map_resets_no_spent_key() {
 }
 
 #[test]
-fn of_a_hundred_keys_that_were_spent_at_once_99_stay() {
+fn a_flood_resets_one_in_a_hundred_keys_spent_at_once() {
     for (capacity, free) in maps() {
         for parts in [ONE_PERMIT, ONCE] {
             let map = map(capacity);
@@ -132,9 +131,9 @@ fn of_a_hundred_keys_that_were_spent_at_once_99_stay() {
     }
 }
 
-/// Keys of the flood are protected too, and newer.
+/// The flood's keys are protected too, and newer.
 #[test]
-fn a_flood_of_keys_that_are_used_twice_resets_hardly_one() {
+fn a_flood_of_keys_used_twice_resets_hardly_any_key() {
     for (capacity, free) in maps() {
         let map = map(capacity);
         take(&map, 0..capacity - free, TWICE);
@@ -146,9 +145,9 @@ fn a_flood_of_keys_that_are_used_twice_resets_hardly_one() {
     }
 }
 
-/// A key of each thread may be in no place when another one looks for a key to evict.
+/// A key of each thread may be in no slot when another thread looks for a key to evict.
 #[test]
-fn a_flood_from_several_threads_resets_hardly_one() {
+fn a_flood_from_several_threads_resets_hardly_any_key() {
     for free in [0, 10] {
         let map = map(1_000);
         take(&map, 0..1_000 - free, TWICE);
@@ -165,7 +164,7 @@ fn a_flood_from_several_threads_resets_hardly_one() {
     }
 }
 
-/// All that is there is protected, and each new key comes in.
+/// All present keys are protected, and each new key is inserted.
 #[test]
 fn a_map_of_protected_keys_admits_new_ones() {
     let map = map(1_000);
@@ -182,8 +181,8 @@ fn a_map_of_protected_keys_admits_new_ones() {
 
 type Use = fn(&Map, u64, Tick);
 
-/// What is done with a key at a tick, from what leaves first to what leaves last. Each use twice:
-/// the newer key leaves first.
+/// Uses of a key at a tick, in the eviction order. Each occurs twice: the newer key is evicted
+/// first.
 const USES: [(&str, Use); 7] = [
     ("takes 10", |map, key, at| use_up(map, key, at, &[10])),
     ("takes 10, and is denied", |map, key, at| {
@@ -213,9 +212,9 @@ fn use_up(map: &Map, key: u64, at: Tick, parts: &[u64]) {
     }
 }
 
-/// Of two keys, and also when the second use of the one comes later than the other key.
+/// For two keys, also if the second use of one comes after the other key.
 #[test]
-fn unprotected_keys_leave_first_and_of_those_what_is_spent_least_and_newest() {
+fn unprotected_keys_are_evicted_first_and_among_them_the_least_spent_and_newest() {
     let at = tick(SECOND);
     for (rank, (name, first)) in USES.iter().enumerate() {
         for (last_name, last) in &USES[rank..] {
@@ -243,7 +242,7 @@ fn unprotected_keys_leave_first_and_of_those_what_is_spent_least_and_newest() {
     }
 }
 
-/// It goes on as it was with another algorithm, and without it.
+/// The key stays protected under another algorithm, and without it.
 #[test]
 fn a_protected_key_stays_protected_through_changes_of_its_algorithm() {
     for (parts, protected) in [(TWICE, 1), (ONCE, 0)] {

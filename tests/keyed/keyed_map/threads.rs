@@ -1,6 +1,5 @@
-//! The late owner, on real threads: keys leave, are removed and evicted while others decide on
-//! them, and stop in the middle of it. What each key got keeps its bound; each removal allows a
-//! burst more.
+//! Late owners on real threads: keys leave, are removed and are evicted while other threads decide
+//! on them and pause in the middle. Each key keeps its bound, plus one burst for each removal.
 
 use std::thread;
 
@@ -18,11 +17,11 @@ const KEYS: usize = 4;
 
 type Map = KeyedMap<u64, Hooked, NoClock>;
 
-/// What a thread does beside deciding; whether it gave this key one burst more.
+/// Another action of a thread. Returns whether it gave this key an extra burst.
 type Aside = fn(&Map, u64, Tick) -> bool;
 
-/// Threads whose ticks are some ten apart decide, and do something else now and then, until each
-/// kind of event was seen.
+/// Threads whose ticks differ by about ten decide, and sometimes do the other action, until each
+/// kind of event has occurred.
 fn keeps_the_bound(map: &Map, aside: Aside, enough: impl Fn() -> bool) {
     let ticks = AtomicU64::new(1_000);
     let mut all = Vec::new();
@@ -36,9 +35,9 @@ fn keeps_the_bound(map: &Map, aside: Aside, enough: impl Fn() -> bool) {
 fn work(map: &Map, aside: Aside, ticks: &AtomicU64, seed: u64) -> Vec<Log> {
     let mut random = Random(seed);
     let mut logs = vec![Log::new(); KEYS];
-    // ORDERING: Relaxed. Ticks need only differ, and go forwards.
+    // ORDERING: Relaxed. Ticks need only differ and advance.
     let clock = || ticks.fetch_add(1, Ordering::Relaxed);
-    // Some decisions stop between what they have read and what they will write.
+    // Some decisions pause between their read and their write.
     let mut steps = 0;
     on_calls(move |call| {
         steps += u64::from(call == Call::Step);
@@ -63,10 +62,9 @@ fn work(map: &Map, aside: Aside, ticks: &AtomicU64, seed: u64) -> Vec<Log> {
     logs
 }
 
-/// Nothing but idleness makes a key leave, and there is not room for all: the bound is the
-/// algorithm's own.
+/// Keys leave only when idle, and there is not room for all. The bound is the algorithm's own.
 #[test]
-fn keys_that_leave_as_idle_keep_their_bounds() {
+fn idle_keys_that_leave_keep_their_bounds() {
     deadline("keys that leave as idle", || {
         for capacity in [1, 2, 3] {
             let map: Map = of(Hooked(bucket_of(2)), capacity);
@@ -83,7 +81,7 @@ fn keys_that_leave_as_idle_keep_their_bounds() {
 }
 
 #[test]
-fn keys_that_are_removed_have_one_burst_more() {
+fn each_removal_allows_one_extra_burst() {
     deadline("keys that are removed", || {
         let map: Map = of(Hooked(bucket_of(2)), 10);
         let aside: Aside = |map, key, _| map.remove(&key);

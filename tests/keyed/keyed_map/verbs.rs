@@ -1,4 +1,4 @@
-//! A key's verbs are a limiter's, in all they return.
+//! A key's verbs return the same as a limiter's.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::time::Duration;
@@ -11,9 +11,10 @@ use super::{bucket_of, map, of};
 use crate::support::model::{Gave, Model, Said, Verb, say};
 use crate::support::{Random, algorithm, bucket, deadline, tick};
 
-/// A key is asked the same as a model of it, at the same ticks, in a map from which none leaves.
+/// Makes the same requests at the same ticks to a key and to its model, in a map from which no key
+/// leaves.
 #[test]
-fn they_answer_as_a_limiter_does() {
+fn keys_answer_as_a_limiter_does() {
     for text in [
         "token-bucket 3/7ns burst 4",
         "gcra 1/10ns tolerance 15ns",
@@ -62,10 +63,10 @@ fn they_answer_as_a_limiter_does() {
     }
 }
 
-/// A grant of a key that has left, been removed or evicted is not given back to the one that came
+/// A grant of a key that has left, been removed or evicted is not returned to the key that came
 /// after it.
 #[test]
-fn nothing_is_undone_that_was_granted_before() {
+fn a_grant_is_not_returned_to_a_later_key() {
     let (map, _) = map(1);
     let key = map.key(&1);
     let first = key.at(tick(0)).try_acquire_n(2).expect("fresh");
@@ -75,7 +76,7 @@ fn nothing_is_undone_that_was_granted_before() {
     assert_eq!(key.at(tick(0)).undo(second), 2);
 }
 
-/// Gives all keys one hash.
+/// Gives all keys the same hash.
 #[derive(Default)]
 struct Alike;
 
@@ -88,10 +89,10 @@ impl Hasher for Alike {
 }
 
 #[test]
-fn keys_of_one_hash_are_different_keys() {
+fn keys_with_equal_hashes_are_different_keys() {
     let map = of(bucket("1/s burst 2"), 10);
     assert!(map.try_acquire_at("carol", tick(0)).is_ok());
-    // The keys that were there go with the hasher.
+    // The present keys are removed with the hasher.
     let map: KeyedMap<String, _, _, _> = map.with_hasher(BuildHasherDefault::<Alike>::default());
     assert_eq!(map.len(), 0);
     for key in ["alice", "bob"] {
@@ -100,9 +101,9 @@ fn keys_of_one_hash_are_different_keys() {
     }
 }
 
-/// An older tick than that of the key's first decision is taken for that one.
+/// A tick older than that of the key's first decision is replaced by that one.
 #[test]
-fn a_key_is_looked_at_and_changed_at_an_old_tick() {
+fn an_old_tick_is_treated_as_the_tick_of_the_first_decision() {
     let (map, _) = map(10);
     assert!(map.try_acquire_at(&1, tick(100)).is_ok());
     let seen: Vec<u64> = (map.pin().iter_at(tick(0)))
@@ -114,7 +115,7 @@ fn a_key_is_looked_at_and_changed_at_an_old_tick() {
 }
 
 #[test]
-fn a_key_is_a_limiter_and_can_be_waited_at() {
+fn a_key_is_a_limiter_that_callers_can_wait_for() {
     fn all<G: ReserveLimiter<Clock: Clock>>(limiter: &G) -> usize {
         (0..10)
             .filter(|_| RateLimiter::try_acquire(limiter).is_ok())

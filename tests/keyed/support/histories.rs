@@ -1,19 +1,19 @@
-//! What threads have recorded, and whether each key kept its bound.
+//! The grants that threads recorded, and whether each key kept its bound.
 
 use tollgate::algorithm::ChangeQuota;
 use tollgate::audit::{Audit, Bound, Bounded, Log};
 
 use super::algorithm;
 
-/// The history of each key, of the logs that each thread kept of each.
+/// Returns the history of each key from the logs that each thread kept.
 pub(crate) fn of_each(logs: &[Vec<Log>]) -> Vec<Audit> {
     let keys = 0..logs.first().map_or(0, Vec::len);
     let of_key = |key: usize| logs.iter().map(|logs| logs[key].clone()).collect();
     keys.map(of_key).collect()
 }
 
-/// Asserts that the keys got so many bursts more than their bounds at most, in all. Returns how
-/// many it were.
+/// Asserts that the keys together got at most this many bursts beyond their bounds. Returns the
+/// number.
 pub(crate) fn bursts_more(histories: &[Audit], text: &str, at_most: u64) -> u64 {
     let (of, quota) = (algorithm(text), algorithm(text).quota());
     let bound = |bursts| match bursts {

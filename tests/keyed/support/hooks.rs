@@ -1,4 +1,4 @@
-//! An algorithm and a key that call the test back, which then counts, interrupts or panics.
+//! An algorithm and a key that call back into the test, which then counts, interrupts or panics.
 
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
@@ -16,19 +16,20 @@ pub(crate) enum Call {
     Clone,
 }
 
-/// Whether it is to be called again.
+/// Returns whether it is to be called again.
 type Hook = Box<dyn FnMut(Call) -> bool>;
 
 thread_local! {
     static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
-/// Sets what this thread calls, until it returns `false` or panics. Its own calls are not told.
+/// Sets the hook that this thread calls, until it returns `false` or panics. Calls from inside the
+/// hook are not reported.
 pub(crate) fn on_calls(hook: impl FnMut(Call) -> bool + 'static) {
     HOOK.set(Some(Box::new(hook)));
 }
 
-/// Does this at such a call, once, after so many others of its kind.
+/// Runs `work` once at such a call, after `after` others of its kind.
 pub(crate) fn at_call(which: Call, mut after: u64, work: impl FnOnce() + 'static) {
     let mut work = Some(work);
     on_calls(move |call| {
@@ -42,7 +43,7 @@ pub(crate) fn at_call(which: Call, mut after: u64, work: impl FnOnce() + 'static
     });
 }
 
-/// Whether the hook was still waiting to be called. It no longer is.
+/// Removes the hook. Returns whether it was still set.
 pub(crate) fn unhook() -> bool {
     HOOK.take().is_some()
 }

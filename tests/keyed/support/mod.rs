@@ -1,4 +1,5 @@
-//! What these tests share: algorithms, tables with fixed seeds, threads, and a random stream.
+//! Shared helpers of these tests: algorithms, tables with fixed seeds, threads, and a random
+//! stream.
 
 #[path = "../../support/random.rs"]
 mod random;
@@ -26,19 +27,19 @@ pub(crate) use waits::deadline;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// Where the clocks of these tables stand at first.
+/// The initial tick of the clocks of these tables.
 pub(crate) const NOW: u64 = 86_400 * SECOND + 7;
 
 pub(crate) const fn tick(nanos: u64) -> Tick {
     Tick::from_nanos(nanos)
 }
 
-/// How often a test does something: ten times as often in a release build.
+/// Returns a number of repetitions, ten times as many in a release build.
 pub(crate) const fn often(n: u64) -> u64 {
     if cfg!(debug_assertions) { n } else { 10 * n }
 }
 
-/// Every kind of algorithm, small ones and large ones.
+/// Returns every kind of algorithm, small and large.
 pub(crate) fn all() -> Vec<AnyAlgorithm> {
     let texts = [
         "token-bucket 10/s",
@@ -58,7 +59,7 @@ pub(crate) fn all() -> Vec<AnyAlgorithm> {
     texts.map(algorithm).into()
 }
 
-/// The same, and some whose new keys begin with less than they can hold.
+/// Returns the same, and some whose new keys start with less than their burst.
 pub(crate) fn every() -> Vec<AnyAlgorithm> {
     let with_less = [
         "token-bucket 10/s burst 20 initial 3",
@@ -73,7 +74,7 @@ pub(crate) fn algorithm(text: &str) -> AnyAlgorithm {
     text.parse().expect(text)
 }
 
-/// This queue by the name of its own type, which can be reserved from.
+/// Returns this queue as its own type, which supports reservations.
 pub(crate) fn queue(text: &str) -> LeakyBucket {
     match algorithm(text) {
         AnyAlgorithm::LeakyBucket(queue) => queue,
@@ -81,7 +82,7 @@ pub(crate) fn queue(text: &str) -> LeakyBucket {
     }
 }
 
-/// About how long it takes until an empty one is full, in nanoseconds.
+/// Returns about how long an empty limiter takes to fill, in nanoseconds.
 pub(crate) fn period(algorithm: &AnyAlgorithm) -> u64 {
     let quota = algorithm.quota();
     let bursts = quota.burst_size().div_ceil(quota.permits());
@@ -92,10 +93,10 @@ pub(crate) fn bucket(quota: &str) -> TokenBucket {
     TokenBucket::new(quota.parse::<Quota>().expect(quota)).expect(quota)
 }
 
-/// Of random digits: a small seed makes pairs of small numbers collide.
+/// Random digits. With a small seed, pairs of small numbers collide.
 const SEED: [u64; 2] = [0x6A09_E667_F3BC_C908, 0xBB67_AE85_84CA_A73B];
 
-/// A table of the smallest size, 2048 slots, whose keys are in the same places in each run.
+/// Creates a table of the smallest size, 2048 slots, whose keys have the same slots in each run.
 pub(crate) fn table<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock> {
     of_capacity(1, algorithm)
 }
@@ -105,7 +106,7 @@ pub(crate) fn of_capacity<A: Algorithm>(capacity: usize, algorithm: A) -> Keyed<
     seeded(Keyed::with_clock(algorithm, capacity, clock))
 }
 
-/// One of several plans.
+/// Creates one with several plans.
 pub(crate) fn with_plans<A: ChangeQuota + Clone>(plans: &[A]) -> Keyed<A, ManualClock> {
     let clock = ManualClock::at(tick(NOW));
     seeded(Keyed::with_plans(plans.to_vec(), 1, clock))
@@ -115,8 +116,8 @@ fn seeded<A>(table: Result<Keyed<A, ManualClock>, ConfigError>) -> Keyed<A, Manu
     table.expect("a table").with_hasher(SeededHasher::new(SEED))
 }
 
-/// The hash of a number is that number, so that a test can put its keys where it wants. (A snapshot
-/// asks for the hash of other things, too.)
+/// A hasher whose hash of a number is that number, so that a test can choose the slots of its keys.
+/// (A snapshot hashes other types too.)
 #[derive(Debug, Default, Clone)]
 pub(crate) struct AsItIs(u64);
 
@@ -137,18 +138,18 @@ impl Hasher for AsItIs {
     }
 }
 
-/// A table for keys that are their own hashes.
+/// Creates a table for keys that are their own hashes.
 pub(crate) fn crowded<A: Algorithm>(algorithm: A) -> Keyed<A, ManualClock, Chosen> {
     table(algorithm).with_hasher(Chosen::default())
 }
 
-/// The two pairs of lines of a hash, in the smallest table.
+/// Returns the two pairs of lines of a hash, in the smallest table.
 pub(crate) fn pairs(hash: u64) -> (u64, u64) {
     let apart = (hash << 12).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (hash >> 52 & 0xFF, (hash << 4).wrapping_add(apart) >> 56)
 }
 
-/// Keys of a [`crowded`] table that share both pairs of lines: sixteen slots.
+/// Returns keys of a [`crowded`] table that share both pairs of lines: sixteen slots.
 pub(crate) fn in_sixteen_slots(keys: usize) -> &'static [u64] {
     static KEYS: OnceLock<Vec<u64>> = OnceLock::new();
     let hashes = (1..).map(|n| 77 << 52 | mix(n) >> 12);
@@ -156,7 +157,7 @@ pub(crate) fn in_sixteen_slots(keys: usize) -> &'static [u64] {
     &KEYS.get_or_init(|| hashes.take(160).collect())[..keys]
 }
 
-/// Does the work on so many threads at once, and returns what each of them returns.
+/// Runs `work` on several threads at once, and returns the results.
 pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let start = Barrier::new(threads as usize);
     thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! What a table should answer: each key has a word, and the algorithm changes it, one verb after
-//! the other.
+//! The expected answers of a table: each key has a word, and the algorithm changes it, one verb
+//! after the other.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use tollgate::outcome::Charged;
 use tollgate::store::View;
 use tollgate::{AnyAlgorithm, Denied, Granted, ManualClock, Quota, Tick};
 
-/// A plan, and how often quotas had been changed; or [`OWN`], and which override it was.
+/// A plan and the number of quota changes, or [`OWN`] and the number of the override.
 pub(crate) type Of = (usize, u64);
 
-/// In the place of a plan: the key's own algorithm.
+/// Stands for the key's own algorithm in place of a plan.
 pub(crate) const OWN: usize = usize::MAX;
 
-/// What is asked of a key.
+/// A request for a key.
 #[derive(Debug)]
 pub(crate) enum Verb {
     Acquire(u64),
@@ -35,14 +35,14 @@ pub(crate) enum Verb {
     Forget,
 }
 
-/// A grant, by all that it says.
+/// A grant, compared by all its contents.
 #[derive(Debug)]
 pub(crate) struct Gave(pub(crate) Granted);
 
 impl PartialEq for Gave {
     fn eq(&self, other: &Self) -> bool {
         let said = |Self(granted): &Self| {
-            // Where nothing was granted it marks nothing.
+            // A grant of zero permits has no mark.
             let mark = (granted.n() > 0).then_some(granted.mark());
             let counted = (granted.n(), granted.at(), mark);
             let left = (granted.remaining(), granted.reset_after());
@@ -52,7 +52,7 @@ impl PartialEq for Gave {
     }
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
     Outcome(Result<Gave, Denied>),
@@ -66,7 +66,7 @@ pub(crate) enum Said {
     Done,
 }
 
-/// The verbs that a key has at a tick, or by the clock, of a table or a map.
+/// The verbs of a key at a tick or by the clock, in a table or a map.
 macro_rules! say {
     ($view:expr, $verb:expr) => {
         match $verb {
@@ -88,7 +88,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Asks a table's key at this tick.
+/// Makes a request for a table's key at this tick.
 pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Said {
     match verb {
         Verb::IsIdle => Said::Yes(view.is_idle()),
@@ -100,7 +100,7 @@ pub(crate) fn ask_at<C>(view: &View<Key<'_, AnyAlgorithm, C>>, verb: Verb) -> Sa
     }
 }
 
-/// Asks a table's key at its clock's tick.
+/// Makes a request for a table's key at its clock's tick.
 pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> Said {
     match verb {
         Verb::Forget => Said::Yes(key.remove()),
@@ -109,7 +109,7 @@ pub(crate) fn ask_now(key: &Key<'_, AnyAlgorithm, ManualClock>, verb: Verb) -> S
     }
 }
 
-/// What a banned key is told in the place of this.
+/// Returns the denial that a banned key gets in place of this one.
 fn by_ban(denied: Denied) -> Denied {
     let n = denied.requested();
     match denied {
@@ -119,14 +119,14 @@ fn by_ban(denied: Denied) -> Denied {
     }
 }
 
-/// What keys have that never have to make room for others.
+/// The state of keys that never need to make room for others.
 pub(crate) struct Model {
     pub(crate) plans: Vec<AnyAlgorithm>,
     pub(crate) changes: u64,
-    /// The algorithms of single keys, and the number of each.
+    /// The algorithms of single keys, each with its number.
     pub(crate) own: HashMap<u64, (AnyAlgorithm, u64)>,
     pub(crate) sets: u64,
-    /// Of each key its plan, its word, and whether it is banned.
+    /// Each key's plan, its word, and whether it is banned.
     pub(crate) keys: HashMap<u64, (usize, u64, bool)>,
 }
 
@@ -141,7 +141,7 @@ impl Model {
         }
     }
 
-    /// What decides on a key that is asked for by this plan.
+    /// Returns what decides on a key that is requested by this plan.
     pub(crate) fn of(&self, key: u64, plan: usize) -> Of {
         match self.own.get(&key) {
             Some((_, number)) => (OWN, *number),
@@ -149,12 +149,12 @@ impl Model {
         }
     }
 
-    /// What decides on a key that is asked for by the first plan.
+    /// Returns the algorithm that decides on a key requested by the first plan.
     pub(crate) fn algorithm_of(&self, key: u64) -> AnyAlgorithm {
         self.algorithm(key, self.of(key, 0).0)
     }
 
-    /// The algorithm of a key whose word is of this plan.
+    /// Returns the algorithm of a key whose word belongs to this plan.
     fn algorithm(&self, key: u64, plan: usize) -> AnyAlgorithm {
         match plan {
             OWN => self.own[&key].0,
@@ -162,7 +162,7 @@ impl Model {
         }
     }
 
-    /// Gives a key an algorithm of its own, or takes it away: then it goes on in this plan.
+    /// Gives a key its own algorithm, or removes it. Then the key continues in this plan.
     pub(crate) fn set_own(&mut self, key: u64, own: Option<AnyAlgorithm>, plan: usize, now: Tick) {
         let was = self.keys.get(&key).map(|(of, ..)| self.algorithm(key, *of));
         let of = match own {
@@ -190,7 +190,7 @@ impl Model {
         let (was, word, is_banned) = self.keys.get(&key).copied().unwrap_or(first);
         if let Verb::Ban(until) = *verb {
             if until > now {
-                // All that there is at the end of the ban is taken.
+                // Everything available at the end of the ban is taken.
                 let (word, _) = self.algorithm(key, was).take_up_to(word, until, u64::MAX);
                 self.keys.insert(key, (was, word, true));
             }
@@ -203,7 +203,7 @@ impl Model {
         let is_banned = is_banned && algorithm.available(word, now) == 0;
         let (next, said) = match verb {
             Verb::Forget => return Said::Yes(self.keys.remove(&key).is_some()),
-            // To make a fresh one fresh is nothing.
+            // Resetting a fresh key changes nothing.
             Verb::Reset if is_new => return Said::Done,
             Verb::Reset | Verb::Ban(_) => (0, Said::Done),
             Verb::Acquire(n) => match algorithm.step(word, now, *n) {
@@ -238,7 +238,7 @@ impl Model {
             }
         };
         let grants = matches!(verb, Verb::Acquire(_) | Verb::TakeUpTo(_) | Verb::Reset);
-        // Whoever would take something begins the time of a word that begins with less.
+        // A request that would take permits starts a key with partial initial permits.
         let begins = is_new && word != 0 && grants;
         if next != word || begins {
             self.keys.insert(key, (plan, next, is_banned && !grants));
@@ -246,7 +246,7 @@ impl Model {
         said
     }
 
-    /// Whether that is a quota for this plan. If so it is in force.
+    /// Returns whether the quota is valid for this plan. If so it becomes the current one.
     pub(crate) fn set_quota(&mut self, plan: usize, quota: Quota, keep: Keep, now: Tick) -> bool {
         let old = self.plans[plan];
         let Ok(new) = old.with_quota(quota) else {
@@ -271,7 +271,7 @@ impl Model {
         held.is_some_and(|(plan, word, _)| !self.algorithm(key, *plan).is_idle(*word, now))
     }
 
-    /// Keys that can be told from fresh ones. The others are forgotten.
+    /// Returns the keys that differ from fresh ones. The others are forgotten.
     pub(crate) fn busy(&mut self, now: Tick) -> Vec<u64> {
         let mut keys = std::mem::take(&mut self.keys);
         keys.retain(|key, (plan, word, _)| !self.algorithm(*key, *plan).is_idle(*word, now));

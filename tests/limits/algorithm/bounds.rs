@@ -1,6 +1,6 @@
-//! The admission bounds that the documentation states: for small limits whatever callers do, by
-//! trying it all; for large ones for callers that take what they can, some of them by clocks that
-//! are behind.
+//! The admission bounds in the documentation. Small limits are checked exhaustively, for all
+//! possible callers. Large limits are checked with callers that take what they can, some of them
+//! with clocks that are behind.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::algorithm::quotas::per_ns;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// The most permits that may be granted from one tick to another that is so much later.
+/// Returns the most permits that may be granted in an interval of a given length.
 fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {
     let (quota, text) = (algorithm.quota(), algorithm.to_string());
     let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
@@ -28,8 +28,8 @@ fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {
         AnyAlgorithm::Intervals(_) => (true, burst + n),
         _ => (false, burst),
     };
-    // Less than one permit more, if the window before is rounded down, and if a tolerance holds a
-    // part of a permit more than the burst.
+    // Less than one permit more, if the previous window is rounded down, or if a tolerance holds a
+    // fraction of a permit more than the burst.
     let more = u128::from(text.ends_with("rounding down") || text.contains("tolerance"));
     move |length| match u128::from(length) {
         length if by_window => at_edges + n * (length / period),
@@ -37,8 +37,8 @@ fn promised(algorithm: &AnyAlgorithm) -> impl Fn(u64) -> u128 + use<> {
     }
 }
 
-/// The most that can be granted in each length of interval, whatever callers take in it and before
-/// it. At each tick anything from nothing to all there is may be taken.
+/// Returns the most that can be granted in each length of interval, for any requests in it and
+/// before it. At each tick callers take any number from nothing to everything.
 fn worst(algorithm: &AnyAlgorithm) -> Vec<u64> {
     let limit = algorithm.quota().burst_size();
     let period = algorithm.quota().period().as_nanos() as u64;
@@ -47,7 +47,7 @@ fn worst(algorithm: &AnyAlgorithm) -> Vec<u64> {
             let taken = algorithm.step(word, Tick::from_nanos(tick), n);
             taken.ok().map(|(next, granted)| (next, granted.n()))
         });
-        // Where there is debt, not even nothing is granted.
+        // In debt nothing is granted, not even zero permits.
         each.chain([(word, 0)])
     };
     let mut reached = HashSet::from([0]);
@@ -90,8 +90,7 @@ fn assert_worst(algorithm: impl Into<AnyAlgorithm>) {
     }
 }
 
-/// Every small limit there is: permits and nanoseconds. Where overflow is checked as well, a few of
-/// them.
+/// All small limits: permits and nanoseconds. A build with overflow checks tests a few of them.
 fn small() -> Vec<(u64, u64)> {
     if cfg!(debug_assertions) {
         return vec![(1, 1), (3, 1), (2, 3), (3, 4)];
@@ -101,7 +100,7 @@ fn small() -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn no_order_of_requests_gets_more_than_is_promised() {
+fn no_order_of_requests_exceeds_the_bound() {
     for (n, period) in small() {
         let (quota, half) = (per_ns(n, period), Duration::from_nanos(period / 2));
         if let Ok(exact) = SlidingWindow::new(quota) {
@@ -129,8 +128,8 @@ fn no_order_of_requests_gets_more_than_is_promised() {
 }
 
 #[test]
-fn what_the_bounds_allow_for_does_happen() {
-    // Of three before, 2.4 are still within the period: rounded down, it counts two.
+fn the_bounds_are_tight() {
+    // Of three earlier permits, 2.4 still count within the period. Rounded down, that is two.
     let exact = SlidingWindow::new(per_ns(3, 5)).expect("a window");
     let beyond = |window: SlidingWindow| {
         let worst = worst(&window.into()).into_iter().enumerate();
@@ -139,13 +138,14 @@ fn what_the_bounds_allow_for_does_happen() {
             .any(|(length, most)| most > 3 + 3 * length as u64 / 5)
     };
     assert!(beyond(exact.rounding(Rounding::Down)) && !beyond(exact));
-    // A fixed window grants its limit on both sides of an edge.
+    // A fixed window grants its limit on both sides of a boundary.
     let fixed = FixedWindow::new(per_ns(2, 3)).expect("windows");
     assert_eq!(worst(&fixed.into())[1], 4);
 }
 
-/// What callers get that ask for all there is, up to `most`, and for parts of it, at edges and
-/// between, with clocks that are up to `skew` behind: when each grant may be used, and its permits.
+/// Returns what callers get that ask for everything, up to `most`, and for parts of it, at window
+/// boundaries and between them, with clocks up to `skew` behind: when each grant may be used, and
+/// its permits.
 fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) -> Vec<(u64, u64)> {
     let limiter = Limiter::unstarted(*algorithm, NoClock);
     let period = algorithm.quota().period().as_nanos() as u64;
@@ -168,7 +168,7 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
             2 => random.upto(period),
             3 => random.below(period),
             4 => period - now % period - random.below(2),
-            // As soon as there is any, and so often at an edge.
+            // As soon as any are available, so often at a boundary.
             _ => {
                 let due = limiter.at(Tick::from_nanos(now)).time_until(1);
                 due.map_or(0, |due| due.as_nanos() as u64)
@@ -180,7 +180,8 @@ fn granted(algorithm: &AnyAlgorithm, most: u64, skew: u64, random: &mut Random) 
     taken
 }
 
-/// The promise for every interval that begins and ends with a grant; between these it is looser.
+/// Checks the bound over every interval that begins and ends with a grant. In between, the bound is
+/// looser.
 #[track_caller]
 fn assert_kept(algorithm: &AnyAlgorithm, taken: &[(u64, u64)], bound: impl Fn(u64) -> u128) {
     for (i, (from, _)) in taken.iter().enumerate() {
@@ -201,7 +202,7 @@ fn the_bounds_hold_at_any_size_and_skew() {
     let mut random = Random(0x0070_11a7_e201);
     for any in cases::all() {
         let (period, promised) = (any.quota().period().as_nanos() as u64, promised(&any));
-        // About a quantum, where there is one, among them.
+        // Includes skews of about a quantum, if there is one.
         for skew in [
             0,
             3,
@@ -223,7 +224,7 @@ fn the_bounds_hold_at_any_size_and_skew() {
 }
 
 #[test]
-fn what_leaves_a_queue_keeps_the_rate() {
+fn permits_leave_a_queue_at_the_rate() {
     let mut random = Random(0x0070_11a7_e204);
     let quotas = [
         Quota::per_second(10).burst(20),
@@ -244,8 +245,8 @@ fn what_leaves_a_queue_keeps_the_rate() {
         let left = granted(&queue, most, 0, &mut random);
         let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
         let at_once = u128::from(most.max(free + 1)) * period;
-        // A permit that must leave between two nanoseconds leaves at the second: so two are up to a
-        // nanosecond nearer to each other than the rate has it.
+        // A permit that is due between two nanoseconds leaves at the second, so two permits may be
+        // up to a nanosecond closer to each other than the interval.
         let nearer = u128::from(!period.is_multiple_of(n));
         assert_kept(&queue, &left, |length| {
             (at_once + n * (u128::from(length) + nearer) - nearer) / period

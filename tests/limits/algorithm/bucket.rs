@@ -1,9 +1,9 @@
-//! All buckets as a textbook has them, in rational numbers: token bucket, GCRA and leaky bucket.
+//! All buckets as textbooks define them, in rational numbers: token bucket, GCRA and leaky bucket.
 //!
-//! A bucket is the moment at which it will be full again (a leaky one: empty). That moment,
-//! intervals and full buckets are counted in parts of a nanosecond, chosen so that each of them is
-//! a whole number: the reduced numerator of the quota is the denominator here. Nothing is rounded
-//! but the answers, and nothing is shared with the crate.
+//! The state of a bucket is the time at which it will be full again (for a leaky bucket: empty).
+//! That time, intervals and full buckets are counted in parts of a nanosecond, chosen so that each
+//! of them is a whole number: the denominator is the reduced numerator of the quota. Only the
+//! answers are rounded, and no code is shared with the crate.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -16,29 +16,29 @@ const YEAR: u64 = FIFTY_YEARS / 50;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
-    /// Parts of a nanosecond.
+    /// The parts in a nanosecond.
     parts: i128,
-    /// From one permit to the next, in parts.
+    /// The parts from one permit to the next.
     interval: i128,
     /// A full bucket, in parts.
     reach: i128,
     burst: u64,
-    /// How many permits a queue lets go without delay beyond the first; all, if `None`.
+    /// The permits that a queue admits without delay beyond the first. `None` for all.
     free: Option<u64>,
-    /// Whether every answer must be the one right value. Elsewhere it must be right for a bucket
-    /// that is full again up to one nanosecond later than this one.
+    /// Whether every answer must be exact. Otherwise it must be right for a bucket that is full
+    /// again up to one nanosecond later than this one.
     pub(crate) exact: bool,
-    /// When the bucket is full again, in parts.
+    /// The time at which the bucket is full again, in parts.
     full_at: i128,
-    /// How often it was taken from full, or cut short when something was given back. What the
-    /// limiter rounds, it rounds there.
+    /// The number of times that the bucket left the full state, or that a return was capped. The
+    /// limiter rounds at these times.
     roundings: u64,
 }
 
-/// Where a grant stands.
+/// The position of a grant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
-    /// The part of time that its last permit ends with.
+    /// The end of the time that its last permit covers, in parts.
     end: i128,
     roundings: u64,
 }
@@ -50,8 +50,8 @@ impl Bucket {
         let parts = i128::from(quota.permits() / divisor);
         let interval = i128::from(period / divisor);
         let reach = i128::from(quota.burst_size()) * interval;
-        // Documented: exact up to a reduced numerator of 11, where 50 years and two bursts, in
-        // parts, fit the word.
+        // As documented, exact up to a reduced numerator of 11 if 50 years and two bursts, in
+        // parts, fit in the word.
         let word = parts * i128::from(FIFTY_YEARS) + 2 * reach;
         Self {
             parts,
@@ -80,7 +80,7 @@ impl Bucket {
         Self { free, ..self }
     }
 
-    /// What the bucket lacks at `now`, in parts; below 0 if it has been full for a while.
+    /// Returns the parts that the bucket lacks at `now`. Negative if it has been full for a while.
     fn lack(&self, now: u64) -> i128 {
         self.full_at - self.tick(now)
     }
@@ -93,9 +93,9 @@ impl Bucket {
         i128::from(n).saturating_mul(self.interval)
     }
 
-    /// The answers that `answer` gives to what the bucket lacks at `now` and up to a nanosecond
-    /// more, and to what it lacked a quarter of a nanosecond less if it is about debt: that admits
-    /// nothing, and so may be told to be over so much too early.
+    /// Returns the range of answers for what the bucket lacks at `now` up to a nanosecond more. For
+    /// a question about debt, the range starts a quarter of a nanosecond lower: debt admits
+    /// nothing, so it may be reported to end that much too early.
     fn span(&self, now: u64, about_debt: bool, answer: impl Fn(i128) -> i128) -> Span {
         let lack = self.lack(now);
         let (late, early) = match (self.exact, about_debt) {
@@ -110,14 +110,15 @@ impl Bucket {
         }
     }
 
-    /// The first nanosecond at or after which the bucket is full.
+    /// Returns the first nanosecond at which the bucket is full.
     fn full_tick(&self) -> u64 {
         u64::try_from(div_ceil(self.full_at, self.parts)).unwrap_or(u64::MAX)
     }
 
-    /// Gives back `parts`, but no more than are `ahead` and than the bucket lacks. Either may be
-    /// counted a nanosecond longer or a quarter of one shorter; what comes back may not. The answer
-    /// is how many permits came back, a part of one counted whole.
+    /// Returns `parts` to the bucket, at most `ahead` and at most what it lacks. Each of these may
+    /// be up to a nanosecond longer or a quarter of one shorter in the limiter, but the returned
+    /// part is exact. The result is the number of permits that came back, with a fraction rounded
+    /// up.
     fn give_back(&mut self, now: u64, parts: i128, ahead: i128) -> Span {
         let lack = self.lack(now).max(0);
         let slack = if self.exact { 0 } else { self.parts };
@@ -151,14 +152,14 @@ impl Reference for Bucket {
         self.full_tick()
     }
 
-    /// The last tick at which a burst and a burst of debt fit the word.
+    /// Returns the last tick at which a burst and a burst of debt fit in the word.
     fn horizon(&self) -> Option<u64> {
         let room = i128::from(u64::MAX - 1) - 2 * self.reach;
         self.exact.then_some((room / self.parts) as u64)
     }
 
-    /// Where the limiter is not exact its clock is slower by up to a third of a nanosecond in 50
-    /// years, and what is given back so much earlier counts by that much more.
+    /// An inexact limiter's clock is slower by up to a third of a nanosecond in 50 years. A return
+    /// that is that much earlier counts for that much more.
     fn begins_anew(&self, before: u64, now: u64) -> bool {
         !self.exact && now < before.saturating_sub(YEAR)
     }
@@ -169,7 +170,7 @@ impl Reference for Bucket {
         })
     }
 
-    /// Where the limiter is not exact, what would take past 50 years may be said to be never there.
+    /// An inexact limiter may report that a wait of more than 50 years never ends.
     fn wait(&self, now: u64, n: u64) -> Wait {
         let span = self.span(now, n == 0, |lack| {
             div_ceil(lack + self.permits(n) - self.reach, self.parts).max(0)
@@ -189,8 +190,8 @@ impl Reference for Bucket {
         now
     }
 
-    /// A bucket that will not be full for a hundred years may be another nanosecond late; what the
-    /// crate promises of permits ends long before.
+    /// A bucket that will not be full for a hundred years may be another nanosecond late. The
+    /// crate's guarantees about permits end long before.
     fn as_new_after(&self, now: u64, _counted_at: u64) -> Span {
         if self.exact {
             return Span::only(self.full_tick().saturating_sub(now));
@@ -203,8 +204,8 @@ impl Reference for Bucket {
         }
     }
 
-    /// `max(0, level after - 1 - free) / rate`, rounded up: until what is ahead of the free ones
-    /// has run out.
+    /// `max(0, level after - 1 - free) / rate`, rounded up: until the level above the free permits
+    /// has drained.
     fn delay(&self, now: u64, n: u64) -> Span {
         match self.free {
             Some(free) if n > 0 => {
@@ -231,7 +232,7 @@ impl Reference for Bucket {
         })
     }
 
-    /// Elsewhere a burst of debt always fits.
+    /// An inexact limiter always has room for a burst of debt.
     fn room(&self, now: u64) -> RangeInclusive<u64> {
         let count = |parts: i128| u64::try_from(parts.max(0) / self.interval).unwrap_or(u64::MAX);
         if self.exact {
@@ -241,7 +242,7 @@ impl Reference for Bucket {
         count(2 * self.reach - self.lack(now).max(0))..=u64::MAX
     }
 
-    /// Elsewhere more than a burst of debt is not paid within 50 years.
+    /// An inexact limiter may not repay more than a burst of debt within 50 years.
     fn knows_debt(&self, now: u64, n: u64) -> bool {
         self.exact || n <= *self.room(now).start()
     }
@@ -253,9 +254,9 @@ impl Reference for Bucket {
         }
     }
 
-    /// Gives back what `n` permits that ended at `mark` still take of the time after `now`. Where
-    /// the limiter is not exact, mark and bucket may have been rounded by different parts of a
-    /// nanosecond, and what is left of the grant can't be told closer than that.
+    /// Returns the part of the time after `now` that `n` permits ending at `mark` still cover. In
+    /// an inexact limiter, mark and bucket may be rounded by different fractions of a nanosecond,
+    /// so the rest of the grant is known only that closely.
     fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<Span> {
         if !self.exact && mark.roundings != self.roundings {
             return None;

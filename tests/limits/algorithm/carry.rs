@@ -1,5 +1,5 @@
-//! A word goes on under another quota, under another algorithm, or on another clock, where it left
-//! off: with no more than it had, and less by less than two permits at most.
+//! A word is carried over to another quota, another algorithm or another clock. It has no more
+//! permits than before, and fewer by less than two.
 
 use std::mem;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tollgate::{AnyAlgorithm, FixedWindow, Quota, SlidingWindow, Tick};
 
 const NOW: Tick = Tick::from_nanos(86_400_500_000_007);
 
-/// Every kind of algorithm, small ones and large ones.
+/// Every kind of algorithm, small and large.
 fn all() -> impl Iterator<Item = AnyAlgorithm> {
     let texts = [
         "token-bucket 10/s",
@@ -38,8 +38,8 @@ fn all() -> impl Iterator<Item = AnyAlgorithm> {
     texts.into_iter().map(|text| text.parse().expect(text))
 }
 
-/// Words for every number of permits taken, up to as many as are owed then; some of them taken a
-/// while ago, some of them a part of a permit more.
+/// Returns words for every number of permits taken, up to the largest debt. Some were taken a while
+/// ago, and some include a fraction of a permit.
 fn words(algorithm: &AnyAlgorithm) -> Vec<u64> {
     let period = algorithm.quota().period();
     let then = [Duration::ZERO, period / 3, period, period + period / 2];
@@ -63,10 +63,11 @@ fn owed(algorithm: &AnyAlgorithm, word: u64, now: Tick) -> u64 {
 }
 
 #[test]
-fn any_algorithm_goes_on_as_any_other() {
+fn a_word_is_carried_over_between_any_two_algorithms() {
     let mut compared = 0;
     let pairs = all().flat_map(|old| all().map(move |new| (old, new)));
-    // What begins at a part of its period goes on from there, when the fast ones have more.
+    // A period that starts at a quantum is carried over from there, when the fast algorithms have
+    // refilled more.
     let is_fast = |algorithm: &AnyAlgorithm| algorithm.to_string().contains("ns");
     for (old, new) in pairs.filter(|(old, new)| is_bucket(old) || !is_fast(new)) {
         for word in words(&old) {
@@ -78,12 +79,12 @@ fn any_algorithm_goes_on_as_any_other() {
                 "{has} of {most}: {old} to {new}"
             );
             let (owed, owes) = (owed(&old, word, NOW), owed(&new, carried, NOW));
-            // A window can owe so much and no more.
+            // A window has a maximum debt.
             let room = new.charge(0, NOW, u64::MAX).1.debt();
             let right = owed.min(room)..=owed + 1;
             assert!(right.contains(&owes), "{owed}, {owes}: {old} to {new}");
             assert!(old != new || carried == word, "{old} keeps its word");
-            // Of what there is as large a part goes on; of another kind of limit in whole permits.
+            // The same share is carried over. Another kind of limit gets whole permits.
             let scaled = new.available(old.carry_scaled(word, NOW, &new), NOW);
             let part = |had: u64| had * new.quota().burst_size() / old.quota().burst_size();
             let is_other = mem::discriminant(&old) != mem::discriminant(&new);
@@ -102,18 +103,18 @@ fn any_algorithm_goes_on_as_any_other() {
         assert!(is_free || !are_buckets, "{old} to {new}");
         let fresh = old.carry_over(0, NOW, &new);
         let (small, large) = (old.quota().burst_size(), new.quota().burst_size());
-        // A larger bucket is not full because a smaller one was. A tolerance may hold a part of a
-        // permit more than the same burst without one.
+        // A larger bucket is not full because a smaller one was. A tolerance may hold a fraction of
+        // a permit more than the same burst without one.
         let holds_more = small < large || new.to_string().contains("tolerance");
         assert!(fresh == 0 || holds_more, "{old} to {new}");
     }
     assert!(compared > 10_000, "{compared}");
 }
 
-/// What was taken in a period that a permit opened comes back when it would have under the old
-/// quota, also if the change is made in the middle.
+/// Permits taken in a period that a permit opened come back when they would have under the old
+/// quota, even after a change in the middle of it.
 #[test]
-fn a_period_that_a_permit_opened_ends_when_it_would_have() {
+fn a_carried_over_period_ends_at_its_original_tick() {
     let pairs = [
         (
             "fixed-window 5/s first-hit",
@@ -138,10 +139,10 @@ fn a_period_that_a_permit_opened_ends_when_it_would_have() {
 }
 
 #[test]
-fn another_quota_leaves_all_else_as_it_is() {
+fn a_new_quota_keeps_the_other_options() {
     let quota = Quota::per_minute(8);
     for algorithm in all() {
-        // Also what no quota says, such as an uneven tolerance.
+        // Includes settings that no quota expresses, such as an uneven tolerance.
         let same = algorithm.with_quota(algorithm.quota()).expect("it is one");
         assert_eq!(same, algorithm);
         let new = algorithm.with_quota(quota).expect("a quota");
@@ -159,10 +160,10 @@ fn another_quota_leaves_all_else_as_it_is() {
     }
 }
 
-/// On the other clock the window is another one, and so much of it is over: what was counted counts
-/// there.
+/// On the other clock the window has another number, and the same part of it has elapsed. Its count
+/// is carried over.
 #[test]
-fn a_rebased_word_stands_as_it_stood() {
+fn a_rebased_word_keeps_its_state() {
     let to = Tick::from_nanos(12_345);
     for algorithm in all() {
         assert_eq!(algorithm.rebase(0, NOW, to), 0, "{algorithm}");
@@ -180,9 +181,9 @@ fn a_rebased_word_stands_as_it_stood() {
                 as_much(was.ceil(), is.ceil()) && as_much(has, had) && as_much(owed, owes),
                 "{was:?} and {is:?}, {had} and {has}, owed {owed} and {owes}: {algorithm}"
             );
-            // Where a clock is not exact, a nanosecond may lie between nothing owed and a part of a
-            // permit. A window that is rounded down counts whole what it did not count of the one
-            // before.
+            // On an inexact clock there may be a nanosecond between no debt and a fraction of a
+            // permit. A sliding window that rounds down now fully counts the fraction that it did
+            // not count before.
             let (n, text) = (algorithm.quota().permits(), algorithm.to_string());
             let rounds = [13, 47].contains(&n) || text.ends_with("rounding down");
             let is_same = (owed > 0) == (owes > 0) || rounds;
@@ -190,8 +191,8 @@ fn a_rebased_word_stands_as_it_stood() {
                 is_same,
                 "{was:?} owes {owed}, {is:?} owes {owes}: {algorithm}"
             );
-            // Whatever is due is due: of a bucket a nanosecond later at most, else within the
-            // length of a window.
+            // Permits stay due: in a bucket at most a nanosecond later, otherwise within the length
+            // of a window.
             let wait = |word, now: Tick| {
                 let due = algorithm.due(word, now, 1).expect("in time");
                 due.saturating_since(now)
@@ -203,7 +204,7 @@ fn a_rebased_word_stands_as_it_stood() {
             };
             let is_due = least <= after && after <= before + late;
             assert!(is_due, "{before:?}, {after:?}: {algorithm}");
-            // So many whole periods later nothing is different, but for what is rounded.
+            // Whole periods later nothing differs, except for rounding.
             let period = algorithm.quota().period();
             let periods = NOW.saturating_add(3 * period);
             let after = wait(algorithm.rebase(word, NOW, periods), periods);
@@ -221,9 +222,8 @@ fn a_rebased_word_stands_as_it_stood() {
 }
 
 #[test]
-fn a_word_that_is_ahead_goes_on_where_it_is() {
-    // A caller with a later tick has written it: the one that changes the quota is two windows
-    // behind.
+fn a_word_ahead_of_the_clock_is_carried_over_in_place() {
+    // A caller with a later tick wrote it. The one that changes the quota is two windows behind.
     let (now, later) = (Tick::from_nanos(5), Tick::from_nanos(2_500_000_000));
     let old = FixedWindow::new(Quota::per_second(10)).expect("windows");
     let new = SlidingWindow::new(Quota::per_second(20)).expect("a window");
@@ -234,14 +234,14 @@ fn a_word_that_is_ahead_goes_on_where_it_is() {
     assert_eq!(has, (1, 1));
 }
 
-/// Whatever is over of the windows of the other clock: what is counted, also by a caller with a
-/// later tick, is not forgotten sooner.
+/// For any elapsed part of the other clock's windows, counted permits do not expire sooner,
+/// including those of a caller with a later tick.
 #[test]
-fn a_rebased_window_is_over_no_sooner() {
+fn a_rebased_window_ends_no_sooner() {
     let windows = ["fixed-window 10/s", "sliding-window 10/s"];
     let mut later = 0;
     for window in windows.map(|text| text.parse::<AnyAlgorithm>().expect(text)) {
-        // A sliding window slides on from what it was, at most as fast as it could have.
+        // A sliding window continues from its level, and falls at most as fast as before.
         let is_fixed = window.to_string().starts_with("fixed");
         let all = if is_fixed { 10 } else { 1 };
         for (from, to) in [(0.1, 0.9), (0.9, 0.1), (5.5, 0.5), (0.2, 7.3)] {

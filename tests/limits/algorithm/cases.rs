@@ -1,5 +1,5 @@
-//! The windows and intervals that are tried, each beside its model: of every length and size, at
-//! the edges of what fits and anywhere between.
+//! The windows and intervals under test, each beside its model: of every length and size, at the
+//! limits of what fits and anywhere in between.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::algorithm::refilled::Refilled;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// An algorithm beside its model, and how many permits it lacks at first.
+/// An algorithm beside its model, and the number of permits that it lacks at first.
 pub(crate) type Case<M> = (AnyAlgorithm, (M, u64));
 
-/// Windows of every length, and what some of them are filled with; 0 stands for as much as fits.
+/// Windows of every length, and the limits of some of them. 0 stands for the largest that fits.
 const SHAPES: [(u64, u64); 18] = [
     (1, 1),
     (5, 3),
@@ -41,10 +41,10 @@ const SHAPES: [(u64, u64); 18] = [
     (0, FIFTY_YEARS),
 ];
 
-/// These shapes, and any others. `largest` is the most that fits a period.
+/// Returns these shapes, and random others. `largest` is the most that fits in a period.
 pub(crate) fn shapes(seed: u64, largest: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
     let mut random = Random(seed);
-    // No rate may be above 10 a nanosecond, or below one a year.
+    // A rate must be at most 10 a nanosecond, and at least one a year.
     let most = |period: u64| largest(period).min(period.saturating_mul(10));
     let named = SHAPES.map(|(n, period)| (if n == 0 { most(period) } else { n }, period));
     let mut shapes: Vec<_> = named.into();
@@ -59,10 +59,12 @@ pub(crate) fn shapes(seed: u64, largest: impl Fn(u64) -> u64) -> Vec<(u64, u64)>
     shapes
 }
 
-/// When windows begin: tick 0 is `origin` after a beginning, and all are `offset` later.
+/// The alignment of windows: tick 0 is `origin` after a window's start, and all windows are
+/// `offset` later.
 pub(crate) type Alignment = (Duration, Duration);
 
-/// At the clock's start, later, or at those of another time; also far beyond all clocks.
+/// Returns an alignment at the clock's start, later, with the origin of another clock, or far
+/// beyond all clocks.
 fn alignment(random: &mut Random, period: u64) -> Alignment {
     let far = |random: &mut Random| Duration::new(random.upto(u64::MAX), random.below(999) as u32);
     let offset = match random.below(5) {
@@ -80,12 +82,12 @@ fn alignment(random: &mut Random, period: u64) -> Alignment {
     (origin, offset)
 }
 
-/// The same windows so aligned. Offsets add up.
+/// Applies an alignment to the windows. Offsets add up.
 macro_rules! aligned {
     ($windows:expr, $alignment:expr) => {{
         let (windows, (origin, offset)) = ($windows, $alignment);
         let windows = windows.offset(offset / 2).offset(offset - offset / 2);
-        // Without an origin, tick 0 is where its clock begins.
+        // Without an origin, windows start at the clock's tick 0.
         if origin.is_zero() {
             windows
         } else {
@@ -94,7 +96,7 @@ macro_rules! aligned {
     }};
 }
 
-/// The most permits that fit a word with so many counts, in windows of this length.
+/// Returns the most permits that fit in a word with `counts` counts, for windows of a given length.
 fn largest_count(counts: u32) -> impl Fn(u64) -> u64 {
     move |period| (1 << grid::counts(period, counts).0) - 1
 }
@@ -142,8 +144,8 @@ pub(crate) fn first_hit() -> Vec<Case<FirstHit>> {
     cases.collect()
 }
 
-/// A bucket beside these shapes: a burst of one, the same, more, or as much as there may be; and
-/// how many permits it lacks at first.
+/// Returns a burst for these shapes (one, the same, more, or the largest possible), and the number
+/// of permits that the bucket lacks at first.
 fn burst(random: &mut Random, n: u64, most: u64) -> (u64, u64) {
     let most = most.min(1 << 40);
     let burst = match random.below(5) {
@@ -163,7 +165,7 @@ fn burst(random: &mut Random, n: u64, most: u64) -> (u64, u64) {
 
 pub(crate) fn intervals() -> Vec<Case<Refilled>> {
     let mut random = Random(6);
-    // What 50 years leave of the word is for a burst and as much debt.
+    // The part of the word that 50 years leave is for a burst and as much debt.
     let taken = |n: u64, period| grid::needed(period) * u128::from(n);
     let fits = |period| grid::largest(|n| taken(n, period) <= u128::from(u64::MAX - 3));
     let cases = shapes(7, fits).into_iter().map(|(n, period)| {
@@ -195,7 +197,7 @@ pub(crate) fn greedy() -> Vec<Case<FirstHit>> {
     cases.collect()
 }
 
-/// All algorithms of all comparisons.
+/// Returns the algorithms of all comparisons.
 pub(crate) fn all() -> Vec<AnyAlgorithm> {
     fn of<M>(cases: Vec<Case<M>>) -> impl Iterator<Item = AnyAlgorithm> {
         cases.into_iter().map(|(algorithm, _)| algorithm)

@@ -1,6 +1,5 @@
-//! Aligned windows: what was taken in each window, all of it remembered. A fixed window counts the
-//! current one; of the one before it a sliding window counts the share that is still within a
-//! period.
+//! Aligned windows, with the permits taken in each window all remembered. A fixed window counts the
+//! current one. A sliding window adds the share of the previous one that is still within a period.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +13,10 @@ use crate::support::model::{Answers, Fraction, Model};
 pub(crate) struct Counted {
     limit: u64,
     most: u64,
-    /// How the share of the window before is rounded, if it counts.
+    /// The rounding of the previous window's share, if it counts.
     sliding: Option<Rounding>,
     windows: Windows,
-    /// Permits by window. The last of them is where the word is.
+    /// Permits by window. The last one is the word's window.
     taken: BTreeMap<i128, u64>,
 }
 
@@ -42,7 +41,8 @@ impl Counted {
         self.most - self.limit
     }
 
-    /// The window in which a caller is counted: its own, or a later one that another caller opened.
+    /// Returns the window in which a caller is counted: its own, or a later one that another caller
+    /// opened.
     fn window(&self, time: u128) -> i128 {
         let own = self.windows.index(time);
         self.taken
@@ -54,14 +54,14 @@ impl Counted {
         self.taken.get(&window).copied().unwrap_or(0)
     }
 
-    /// The share of the window before that counts, and what the current one has.
+    /// Returns the share of the previous window that counts, and the count of the current one.
     fn counted(&self, time: u128) -> (Fraction, u64) {
         let window = self.window(time);
         let before = match self.sliding {
             Some(_) => self.in_window(window - 1),
             None => 0,
         };
-        // Nothing is over of a window that is ahead.
+        // No part of a window that is ahead has elapsed.
         let elapsed = (time as i128 - self.windows.start(window)).max(0);
         let share = Fraction {
             num: u128::from(before) * (self.windows.period - elapsed) as u128,
@@ -94,7 +94,7 @@ impl Model for Counted {
         }
     }
 
-    /// A caller asks for whole permits, so a part of one is as good as one.
+    /// Requests are for whole permits, so a fraction blocks a whole one.
     fn held(&self, time: u128) -> u128 {
         let (share, current) = self.counted(time);
         let share = match self.sliding {

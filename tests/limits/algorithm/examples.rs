@@ -1,4 +1,4 @@
-//! What the documents say in numbers, one by one.
+//! The numeric examples of the documentation.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ fn seconds(n: u64) -> Tick {
 }
 
 #[test]
-fn the_example_of_the_literature() {
+fn the_sliding_window_matches_the_published_example() {
     let window = SlidingWindow::new(Quota::per_minute(10)).expect("a window");
     for (rounding, there, seconds_to_go) in [(Rounding::Exact, 3, 80), (Rounding::Down, 4, 100)] {
         let limiter = Limiter::unstarted(window.rounding(rounding), NoClock);
         assert_eq!(limiter.at(seconds(30)).charge(9).debt(), 0);
-        // A quarter into the next window three quarters of the nine count: 6.75.
+        // A quarter into the next window, three quarters of the nine count: 6.75.
         let now = limiter.at(seconds(75));
         assert_eq!(now.level().as_f64(), 6.75);
         assert_eq!(now.available(), there);
@@ -30,7 +30,8 @@ fn the_example_of_the_literature() {
         assert_eq!(now.level().as_f64(), 11.75);
         assert_eq!((now.level().floor(), now.level().ceil()), (11, 12));
         let denied = now.try_acquire().expect_err("11.75 > 10");
-        // Room for one is when 9 * left / 60 s is at most 4, or below 5: at 26.67 or 33.33 s to go.
+        // One permit is available when 9 * left / 60 s is at most 4, or below 5: at 26.67 or 33.33
+        // s before the end.
         let wait = denied.retry_after().expect("in this window").as_nanos();
         let right = 45 * SECOND - seconds_to_go * SECOND / 3;
         assert!(wait.abs_diff(right.into()) <= 1, "{wait} and {right}");
@@ -38,7 +39,7 @@ fn the_example_of_the_literature() {
 }
 
 #[test]
-fn nginxs_queue() {
+fn the_queue_matches_the_nginx_example() {
     // rate=10r/s burst=4 delay=1.
     let queue = LeakyBucket::queue(Quota::per_second(10).burst(5)).expect("a queue");
     let delays = |queue: LeakyBucket| {
@@ -52,12 +53,12 @@ fn nginxs_queue() {
     assert_eq!(delays(queue.free(1)), [0, 0, 100, 200, 300]);
     assert_eq!(delays(queue.free(4)), [0; 5]);
     assert_eq!(delays(queue.free(u64::MAX)), [0; 5]);
-    // Several at once leave together, when the last of them is due.
+    // Several permits at once leave together, when the last of them is due.
     let limiter = Limiter::with_clock(queue, ManualClock::new());
     let three = limiter.try_acquire_n(3).expect("there is room");
     assert_eq!(three.delay(), Duration::from_millis(200));
     assert_eq!(limiter.take_up_to(9).delay(), Duration::from_millis(400));
-    // A queue that delays nothing is a meter, unless a larger burst would be delayed.
+    // A queue that delays nothing is a meter, unless it would delay a larger burst.
     assert_eq!(Ok(queue.free(u64::MAX)), LeakyBucket::meter(queue.quota()));
     assert_eq!(queue.free(u64::MAX).free_permits(), None);
     let larger = queue.free(4).with_quota(Quota::per_second(10).burst(7));
@@ -65,7 +66,7 @@ fn nginxs_queue() {
 }
 
 #[test]
-fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
+fn a_window_charge_reports_what_it_recorded_and_expires() {
     let windows = FixedWindow::new(Quota::per_day(1000)).expect("windows");
     let limiter = Limiter::unstarted(windows, NoClock);
     let most = 1000 + windows.largest_debt();
@@ -74,7 +75,7 @@ fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
     assert_eq!(charged.clear_after(), Duration::from_secs(86_400));
     assert_eq!(limiter.at(Tick::ZERO).charge(1).n(), 0);
     assert_eq!(limiter.at(seconds(86_400)).available(), 1000);
-    // A bucket does not forget it.
+    // A bucket does not forget a charge.
     let bucket = Intervals::new(Quota::per_day(1000)).expect("a bucket");
     let limiter = Limiter::unstarted(bucket, NoClock);
     assert_eq!(limiter.at(Tick::ZERO).charge(2500).debt(), 1500);
@@ -83,7 +84,7 @@ fn a_charge_says_what_it_recorded_and_the_window_forgets_it() {
 }
 
 #[test]
-fn a_refund_is_no_more_than_was_taken() {
+fn a_refund_returns_no_more_than_was_taken() {
     let quota = Quota::per_second(27).burst(27);
     let bucket = TokenBucket::new(quota).expect("a bucket");
     let limiter = Limiter::with_clock(bucket, ManualClock::new());

@@ -1,5 +1,5 @@
-//! Fifty years of uninterrupted work: permit `k` is due `k * period / n` after the bucket ran dry,
-//! however many were taken on the way there.
+//! Fifty years of uninterrupted use: permit `k` is due `k * period / n` after the bucket ran dry,
+//! for any number of permits taken on the way there.
 
 use tollgate::clock::NoClock;
 use tollgate::{Limiter, Quota, Tick, TokenBucket};
@@ -8,7 +8,7 @@ use crate::algorithm::quotas;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// How many permits of a bucket that runs dry at `start` were a nanosecond late.
+/// Returns how many permits of a bucket that runs dry at `start` were a nanosecond late.
 fn late(quota: Quota, start: u64, random: &mut Random) -> u128 {
     let bucket = TokenBucket::new(quota.initial(0)).expect("a bucket");
     let limiter = Limiter::unstarted(bucket, NoClock);
@@ -16,8 +16,8 @@ fn late(quota: Quota, start: u64, random: &mut Random) -> u128 {
     let all = u128::from(FIFTY_YEARS - start) * n / period;
     let (mut taken, mut late) = (0, 0);
     for turn in 1..=40 {
-        // Far ahead of their time, and more and more: the clock stands still, so the bucket is
-        // never full in between.
+        // Takes permits further and further ahead of their time. The clock stands still, so the
+        // bucket is never full in between.
         let until = u64::try_from(all * turn / 40 - taken).unwrap_or(u64::MAX);
         let skipped = limiter
             .at(Tick::from_nanos(start))

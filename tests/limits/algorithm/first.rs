@@ -1,6 +1,6 @@
 //! A period that begins with the first permit taken: the fixed window that the first hit opens, and
-//! the greedy intervals. The period is divided into parts, and begins at one: what is counted in
-//! parts here is exact, and a part is `period / parts` nanoseconds, whole or not.
+//! the greedy intervals. A period is divided into parts and begins at one. Counting in parts is
+//! exact here: a part is `period / parts` nanoseconds, whole or not.
 
 use crate::algorithm::grid;
 use crate::support::model::{Answers, Fraction, Model};
@@ -10,22 +10,22 @@ pub(crate) struct FirstHit {
     limit: u64,
     most: u64,
     period: u128,
-    /// Parts of a period.
+    /// The parts in a period.
     parts: u128,
     horizon: u64,
-    /// How many come back at each end; all, if `None`.
+    /// The permits that come back at each end. `None` for all.
     back: Option<u64>,
-    /// The end of the period that was current when something was last taken, in parts since tick 0,
-    /// and what was taken in it.
+    /// The end of the period of the last permit taken, in parts since tick 0, and the permits taken
+    /// in it.
     end: u128,
     taken: u64,
-    /// How often a period began with a first permit.
+    /// The number of times that a first permit began a period.
     begun: u64,
-    /// How often something was given back.
+    /// The number of returns.
     mended: u64,
 }
 
-/// The grant stood in that period, and so much had been taken with it.
+/// The period of a grant, and the permits taken including it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     end: u128,
@@ -63,22 +63,22 @@ impl FirstHit {
         self.most - self.limit
     }
 
-    /// A part in whole nanoseconds, rounded up.
+    /// Returns the length of a part in whole nanoseconds, rounded up.
     pub(crate) fn quantum(&self) -> u64 {
         self.tick(1)
     }
 
-    /// The first tick of a part.
+    /// Returns the first tick of a part.
     fn tick(&self, part: u128) -> u64 {
         u64::try_from((part * self.period).div_ceil(self.parts)).unwrap_or(u64::MAX)
     }
 
-    /// The part at which a period begins whose first permit is taken now.
+    /// Returns the part at which a period begins if its first permit is taken now.
     fn begin(&self, time: u128) -> u128 {
         (time * self.parts).div_ceil(self.period)
     }
 
-    /// How many ends have passed.
+    /// Returns the number of ends that have passed.
     fn ends(&self, time: u128) -> u128 {
         match (time * self.parts).checked_sub(self.end * self.period) {
             Some(since) => 1 + since / (self.parts * self.period),
@@ -97,7 +97,8 @@ impl FirstHit {
         }
     }
 
-    /// The end of the period in which a permit taken now is counted, and what else is.
+    /// Returns the end of the period in which a permit taken now is counted, and the permits
+    /// already counted in it.
     fn current(&self, time: u128) -> (u128, u64) {
         let ends = self.ends(time);
         match self.left(self.taken, ends) {
@@ -106,12 +107,14 @@ impl FirstHit {
         }
     }
 
-    /// When a caller counts: now, unless the period in which something was last taken began later.
+    /// Returns the tick at which a caller counts: now, unless the period of the last permit began
+    /// later.
     fn counted_at(&self, time: u128) -> u128 {
         let begin = self.end.saturating_sub(self.parts);
-        // Whoever began it did so after the part before that: at its beginning, if that is a tick
-        // and the period before may have ended there, or any time before. Where some come back at a
-        // time, it may have begun by itself, when the one before ended.
+        // The caller that began the period came after the previous part's start: at the start
+        // itself if that is a tick and the previous period may have ended there, or at any time in
+        // that part. With a limited number of permits at each end, the period may also have begun
+        // by itself when the previous one ended.
         let is_tick = (begin * self.period).is_multiple_of(self.parts);
         let is_later = self.begin(time) < begin;
         if is_tick || is_later || self.back.is_some() {
@@ -168,16 +171,17 @@ impl Model for FirstHit {
         }
     }
 
-    /// At each end the oldest come back: of those taken until then, the grant's own are the last.
+    /// At each end the oldest permits come back. Of the permits taken up to the grant, its own are
+    /// the last.
     fn undo(&mut self, now: u64, n: u64, mark: Mark) -> Option<u64> {
         let (end, _) = self.current(self.clock(now));
         let since = end.checked_sub(mark.end);
         let ends = since.unwrap_or(0) / self.parts;
         let left = self.left(mark.taken, ends);
         if mark.begun != self.begun {
-            // All of it came back before a new period began. Where some was given back, the new one
-            // may have begun a whole number of periods later: the limiter takes it for the same
-            // then.
+            // All of it came back before a new period began. After a return the new period may have
+            // begun a whole number of periods later, and the limiter then treats it as the same
+            // period.
             let is_same = since.is_some_and(|since| since.is_multiple_of(self.parts));
             let is_told = !is_same || left == 0 || mark.mended == self.mended;
             return is_told.then_some(0);

@@ -1,5 +1,5 @@
-//! Windows side by side: where they begin, from the definition; and what fits a word, from what is
-//! documented of each layout, by trying one width after the other.
+//! Consecutive windows: where they begin, by definition, and what fits in a word, from the
+//! documented layouts, found by trying one width after the other.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::support::reference::FIFTY_YEARS;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Windows {
     pub(crate) period: i128,
-    /// Tick 0 is so long after a beginning, which may be many windows ago, or not yet.
+    /// The time from a window's start to tick 0. It may be many windows, or negative.
     since: i128,
-    /// How many windows can be told, from that of tick 0 on.
+    /// The number of windows that can be distinguished, from that of tick 0 on.
     told: i128,
 }
 
 impl Windows {
-    /// Tick 0 is `origin` after the beginning of one of them, and all are `offset` later.
+    /// Creates windows of which one starts `origin` before tick 0, all moved by `offset`.
     pub(crate) fn new(period: u64, told: u128, origin: Duration, offset: Duration) -> Self {
         Self {
             period: period.into(),
@@ -24,42 +24,44 @@ impl Windows {
         }
     }
 
-    /// The number of the window that this moment is in.
+    /// Returns the number of the window at this time.
     pub(crate) fn index(&self, time: u128) -> i128 {
         (time as i128 + self.since).div_euclid(self.period)
     }
 
-    /// The number of the window that tick 0 is in.
+    /// Returns the number of the window at tick 0.
     pub(crate) fn first(&self) -> i128 {
         self.index(0)
     }
 
-    /// When a window begins; below 0 if before the clock did.
+    /// Returns the start of a window. Negative if it is before the clock's start.
     pub(crate) fn start(&self, index: i128) -> i128 {
         index * self.period - self.since
     }
 
-    /// The last tick of the last window that is told, or of the last one that begins before the end
-    /// of time is near.
+    /// Returns the last tick of the last window that can be distinguished, or of the last one that
+    /// begins before the end of time is near.
     pub(crate) fn horizon(&self) -> u64 {
         let last = self.start(self.first() + self.told) - 1;
         let most = i128::from(u64::MAX - 1) + self.start(self.first());
         u64::try_from(last.min(most)).expect("not before the clock")
     }
 
-    /// The first tick of the next window.
+    /// Returns the first tick of the next window.
     pub(crate) fn edge(&self, now: u64) -> u64 {
         u64::try_from(self.start(self.index(now.into()) + 1)).unwrap_or(u64::MAX)
     }
 }
 
-/// So many windows are needed for 50 years, wherever they begin: the first and the last are cut.
+/// Returns the number of windows needed for 50 years from any tick: the first and the last are
+/// partial.
 pub(crate) fn needed(period: u64) -> u128 {
     u128::from(FIFTY_YEARS / period) + 2
 }
 
-/// For windows with so many counts each: how wide a count is, and how many windows can be told. It
-/// is the widest that leaves 50 years of windows, where the last number is no window.
+/// Returns, for windows with `counts` counts each, the width of a count and the number of
+/// distinguishable windows. The width is the largest that leaves 50 years of windows. The last
+/// number is not a window.
 pub(crate) fn counts(period: u64, counts: u32) -> (u32, u128) {
     let told = |bits: u32| (1_u128 << (64 - counts * bits)) - 1;
     let bits = (1..=62 / counts)
@@ -69,12 +71,12 @@ pub(crate) fn counts(period: u64, counts: u32) -> (u32, u128) {
     (bits, told(bits))
 }
 
-/// The layout of a period that begins with the first permit for such a limit: how wide the count
-/// is, and in how many parts (2 to the power of this) a period is divided. `None` if they would be
-/// fewer than 64 and longer than a nanosecond.
+/// Returns the layout of a period that begins with the first permit: the width of the count, and
+/// the number of parts in a period as a power of 2. `None` if there would be fewer than 64 parts
+/// and they would be longer than a nanosecond.
 pub(crate) fn parts(period: u64, limit: u64) -> Option<(u32, u32)> {
     let bits = (1..63).find(|bits| 1_u128 << bits > 2 * u128::from(limit))?;
-    // The last two numbers are no ends of a period.
+    // The last two numbers do not stand for the end of a period.
     let ends = (1_u128 << (64 - bits)) - 3;
     let fits = |shift: &u32| needed(period) << *shift <= ends;
     let is_long_enough = |shift: &u32| 1_u128 << *shift <= u128::from(period);
@@ -83,12 +85,12 @@ pub(crate) fn parts(period: u64, limit: u64) -> Option<(u32, u32)> {
     is_fine.then_some((bits, shift))
 }
 
-/// How many windows an aligned bucket of permits can tell.
+/// Returns the number of windows that an aligned bucket can distinguish.
 pub(crate) fn refills(n: u64, burst: u64) -> u128 {
     (u128::from(u64::MAX - 1) - 2 * u128::from(burst)) / u128::from(n)
 }
 
-/// The largest number that fits, when all below it do.
+/// Returns the largest number that fits, given that all smaller ones fit.
 pub(crate) fn largest(fits: impl Fn(u64) -> bool) -> u64 {
     (0..63).rev().map(|bit| 1_u64 << bit).fold(
         0,

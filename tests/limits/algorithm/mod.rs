@@ -1,15 +1,15 @@
-//! Every algorithm answers exactly what its definition says: random operations, every verb and
-//! every returned value, compared with models that share no arithmetic with the crate. Ticks go
-//! back, stand still, hit the edges, leap over years and come from beyond the end of the clock.
+//! Every algorithm answers exactly as its definition says. Random operations, every verb and every
+//! returned value are compared with models that share no arithmetic with the crate. Ticks go back,
+//! stand still, hit window boundaries, jump by years and go beyond the end of the clock.
 //!
-//! Windows, intervals and buckets whose permits are due at whole parts of a nanosecond show no
-//! difference at all. Any other bucket grants no permit before its time and denies none a
-//! nanosecond after it, and every value is right for a bucket that is full again up to one
-//! nanosecond later than the textbook's; whether it is in debt (which admits nothing) may be told a
-//! nanosecond too early as well. After 50 simulated years as in the first second.
+//! Windows, intervals and buckets whose permits are due at whole parts of a nanosecond agree
+//! exactly. Any other bucket grants no permit early, and denies none a nanosecond after it is due.
+//! Every value is right for a bucket that is full again up to one nanosecond later than the
+//! textbook's. The end of debt (which admits nothing) may also be reported a nanosecond early. This
+//! holds after 50 simulated years as in the first second.
 //!
-//! The model follows the limiter's decisions, so that a permit that came late once, as it may, is
-//! late for both, and what follows is compared again.
+//! The model follows the limiter's decisions. If a permit is late once, as allowed, it is late for
+//! both, and later answers are compared again.
 
 mod bounds;
 mod bucket;
@@ -37,15 +37,15 @@ use crate::support::random::Random;
 use crate::support::reference::{FIFTY_YEARS, Reference};
 use crate::support::seen::Seen;
 
-/// So many operations of each kind of limit. A build that checks overflow as well does a share of
-/// them, so that the tests stay quick.
+/// The number of operations for each kind of limit. A build with overflow checks runs fewer, so
+/// that the tests stay fast.
 const OPERATIONS: u64 = if cfg!(debug_assertions) {
     20_000
 } else {
     1_000_000
 };
 
-/// All that every comparison must have met.
+/// The events that the comparisons together must cover.
 const MUST_SEE: [&str; 27] = [
     "acquire",
     "acquire before its time",
@@ -63,7 +63,7 @@ const MUST_SEE: [&str; 27] = [
     "in debt",
     "never",
     "stuck",
-    "a part taken",
+    "some of them taken",
     "all or none taken",
     "none undone",
     "some undone",
@@ -76,7 +76,8 @@ const MUST_SEE: [&str; 27] = [
     "busy",
 ];
 
-/// One run of so many moments: a limiter that starts with `missing` permits less than it can have.
+/// Runs one history with this many moments, on a limiter that starts with `missing` permits below
+/// its maximum.
 fn run<M: Reference>(
     algorithm: AnyAlgorithm,
     (mut model, missing): (M, u64),
@@ -92,7 +93,7 @@ fn run<M: Reference>(
     run.seen
 }
 
-/// At the clock's start, near the end of 50 years, or between.
+/// Returns a tick at the clock's start, near the end of 50 years, or in between.
 fn any_start(random: &mut Random) -> u64 {
     match random.below(3) {
         0 => 0,
@@ -101,7 +102,7 @@ fn any_start(random: &mut Random) -> u64 {
     }
 }
 
-/// Runs of all these cases, over and over, until there were enough operations.
+/// Runs all these cases repeatedly, until there are enough operations.
 fn runs<M: Reference + Clone>(cases: &[cases::Case<M>], seed: u64, must_see: &[&str]) {
     let (mut random, mut seen) = (Random(seed), Seen::default());
     while seen.count("operation") < OPERATIONS {
@@ -112,7 +113,7 @@ fn runs<M: Reference + Clone>(cases: &[cases::Case<M>], seed: u64, must_see: &[&
     seen.check(OPERATIONS, &[&MUST_SEE, &["level", "far away"], must_see]);
 }
 
-/// Any of the buckets with this quota, and how many permits it lacks at first.
+/// Returns a random bucket with this quota, and the number of permits that it lacks at first.
 fn bucket(quota: Quota, random: &mut Random) -> cases::Case<Bucket> {
     let missing = match random.below(3) {
         0 => random.below(quota.burst_size() + 1),
@@ -142,7 +143,7 @@ fn bucket(quota: Quota, random: &mut Random) -> cases::Case<Bucket> {
     }
 }
 
-/// Runs of buckets with these quotas, over and over, until there were enough operations.
+/// Runs buckets with these quotas repeatedly, until there are enough operations.
 fn bucket_runs(mut quotas: impl FnMut(&mut Random) -> Vec<Quota>, seed: u64) -> Seen {
     let (mut random, mut seen) = (Random(seed), Seen::default());
     while seen.count("operation") < 4 * OPERATIONS {
@@ -161,7 +162,7 @@ fn a_bucket_is_exact_where_its_interval_is_whole() {
     let seen = bucket_runs(|_| quotas.clone(), 0x0070_11a7_e001);
     let also = [
         "level",
-        "a part of a permit",
+        "a fraction of a permit",
         "charge cut",
         "never cleared",
         "delayed",
@@ -183,7 +184,7 @@ fn a_bucket_is_at_most_a_nanosecond_late_elsewhere() {
 }
 
 #[test]
-fn any_quota_that_is_accepted_keeps_the_promise() {
+fn any_accepted_quota_keeps_its_precision() {
     let any = |random: &mut Random| vec![quotas::any(random)];
     bucket_runs(any, 0x0070_11a7_e003).check(4 * OPERATIONS, &[&MUST_SEE]);
 }
@@ -194,43 +195,43 @@ fn a_tolerance_of_any_length_is_kept_exactly() {
     let cases = (0..40).filter_map(|_| {
         let interval = Duration::from_nanos(1 + random.upto(quotas::YEAR - 1));
         let tolerance = Duration::from_nanos(random.upto(20 * quotas::YEAR));
-        // More than 2^40 at once is refused.
+        // More than 2^40 permits at once are refused.
         let gcra = Gcra::from_interval(interval, tolerance).ok()?;
         Some((gcra.into(), (Bucket::from_interval(interval, tolerance), 0)))
     });
     runs(
         &cases.collect::<Vec<_>>(),
         0x0070_11a7_e005,
-        &["a part of a permit"],
+        &["a fraction of a permit"],
     );
 }
 
 #[test]
-fn an_aligned_fixed_window_is_what_its_definition_says() {
+fn an_aligned_fixed_window_matches_its_definition() {
     let seen = ["charge cut", "counted ahead"];
     runs(&cases::fixed(), 0x0070_11a7_e103, &seen);
 }
 
 #[test]
-fn a_fixed_window_opened_by_the_first_hit_is_what_its_definition_says() {
+fn a_fixed_window_from_the_first_hit_matches_its_definition() {
     let seen = ["charge cut", "counted ahead"];
     runs(&cases::first_hit(), 0x0070_11a7_e104, &seen);
 }
 
 #[test]
-fn a_sliding_window_is_what_its_definition_says() {
-    let seen = ["charge cut", "counted ahead", "a part of a permit"];
+fn a_sliding_window_matches_its_definition() {
+    let seen = ["charge cut", "counted ahead", "a fraction of a permit"];
     runs(&cases::sliding(), 0x0070_11a7_e105, &seen);
 }
 
 #[test]
-fn aligned_intervals_are_what_their_definition_says() {
+fn aligned_intervals_match_their_definition() {
     let seen = ["charge cut", "never cleared"];
     runs(&cases::intervals(), 0x0070_11a7_e106, &seen);
 }
 
 #[test]
-fn greedy_intervals_are_what_their_definition_says() {
+fn greedy_intervals_match_their_definition() {
     let seen = ["charge cut", "counted ahead"];
     runs(&cases::greedy(), 0x0070_11a7_e107, &seen);
 }

@@ -1,5 +1,5 @@
-//! The quotas of the buckets that are tried: of every shape the arithmetic knows, at its edges and
-//! beyond.
+//! The quotas of the buckets under test: of every shape that the arithmetic distinguishes, at its
+//! limits and beyond.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) fn per_ns(n: u64, period_ns: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period_ns))
 }
 
-/// The quota with the largest burst that fits.
+/// Returns the quota with the largest burst that fits.
 pub(crate) fn largest(quota: Quota) -> Quota {
     match TokenBucket::new(quota.burst(u64::MAX)) {
         Err(ConfigError::BurstTooLarge { max, .. }) => quota.burst(max),
@@ -23,8 +23,8 @@ pub(crate) fn largest(quota: Quota) -> Quota {
     }
 }
 
-/// Those where every answer must be the one right value: intervals of whole nanoseconds, and
-/// reduced numerators up to 11.
+/// Returns quotas for which every answer must be exact: intervals of whole nanoseconds, and reduced
+/// numerators up to 11.
 pub(crate) fn exact() -> Vec<Quota> {
     let mut quotas = vec![
         per_ns(1, 1),
@@ -62,7 +62,7 @@ pub(crate) fn exact() -> Vec<Quota> {
     quotas
 }
 
-/// Those where an answer may be a nanosecond late.
+/// Returns quotas for which an answer may be a nanosecond late.
 pub(crate) fn elsewhere() -> Vec<Quota> {
     let mut quotas = vec![
         Quota::per_second(13),
@@ -85,9 +85,9 @@ pub(crate) fn elsewhere() -> Vec<Quota> {
         per_ns(17, YEAR).burst(3),
         per_ns(13, 13 * YEAR - 1).burst(2),
         largest(per_ns(13, 13 * YEAR - 1)),
-        // A numerator of 11 whose burst the fine unit does not hold.
+        // A numerator of 11 with a burst that does not fit in the fine unit.
         largest(per_ns(11, DAY + 1)),
-        // 61 bits on both sides.
+        // 61 bits in both numbers.
         per_ns(2_305_843_009_213_693_951, 1_152_921_504_606_846_883).burst(1000),
         per_ns(999_999_999_999_999_989, 9_999_999_999_999_999_961).burst(1000),
     ];
@@ -97,7 +97,7 @@ pub(crate) fn elsewhere() -> Vec<Quota> {
     quotas
 }
 
-/// Any quota that can be represented.
+/// Returns any quota that can be represented.
 pub(crate) fn any(random: &mut Random) -> Quota {
     let tries = (0..1000).find_map(|_| {
         let (n, period_ns) = (random.upto(1 << 60), random.upto((1 << 62) + (1 << 61)));
@@ -107,6 +107,6 @@ pub(crate) fn any(random: &mut Random) -> Quota {
             _ => None,
         }
     });
-    let (quota, max) = tries.expect("many can be");
+    let (quota, max) = tries.expect("many are valid");
     quota.burst(1 + random.upto(max - 1))
 }

@@ -1,4 +1,4 @@
-//! The aligned intervals: a bucket that gets its permits at each beginning of a window.
+//! The aligned intervals: a bucket that is refilled at each start of a window.
 
 use crate::algorithm::cases::Alignment;
 use crate::algorithm::grid::{self, Windows};
@@ -9,7 +9,8 @@ pub(crate) struct Refilled {
     n: u64,
     burst: u64,
     windows: Windows,
-    /// How many permits must have come since tick 0 for the bucket to be full; `None`: it is.
+    /// The number of permits that must have come since tick 0 for the bucket to be full. `None` if
+    /// it is full.
     full_at: Option<i128>,
 }
 
@@ -24,7 +25,7 @@ impl Refilled {
         }
     }
 
-    /// How many permits have come since tick 0.
+    /// Returns the permits that have come since tick 0.
     fn come(&self, time: u128) -> i128 {
         i128::from(self.n) * (self.windows.index(time) - self.windows.first())
     }
@@ -57,7 +58,7 @@ impl Model for Refilled {
         }
     }
 
-    /// An older caller finds the bucket as it was then, with all that was taken since.
+    /// An older caller finds the bucket as it was then, minus all permits taken since.
     fn counted_at(&self, now: u64) -> u64 {
         now
     }
@@ -80,7 +81,8 @@ impl Model for Refilled {
         self.full_at.unwrap_or(0)
     }
 
-    /// Not what has come back already: a grant stands where its last permit comes back.
+    /// Returns only permits that have not come back already. A grant's position is where its last
+    /// permit comes back.
     fn undo(&mut self, now: u64, n: u64, mark: i128) -> Option<u64> {
         let ahead = (mark - self.come(self.clock(now))).max(0);
         Some(self.refund(now, n.min(u64::try_from(ahead).expect("a count"))))

@@ -1,5 +1,6 @@
-//! Settling an estimate: at once it is as if the actual cost had been taken, later nothing that the
-//! clock has refilled comes back twice, and a window that is over is not credited to the next one.
+//! Settling an estimate: settled at once, the limiter is as if the actual cost had been taken.
+//! Settled later, refilled permits do not come back a second time, and a past window is not
+//! credited to the next one.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ fn parts(settled: Settled) -> [u64; 3] {
 }
 
 #[test]
-fn at_the_same_tick_it_is_as_if_the_actual_cost_had_been_taken() {
+fn settling_at_the_same_tick_takes_exactly_the_actual_cost() {
     let mut random = Random(0x0070_11a7_e305);
     let (mut less, mut more) = (0, 0);
     for algorithm in cases::all() {
@@ -36,10 +37,10 @@ fn at_the_same_tick_it_is_as_if_the_actual_cost_had_been_taken() {
             let (estimate, actual) = (random.upto(there), random.upto(there) + random.below(3));
             let granted = settles.try_acquire_n(estimate).expect("it is there");
             let settled = settles.settle(granted, actual);
-            // A window can count only so much debt.
+            // A window can record only a limited debt.
             let taken = takes.charge(actual).n();
-            // Where a permit takes no whole number of nanoseconds, one that comes back may be
-            // there a nanosecond later.
+            // If the interval is not a whole number of nanoseconds, a returned permit may be
+            // available a nanosecond later.
             let right = takes.available();
             assert!(settles.available() <= right, "{algorithm}");
             clock.advance(Duration::from_nanos(1));
@@ -57,9 +58,9 @@ fn at_the_same_tick_it_is_as_if_the_actual_cost_had_been_taken() {
     assert!(less > 0 && more > 0);
 }
 
-/// The case for which `refund` is wrong.
+/// A case in which `refund` would be wrong.
 #[test]
-fn what_the_clock_has_refilled_does_not_come_back_a_second_time() {
+fn settling_does_not_return_refilled_permits_twice() {
     for (text, settled, refunded) in [
         ("token-bucket 90000/min", 40_000, 60_000),
         ("gcra 90000/min", 40_000, 60_000),
@@ -82,7 +83,7 @@ fn what_the_clock_has_refilled_does_not_come_back_a_second_time() {
 }
 
 #[test]
-fn a_window_that_is_over_credits_nothing_to_the_next_one() {
+fn a_past_window_credits_nothing_to_the_next_one() {
     for text in [
         "fixed-window 1000/day",
         "fixed-window 1000/day first-hit",
@@ -95,7 +96,7 @@ fn a_window_that_is_over_credits_nothing_to_the_next_one() {
         assert_eq!(parts(limiter.settle(estimate, 100)), [0, 700, 0], "{text}");
         assert_eq!(limiter.available(), 500, "{text}");
     }
-    // Half of the day before still counts; what was not needed no longer does.
+    // Half of the previous day still counts. Unused permits no longer do.
     let (clock, limiter) = limiter("sliding-window 1000/day");
     let estimate = limiter.try_acquire_n(800).expect("it is there");
     clock.advance(Duration::from_secs(3600));
@@ -104,7 +105,7 @@ fn a_window_that_is_over_credits_nothing_to_the_next_one() {
 }
 
 #[test]
-fn too_low_an_estimate_is_charged_into_debt() {
+fn an_estimate_that_is_too_low_is_charged_as_debt() {
     let (_, limiter) = limiter("token-bucket 100/min");
     let estimate = limiter.try_acquire_n(90).expect("it is there");
     assert_eq!(parts(limiter.settle(estimate, 130)), [0, 0, 40]);
@@ -121,7 +122,7 @@ fn every_limiter_that_gives_back_and_charges_can_settle() {
         assert_eq!(parts(limiter.settle_at(estimate, 2, now)), [4, 0, 0]);
         let estimate = limiter.try_acquire_n(6).expect("it is there");
         assert_eq!(parts(limiter.settle(estimate, 9)), [0, 0, 3]);
-        // On its own clock, as with a tick.
+        // The limiter's own clock gives the same answer as an explicit tick.
         assert_eq!((limiter.available(), limiter.available_at(now)), (89, 89));
         let granted = limiter.take_up_to(9);
         assert_eq!((limiter.undo(granted), limiter.charge(5).n()), (9, 5));

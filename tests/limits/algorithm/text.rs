@@ -1,6 +1,6 @@
-//! Algorithms as text: what each text means, how it is written, and what is said of one that means
-//! nothing. Any text at all is an algorithm or an error that points at the offending part, and
-//! every algorithm that has a text is read back from it.
+//! Algorithms as text: the meaning of each text, how an algorithm is written, and the error of an
+//! invalid text. Any text is an algorithm or an error that points at the offending part, and every
+//! algorithm that has a text is parsed from it again.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tollgate::{
 use crate::quota::text::{any_quota, any_time, check_any, check_errors, is_read_back, soup};
 use crate::support::random::Random;
 
-/// Any algorithm with any options that can be had.
+/// Returns a random algorithm with random options.
 pub(crate) fn any_algorithm(random: &mut Random) -> AnyAlgorithm {
     let mut tries = (0..1000).filter_map(|_| try_any(random).ok());
-    tries.next().expect("many can be")
+    tries.next().expect("many are valid")
 }
 
 fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {
@@ -52,7 +52,7 @@ fn try_any(random: &mut Random) -> Result<AnyAlgorithm, ConfigError> {
 }
 
 #[test]
-fn any_text_is_an_algorithm_or_an_error_in_it() {
+fn any_text_parses_as_an_algorithm_or_an_error_with_its_position() {
     let words = "token-bucket gcra leaky-meter leaky-queue fixed-window sliding-window intervals 5 \
                  100/s 1/10ms 99999999999999999999 / s 2h µs burst initial free utc origin offset \
                  rounding down exact first-hit greedy tolerance per minute 5k Mi B - . 🦀 \u{0} \u{2003} x";
@@ -160,7 +160,7 @@ fn errors_point_at_the_offending_part() {
 }
 
 #[test]
-fn what_is_understood_but_can_not_be_had_says_so_as_the_constructor_does() {
+fn a_text_that_parses_but_is_invalid_has_the_error_of_the_constructor() {
     let period = Duration::from_secs(1);
     let large = SlidingWindow::new(Quota::per_second(65_536)).expect_err("too large");
     let cases = [
@@ -271,7 +271,7 @@ fn texts_mean_what_they_say() {
 }
 
 #[test]
-fn other_ways_to_write_it_mean_the_same() {
+fn alternative_spellings_mean_the_same() {
     let cases = [
         ("\tgcra100 /1 sec burst 2_0 ", "gcra 100/s burst 20"),
         ("gcra 2/20ms tolerance 25ms", "gcra 1/10ms tolerance 25ms"),
@@ -305,7 +305,7 @@ fn other_ways_to_write_it_mean_the_same() {
             "fixed-window 60 per hour offset 2 minutes",
             "fixed-window 60/h offset 2min",
         ),
-        // As it was read before there were multiples.
+        // The spelling from before multiples existed.
         (
             "intervals 5/s burst 3greedy",
             "intervals 5/s burst 3 greedy",
@@ -318,9 +318,9 @@ fn other_ways_to_write_it_mean_the_same() {
     }
 }
 
-/// As it means when windows begin, what is left of it beside whole periods is as good.
+/// Only the remainder of whole periods matters for the start of windows, so it replaces the time.
 #[test]
-fn a_time_beyond_all_texts_has_one_that_means_the_same() {
+fn a_time_that_no_text_can_express_has_an_equivalent_text() {
     let windows = FixedWindow::new(Quota::per_hour(5)).expect("windows");
     let rest = |times: u128| {
         let rest = times * Duration::MAX.as_nanos() % 3_600_000_000_000;

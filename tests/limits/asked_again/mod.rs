@@ -1,5 +1,5 @@
-//! What a denial tells is true of every limiter: whoever asks again exactly then is granted, if
-//! nobody else came, and whoever asks a nanosecond sooner is denied.
+//! The wait in a denial is exact for every limiter. If no other caller comes, a retry at exactly
+//! that time is granted, and a retry a nanosecond sooner is denied.
 
 #[cfg(feature = "wide")]
 mod smooth;
@@ -27,7 +27,7 @@ use crate::support::reference::FIFTY_YEARS;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
-/// Of every kind: of few permits and of many, with numbers that come out even and not.
+/// Algorithms of every kind: with few permits and many, with even numbers and uneven ones.
 const TEXTS: [&str; 32] = [
     "token-bucket 1/s",
     "token-bucket 3/s",
@@ -63,17 +63,17 @@ const TEXTS: [&str; 32] = [
     "intervals 3/min burst 1000 initial 999 greedy",
 ];
 
-/// Asks a limiter for so many permits at a tick.
+/// Asks a limiter for permits at a tick.
 type Ask = Box<dyn FnMut(u64, Tick) -> Result<(), Denied>>;
 
 /// A kind of limiter with a quota.
 struct Subject {
     name: String,
     fresh: Box<dyn Fn() -> Ask>,
-    /// The most that it grants at once. A lease grants what it holds besides.
+    /// The most that the limiter grants at once. A lease also grants what it holds.
     limit: u64,
     period: u64,
-    /// It has that many permits again after less than this.
+    /// The limiter has that many permits again in less than this time.
     refills: u128,
 }
 
@@ -96,7 +96,7 @@ impl Subject {
         Self::new(&name, limit, algorithm.quota(), fresh)
     }
 
-    /// Asks for `n`, and again when it is told; says when it was granted, if it was.
+    /// Asks for `n`, and retries when told. Returns when it was granted, if it was.
     #[track_caller]
     fn ask_again(&self, ask: &mut Ask, n: u64, now: Tick) -> Option<Tick> {
         let name = format!("{n} of {} at {now:?}", self.name);
@@ -129,14 +129,15 @@ impl Subject {
         None
     }
 
-    /// Takes all that there is, but for what shards refill meanwhile if they count it ahead.
+    /// Takes all available permits, except for those that shards refill meanwhile if they count
+    /// ahead.
     fn empty(&self, ask: &mut Ask, now: Tick) {
         for bit in (0..=self.limit.ilog2()).rev() {
             let _ = (0..4).all(|_| ask(1 << bit, now).is_ok());
         }
     }
 
-    /// Asks for all numbers to 256, and for those at the edges of what there is.
+    /// Asks for all numbers up to 256, and for numbers around what is available.
     fn ask_for_all(&self, random: &mut Random) {
         let limit = self.limit;
         let edges = [limit, limit / 2, limit / 3 + 1, limit - 1, limit + 1];
@@ -182,7 +183,7 @@ fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
 
-/// All limiters that decide by an algorithm, on one thread.
+/// Returns all single-threaded limiters that decide by an algorithm.
 fn by_algorithm(algorithm: AnyAlgorithm) -> Vec<Subject> {
     let mut all = vec![
         Subject::of("a limiter", algorithm, move || asks(limiter(algorithm))),
@@ -214,7 +215,7 @@ fn by_algorithm(algorithm: AnyAlgorithm) -> Vec<Subject> {
     all
 }
 
-/// Leases that hold nothing, some of the total, and all of it.
+/// Returns leases that hold nothing, part of the total, and all of it.
 fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
     let total = 1 + (algorithm.most_lent() - 1) / 3;
     let less = algorithm.lending(total).expect("it lends");
@@ -231,8 +232,8 @@ fn leases(algorithm: AnyAlgorithm) -> impl Iterator<Item = Subject> {
     })
 }
 
-/// Those that are told how long the caller can wait: reservations and a waiting room. From a queue
-/// permits leave one after the other, so that there is a most that leave in that time.
+/// Returns limiters that know how long the caller can wait: reservations and a waiting room.
+/// Permits leave a queue one after the other, so there is a maximum that leaves in that time.
 fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
     algorithm: A,
     is_queue: bool,
@@ -262,7 +263,7 @@ fn with_patience<A: Reserve + ChangeQuota + Copy + 'static>(
     all
 }
 
-/// Windows that are more than a word.
+/// Returns the multiword windows.
 fn windows(quota: Quota) -> [Subject; 3] {
     let limit = quota.permits();
     [
@@ -278,7 +279,7 @@ fn windows(quota: Quota) -> [Subject; 3] {
     ]
 }
 
-/// Limiters that need more than `std`, and decide by an algorithm.
+/// Returns limiters that decide by an algorithm and need more than `std`.
 fn of_features(algorithm: AnyAlgorithm) -> Vec<Subject> {
     let mut all = Vec::new();
     #[cfg(feature = "wide")]
@@ -307,24 +308,24 @@ fn ask_all(subjects: impl IntoIterator<Item = Subject>) {
 }
 
 #[test]
-fn of_every_algorithm_and_its_shards_and_leases() {
+fn retry_times_are_exact_for_every_algorithm_sharded_and_leased() {
     ask_all(TEXTS.into_iter().flat_map(|text| by_algorithm(read(text))));
 }
 
 #[test]
-fn of_every_algorithm_that_is_adjusted_or_has_keys() {
+fn retry_times_are_exact_for_every_adjustable_or_keyed_algorithm() {
     ask_all(TEXTS.into_iter().flat_map(|text| of_features(read(text))));
 }
 
 #[test]
-fn of_windows_of_many_words() {
+fn retry_times_are_exact_for_multiword_windows() {
     let quotas = ["256/7ms", "1/s", "3/min", "300/d", "20000/100s"];
     let quotas = quotas.into_iter().map(|text| text.parse().expect(text));
     ask_all(quotas.flat_map(windows));
 }
 
 #[test]
-fn of_those_who_can_wait() {
+fn retry_times_are_exact_for_callers_that_can_wait() {
     let quotas = ["10/s burst 256", "97/s burst 200", "1/7ms burst 3", "1/s"];
     let quotas = quotas.map(|text| text.parse::<Quota>().expect(text));
     ask_all(quotas.into_iter().flat_map(|quota| {

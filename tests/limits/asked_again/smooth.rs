@@ -1,4 +1,4 @@
-//! Of turns at a rate, which tell when the next one comes.
+//! The smooth limiters, which tell when the next turn comes.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
 const RATES: [f64; 5] = [1.0, 2.5, 97.0, 1e6 / 7.0, 3e-3];
-/// In parts of the time between two turns.
+/// Timeouts, in units of the time between two turns.
 const TIMEOUTS: [f64; 4] = [0.0, 1e-9, 0.7, 20.5];
 
-/// All kinds, counting nanoseconds and whole microseconds.
+/// Returns all kinds, counting nanoseconds and whole microseconds.
 fn subjects(rate: f64, timeout: Duration, start: Tick) -> [(&'static str, Ask); 4] {
     let bursty = || SmoothBursty::started_at(rate, ManualClock::new(), start).expect("a rate");
     let warming = || {
@@ -38,7 +38,7 @@ fn subjects(rate: f64, timeout: Duration, start: Tick) -> [(&'static str, Ask); 
 }
 
 #[test]
-fn of_turns_at_a_rate() {
+fn retry_times_are_exact_for_smooth_limiters() {
     let mut random = Random(0x0070_11a7_eb02);
     for (rate, timeout) in RATES
         .into_iter()

@@ -1,5 +1,5 @@
-//! Leases beside their rule: a limiter with so much less, a number of permits that each holds, and
-//! what is left of the total. And beside one word with the whole limit, which is told of each
+//! Leases beside their model: a limiter with a smaller burst, the permits that each lease holds,
+//! and what is left of the total. Also beside one word with the whole limit, which counts each
 //! permit when it is used.
 
 mod model;
@@ -20,7 +20,7 @@ use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 use crate::support::seen::Seen;
 
-/// All that must have been met.
+/// The events that the comparisons must cover.
 const MUST_SEE: [&str; 21] = [
     "acquire",
     "acquire at its time",
@@ -36,16 +36,16 @@ const MUST_SEE: [&str; 21] = [
     "drawn",
     "taken from the limiter",
     "later",
-    "later, with what is held",
+    "later, with held permits",
     "in debt",
     "never",
     "stuck",
-    "none came back",
+    "nothing came back",
     "came back",
     "used",
 ];
 
-/// Exact buckets, windows and intervals; then those that round.
+/// Exact buckets, windows and intervals, then those that round.
 const TEXTS: [&str; 18] = [
     "token-bucket 10/s burst 30",
     "token-bucket 1000/s burst 1000 initial 7",
@@ -68,7 +68,7 @@ const TEXTS: [&str; 18] = [
 ];
 
 #[test]
-fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
+fn leases_match_their_model_and_keep_the_bound_of_the_whole() {
     let operations = if cfg!(debug_assertions) {
         40_000
     } else {
@@ -108,13 +108,13 @@ fn leases_are_what_their_rule_says_and_the_bound_is_that_of_the_whole() {
 
 /// On an `Arc`, as on a reference.
 #[test]
-fn a_lease_that_is_owned_is_a_lease() {
+fn an_owned_lease_works_like_a_borrowed_one() {
     let bucket = read("token-bucket 10/s burst 30");
     let limiter = Leases::with_clock(bucket, 20, ManualClock::new()).expect("leases");
     let limiter = Arc::new(limiter);
     let (mut owned, mut lent) = (limiter.lease_owned(15), limiter.lease(15));
     assert_eq!((owned.size(), lent.size()), (15, 5));
-    // 30 less the total of 20 are there, of which the first draws all.
+    // 30 minus the total of 20 are available. The first lease draws all of them.
     assert_eq!(owned.try_acquire(), Ok(()));
     let later = Denied::later(1, Duration::from_millis(100));
     assert_eq!(lent.try_acquire(), Err(later));
@@ -169,10 +169,10 @@ fn a_lease_grants_whenever_its_limiter_would() {
     }
 }
 
-/// What is told is true: then it is granted, and not before. A request for more than the limiter
-/// can have at once and the lease holds is told that.
+/// The wait is exact: the request is granted then, and not before. A request for more than a full
+/// limiter plus the lease is told that it can never be granted.
 #[test]
-fn a_lease_is_told_when_what_it_asks_for_is_there() {
+fn a_lease_is_told_exactly_when_to_retry() {
     for (text, total, limit) in [("fixed-window 100/s", 72, 28), ("token-bucket 10/s", 4, 6)] {
         let clock = ManualClock::new();
         let limiter = Leases::with_clock(read(text), total, clock.clone()).expect("leases");

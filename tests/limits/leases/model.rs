@@ -1,4 +1,4 @@
-//! Leases by their documented rule: a limiter with so much less, and what each lease holds.
+//! Leases by their documented rule: a limiter with a smaller burst, and what each lease holds.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::NoClock;
 use tollgate::{AnyAlgorithm, Denied, Limiter, Tick};
 
-/// What a lease is.
+/// The state of a lease.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     pub(super) size: u64,
@@ -20,18 +20,18 @@ pub(super) struct Model {
     pub(super) limiter: Limiter<AnyAlgorithm, NoClock>,
     pub(super) total: u64,
     pub(super) leases: Vec<Held>,
-    /// A limiter with the full burst, and a word that counts what is used.
+    /// An algorithm with the full burst, and a word that counts used permits.
     whole: (AnyAlgorithm, u64),
-    /// Whether that word must have room for what is used. Not where a period begins with a permit:
-    /// it begins when a lease draws, and the word's own when the first permit is used.
+    /// Whether that word must have room for what is used. Not if a period begins with a permit: the
+    /// period begins when a lease draws, and the word's own when the first permit is used.
     is_one_word: bool,
-    /// What was used, and when.
+    /// The permits used, with their ticks.
     used: Vec<(Tick, u64)>,
 }
 
 impl Model {
     pub(super) fn new(algorithm: AnyAlgorithm, total: u64, start: Tick) -> Self {
-        let less = algorithm.lending(total).expect("so much can be lent");
+        let less = algorithm.lending(total).expect("this total can be lent");
         let limiter = Limiter::unstarted(less, NoClock);
         limiter.at(start).start();
         Self {
@@ -52,14 +52,14 @@ impl Model {
         self.leases.iter().map(|lease| lease.size).sum()
     }
 
-    /// Gets what is left of the total.
+    /// Takes a lease from what is left of the total.
     pub(super) fn lease(&mut self, asked: u64) -> u64 {
         let size = asked.min(self.total - self.lent());
         self.leases.push(Held { size, held: 0 });
         size
     }
 
-    /// Takes what the lease holds. If that is too little, the lease is filled first, and the
+    /// Takes permits that the lease holds. If these are too few, the lease is filled first, and the
     /// limiter must have what is still missing.
     pub(super) fn acquire(&mut self, of: usize, n: u64, now: Tick) -> Result<(), Denied> {
         let (view, limit) = (self.limiter.at(now), self.limit());
@@ -91,7 +91,7 @@ impl Model {
         self.limiter.at(now).refund(held)
     }
 
-    /// Notes what was used. Whether a limiter with the full burst has room for it.
+    /// Records used permits. Returns whether a limiter with the full burst has room for them.
     pub(super) fn uses(&mut self, n: u64, now: Tick) -> bool {
         self.used.push((now, n));
         let (algorithm, word) = &mut self.whole;
@@ -100,7 +100,7 @@ impl Model {
         !self.is_one_word || charged.n() == n && charged.debt() == 0
     }
 
-    /// Whether all that was used is within the bound of the full burst.
+    /// Returns whether all used permits are within the bound of the full burst.
     #[cfg(feature = "audit")]
     pub(super) fn keeps_the_bound(&self) -> bool {
         let mut log = Log::new();

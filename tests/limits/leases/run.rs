@@ -1,4 +1,4 @@
-//! Runs leases beside their rule.
+//! Runs leases beside their model.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) struct Run<'l> {
     pub(super) period: u64,
     pub(super) random: Random,
     pub(super) now: Tick,
-    /// Whether what is used is compared with the whole.
+    /// Whether used permits are compared with the bound of the whole.
     pub(super) is_bounded: bool,
     pub(super) seen: Seen,
     pub(super) label: String,
@@ -44,8 +44,8 @@ impl Run<'_> {
         }
     }
 
-    /// The same moment, one when something is there or one beside it, or a later one; an earlier
-    /// one where that does not matter.
+    /// Returns the same tick, the next tick with a permit or one beside it, or a later one. An
+    /// earlier one where that makes no difference.
     fn moment(&mut self) -> Tick {
         let (still, random, period) = (self.now.as_nanos(), &mut self.random, self.period);
         let later = |by: u64| still.saturating_add(by);
@@ -92,7 +92,7 @@ impl Run<'_> {
         self.seen.note("operation");
     }
 
-    /// What each lease says of itself, and what is left of the rest.
+    /// Compares each lease's own report, and the rest of the total.
     fn look(&self) {
         self.right("lent", self.limiter.lent(), self.model.lent());
         let there = self.limiter.limiter().available();
@@ -174,7 +174,7 @@ impl Run<'_> {
         self.right("the answer", got, right);
         self.seen.note(match denied {
             Denied::Never { .. } => "never",
-            Denied::Later { .. } if n > self.model.limit() => "later, with what is held",
+            Denied::Later { .. } if n > self.model.limit() => "later, with held permits",
             Denied::Later { .. } if n == 0 => "in debt",
             Denied::Later { .. } => "later",
             _ => "stuck",
@@ -184,7 +184,7 @@ impl Run<'_> {
         }
     }
 
-    /// It is denied a nanosecond before, and then it is there.
+    /// Checks that the request is denied a nanosecond before, and granted then.
     fn at_its_time(&mut self, of: usize, n: u64, retry_after: Duration) {
         let due = self.now.saturating_add(retry_after);
         let nanosecond = Duration::from_nanos(1);
@@ -194,7 +194,7 @@ impl Run<'_> {
             let right = self.model.acquire(of, n, tick);
             let got = self.leases[of].try_acquire_n(n);
             self.right("the answer then", got, right);
-            self.right("whether it is there then", got.is_ok(), is_there);
+            self.right("whether it is granted then", got.is_ok(), is_there);
             self.done("acquire at its time");
         }
         self.used(n);
@@ -208,7 +208,7 @@ impl Run<'_> {
         }
     }
 
-    /// Without a lease.
+    /// Takes permits without a lease.
     fn directly(&mut self) {
         let n = 1 + self.random.upto(self.model.limit());
         let right = self.model.limiter.at(self.now).try_acquire_n(n);
@@ -233,7 +233,7 @@ impl Run<'_> {
         self.done("give_back");
         self.right("given back", back, right);
         self.seen.note(match back {
-            0 => "none came back",
+            0 => "nothing came back",
             _ => "came back",
         });
     }

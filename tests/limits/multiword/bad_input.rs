@@ -1,5 +1,5 @@
-//! What is allowed is made, and what is not is refused with what would be, exact to the last permit
-//! and the last nanosecond.
+//! Valid input is accepted. Invalid input is refused with the nearest valid value, exact to the
+//! last permit and nanosecond.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn log(quota: Quota) -> Result<SlidingLog<NoClock>, ConfigError> {
     SlidingLog::with_clock(quota, NoClock)
 }
 
-/// What a fixed window says of a quota that no window can have, whatever its limit.
+/// Returns the error of a fixed window for a quota that no window of any limit allows.
 fn no_window(quota: Quota) -> Option<ConfigError> {
     match FixedWindow::new(quota).err()? {
         ConfigError::LimitTooLarge { .. } => None,
@@ -27,7 +27,7 @@ fn no_window(quota: Quota) -> Option<ConfigError> {
     }
 }
 
-/// Makes one, and checks that what a refusal says is so.
+/// Creates one, and checks that a refusal is right.
 fn is_slotted(quota: Quota, slots: usize) -> bool {
     let (period, parts) = (quota.period().as_nanos(), slots as u128);
     let error = match slotted(quota, slots) {
@@ -58,8 +58,8 @@ fn is_slotted(quota: Quota, slots: usize) -> bool {
     false
 }
 
-/// As many as it says fit a window of this length and one more does not, and these fit a window of
-/// the length that it says and none that is shorter.
+/// Checks that the stated limit fits in a window of this length and one more does not, and that
+/// this limit fits in a window of the stated length and in none shorter.
 fn limit_too_large(quota: Quota, slots: usize, error: ConfigError) {
     let ConfigError::LimitTooLarge {
         n,
@@ -107,7 +107,7 @@ fn is_log(quota: Quota) -> bool {
     false
 }
 
-/// Numbers of slots that break things.
+/// Extreme numbers of slots.
 const SLOTS: [usize; 14] = [
     0,
     1,
@@ -126,10 +126,10 @@ const SLOTS: [usize; 14] = [
 ];
 
 #[test]
-fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
+fn every_extreme_quota_is_accepted_or_refused_with_a_reason() {
     let (mut made, mut refused, mut logs) = (0, 0, 0);
     for slots in SLOTS {
-        // A limit for widths of a count.
+        // A limit for each width of a count.
         let limits = EDGES
             .into_iter()
             .chain([SlidingLog::MAX_PERMITS, SlidingLog::MAX_PERMITS + 1]);
@@ -158,9 +158,9 @@ fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
     );
 }
 
-/// In nearly all of them the slots are even.
+/// In nearly all of them the slots are equal.
 #[test]
-fn any_quota_is_made_or_refused_with_a_reason() {
+fn any_quota_is_accepted_or_refused_with_a_reason() {
     let mut random = Random(0x0070_11a7_e403);
     for _ in 0..if cfg!(debug_assertions) { 1000 } else { 20_000 } {
         let slots = random.upto((1 << 24) - 1);
@@ -173,7 +173,7 @@ fn any_quota_is_made_or_refused_with_a_reason() {
 }
 
 #[test]
-fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+fn each_error_names_the_field_its_value_and_what_is_allowed() {
     let second = Quota::per_second;
     for (error, field, text) in [
         (

@@ -1,5 +1,4 @@
-//! What went wrong in the slots, logs and shards of other rate limiters, each as a test that it
-//! does not go wrong here.
+//! Failures of the slots, logs and shards of other rate limiters, each as a regression test.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -29,7 +28,7 @@ fn sliding(quota: Quota) -> [AnyLimiter; 2] {
     [Box::new(slots), Box::new(log)]
 }
 
-/// What `work` returns on each of eight threads at once.
+/// Returns the results of `work` on eight threads at once.
 fn on_threads<T: Send + Debug>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let (start, work) = (&Barrier::new(8), &work);
     thread::scope(|scope| {
@@ -45,26 +44,25 @@ fn on_threads<T: Send + Debug>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     })
 }
 
-/// How many of `tries` single permits are granted at this moment.
+/// Returns how many of `tries` single permits are granted at this tick.
 fn count(limiter: &AnyLimiter, tries: u64, now: Tick) -> u64 {
     let granted = (0..tries).filter(|_| limiter.try_acquire_n_at(1, now).is_ok());
     granted.count() as u64
 }
 
-/// Sentinel: a slot of the LeapArray is checked and added to separately, so that threads together
-/// get more than the limit; and made new by whichever comes first, so that counts of the old window
-/// were lost or were counted in the new one. Here every window of ten slots has its limit and no
-/// more, by the ticks at which permits were counted, while threads whose times differ go from one
-/// slot to the next.
+/// Sentinel: a slot of the LeapArray is checked and added to separately, so threads together exceed
+/// the limit. The first caller in a new window resets it, so counts of the old window were lost or
+/// counted in the new one. Here every window of ten slots has its limit and no more, by the ticks
+/// at which permits were counted, while threads with different clocks move from slot to slot.
 #[test]
-fn every_window_of_slots_has_its_limit_while_threads_roll_over() {
+fn every_slotted_window_has_its_limit_while_threads_roll_over() {
     let slot = SECOND / 10;
     deadline("threads that roll over", move || {
         for round in 0..10 {
             let limiter = SlottedWindow::with_clock(Quota::per_second(100), 10, ManualClock::new());
             let limiter = limiter.expect("slots");
             let granted = on_threads(|id| {
-                // A quarter of a slot apart from each other, and half of them behind by a slot.
+                // A quarter of a slot apart, and half of them a slot behind.
                 let lag = id % 4 * slot / 4 + id % 2 * slot;
                 let times = (0..3000).map(|step| 2 * SECOND + step * slot / 100 + round - lag);
                 let granted =
@@ -87,16 +85,16 @@ fn every_window_of_slots_has_its_limit_while_threads_roll_over() {
                 let sum = sum(window);
                 assert!(sum <= 100, "{sum} from slot {window} on: {slots:?}");
             }
-            // Nothing was lost either: what is counted now was granted in the last window.
+            // No permit was lost either: what counts now was granted in the last window.
             assert_eq!(limiter.level_at(at(last * slot)).ceil(), sum(last - 9));
         }
     });
 }
 
-/// ShenYu: the sliding log counts before it forgets, so that the first call after a gap is refused;
-/// and takes one permit however many are asked for.
+/// ShenYu: the sliding log counts before it removes expired entries, so the first call after a gap
+/// is refused. It also takes one permit for any request.
 #[test]
-fn after_a_gap_all_are_there_and_each_of_several_counts() {
+fn after_a_gap_all_permits_are_available_and_each_one_counts() {
     for limiter in sliding(Quota::per_second(10)) {
         for now in [0, 5, 3600].map(|second| second * SECOND) {
             assert!(limiter.try_acquire_n_at(7, at(now)).is_ok());
@@ -107,10 +105,10 @@ fn after_a_gap_all_are_there_and_each_of_several_counts() {
     }
 }
 
-/// limits: at exactly a window's age a permit counts for a hit and not for a test, so that a caller
-/// that was told that there is room is refused.
+/// limits: an entry exactly a window old counts for a hit but not for a test, so a caller that was
+/// told that a permit is available is refused.
 #[test]
-fn what_is_there_can_be_had() {
+fn available_permits_are_granted() {
     for limiter in sliding(Quota::per_second(3)) {
         assert!(limiter.try_acquire_n_at(3, at(0)).is_ok());
         for later in [SECOND - 1, SECOND, 2 * SECOND - 1, 2 * SECOND] {
@@ -123,10 +121,10 @@ fn what_is_there_can_be_had() {
     }
 }
 
-/// pyrate-limiter: an interval of its log is closed at both ends, so that a limit of one a second
-/// lets one pass every 1001 milliseconds; and a caller that is told to wait 1000 is refused then.
+/// pyrate-limiter: an interval of its log includes both ends, so a limit of one a second grants one
+/// every 1001 milliseconds. A caller that waits 1000 as told is refused.
 #[test]
-fn one_a_second_is_one_a_second() {
+fn one_a_second_grants_one_each_second() {
     for limiter in sliding(Quota::per_second(1)) {
         for now in (0..100).map(|second| second * SECOND) {
             assert!(limiter.try_acquire_at(at(now)).is_ok());
@@ -139,10 +137,10 @@ fn one_a_second_is_one_a_second() {
     }
 }
 
-/// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count what they refuse,
-/// so that a caller that goes on asking is never let in again.
+/// AspNetCoreRateLimit, rate-limiter-flexible and a fixed window of limits count refused requests,
+/// so a caller that keeps asking is never admitted again.
 #[test]
-fn what_is_refused_does_not_count() {
+fn denied_requests_do_not_count() {
     let mut limiters = Vec::from(sliding(Quota::per_second(10)));
     for name in [
         "token-bucket",
@@ -156,17 +154,18 @@ fn what_is_refused_does_not_count() {
         limiters.push(Box::new(limiter.expect("it can be split")));
     }
     for limiter in limiters {
-        // A hundred a second, all of them asking again and again.
+        // A hundred requests a second, from callers that keep asking.
         let times = (0..20 * SECOND).step_by(10_000_000);
         let granted: u64 = times.map(|now| count(&limiter, 1, at(now))).sum();
-        // A sliding estimate settles at a permit less, of each part.
+        // A sliding estimate settles at one permit less in each shard.
         assert!((140..=210).contains(&granted), "{granted}");
     }
 }
 
-/// x/time/rate: an older caller moved the limiter's time back, and got what had been had already.
+/// x/time/rate: an older caller moved the limiter's time back, and got permits that had already
+/// been granted.
 #[test]
-fn callers_whose_clocks_differ_get_no_more() {
+fn callers_whose_clocks_differ_get_no_extra_permits() {
     for limiter in sliding(Quota::per_second(10)) {
         let turns = 0..100;
         let granted: u64 = turns

@@ -1,4 +1,4 @@
-//! The log: the tick of every permit, all of them remembered.
+//! A model of the log that remembers the tick of every permit.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::support::reference::FIFTY_YEARS;
 use crate::support::seen::Seen;
 use crate::support::subject::Subject;
 
-/// The last tick that the log tells from later ones, which is documented: ticks have 63 bits.
+/// The last tick that the log distinguishes, as documented: ticks have 63 bits.
 const LAST: u64 = u64::MAX >> 1;
 
 #[derive(Debug, Clone)]
 struct Log {
     limit: u64,
     period: u64,
-    /// When permits were taken. They never fall.
+    /// The ticks at which permits were taken, in ascending order.
     taken: Vec<u128>,
 }
 
@@ -52,7 +52,8 @@ impl Model for Log {
         LAST
     }
 
-    /// What was taken in the period up to then, or to the newest if that is later.
+    /// Returns the permits taken in the period up to `time`, or up to the newest entry if that is
+    /// later.
     fn weight(&self, time: u128) -> Fraction {
         let time = time.max(self.newest());
         let expired = self
@@ -65,7 +66,7 @@ impl Model for Log {
         now.max(u64::try_from(self.newest()).expect("a tick"))
     }
 
-    /// It would have to be searched for.
+    /// Computing it would need a search.
     fn tells_what_remains(&self) -> bool {
         false
     }
@@ -97,7 +98,7 @@ impl Model for Log {
         self.taken.clear();
     }
 
-    /// When the oldest that counts counts no more.
+    /// Returns when the oldest counted permit expires.
     fn edge(&self, now: u64) -> u64 {
         let expired = self.taken.len() as u128 - self.weight(now.into()).num;
         let oldest = self.taken.get(expired as usize).copied();
@@ -136,7 +137,7 @@ const LOGS: [(u64, u64); 18] = [
 ];
 
 #[test]
-fn a_log_is_what_its_definition_says() {
+fn a_log_matches_its_definition() {
     deadline("a log", || {
         let (mut random, mut seen) = (Random(0x0070_11a7_e402), Seen::default());
         while seen.count("operation") < OPERATIONS {

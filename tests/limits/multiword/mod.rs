@@ -1,6 +1,6 @@
-//! Windows that need more memory than a word, one thread at a time: they answer exactly what their
-//! definitions say. Random verbs at random ticks, and every returned value, are compared with
-//! models that remember what was taken when.
+//! Multiword windows on one thread answer exactly as their definitions say. Random verbs at random
+//! ticks, and every returned value, are compared with models that remember all permits with their
+//! ticks.
 
 mod bad_input;
 mod known_failures;
@@ -18,7 +18,7 @@ use crate::support::reference::FIFTY_YEARS;
 use crate::support::seen::Seen;
 use crate::support::subject::Subject;
 
-/// A build that checks overflow as well compares a share, so that the tests stay quick.
+/// A build with overflow checks compares fewer, so that the tests stay fast.
 const OPERATIONS: u64 = if cfg!(debug_assertions) {
     40_000
 } else {
@@ -33,7 +33,7 @@ fn per_ns(n: u64, period_ns: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period_ns))
 }
 
-/// What both must have met.
+/// The events that both must cover.
 const MUST_SEE: [&str; 12] = [
     "acquire",
     "acquire before its time",
@@ -44,12 +44,12 @@ const MUST_SEE: [&str; 12] = [
     "later",
     "never",
     "stuck",
-    "a part taken",
+    "some of them taken",
     "counted ahead",
     "far away",
 ];
 
-/// One run of as many moments, from some tick on.
+/// Runs one history with this many moments from some tick on.
 fn run<S: Subject>(limiter: &S, model: impl Model, random: &mut Random, moments: u64) -> Seen {
     let seed = random.next();
     let start = match random.below(3) {
@@ -64,7 +64,7 @@ fn run<S: Subject>(limiter: &S, model: impl Model, random: &mut Random, moments:
     run.seen
 }
 
-/// The verb by the limiter's clock or at this tick.
+/// Calls the verb by the limiter's clock or at this tick.
 macro_rules! by {
     ($limiter:ident, $door:ident, $now:ident, $verb:ident / $verb_at:ident($($argument:expr),*)) => {
         match $door {
@@ -75,7 +75,7 @@ macro_rules! by {
 }
 use by;
 
-/// The verbs that both have.
+/// The verbs that both kinds have.
 macro_rules! verbs_of_both {
     () => {
         fn set(&self, now: Tick) {

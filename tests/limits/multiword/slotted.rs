@@ -1,4 +1,4 @@
-//! The window of slots: what was taken in each slot, all of it remembered.
+//! A model of the window of slots that remembers the permits taken in each slot.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,16 +20,17 @@ struct Slotted {
     limit: u64,
     most: u64,
     slots: u64,
-    /// How long a slot is.
+    /// The length of a slot.
     slot: u64,
-    /// How many slots can be told.
+    /// The number of slots that can be distinguished.
     told: u128,
-    /// Permits by slot. The last of them is where the word is.
+    /// Permits by slot. The last one is the word's slot.
     taken: BTreeMap<u128, u64>,
 }
 
-/// How wide a count is and how many slots can be told: the widest that leaves the slots of 50
-/// years, of which the first and the last are cut, and those of two windows.
+/// Returns the width of a count and the number of distinguishable slots. The width is the largest
+/// that leaves the slots of 50 years, of which the first and the last are partial, and those of two
+/// windows.
 fn budget(slot: u64, slots: u64) -> (u32, u128) {
     let needed = u128::from(FIFTY_YEARS / slot) + 2;
     let told = |bits: u32| (1_u128 << (63 - bits)) - 1 - 2 * u128::from(slots);
@@ -56,7 +57,7 @@ impl Slotted {
         self.most - self.limit
     }
 
-    /// The slot in which a caller is counted: the caller's own, or a later one that another caller
+    /// Returns the slot in which a caller is counted: its own, or a later one that another caller
     /// began.
     fn slot_at(&self, time: u128) -> u128 {
         let own = time / u128::from(self.slot);
@@ -160,7 +161,8 @@ impl Subject for SlottedWindow<ManualClock> {
     }
 }
 
-/// Permits, a slot's length and how many slots; 0 permits stand for as many as fit.
+/// Permits, a slot's length and the number of slots. 0 permits stand for the largest number that
+/// fits.
 const SLOTTED: [(u64, u64, u64); 24] = [
     (1, 1, 1),
     (3, 1, 3),
@@ -188,7 +190,7 @@ const SLOTTED: [(u64, u64, u64); 24] = [
     (0, FIFTY_YEARS, 1),
 ];
 
-/// These, and some of each number of slots.
+/// Returns these, and some for each number of slots.
 fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
     let mut random = Random(1);
     let most = |slot: u64, slots: u64| {
@@ -204,14 +206,14 @@ fn cases() -> impl Iterator<Item = (Quota, u64, Slotted)> {
         let n = if n == 0 { most(slot, slots) } else { n };
         (per_ns(n, slot * slots), slots, Slotted::new(n, slot, slots))
     });
-    // No rate may be below one a year.
+    // A rate must be at least one a year.
     quotas.filter(|(quota, ..)| {
         quota.period().as_nanos() <= u128::from(quota.permits()) * u128::from(YEAR)
     })
 }
 
 #[test]
-fn a_window_of_slots_is_what_its_definition_says() {
+fn a_slotted_window_matches_its_definition() {
     deadline("a window of slots", || {
         let (mut random, mut seen) = (Random(0x0070_11a7_e401), Seen::default());
         let cases: Vec<_> = cases().collect();
@@ -230,7 +232,7 @@ fn a_window_of_slots_is_what_its_definition_says() {
     });
 }
 
-/// What only a window of slots can do.
+/// The events that only a window of slots can produce.
 const SLOTTED_ONLY: [&str; 13] = [
     "undo",
     "refund",
@@ -248,7 +250,7 @@ const SLOTTED_ONLY: [&str; 13] = [
 ];
 
 #[test]
-fn a_grant_of_another_brings_back_no_more_than_it_says() {
+fn a_foreign_grant_returns_no_more_than_its_permits() {
     let mut random = Random(0x0070_11a7_e404);
     let limiter = SlottedWindow::with_clock(Quota::per_minute(60), 60, ManualClock::new());
     let limiter = limiter.expect("slots");

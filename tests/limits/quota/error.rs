@@ -1,5 +1,5 @@
-//! Constructors: what is allowed is made, what is not is refused with the field, what it was and
-//! what is allowed, and that is exact to the last permit and the last nanosecond.
+//! Constructors accept valid input and refuse anything else with the field, its value and what is
+//! allowed, exact to the last permit and nanosecond.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::edges::{EDGES, FIFTY_YEARS_NS, MAX_BURST, YEAR_NS, long_and_
 use crate::support::random::Random;
 
 #[test]
-fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
+fn every_extreme_quota_is_accepted_or_refused_with_a_reason() {
     let (mut made, mut refused) = (0, 0);
     let rates = EDGES.into_iter().chain([9_999_999_999, 10_000_000_001]);
     for (n, kind) in rates.flat_map(|n| KINDS.map(|kind| (n, kind))) {
@@ -39,7 +39,7 @@ fn every_quota_at_an_edge_is_made_or_refused_with_a_reason() {
 }
 
 #[test]
-fn what_is_refused_says_what_fits_to_the_last_permit_and_nanosecond() {
+fn a_refusal_states_the_exact_largest_limit_and_shortest_period() {
     // Lengths around each power of two and each unit.
     let powers = (0..61).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]);
     let units = [1, 60, 3600, 86_400, 30 * 86_400, 31_557_600].map(|s| s * 1_000_000_000);
@@ -80,7 +80,7 @@ fn what_is_refused_says_what_fits_to_the_last_permit_and_nanosecond() {
     );
 }
 
-/// Makes it from two durations, and checks what comes of it.
+/// Creates a `Gcra` from two durations, and checks the result.
 fn check_interval(interval: Duration, tolerance: Duration) -> bool {
     let year = u128::from(YEAR_NS);
     match Gcra::from_interval(interval, tolerance) {
@@ -105,7 +105,7 @@ fn check_interval(interval: Duration, tolerance: Duration) -> bool {
 }
 
 #[test]
-fn every_interval_and_tolerance_is_made_or_refused_with_a_reason() {
+fn every_interval_and_tolerance_is_accepted_or_refused_with_a_reason() {
     let mut made = 0;
     for interval in long_and_short() {
         for tolerance in long_and_short() {
@@ -121,7 +121,7 @@ fn every_interval_and_tolerance_is_made_or_refused_with_a_reason() {
 }
 
 #[test]
-fn any_quota_is_made_or_refused_with_a_reason() {
+fn any_quota_is_accepted_or_refused_with_a_reason() {
     let mut random = Random(0x0070_11a7_e702);
     for _ in 0..4000 {
         let [n, secs, nanos, burst, initial] = [0; 5].map(|_| random.upto(u64::MAX));
@@ -142,15 +142,15 @@ fn any_quota_is_made_or_refused_with_a_reason() {
     }
 }
 
-/// What the documentation says of each in numbers.
+/// The limits that the documentation states in numbers.
 #[test]
-fn the_largest_limits_are_those_that_the_documentation_names() {
+fn the_largest_limits_match_the_documentation() {
     let (second, minute) = (1_000_000_000, 60_000_000_000);
     for (kind, period, most) in [
         (Sliding, second, 65_535),
         (Sliding, minute, 524_287),
         (Sliding, 60 * minute, 4_194_303),
-        // Above 5.8 thousand million a second.
+        // Above 5.8 billion a second.
         (Fixed, second, 8_589_934_591),
     ] {
         assert!(
@@ -180,7 +180,7 @@ fn the_largest_limits_are_those_that_the_documentation_names() {
 }
 
 #[test]
-fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+fn each_error_names_the_field_its_value_and_what_is_allowed() {
     let (second, year) = (Duration::from_secs(1), Duration::from_nanos(YEAR_NS));
     let long = Duration::from_nanos(u64::MAX) + Duration::from_nanos(1);
     let interval = |interval, tolerance| Gcra::from_interval(interval, tolerance).map(Into::into);

@@ -1,4 +1,4 @@
-//! What is made from a quota, and what is checked of it.
+//! The types that are made from a quota, and the checks of each.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::edges::{FIFTY_YEARS_NS, MAX_BURST, YEAR_NS};
 
 pub(super) type Made = Result<AnyAlgorithm, ConfigError>;
 
-/// What is made from a quota.
+/// A type that is made from a quota.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Bucket,
@@ -42,7 +42,8 @@ impl Kind {
         [Fixed, FirstHit, Sliding].contains(&self)
     }
 
-    /// The kind that refuses this quota: what windows and intervals are made from does so itself.
+    /// Returns the kind that refuses this quota: the type from which windows and intervals are made
+    /// may refuse it itself.
     fn refuses(self, quota: Quota) -> Self {
         match self {
             FirstHit if Fixed.make(quota).is_err() => Fixed,
@@ -51,8 +52,8 @@ impl Kind {
         }
     }
 
-    /// The quota of which all permits are there at once, if that is what this is about; else one
-    /// is, so that it is not the burst which is too large.
+    /// Returns the quota with all permits at once, if this kind is about that. Otherwise with a
+    /// burst of one, so that the burst is not what is too large.
     pub(super) fn plain(self, n: u64, period: Duration) -> Quota {
         let quota = Quota::per(n, period);
         if self.is_window() {
@@ -63,8 +64,8 @@ impl Kind {
     }
 }
 
-/// Makes it in every way there is, and checks that what is made is allowed, and that what a refusal
-/// says is so.
+/// Creates it in every way, and checks that an accepted quota is allowed and that a refusal is
+/// right.
 pub(super) fn check(kind: Kind, quota: Quota) -> Made {
     let (made, kind) = (kind.make(quota), kind.refuses(quota));
     if kind == Bucket {

@@ -1,5 +1,4 @@
-//! Quotas: which of them can be had, and what is said of those that can't; and quotas and
-//! algorithms as text.
+//! Quotas: the valid ones, the errors of the others, and quotas and algorithms as text.
 
 mod error;
 mod kinds;

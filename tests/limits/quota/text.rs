@@ -1,6 +1,6 @@
-//! Quotas as text: any text at all is a quota or an error that points at the offending part, and
-//! every quota that has a text is read back from it. What algorithms as text have in common with
-//! them is here as well.
+//! Quotas as text. Any text is a quota or an error that points at the offending part, and every
+//! quota that has a text is parsed from it again. The shared part of the tests of algorithms as
+//! text is here too.
 
 use std::fmt::{Debug, Display};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -17,7 +17,7 @@ use crate::support::random::Random;
 pub(crate) trait Text:
     FromStr<Err: Debug + PartialEq> + Display + Debug + PartialEq
 {
-    /// Where a text is not understood, and what is said of it.
+    /// Returns where a text is not understood, and the message.
     fn wrong(text: &str) -> Option<(Range<usize>, String)>;
 }
 
@@ -39,7 +39,7 @@ impl Text for AnyAlgorithm {
     }
 }
 
-/// What is wrong in each of these texts stands between `<` and `>`; and what the message says.
+/// Checks texts in which `<` and `>` mark the wrong part, each with its message.
 pub(crate) fn check_errors<T: Text>(cases: &[(&str, &str)]) {
     for &(text, why) in cases {
         let (before, rest) = text.split_once('<').expect("a mark");
@@ -56,8 +56,8 @@ pub(crate) fn check_errors<T: Text>(cases: &[(&str, &str)]) {
     }
 }
 
-/// What is read from a text is read again from how it is written. What can't be read points into
-/// the text.
+/// Checks that a value parsed from a text is parsed again from its own text, and that an error
+/// points into the text.
 pub(crate) fn is_read_or_points_at_it<T: Text>(text: &str) {
     if let Some((span, message)) = T::wrong(text) {
         assert!(
@@ -78,8 +78,8 @@ pub(crate) fn is_read_back<T: Text>(value: &T) {
     assert_eq!(text.parse().as_ref(), Ok(value), "{text}");
 }
 
-/// Any text, words of the language in any order, a value that is read back, and one with a
-/// character too many, so many times.
+/// Checks random texts, words of the language in any order, valid texts, and valid texts with an
+/// extra character, `n` times.
 pub(crate) fn check_any<T: Text>(
     times: u64,
     random: &mut Random,
@@ -105,7 +105,7 @@ fn any_char(random: &mut Random) -> char {
     char::from_u32(random.upto(0x0010_ffff) as u32).unwrap_or('/')
 }
 
-/// Up to so many of these words, with `space` in between or nothing.
+/// Returns up to a number of these words, joined with `space` or nothing.
 pub(crate) fn soup(words: &[&str], space: &str, random: &mut Random) -> String {
     let mut text = String::new();
     for _ in 0..random.below(12) {
@@ -115,14 +115,14 @@ pub(crate) fn soup(words: &[&str], space: &str, random: &mut Random) -> String {
     text
 }
 
-/// A length of time that a text can hold.
+/// Returns a random duration that a text can express.
 pub(crate) fn any_time(random: &mut Random) -> Duration {
     let units = [1, 1000, 1_000_000_000, 60_000_000_000, 3_600_000_000_000];
     let (count, unit) = (random.upto(u64::MAX), units[random.below(5) as usize]);
     Duration::from_nanos(count.checked_mul(unit).unwrap_or(count))
 }
 
-/// Any quota whose period a text can hold, of numbers up to this one.
+/// Returns a random quota whose period a text can express, with numbers up to `most`.
 pub(crate) fn any_quota(most: u64, random: &mut Random) -> Quota {
     let mut quota = Quota::per(random.upto(most), any_time(random));
     if random.one_in(2) {
@@ -192,7 +192,7 @@ fn errors_point_at_the_offending_part() {
 }
 
 #[test]
-fn a_long_part_is_shown_in_part_and_without_control_characters() {
+fn a_long_part_is_shortened_and_its_control_characters_are_replaced() {
     let long = "é".repeat(1000);
     for (text, shown) in [
         (long.as_str(), "é".repeat(12) + "..."),
@@ -250,7 +250,7 @@ fn texts_mean_what_they_say() {
         ("7 B per hr", "7/h"),
         ("1kB/s burst 1KiB", "1000/s burst 1024"),
         ("3MiB/mins burst 3M", "3145728/min burst 3000000"),
-        // As it was read before there were multiples.
+        // The spelling from before multiples existed.
         ("5/s burst 6initial 3", "5/s burst 6 initial 3"),
     ];
     let hash = |quota: Quota| BuildHasherDefault::<DefaultHasher>::default().hash_one(quota);
@@ -265,7 +265,7 @@ fn texts_mean_what_they_say() {
 }
 
 #[test]
-fn a_period_beyond_its_text_is_an_error_and_no_panic() {
+fn a_period_that_text_can_not_express_is_an_error_and_not_a_panic() {
     for period in [
         Duration::from_nanos(u64::MAX) + Duration::from_nanos(1),
         Duration::MAX,
@@ -275,7 +275,7 @@ fn a_period_beyond_its_text_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn any_text_is_a_quota_or_an_error_in_it() {
+fn any_text_parses_as_a_quota_or_an_error_with_its_position() {
     let words = "0 1 18446744073709551615 99999999999999999999 7_ _7 / \t s ns µs min d day burst \
                  initial - . 🦀 \u{0} \u{2003} x per minutes k M Gi B KiB Mb";
     let words: Vec<_> = words.split(' ').chain([" "]).collect();
@@ -286,7 +286,7 @@ fn any_text_is_a_quota_or_an_error_in_it() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn in_json_a_limit_is_its_text() {
+fn a_limit_in_json_is_its_text() {
     use serde::{Serialize, de::DeserializeOwned};
 
     fn check<T: Text + Serialize + DeserializeOwned>(value: &T) {
@@ -327,10 +327,10 @@ fn in_json_a_limit_is_its_text() {
     }
 }
 
-/// Every unit and every multiple, alone and together: what they mean is counted here by other
-/// means.
+/// Tests every unit and every multiple, alone and together, against values that are computed
+/// differently.
 #[test]
-fn every_name_of_a_unit_and_every_multiple_means_what_the_table_says() {
+fn every_unit_and_multiple_means_what_the_table_says() {
     let units = [
         ("ns nsec nanosecond nanoseconds", 1),
         ("us µs μs usec microsecond microseconds", 1000),
@@ -369,9 +369,9 @@ fn every_name_of_a_unit_and_every_multiple_means_what_the_table_says() {
     }
 }
 
-/// A number of any length with any multiple is read as the product, or is too large.
+/// A number of any length with any multiple parses as the product, or is too large.
 #[test]
-fn a_multiple_never_wraps() {
+fn a_number_with_a_multiple_never_wraps() {
     let mut random = Random(0x0070_11a7_e503);
     let multiples = [("k", 1000), ("Gi", 1 << 30), ("MB", 1_000_000)];
     let (mut read, mut refused) = (0, 0);
@@ -395,9 +395,9 @@ fn a_multiple_never_wraps() {
     assert!(read > 100 && refused > 100, "{read} and {refused}");
 }
 
-/// What `main` prints for the error that `?` hands it is its `Debug`.
+/// `main` prints the `Debug` of an error that `?` returns.
 #[test]
-fn the_debug_of_an_error_says_what_its_display_says() {
+fn the_debug_of_an_error_contains_its_display() {
     fn same<E: std::error::Error>(error: &E, says: &str) {
         assert_eq!(
             (format!("{error:?}"), error.to_string()),

@@ -1,5 +1,5 @@
-//! As many shards and leases as the limit bears are made, none and more are refused with what is
-//! allowed, and what was clamped can be read back.
+//! Limiters accept as many shards and leases as the limit allows, refuse zero and more with what is
+//! allowed, and report numbers that were clamped.
 
 use tollgate::algorithm::{Algorithm, Lend, Split};
 use tollgate::clock::NoClock;
@@ -23,7 +23,7 @@ fn leases(
     Leases::with_clock(algorithm, total, ManualClock::new())
 }
 
-/// Makes it, and checks that what a refusal says is so.
+/// Creates it, and checks that a refusal is right.
 fn is_sharded(algorithm: AnyAlgorithm, shards: usize) -> bool {
     let same = Sharded::with_shards(algorithm, shards, ManualClock::new());
     let made = sharded(algorithm, shards).map(|limiter| limiter.shards());
@@ -47,7 +47,7 @@ fn is_sharded(algorithm: AnyAlgorithm, shards: usize) -> bool {
     false
 }
 
-/// Makes them, and checks that what a refusal says is so.
+/// Creates them, and checks that a refusal is right.
 fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
     let most = algorithm.most_lent();
     match leases(algorithm, total) {
@@ -71,7 +71,7 @@ fn is_lent(algorithm: AnyAlgorithm, total: u64) -> bool {
 }
 
 #[test]
-fn as_much_is_split_and_lent_as_the_limit_bears_and_no_more() {
+fn a_limit_is_split_and_lent_up_to_exactly_what_it_allows() {
     let shards = [0, 1, 2, 3, 4, 7, 16, 97, 255, 256, 257, 1 << 20, usize::MAX];
     let (mut random, mut made, mut refused) = (Random(0x0070_11a7_e605), 0, 0);
     let any = [(); 100].map(|()| any_algorithm(&mut random));
@@ -102,9 +102,9 @@ fn as_much_is_split_and_lent_as_the_limit_bears_and_no_more() {
 }
 
 #[test]
-fn so_many_shards_fit_as_is_documented() {
+fn the_largest_numbers_of_shards_match_the_documentation() {
     for (text, most) in [
-        // One for each permit that is there at once, up to the most there are.
+        // One for each permit of the burst, up to the maximum.
         ("token-bucket 1/s", 1),
         ("token-bucket 1000/s burst 3", 3),
         ("token-bucket 1000/s", Sharded::MAX_SHARDS),
@@ -112,11 +112,11 @@ fn so_many_shards_fit_as_is_documented() {
         ("leaky-meter 10/s burst 20", 20),
         ("fixed-window 5/s first-hit", 5),
         ("sliding-window 3/min", 3),
-        // Two queues would not keep the distance of one.
+        // Two queues would not keep the interval of one.
         ("leaky-queue 10/s burst 20", 1),
         ("intervals 10/s burst 25", 25),
         ("intervals 10/s burst 25 greedy", 25),
-        // The debt of a burst of 2^40 is shared out too.
+        // The debt of a burst of 2^40 is divided too.
         (
             "token-bucket 10/1ns burst 1099511627776",
             Sharded::MAX_SHARDS,
@@ -127,10 +127,10 @@ fn so_many_shards_fit_as_is_documented() {
     }
 }
 
-/// As many as there are cores, but no more than serve nearly all that one word would: which can be
-/// read back.
+/// One for each core, but no more than serve nearly as much as one word would. The limiter reports
+/// the number.
 #[test]
-fn a_small_limit_is_split_in_fewer_parts() {
+fn a_small_limit_has_fewer_shards() {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     for algorithm in algorithms() {
         let limiter = Sharded::new(algorithm).expect("one part at least");
@@ -153,10 +153,10 @@ fn a_small_limit_is_split_in_fewer_parts() {
     }
 }
 
-/// There is no part of none, nor of so many that what they count does not fit. The only part of one
-/// is the whole.
+/// A limit has no part of zero, nor of a number of parts whose counts do not fit. The only part of
+/// one is the whole.
 #[test]
-fn a_part_that_is_not_there_is_none() {
+fn a_shard_that_does_not_exist_is_none() {
     for algorithm in algorithms() {
         assert!(algorithm.per_shard(0).is_none(), "{algorithm}");
         let is_too_many = algorithm.available(0, Tick::ZERO) > 1;
@@ -170,7 +170,7 @@ fn a_part_that_is_not_there_is_none() {
     }
 }
 
-/// A lease gets what is left of the total, which may be nothing, and says how much that is.
+/// A lease gets what is left of the total, possibly nothing, and reports how much that is.
 #[test]
 fn a_lease_says_how_large_it_is() {
     for algorithm in algorithms() {
@@ -193,7 +193,7 @@ fn a_lease_says_how_large_it_is() {
 }
 
 #[test]
-fn each_error_names_the_field_what_it_was_and_what_is_allowed() {
+fn each_error_names_the_field_its_value_and_what_is_allowed() {
     let bucket = read("token-bucket 100/s burst 20");
     for (error, field, text) in [
         (

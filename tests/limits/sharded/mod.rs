@@ -1,4 +1,4 @@
-//! Each algorithm that can be split, in few and many parts, beside its rule.
+//! Each algorithm that can be split, in few and many shards, beside its model.
 
 mod bad_input;
 mod run;
@@ -18,7 +18,7 @@ use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 use crate::support::seen::Seen;
 
-/// What all together must have met.
+/// The events that all runs together must cover.
 const MUST_SEE: [&str; 28] = [
     "acquire",
     "acquire at its time",
@@ -30,8 +30,8 @@ const MUST_SEE: [&str; 28] = [
     "available",
     "level",
     "reset",
-    "from the own part",
-    "from a sibling",
+    "from the own shard",
+    "from another shard",
     "from several",
     "taken from one",
     "taken from several",
@@ -50,19 +50,19 @@ const MUST_SEE: [&str; 28] = [
     "far away",
 ];
 
-/// Each kind with each of the quotas that it takes.
+/// Returns each kind with each of the quotas that it accepts.
 fn with_quotas(kinds: &[&str], quotas: &[&str]) -> Vec<Vec<AnyAlgorithm>> {
     let with = |kind: &&str| {
         let texts = quotas.iter().map(|quota| kind.replace("QUOTA", quota));
         let taken: Vec<_> = texts.filter_map(|text| text.parse().ok()).collect();
-        // Those that begin with a permit do not take the longest.
+        // Kinds whose period begins with a permit do not accept the longest.
         assert!(taken.len() > quotas.len() / 2, "{kind}");
         taken
     };
     kinds.iter().map(with).collect()
 }
 
-/// Runs of each kind in few and many parts, over and over.
+/// Runs each kind in few and many shards, repeatedly.
 fn runs(kinds: Vec<Vec<AnyAlgorithm>>, seed: u64, must_see: &'static [&str]) {
     let operations = if cfg!(debug_assertions) {
         6_000
@@ -93,7 +93,7 @@ fn runs(kinds: Vec<Vec<AnyAlgorithm>>, seed: u64, must_see: &'static [&str]) {
     });
 }
 
-/// Rates that come out even and not, bursts small and as large as fit.
+/// Even and uneven rates, with bursts from small to the largest that fits.
 const BURSTS: [&str; 12] = [
     "1/s",
     "10/s",
@@ -123,13 +123,13 @@ const PERIODS: [&str; 10] = [
 ];
 
 #[test]
-fn sharded_buckets_are_their_parts() {
+fn sharded_buckets_match_their_model() {
     let kinds = ["token-bucket QUOTA", "gcra QUOTA", "leaky-meter QUOTA"];
     runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e501, &[]);
 }
 
 #[test]
-fn sharded_windows_are_their_parts() {
+fn sharded_windows_match_their_model() {
     let kinds = [
         "fixed-window QUOTA",
         "fixed-window QUOTA offset 77777ns",
@@ -142,15 +142,15 @@ fn sharded_windows_are_their_parts() {
 }
 
 #[test]
-fn sharded_intervals_are_their_parts() {
+fn sharded_intervals_match_their_model() {
     let kinds = ["intervals QUOTA", "intervals QUOTA greedy"];
     runs(with_quotas(&kinds, &BURSTS), 0x0070_11a7_e507, &[]);
 }
 
-/// Tolerances that are no multiple of the interval, a queue in one part, limits as large as fit,
-/// and any others.
+/// Tolerances that are no multiple of the interval, a queue in one shard, the largest limits that
+/// fit, and random others.
 #[test]
-fn any_sharded_algorithm_is_its_parts() {
+fn any_sharded_algorithm_matches_its_model() {
     let mut random = Random(0x0070_11a7_e510);
     let any = [(); 100].map(|()| any_algorithm(&mut random));
     let all = algorithms().into_iter().chain(any).collect();

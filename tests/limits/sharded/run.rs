@@ -1,4 +1,4 @@
-//! Runs a sharded limiter beside its rule: every verb from any shard, every returned value.
+//! Runs a sharded limiter beside its model: every verb from any shard, and every returned value.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -35,8 +35,8 @@ impl Run<'_> {
         }
     }
 
-    /// The same moment, one when something is there or one beside it, a later one, an earlier one;
-    /// and seldom one from the far end of time.
+    /// Returns the same tick, the next tick with a permit or one beside it, a later one, an earlier
+    /// one, or rarely one near the end of time.
     fn moment(&mut self) -> Tick {
         let period = self.limiter.quota().period().as_nanos() as u64;
         let (still, random) = (self.now.as_nanos(), &mut self.random);
@@ -117,10 +117,10 @@ impl Run<'_> {
         self.seen.note("operation");
     }
 
-    /// Takes `n` of both, and compares what they say.
+    /// Takes `n` from both, and compares the answers.
     fn take(&mut self, first: usize, n: u64, now: Tick) -> Result<(Granted, From), Denied> {
         let right = self.model.acquire(first, n, now);
-        // Shards are counted on from 0 after the last.
+        // Shard numbers wrap around after the last.
         let shard = first + self.limiter.shards() * self.random.below(3) as usize;
         let got = self.limiter.at(now).from_shard(shard).try_acquire_n(n);
         self.done("acquire");
@@ -134,8 +134,8 @@ impl Run<'_> {
         let denied = match self.take(first, n, self.now) {
             Ok((granted, from)) => {
                 self.seen.note(match from {
-                    From::One(part, ..) if part == first => "from the own part",
-                    From::One(..) => "from a sibling",
+                    From::One(part, ..) if part == first => "from the own shard",
+                    From::One(..) => "from another shard",
                     From::Several(said) if said.at > self.now => "from several, ahead",
                     From::Several(_) => "from several",
                 });
@@ -149,7 +149,7 @@ impl Run<'_> {
             return self.seen.note(if never { "never" } else { "stuck" });
         };
         self.seen.note(if n == 0 { "in debt" } else { "later" });
-        // A nanosecond earlier it is denied from each shard, and then it is there from each.
+        // A nanosecond earlier every shard denies it. At the due tick every shard grants it.
         let due = self.now.saturating_add(retry_after);
         let early = self.limiter.at(due.saturating_sub(Duration::from_nanos(1)));
         let early = early.from_shard(first).try_acquire_n(n);
@@ -202,7 +202,7 @@ impl Run<'_> {
         self.seen.note(if owes { "into debt" } else { "charged" });
         self.right("debt", owes, !got.clear_after().is_zero());
         if owes && got.clear_after() < Duration::MAX {
-            // Then no part owes, and a nanosecond earlier one does.
+            // At that tick no shard is in debt. A nanosecond earlier one is.
             let clear = self.now.saturating_add(got.clear_after());
             let early = clear.saturating_sub(Duration::from_nanos(1));
             let owed = |tick| self.model.owes(tick);
@@ -219,7 +219,7 @@ impl Run<'_> {
         let (granted, from) = match place < self.kept.len() {
             true => self.kept.swap_remove(place),
             false => {
-                // One that no limiter gave, which says that it is of the first part.
+                // A grant that no limiter made, which claims to be from the first shard.
                 let forged = Granted::new(self.any_count(), self.now);
                 let forged = forged.with_mark(any_edge(&mut self.random));
                 let from = self.model.forged(&forged);
@@ -291,7 +291,7 @@ impl Run<'_> {
     }
 }
 
-/// One run from some tick on.
+/// Runs one history from some tick on.
 pub(super) fn run(limiter: &Sharded<AnyAlgorithm, ManualClock>, random: &mut Random) -> Seen {
     let seed = random.next();
     let mut run = Run {

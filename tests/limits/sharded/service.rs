@@ -1,5 +1,5 @@
-//! How much of what one word serves a sharded limiter serves: of requests that come at random
-//! times, are served or denied, and don't come back.
+//! Compares how many requests a sharded limiter and a single word serve. Requests come at random
+//! times, are served or denied, and are not retried.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::deadline::deadline;
 use crate::support::algorithms::read;
 use crate::support::random::Random;
 
-/// Which shard the next request asks first.
+/// The shard that the next request asks first.
 #[derive(Debug, Clone, Copy)]
 enum From {
     EachInTurn,
     One,
 }
 
-/// Requests for `n` permits each at a part of the rate.
+/// Requests for `n` permits each, at a fraction of the rate.
 #[derive(Debug, Clone, Copy)]
 struct Load {
     n: u64,
@@ -27,7 +27,7 @@ struct Load {
     requests: u32,
 }
 
-/// How many of these requests are served by shards, and by one word.
+/// Returns how many of these requests are served by shards, and by one word.
 fn served(limiter: &Tested, load: Load) -> (u32, u32) {
     let algorithm = *limiter.algorithm();
     let whole = Limiter::unstarted(algorithm, NoClock);
@@ -37,7 +37,7 @@ fn served(limiter: &Tested, load: Load) -> (u32, u32) {
     let mut random = Random(0x0070_11a7_e701);
     let (mut now, mut parts, mut one) = (Tick::ZERO, 0, 0);
     for request in 0..load.requests {
-        // The time between two that come at random: exponential.
+        // The time between two random requests is exponential.
         let part = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
         let wait = Duration::from_nanos((-(1.0 - part).ln() * between) as u64);
         now = now.saturating_add(wait);
@@ -65,7 +65,8 @@ fn loads() -> &'static [f64] {
     }
 }
 
-/// The least part that shards serve of what one word serves, at any load, and at which.
+/// Returns the smallest share that shards serve of what one word serves, over all loads, and the
+/// load.
 fn least(n: u64, requests: u32, limiter: impl Fn() -> Tested) -> (f64, String) {
     let mut least = (f64::MAX, String::new());
     for of_rate in loads() {
@@ -106,7 +107,7 @@ fn of_burst(burst: u64) -> [AnyAlgorithm; 9] {
 
 /// With the number of shards that the constructor chooses.
 #[test]
-fn shards_serve_nearly_all_that_one_word_serves() {
+fn shards_serve_nearly_as_much_as_one_word() {
     let (requests, step) = if cfg!(debug_assertions) {
         (2000, 3)
     } else {
@@ -122,7 +123,7 @@ fn shards_serve_nearly_all_that_one_word_serves() {
                     let limiter =
                         || Sharded::for_cores(algorithm, cores, clock()).expect("it splits");
                     assert!(limiter().shards() >= cores.min(2) || burst < twice);
-                    // Small parts whose periods begin at different times are not kept level.
+                    // Small shards whose periods begin at different times are not kept level.
                     let is_uneven = algorithm.to_string().contains("greedy") && burst < 8;
                     let goal_of_one = if is_uneven { 0.97 } else { 0.99 };
                     for (n, goal) in [(1, goal_of_one), (burst / 2, 0.95)] {
@@ -135,9 +136,9 @@ fn shards_serve_nearly_all_that_one_word_serves() {
     });
 }
 
-/// What other numbers of shards cost; with `--nocapture` it prints the table.
+/// The cost of other numbers of shards. With `--nocapture` it prints the table.
 #[test]
-fn more_shards_than_the_constructor_chooses_serve_less() {
+fn more_shards_than_the_default_serve_less() {
     let requests = if cfg!(debug_assertions) { 500 } else { 20_000 };
     deadline("service", move || {
         for burst in [4, 16, 64, 256] {
@@ -164,16 +165,16 @@ fn more_shards_than_the_constructor_chooses_serve_less() {
     });
 }
 
-/// Shards, and one word.
+/// Returns a sharded limiter and one on a single word.
 fn both(text: &str, shards: usize) -> (Tested, Limiter<AnyAlgorithm, NoClock>) {
     let algorithm = read(text);
     let limiter = Sharded::with_shards(algorithm, shards, ManualClock::new()).expect("it splits");
     (limiter, Limiter::unstarted(algorithm, NoClock))
 }
 
-/// One shard has seen how few permits there were when most of them come back.
+/// One shard has seen that few permits were left before most of them come back.
 #[test]
-fn what_comes_back_stays_level() {
+fn returned_permits_are_spread_evenly() {
     let (limiter, whole) = both("token-bucket 1000/s burst 1024", 8);
     let at = |ms: u64| Tick::from_nanos(ms * 1_000_000);
     let ask = |shard, ms| limiter.at(at(ms)).from_shard(shard).try_acquire();
@@ -201,8 +202,8 @@ fn what_comes_back_stays_level() {
     assert!(left[0] * 100 >= left[1] * 99, "{left:?}");
 }
 
-/// A thread alone that asks at the rate for a while, then in a burst, and then rests until the
-/// limit is full again, over and over.
+/// A single thread asks at the rate for a while, then in a burst, and then rests until the limit is
+/// full again, repeatedly.
 #[test]
 fn bursts_after_rests_are_served() {
     deadline("bursts", || {
@@ -235,8 +236,8 @@ fn bursts_after_rests_are_served() {
     });
 }
 
-/// One request after the other, each of which asks again exactly when it was told: the time that
-/// many of them take.
+/// Makes one request after the other, each of which retries exactly when told. Returns the time
+/// that many of them take.
 fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
     let mut now = Tick::ZERO;
     for _ in 0..300 {
@@ -252,10 +253,10 @@ fn time_of(mut ask: impl FnMut(Tick) -> Result<(), Denied>) -> u64 {
     now.as_nanos()
 }
 
-/// No longer than one word lets them take, but for the nanosecond by which a permit of each part
-/// may be late.
+/// They take no longer than with one word, except for the nanosecond by which one permit of each
+/// shard may be late.
 #[test]
-fn whoever_asks_again_when_told_is_served_as_by_one_word() {
+fn callers_that_retry_when_told_are_served_as_by_one_word() {
     deadline("requests that ask again", || {
         for burst in [2, 3, 16, 31, 100] {
             for algorithm in of_burst(burst) {

@@ -1,16 +1,16 @@
-//! A limit in parts by its documented rule: a word for each part that counts fractions of a permit,
-//! and one step after the other on them.
+//! A model of a sharded limit by its documented rule: a word for each shard that counts fractions
+//! of a permit, changed step by step.
 
 use tollgate::algorithm::{Algorithm, Debt, Gauge, GiveBack, Split};
 use tollgate::{AnyAlgorithm, Denied, Granted, Tick};
 
-/// What a grant says.
+/// The contents of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) n: u64,
     pub(super) at: Tick,
     pub(super) remaining: u64,
-    /// When the limiter is as good as new, and when the caller may go.
+    /// When the limiter is idle again, and when the caller may go.
     pub(super) reset: Tick,
     pub(super) ready: Tick,
 }
@@ -27,7 +27,7 @@ impl Said {
         }
     }
 
-    /// The same in permits, of so many fractions each.
+    /// Converts fractions to permits of `permit` fractions each.
     fn in_permits(self, permit: u64) -> Self {
         Self {
             n: self.n / permit,
@@ -36,7 +36,7 @@ impl Said {
         }
     }
 
-    /// One grant of both.
+    /// Combines two grants into one.
     fn and(self, other: Self) -> Self {
         Self {
             n: self.n + other.n,
@@ -48,10 +48,10 @@ impl Said {
     }
 }
 
-/// Where a grant came from.
+/// The origin of a grant.
 #[derive(Debug)]
 pub(super) enum From {
-    /// A part, what it said of fractions, and what that is in permits.
+    /// A shard, its grant in fractions, and the grant in permits.
     One(usize, Granted, Said),
     Several(Said),
 }
@@ -68,17 +68,18 @@ impl From {
 pub(super) struct Parts {
     whole: AnyAlgorithm,
     part: AnyAlgorithm,
-    /// How many fractions a permit is.
+    /// The fractions in a permit.
     permit: u64,
     words: Vec<u64>,
-    /// The last word to which parts may come without a look at the others, and how many before it.
+    /// The last word that each shard may reach without a look at the others, and the permits before
+    /// it.
     level: Vec<(u64, u64)>,
-    /// Which part was the fullest at the last look from each.
+    /// The fullest shard at the last look from each shard.
     fullest: Vec<usize>,
 }
 
 impl Parts {
-    /// Fresh ones that start at this tick.
+    /// Creates fresh shards that start at this tick.
     pub(super) fn new(whole: AnyAlgorithm, of: usize, tick: Tick) -> Self {
         let (part, permit) = whole.per_shard(of as u64).expect("it splits");
         assert_eq!(permit % of as u64, 0, "{whole} in {of}");
@@ -96,7 +97,7 @@ impl Parts {
         self.whole.available(0, Tick::ZERO)
     }
 
-    /// What each part has, in fractions.
+    /// Returns the fractions that each shard has.
     fn have(&self, now: Tick) -> Vec<u64> {
         let each = self.words.iter();
         each.map(|word| self.part.available(*word, now)).collect()
@@ -115,12 +116,12 @@ impl Parts {
         self.part.step(self.words[part], now, 0).is_ok()
     }
 
-    /// Whether any part owes.
+    /// Returns whether any shard is in debt.
     pub(super) fn owes(&self, now: Tick) -> bool {
         (0..self.words.len()).any(|part| !self.owes_nothing(part, now))
     }
 
-    /// The sums of what the parts have counted, rounded down, up, and not.
+    /// Returns the sum of the shards' counts, rounded down, rounded up, and exact.
     pub(super) fn level(&self, now: Tick) -> (u128, u128, f64) {
         let levels = self.words.iter().map(|word| self.part.level(*word, now));
         let (floor, ceil, sum) = levels.fold((0, 0, 0.0), |(floor, ceil, sum), level| {
@@ -131,7 +132,8 @@ impl Parts {
         (floor / permit, ceil.div_ceil(permit), sum / permit as f64)
     }
 
-    /// The first tick from now on at which there are `n`, looked for tick by tick in halves.
+    /// Returns the first tick from now on at which `n` permits are available, found by binary
+    /// search.
     pub(super) fn due(&self, now: Tick, n: u64) -> Option<Tick> {
         let there = |tick| match n {
             0 => (0..self.words.len()).any(|part| self.owes_nothing(part, tick)),
@@ -154,13 +156,13 @@ impl Parts {
         Some(Tick::from_nanos(from))
     }
 
-    /// The parts from home on.
+    /// Returns the shards in order, starting at `first`.
     fn from(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
         let parts = self.words.len();
         (0..parts).map(move |i| (first + i) % parts)
     }
 
-    /// Makes a step of this part's word.
+    /// Applies an operation to this shard's word.
     fn change<T>(&mut self, part: usize, step: impl FnOnce(&AnyAlgorithm, u64) -> (u64, T)) -> T {
         let (next, said) = step(&self.part, self.words[part]);
         self.words[part] = next;
@@ -172,21 +174,22 @@ impl Parts {
         From::One(part, granted, said)
     }
 
-    /// A grant that no limiter gave, of the first part.
+    /// Returns the origin of a grant that no limiter made: the first shard.
     pub(super) fn forged(&self, granted: &Granted) -> From {
         let n = granted.n().saturating_mul(self.permit);
         let fractions = Granted::new(n, granted.at()).with_mark(granted.mark());
         From::One(0, fractions, Said::of(granted))
     }
 
-    /// Takes from this part, which has as many.
+    /// Takes from this shard, which has enough.
     fn take_from(&mut self, part: usize, n: u64, now: Tick) -> From {
         let n = n * self.permit;
         let granted = self.change(part, |part, word| part.step(word, now, n).expect("enough"));
         self.one(part, granted)
     }
 
-    /// From the own part, if it keeps seven eighths; else from where it leaves the parts level.
+    /// Takes from the own shard if it keeps seven eighths, otherwise from the one that leaves the
+    /// shards level.
     pub(super) fn acquire(&mut self, first: usize, n: u64, now: Tick) -> Result<From, Denied> {
         if let Some(fractions) = n.checked_mul(self.permit) {
             let fresh = self.part.available(0, Tick::ZERO);
@@ -223,7 +226,8 @@ impl Parts {
         from.ok_or_else(|| denied(self))
     }
 
-    /// As many as are wanted of those that are there, at the latest tick that any part counts at.
+    /// Takes the wanted number of the available permits, at the latest tick at which any shard
+    /// counts.
     fn take(&mut self, first: usize, now: Tick, wanted: impl Fn(u64) -> u64) -> Option<From> {
         let mut then = now;
         loop {
@@ -240,8 +244,8 @@ impl Parts {
         }
     }
 
-    /// The part may then fall a 32nd below the fullest, if that is a permit or more and the fullest
-    /// lacks as much.
+    /// After the look, the shard may fall a 32nd below the fullest, if that is a permit or more and
+    /// the fullest lacks as much.
     fn look_at_fullest(&mut self, first: usize, now: Tick) {
         let full = self.part.available(0, Tick::ZERO);
         let slack = full / 32;
@@ -265,7 +269,7 @@ impl Parts {
         floor.wrapping_sub(word) < words
     }
 
-    /// The part that has most; the nearest of several.
+    /// Returns the shard that has most, and the nearest of several.
     fn fullest(&self, first: usize, now: Tick) -> usize {
         let have = self.have(now);
         let most = have.iter().max();
@@ -273,8 +277,8 @@ impl Parts {
         fullest.expect("a part")
     }
 
-    /// From the own part or from the fullest, if it has then about as much as all have in the mean;
-    /// else from all that have more than is to be left, the first part first.
+    /// Takes from the own shard or from the fullest one if it then has about the mean. Otherwise
+    /// takes from all shards above a common level, the first shard first.
     fn take_level(&mut self, first: usize, n: u64, now: Tick) -> Result<From, Tick> {
         let (have, of) = (self.have(now), self.words.len() as u64);
         let wanted = n * self.permit;
@@ -311,7 +315,7 @@ impl Parts {
         } else {
             level.saturating_sub(uneven)
         };
-        // All are counted at one tick.
+        // All shards count at one tick.
         let (mut ticks, mut left) = (Vec::new(), wanted);
         for (part, have) in have.iter().enumerate() {
             let n = have.saturating_sub(leave).min(left);
@@ -345,7 +349,7 @@ impl Parts {
         })
     }
 
-    /// As many as there are.
+    /// Takes as many as are available.
     pub(super) fn take_up_to(&mut self, first: usize, n: u64, now: Tick) -> From {
         let from = self.take(first, now, |there| there.min(n));
         from.unwrap_or_else(|| {
@@ -355,8 +359,8 @@ impl Parts {
         })
     }
 
-    /// What there is, and the rest as equal debts. How many were charged, when they count, and what
-    /// all parts owe then.
+    /// Takes the available permits, and the rest as equal debts. Returns how many were charged,
+    /// when they count, and the debt of all shards then.
     pub(super) fn charge(&mut self, first: usize, n: u64, now: Tick) -> (u64, Tick, u64) {
         let taken = self.take_up_to(first, n, now).said();
         let (owed, of) = (n - taken.n, self.words.len() as u64);
@@ -375,8 +379,9 @@ impl Parts {
         (taken.n + charged, at, debt.div_ceil(permit) as u64)
     }
 
-    /// To the part it came from; what that part does not take since other permits came back to it,
-    /// to all alike. Of several, as many as would come back to one word, to all alike.
+    /// Returns permits to the shard of their origin. If that shard cannot take them all because
+    /// other permits came back to it, the rest goes to all shards evenly. A grant from several
+    /// shards returns as many as one word would, to all evenly.
     pub(super) fn undo(&mut self, from: &From, now: Tick) -> u64 {
         match from {
             From::One(part, granted, _) => {
@@ -408,7 +413,8 @@ impl Parts {
         back.div_ceil(self.permit)
     }
 
-    /// To all that are not full alike, round after round; what is left over to the last.
+    /// Returns fractions to all shards that are not full, evenly and in rounds. The remainder goes
+    /// to the last.
     fn refund_fractions(&mut self, all: u64, now: Tick) -> u64 {
         let mut open: Vec<usize> = (0..self.words.len()).collect();
         let mut left = all;

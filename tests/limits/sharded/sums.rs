@@ -1,5 +1,5 @@
-//! The parts' bounds add up to exactly the whole's: on the numbers, of quotas that do not come out
-//! even.
+//! The bounds of the shards add up to exactly the bound of the whole, checked on the numbers of
+//! uneven quotas.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn per_ns(n: u64, period_ns: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period_ns))
 }
 
-/// The quota with the largest burst that fits.
+/// Returns the quota with the largest burst that fits.
 fn largest(quota: Quota) -> Quota {
     match TokenBucket::new(quota.burst(u64::MAX)) {
         Err(ConfigError::BurstTooLarge { max, .. }) => quota.burst(max),
@@ -25,7 +25,7 @@ fn largest(quota: Quota) -> Quota {
     }
 }
 
-/// Rates at every edge.
+/// Extreme rates.
 fn adversaries() -> [Quota; 17] {
     [
         Quota::per_second(1).burst(7),
@@ -51,20 +51,20 @@ fn adversaries() -> [Quota; 17] {
 /// One of the equal parts of a limit.
 struct Part {
     of: u64,
-    /// Counts fractions.
+    /// An algorithm that counts fractions.
     part: AnyAlgorithm,
-    /// How many of them a permit is.
+    /// The fractions in a permit.
     permit: u64,
 }
 
 impl Part {
-    /// What all parts have, if each has so many fractions.
+    /// Returns the permits of all parts if each has this many fractions.
     fn in_permits(&self, fractions: u64) -> u64 {
         fractions * self.of / self.permit
     }
 }
 
-/// A part of it, of a few numbers of them, as far as it can be split.
+/// Returns parts for several numbers of shards, as far as the limit can be split.
 fn splits_of(whole: &AnyAlgorithm) -> Vec<Part> {
     let numbers = [1, 2, 3, 4, 7, 13, 16, 97, 256].into_iter();
     let part = |of| {
@@ -75,7 +75,8 @@ fn splits_of(whole: &AnyAlgorithm) -> Vec<Part> {
     numbers.filter_map(part).collect()
 }
 
-/// What is there at once is shared out, to the last permit. How many splits were checked.
+/// Checks that the burst is divided to the last permit. Returns the number of splits that were
+/// checked.
 fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
     let splits = splits_of(whole);
     for split in &splits {
@@ -84,7 +85,7 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
         for now in [0, 12_345, 50 * YEAR].map(Tick::from_nanos) {
             let fresh = split.in_permits(part.available(0, now));
             assert_eq!(fresh, whole.available(0, now));
-            // So is what there is at first. (Where a rate is not exact the last permit is there a
+            // The initial permits are divided too. (At inexact rates the last permit is available a
             // nanosecond later.)
             let first = part.available(part.initial_word(now), now);
             let (first, right) = (split.in_permits(first), whole.quota().initial_permits());
@@ -94,8 +95,8 @@ fn bursts_add_up(whole: &AnyAlgorithm) -> usize {
     splits.len()
 }
 
-/// When a part has `k` permits after it was drained at `start` and charged so much that it had none
-/// of them before.
+/// Returns when a part has `k` permits after it was drained at `start` and charged so far that it
+/// had none of them before.
 fn due(split: &Part, start: Tick, k: u64) -> Option<u64> {
     let (part, permit) = (&split.part, split.permit);
     let all = part.available(0, start);
@@ -105,9 +106,9 @@ fn due(split: &Part, start: Tick, k: u64) -> Option<u64> {
     Some(part.due(word, start, permit)?.as_nanos() - start.as_nanos())
 }
 
-/// A part's permits come at exactly the `of`-th part of the rate: `k` of them need `k * of * period
-/// / n`, to the nanosecond at which the whole's own rate is kept, for decades. That it is a
-/// rational is what makes the sum of the parts' rates the rate.
+/// Checks that each part's permits come at exactly the `of`-th part of the rate: `k` of them need
+/// `k * of * period / n`, to the nanosecond to which the whole keeps its own rate, for decades.
+/// Since this is a rational number, the rates of the parts add up to the rate.
 fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
     let quota = whole.quota();
     let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
@@ -134,7 +135,7 @@ fn rates_add_up(whole: &AnyAlgorithm) -> u32 {
 }
 
 #[test]
-fn the_parts_of_buckets_add_up() {
+fn the_shards_of_buckets_add_up() {
     let (mut splits, mut checked) = (0, 0);
     for quota in adversaries() {
         let buckets: [AnyAlgorithm; 3] = [
@@ -154,9 +155,9 @@ fn the_parts_of_buckets_add_up() {
     assert!(splits > 300 && checked > 4000, "{splits} and {checked}");
 }
 
-/// What a tolerance has beyond whole permits is not lost: each part has its share of it.
+/// The fraction of a permit that a tolerance holds is not lost: each part gets its share of it.
 #[test]
-fn an_uneven_tolerance_is_shared_out_as_well() {
+fn an_uneven_tolerance_is_shared_out_too() {
     let mut checked = 0;
     for (interval, tolerance) in [
         (10_000_000, 25_000_000),
@@ -179,10 +180,9 @@ fn an_uneven_tolerance_is_shared_out_as_well() {
     assert!(checked > 300, "{checked}");
 }
 
-/// Windows share out their permits, and each part is such a window: at the same time, of the same
-/// length.
+/// Windows divide their permits, and each part is a window at the same time with the same length.
 #[test]
-fn the_parts_of_windows_add_up() {
+fn the_shards_of_windows_add_up() {
     let mut splits = 0;
     for quota in ["2/s", "1000/s", "97/d", "3/5ns", "65535/s", "200/1095d"] {
         for kind in [
@@ -201,7 +201,7 @@ fn the_parts_of_windows_add_up() {
     assert!(splits > 60, "{splits}");
 }
 
-/// A part is as good as new when the whole is, and not before.
+/// Checks that a part is idle when the whole is, and not before.
 fn ends_are_the_same(whole: &AnyAlgorithm, part: &AnyAlgorithm) {
     let period = whole.quota().period().as_nanos() as u64;
     for start in [0, 1, period - 1, period, 5 * period / 2].map(Tick::from_nanos) {
@@ -215,10 +215,10 @@ fn ends_are_the_same(whole: &AnyAlgorithm, part: &AnyAlgorithm) {
     }
 }
 
-/// Intervals share out each refill as well, also where that is no whole number of permits: after
-/// any number of refills the parts, drained at the beginning, have together what the whole has.
+/// Intervals also divide each refill, even if the shares are not whole permits. After any number of
+/// refills, parts that were drained at the start together have what the whole has.
 #[test]
-fn the_parts_of_intervals_add_up() {
+fn the_shards_of_intervals_add_up() {
     let mut splits = 0;
     for (n, period, burst) in [
         (10, SECOND, 25),
@@ -236,7 +236,7 @@ fn the_parts_of_intervals_add_up() {
             splits += bursts_add_up(&whole);
             for split in splits_of(&whole) {
                 for refills in 0..=(burst / n + 2).min(400) {
-                    // The quanta of what is greedy are less than a 64th of a period.
+                    // The quanta of greedy intervals are less than a 64th of a period.
                     let now = Tick::from_nanos(refills * period + (period / 32).min(period - 1));
                     let there = |bucket: &AnyAlgorithm| {
                         let drained = bucket.take_up_to(0, Tick::ZERO, u64::MAX).0;
@@ -253,9 +253,9 @@ fn the_parts_of_intervals_add_up() {
     assert!(splits > 40, "{splits}");
 }
 
-/// All others are kept level by small requests too.
+/// All other algorithms are kept level even by small requests.
 #[test]
-fn only_intervals_that_begin_with_a_permit_are_not_steady() {
+fn only_greedy_intervals_are_not_steady() {
     let steady = [
         "token-bucket 10/s burst 40",
         "gcra 1/10ms tolerance 25ms",

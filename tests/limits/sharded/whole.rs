@@ -1,5 +1,5 @@
-//! A limit in parts beside the same limit in one word: all of it can be had at any moment and from
-//! any shard, but for fractions.
+//! A sharded limit beside the same limit in one word: all permits are available at any time from
+//! any shard, except for fractions.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn sharded(algorithm: AnyAlgorithm, shards: usize) -> Sharded<AnyAlgorithm, NoCl
     Sharded::starting_at(algorithm, shards, NoClock, Tick::ZERO).expect("a permit for each part")
 }
 
-/// Those of so many permits at once, where each of them is due at a whole part of a nanosecond.
+/// Returns algorithms with this many permits at once, each due at a whole part of a nanosecond.
 fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
     [
         format!("token-bucket 1/s burst {limit}"),
@@ -30,10 +30,10 @@ fn of_limit(limit: u64) -> [AnyAlgorithm; 7] {
     .map(|text| read(&text))
 }
 
-/// At a standing tick all permits can be had from any shard, one by one, in any sizes and all at
-/// once; and not one more.
+/// At a standing tick all permits are available from any shard: one by one, in any sizes and all at
+/// once, and not one more.
 #[test]
-fn every_permit_can_be_had_at_one_tick_from_any_shard() {
+fn every_permit_is_available_at_one_tick_from_any_shard() {
     let step = if cfg!(debug_assertions) { 99 } else { 1 };
     deadline("all permits", move || {
         let mut random = Random(0x0070_11a7_e602);
@@ -73,11 +73,10 @@ fn every_permit_can_be_had_at_one_tick_from_any_shard() {
     });
 }
 
-/// What comes back to the shards at the tick at which it was taken is what comes back to one word.
-/// Where the whole burst was taken, it is short of that by less than a permit a shard at a later
-/// tick.
+/// Shards return as many permits as one word does at the tick at which they were taken. If the
+/// whole burst was taken, they return less at a later tick, by less than a permit a shard.
 #[test]
-fn what_comes_back_is_what_comes_back_to_one_word() {
+fn shards_return_as_many_permits_as_one_word() {
     let step = if cfg!(debug_assertions) { 5 } else { 1 };
     deadline("permits that come back", move || {
         let mut random = Random(0x0070_11a7_e603);
@@ -115,7 +114,7 @@ fn what_comes_back_is_what_comes_back_to_one_word() {
     });
 }
 
-/// At one tick all verbs in any order answer what one word answers.
+/// At one tick, all verbs in any order answer as one word does.
 #[test]
 fn at_one_tick_every_verb_answers_as_one_word_does() {
     let step = if cfg!(debug_assertions) { 3 } else { 1 };
@@ -138,7 +137,7 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
                             (Ok(few), Ok(all)) => kept.push((few, all)),
                             (few, all) => {
                                 let (few, all) = (few.unwrap_err(), all.unwrap_err());
-                                // Fractions that are left over in the parts come later.
+                                // Fractions left over in the shards complete later.
                                 assert_eq!(few.is_permanent(), all.is_permanent(), "{label}");
                                 assert!(few.retry_after() >= all.retry_after(), "{label}");
                             }
@@ -151,7 +150,7 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
                         4 => {
                             let (few, all) = (any.charge(n), one.charge(n));
                             assert_eq!((few.n(), few.debt()), (all.n(), all.debt()), "{label}");
-                            // In debt the part that granted is the first that grants again.
+                            // In debt, the shard that granted is the first to grant again.
                             if all.debt() > 0 {
                                 kept.clear();
                             }
@@ -182,10 +181,10 @@ fn at_one_tick_every_verb_answers_as_one_word_does() {
     });
 }
 
-/// A grant of a window that is over gives nothing back, also to a caller whose tick is still in
-/// that window, while others have taken the permits of the next one.
+/// A grant of a past window returns nothing. This also holds for a caller whose tick is still in
+/// that window while others have taken permits of the next one.
 #[test]
-fn what_time_has_refilled_does_not_come_back_to_a_late_caller() {
+fn refilled_permits_do_not_come_back_to_a_late_caller() {
     for text in [
         "fixed-window 8/s",
         "fixed-window 8/s first-hit",
@@ -224,17 +223,16 @@ fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
 
-/// One permit after the other, as many as there are; bounded, if it never is denied.
+/// Takes permits one by one, as many as are available, with a maximum in case a denial never comes.
 fn drain(limiter: &Sharded<AnyAlgorithm, NoClock>, now: Tick) -> usize {
     (0..2000)
         .take_while(|_| limiter.try_acquire_at(now).is_ok())
         .count()
 }
 
-/// Where they are not, the last permit of each part is there a nanosecond later, as that of one
-/// word is.
+/// At inexact rates the last permit of each shard is a nanosecond late, as that of one word is.
 #[test]
-fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
+fn at_inexact_rates_one_permit_of_each_shard_is_a_nanosecond_late() {
     for (text, limit) in [
         ("token-bucket 97/h burst 64", 64),
         ("gcra 13/s burst 100", 100),
@@ -253,10 +251,10 @@ fn where_it_is_not_exact_a_permit_of_each_part_is_a_nanosecond_late() {
     }
 }
 
-/// At each tick after all was taken, the shards have what one word would have, but for less than a
-/// permit each.
+/// At each tick after everything was taken, the shards have what one word would have, except for
+/// less than a permit each.
 #[test]
-fn but_for_fractions_the_parts_have_what_one_word_has() {
+fn except_for_fractions_the_shards_have_what_one_word_has() {
     for limit in (1..=1000).step_by(37) {
         let bucket = read(&format!("token-bucket 1/us burst {limit}"));
         let whole = Limiter::unstarted(bucket, NoClock);
@@ -276,10 +274,10 @@ fn but_for_fractions_the_parts_have_what_one_word_has() {
     }
 }
 
-/// While time does not go back, the parts never have a permit more than one word that counts the
-/// same grants; and after idling nothing tells them from fresh ones.
+/// As long as time does not go back, the shards never have a permit more than one word with the
+/// same grants. After idling they are indistinguishable from fresh ones.
 #[test]
-fn the_parts_never_have_more_than_one_word_would() {
+fn the_shards_never_have_more_than_one_word_would() {
     deadline("parts beside one word", || {
         let mut random = Random(0x0070_11a7_e604);
         for text in [
@@ -313,7 +311,7 @@ fn the_parts_never_have_more_than_one_word_would() {
                         0 => view.take_up_to(n).n(),
                         _ => view.try_acquire_n(n).map_or(0, |granted| granted.n()),
                     };
-                    // As a charge: one word may know of a fraction of a permit less.
+                    // By a charge: one word may have a fraction of a permit less.
                     assert_eq!(one.charge(granted).n(), granted);
                     let (parts, all) = (view.available(), one.available());
                     assert!(

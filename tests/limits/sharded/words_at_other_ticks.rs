@@ -1,6 +1,6 @@
-//! A word never has fewer permits at a later tick than at an earlier one: a denial may be answered
-//! by what another thread found at another tick. And where words are ordered, a smaller one has no
-//! fewer permits at any tick: a shard may be compared with what another one was.
+//! A word never has fewer permits at a later tick than at an earlier one, because a denial may use
+//! what another thread found at another tick. And if words are ordered, a smaller word has no fewer
+//! permits at any tick, because a shard may be compared with an earlier state of another.
 
 use tollgate::algorithm::{Algorithm, Debt, Forecast, GiveBack, Split};
 use tollgate::{AnyAlgorithm, Tick};
@@ -9,7 +9,7 @@ use crate::support::algorithms::{algorithms, any_edge};
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// Ticks around one, near and far, in order.
+/// Returns ticks around a middle one, near and far, in order.
 fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {
     let mut ticks = vec![0, middle, u64::MAX - 1, u64::MAX];
     for _ in 0..40 {
@@ -22,7 +22,7 @@ fn ticks_around(middle: u64, random: &mut Random) -> Vec<Tick> {
     ticks.into_iter().map(Tick::from_nanos).collect()
 }
 
-/// A word that some verbs have left, and the last of their ticks.
+/// Returns a word after some verbs, and the last of their ticks.
 fn any_word(algorithm: &AnyAlgorithm, random: &mut Random) -> (u64, u64) {
     let mut now = random.upto(FIFTY_YEARS);
     let mut word = algorithm.initial_word(Tick::from_nanos(now));
@@ -44,7 +44,7 @@ fn any_word(algorithm: &AnyAlgorithm, random: &mut Random) -> (u64, u64) {
 }
 
 #[test]
-fn no_word_has_fewer_permits_later() {
+fn a_word_never_has_fewer_permits_later() {
     let mut random = Random(0x5eed_0001);
     for algorithm in algorithms() {
         assert!(algorithm.never_falls(), "{algorithm}");
@@ -57,7 +57,7 @@ fn no_word_has_fewer_permits_later() {
                 let falls = have.windows(2).position(|pair| pair[0] > pair[1]);
                 let falls = falls.map(|place| (ticks[place], have[place], ticks[place + 1]));
                 assert_eq!(falls, None, "{part} with the word {word}");
-                // The first tick with one permit more is the same from any tick before it.
+                // The first tick with one permit more is the same from any earlier tick.
                 let one_more = have.first().map_or(1, |least| least.saturating_add(1));
                 let due = part.due(word, Tick::ZERO, one_more);
                 for at in ticks.iter().filter(|at| due.is_none_or(|due| **at <= due)) {
@@ -68,9 +68,10 @@ fn no_word_has_fewer_permits_later() {
     }
 }
 
-/// Where an algorithm says so: of two words the smaller one has as many permits or more, always.
+/// If an algorithm says that its words are ordered, the smaller of two words always has as many
+/// permits or more.
 #[test]
-fn smaller_words_have_no_fewer_permits() {
+fn a_smaller_word_has_no_fewer_permits() {
     let mut random = Random(0x5eed_0002);
     for algorithm in algorithms() {
         let parts = [1, 2, 7].map(|of| algorithm.per_shard(of));
@@ -80,7 +81,7 @@ fn smaller_words_have_no_fewer_permits() {
             }
             for _ in 0..300 {
                 let (one, now) = any_word(&part, &mut random);
-                // Another one, or what becomes of the same one.
+                // Another word, or a later state of the same one.
                 let other = match random.below(2) {
                     0 => any_word(&part, &mut random).0,
                     _ => {

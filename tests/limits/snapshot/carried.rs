@@ -1,4 +1,4 @@
-//! Another quota, or another algorithm, after the restart.
+//! Restores with another quota, or another algorithm.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::limiter;
 use crate::support::algorithms::algorithms;
 
 #[test]
-fn another_quota_is_carried_over_as_a_change_of_the_quota_does_it() {
+fn a_restore_with_another_quota_carries_over_as_set_quota_does() {
     for old in algorithms() {
         for new in algorithms() {
             let at = Tick::from_nanos(123_456_789_012);
@@ -49,7 +49,7 @@ fn another_quota_is_carried_over_as_a_change_of_the_quota_does_it() {
                     assert_eq!(a.available(), b.available(), "{old} to {new}");
                     assert_eq!(a.time_until(1), b.time_until(1), "{old} to {new}");
                 }
-                // No permit comes from nowhere.
+                // No permits are gained.
                 let (had, has) = (view.available(), restored.at(at).available());
                 assert!(has <= had, "{has} of {had}: {old} to {new}");
             }
@@ -75,7 +75,7 @@ fn another_algorithm_is_an_error_that_names_both() {
     assert_eq!(view.available(), 4);
 }
 
-/// At most this many, ever. It does not say whether parameters are sound.
+/// A fixed number of permits in total. It does not check its parameters.
 #[derive(Debug, Clone, Copy)]
 struct Total(u64);
 
@@ -130,7 +130,7 @@ impl Settings for Total {
 }
 
 #[test]
-fn an_algorithm_of_your_own_that_checks_no_parameters_is_restored_with_the_same_ones_only() {
+fn a_custom_algorithm_without_checks_is_restored_only_with_the_same_parameters() {
     let saved = Limiter::unstarted(Total(10), NoClock);
     saved.try_acquire_n_at(4, Tick::ZERO).expect("fresh");
     let bytes = saved.at(Tick::ZERO).snapshot();

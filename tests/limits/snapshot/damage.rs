@@ -1,5 +1,5 @@
-//! Damaged bytes are a typed error and change nothing. Bytes that are forged, with the right
-//! checksum, are an error or a limiter that decides.
+//! Damaged bytes give a typed error and change nothing. Forged bytes with a valid checksum give an
+//! error or a limiter that decides.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn saved() -> Saved {
     bucket().at(NOW).snapshot()
 }
 
-/// The error, after which the limiter must be as it was.
+/// Returns the error, after checking that the limiter is unchanged.
 fn error_of(bytes: &[u8]) -> RestoreError {
     let limiter = bucket();
     let view = limiter.at(NOW);
@@ -35,7 +35,7 @@ fn error_of(bytes: &[u8]) -> RestoreError {
 }
 
 #[test]
-fn every_flipped_bit_is_found() {
+fn every_flipped_bit_is_detected() {
     let bytes = saved();
     let (mut magic, mut checksum) = (0, 0);
     for bit in 0..SNAPSHOT_BYTES * 8 {
@@ -52,7 +52,7 @@ fn every_flipped_bit_is_found() {
 }
 
 #[test]
-fn every_other_length_is_found() {
+fn every_wrong_length_is_detected() {
     let bytes = saved();
     for length in 0..SNAPSHOT_BYTES {
         let error = error_of(&bytes[..length]);
@@ -66,7 +66,7 @@ fn every_other_length_is_found() {
 }
 
 #[test]
-fn a_number_that_is_not_allowed_is_named() {
+fn an_invalid_number_is_named() {
     let said =
         |place: usize, number| error_of(&with_number(saved(), place * 8, number)).to_string();
     let right = [
@@ -113,7 +113,7 @@ fn a_number_that_is_not_allowed_is_named() {
     }
 }
 
-/// Whatever is restored must decide, and go back to a full limiter by `reset`.
+/// Checks that any restored limiter decides, and that `reset` makes it full again.
 fn decides(limiter: &Limiter<tollgate::AnyAlgorithm, NoClock>, now: Tick) {
     for now in [Tick::ZERO, now, Tick::MAX] {
         let view = limiter.at(now);
@@ -154,9 +154,9 @@ proptest! {
     }
 }
 
-/// The property above reaches what it is about: parameters and words that are other ones.
+/// Shows that the property above covers changed parameters and changed words.
 #[test]
-fn a_forged_word_and_forged_parameters_are_restored_where_they_are_allowed() {
+fn a_forged_but_valid_word_or_parameter_is_restored() {
     let algorithm = read("fixed-window 10/s");
     let bytes = limiter(algorithm).at(NOW).snapshot();
     let (mut restored, mut refused) = (0, 0);

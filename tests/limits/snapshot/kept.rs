@@ -1,4 +1,4 @@
-//! Beside a limiter that never stops: the same decisions after a restore.
+//! A restored limiter decides as one that never stopped.
 
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ fn is_bucket(algorithm: &AnyAlgorithm) -> bool {
     )
 }
 
-/// A tick at most this much later: often a part of a period, sometimes an odd number.
+/// Returns a tick that is later by at most a maximum: often a fraction of a period, sometimes an
+/// odd number.
 fn later(random: &mut Random, now: Tick, algorithm: &AnyAlgorithm) -> Tick {
     let period = algorithm.quota().period().as_nanos() as u64;
     let by = match random.below(4) {
@@ -32,7 +33,7 @@ fn later(random: &mut Random, now: Tick, algorithm: &AnyAlgorithm) -> Tick {
     now.saturating_add(Duration::from_nanos(by))
 }
 
-/// Takes some permits, or charges them.
+/// Takes or charges some permits.
 fn use_some(random: &mut Random, limiter: &Limiter<AnyAlgorithm, NoClock>, now: Tick) {
     let most = limiter.quota().burst_size();
     let n = 1 + random.upto(most.saturating_sub(1));
@@ -43,7 +44,7 @@ fn use_some(random: &mut Random, limiter: &Limiter<AnyAlgorithm, NoClock>, now: 
     }
 }
 
-/// What can be seen of a decision, and of what is left, but for the tick.
+/// Returns what is visible of a decision and of the rest, except for the tick.
 fn seen<S: tollgate::store::Store<Algorithm = AnyAlgorithm>>(view: &View<S>, n: u64) -> String {
     let decided = view.try_acquire_n(n).map(|granted| {
         let (delay, reset) = (granted.delay(), granted.reset_after());
@@ -57,13 +58,13 @@ fn seen<S: tollgate::store::Store<Algorithm = AnyAlgorithm>>(view: &View<S>, n: 
 }
 
 /// Runs a limiter, saves it at a random tick, restores it after a random pause on a clock that is
-/// ahead by `shift(period)`, and compares it with the one that was kept.
+/// ahead by `shift(period)`, and compares it with the original.
 fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
     let mut random = Random(seed);
     for algorithm in algorithms() {
         let period = algorithm.quota().period().as_nanos() as u64;
-        // An interval that is no whole number of nanoseconds is rounded when its word is moved, and
-        // so is a window that begins with the first hit, to its quantum.
+        // If the interval is not a whole number of nanoseconds, it is rounded when its word is
+        // moved. A first-hit window is rounded to its quantum.
         let text = algorithm.to_string();
         let is_exact = match is_bucket(&algorithm) {
             true => period.checked_rem(algorithm.quota().permits()) == Some(0),
@@ -87,7 +88,7 @@ fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
             let shift = Duration::from_nanos(shift);
             let on_clock = |now: Tick| now.saturating_add(shift);
             let restored = limiter(algorithm);
-            // What was there before does not count.
+            // The state before the restore does not count.
             use_some(&mut random, &restored, on_clock(now));
             let pause = now.saturating_since(then);
             let done = restored.at(on_clock(now)).restore_after(&bytes, pause);
@@ -104,19 +105,19 @@ fn compared(seed: u64, shift: impl Fn(&mut Random, u64) -> u64) {
 }
 
 #[test]
-fn on_the_same_clock_it_decides_as_one_that_never_stopped() {
+fn a_restored_limiter_on_the_same_clock_decides_as_if_it_never_stopped() {
     compared(1, |_, _| 0);
 }
 
 #[test]
-fn on_a_clock_that_is_ahead_by_whole_periods_it_decides_as_one_that_never_stopped() {
+fn a_restored_limiter_on_a_clock_ahead_by_whole_periods_decides_as_if_it_never_stopped() {
     compared(2, |random, period| {
         period * (1 + random.below(3 * YEAR / period))
     });
 }
 
 #[test]
-fn on_any_clock_it_has_no_more_permits_and_buckets_are_at_most_a_nanosecond_later() {
+fn a_restored_limiter_on_any_clock_has_no_more_permits() {
     let mut random = Random(3);
     for algorithm in algorithms() {
         for _ in 0..200 {
@@ -148,9 +149,9 @@ fn on_any_clock_it_has_no_more_permits_and_buckets_are_at_most_a_nanosecond_late
     }
 }
 
-/// The usual limit of a day: the next process's clock starts at another time of day.
+/// The common daily limit. The next process's clock starts at another time of day.
 #[test]
-fn a_daily_window_in_utc_goes_on_after_a_restart_and_ends_at_midnight() {
+fn a_daily_utc_window_continues_after_a_restart_and_ends_at_midnight() {
     let hour = |hour: u64| Duration::from_secs(hour * 3600);
     let windows = |start: u64| {
         let daily = FixedWindow::new(Quota::per_day(10)).expect("a day");
@@ -183,7 +184,7 @@ fn a_daily_window_in_utc_goes_on_after_a_restart_and_ends_at_midnight() {
 }
 
 #[test]
-fn the_time_of_day_says_how_long_the_pause_was_and_one_that_went_back_counts_as_none() {
+fn the_time_of_day_measures_the_pause_and_a_backward_step_counts_as_none() {
     const TIME_OF_DAY: usize = 3 * 8;
     let bucket = tollgate::TokenBucket::new(Quota::per_hour(1).burst(100)).expect("a quota");
     let restored = |bytes: Saved| {
@@ -196,10 +197,10 @@ fn the_time_of_day_says_how_long_the_pause_was_and_one_that_went_back_counts_as_
     let written = bytes[TIME_OF_DAY..TIME_OF_DAY + 8].try_into();
     let time_of_day = u64::from_le_bytes(written.expect("eight"));
     assert!(time_of_day > 0);
-    // It was saved in 1970, with 60 permits taken: all are there by now.
+    // It was saved in 1970 with 60 permits taken. All are available by now.
     let (elapsed, available) = restored(with_number(bytes, TIME_OF_DAY, 1));
     assert!(elapsed.as_secs() > 365 * 86_400 && available == 100);
-    // In the far future, or at no known time.
+    // Saved in the far future, or at an unknown time.
     for time_of_day in [u64::MAX, 0] {
         let bytes = with_number(bytes, TIME_OF_DAY, time_of_day);
         assert_eq!(restored(bytes), (Duration::ZERO, 40));

@@ -1,5 +1,5 @@
-//! A limiter that is saved and restored decides as one that never stopped, and bytes that no
-//! limiter wrote are an error or a limiter that decides.
+//! A limiter that is saved and restored decides as one that never stopped. Bytes that no limiter
+//! wrote are an error or a limiter that decides.
 
 mod carried;
 mod damage;
@@ -15,7 +15,7 @@ fn limiter(algorithm: AnyAlgorithm) -> Limiter<AnyAlgorithm, NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
 
-/// The same bytes with another number in these eight, and the checksum that they should have.
+/// Replaces the eight bytes at `at` with a number, and corrects the checksum.
 fn with_number(mut bytes: Saved, at: usize, number: u64) -> Saved {
     bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
     let sum = checksum(&bytes[..SNAPSHOT_BYTES - 8]);

@@ -1,4 +1,4 @@
-//! Limits of every kind, and numbers at the edges, for tests of what is made of several words.
+//! Limits of every kind, and extreme numbers, for tests of limiters with several words.
 
 use tollgate::AnyAlgorithm;
 
@@ -10,13 +10,13 @@ pub(crate) fn read(text: &str) -> AnyAlgorithm {
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A number that breaks things.
+/// Returns an extreme number.
 pub(crate) fn any_edge(random: &mut Random) -> u64 {
     EDGES[random.below(EDGES.len() as u64) as usize]
 }
 
-/// Limits of every kind: of one permit, of few, of as many as fit, whose numbers come out even or
-/// not.
+/// Returns limits of every kind: of one permit, of few, and of as many as fit, with even and uneven
+/// numbers.
 pub(crate) fn algorithms() -> [AnyAlgorithm; 29] {
     [
         "token-bucket 1/s",

@@ -1,4 +1,4 @@
-//! A model that counts is a reference that knows each answer exactly.
+//! Every counting model is a reference that knows each answer exactly.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Runs a limiter and a model side by side and compares all that the limiter says.
+//! Runs a limiter and a model side by side, and compares all answers.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -17,10 +17,10 @@ pub(crate) struct Run<'l, S, M: Reference> {
     pub(crate) model: M,
     random: Random,
     now: u64,
-    /// Grants that may be undone, and where the model says that they stand.
+    /// Grants that may be undone, with their positions in the model.
     kept: Vec<(Granted, M::Mark)>,
     pub(crate) seen: Seen,
-    /// What a failure is reported with.
+    /// Describes the case in a failure message.
     label: String,
 }
 
@@ -37,7 +37,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         }
     }
 
-    /// A few verbs at each of so many moments.
+    /// Calls a few verbs at each of this many moments.
     pub(crate) fn operate(&mut self, moments: u64) {
         for _ in 0..moments {
             let before = self.now;
@@ -75,7 +75,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         }
     }
 
-    /// One of those that it has, or a request.
+    /// Calls a random verb that the limiter has, or makes a request.
     fn any_verb(&mut self) {
         let verb = match self.random.below(32) {
             0..=11 => "acquire",
@@ -160,7 +160,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         }
     }
 
-    /// Compares what a grant says, and keeps some to be undone.
+    /// Compares the contents of a grant, and keeps some grants to be undone.
     fn granted(&mut self, granted: Granted, n: Span) {
         self.within("n", granted.n(), n);
         let n = granted.n();
@@ -206,7 +206,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         if retry_after as i128 > wait.span.lo {
             self.seen.note("a nanosecond late");
         }
-        // A nanosecond earlier it is denied, and then it is there.
+        // A nanosecond earlier it is denied. At the due tick it is granted.
         let due = self.now + retry_after as u64;
         let [before, due] = [due - 1, due].map(Tick::from_nanos);
         let early = self.limiter.acquire(AT, n, before);
@@ -223,7 +223,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.done("take_up_to");
         let part = granted.n() > 0 && granted.n() < n;
         self.seen.note(if part {
-            "a part taken"
+            "some of them taken"
         } else {
             "all or none taken"
         });
@@ -265,7 +265,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         });
     }
 
-    /// Mostly what can be counted, and seldom more.
+    /// Charges an amount that can usually be recorded, and rarely more.
     fn charge_any(&mut self) {
         let room = *self.model.room(self.now).start();
         let n = match self.random.below(3) {
@@ -277,7 +277,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         }
     }
 
-    /// After more than the word can hold, both begin anew.
+    /// Charges `n`. After more than the word can hold, both start fresh.
     fn charge(&mut self, n: u64) {
         let (room, knows) = (
             self.model.room(self.now),
@@ -351,7 +351,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         let off = (level.as_f64() - right.as_f64()).abs();
         self.right("the level as a double", off <= 1e-15 * right.as_f64(), true);
         if level.floor() < level.ceil() {
-            self.seen.note("a part of a permit");
+            self.seen.note("a fraction of a permit");
         }
     }
 
@@ -388,7 +388,7 @@ impl<'l, S: Subject, M: Reference> Run<'l, S, M> {
         self.limiter.reset();
         self.done("reset");
         self.model.reset();
-        // A reset has given back all that was granted before it.
+        // A reset has returned all earlier grants.
         self.kept.clear();
     }
 }

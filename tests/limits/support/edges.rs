@@ -1,4 +1,4 @@
-//! Numbers and durations that break things.
+//! Extreme numbers and durations.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use crate::support::reference::FIFTY_YEARS;
 /// 365 days, the longest interval.
 pub(crate) const YEAR_NS: u64 = 365 * 86_400 * 1_000_000_000;
 
-/// Up to there every limiter works: 50 years of 365.25 days.
+/// 50 years of 365.25 days, up to which every limiter works.
 pub(crate) const FIFTY_YEARS_NS: u64 = FIFTY_YEARS;
 
 /// The largest burst.
 pub(crate) const MAX_BURST: u64 = 1 << 40;
 
-/// Numbers that break things.
+/// Extreme numbers.
 pub(crate) const EDGES: [u64; 13] = [
     0,
     1,
@@ -30,7 +30,7 @@ pub(crate) const EDGES: [u64; 13] = [
     u64::MAX,
 ];
 
-/// Durations that break things.
+/// Returns extreme durations.
 pub(crate) fn long_and_short() -> Vec<Duration> {
     let nanos = EDGES
         .into_iter()

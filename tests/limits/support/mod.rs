@@ -1,5 +1,5 @@
-//! What the tests of this binary share: a random stream, models to compare with, and the driver
-//! that compares.
+//! Shared helpers of this binary: a random stream, models, and the driver that compares limiters
+//! with them.
 
 pub(crate) mod algorithms;
 pub(crate) mod defined;

@@ -1,5 +1,6 @@
-//! A model that counts what was taken when, and what follows from it: when permits are there is
-//! searched for, tick by tick in halves, in what the definition says is counted at each.
+//! A model that remembers when permits were taken, and the answers that follow from that. The tick
+//! at which permits are available is found by binary search over what the definition counts at each
+//! tick.
 
 use std::fmt::Debug;
 
@@ -14,48 +15,48 @@ impl Fraction {
     }
 }
 
-/// An algorithm as its definition has it. All times are nanoseconds since the clock's start, and
-/// wide enough that nothing is cut off.
+/// An algorithm by its definition. All times are nanoseconds since the clock's start, in types wide
+/// enough that nothing overflows.
 pub(crate) trait Model: Debug + Clone {
-    /// Where a grant stands.
+    /// The position of a grant.
     type Mark: Debug + Copy;
 
-    /// The most permits at once.
+    /// Returns the most permits at once.
     fn limit(&self) -> u64;
 
-    /// A length of time that matters.
+    /// Returns a characteristic length of time.
     fn period(&self) -> u64;
 
-    /// The last tick that is told from later ones.
+    /// Returns the last tick that is distinguished from later ones.
     fn horizon(&self) -> u64;
 
-    /// What is counted at a moment if nobody does anything until then. It never grows with time.
+    /// Returns what is counted at a tick if nothing is done until then. It never grows with time.
     fn weight(&self, time: u128) -> Fraction;
 
-    /// What of that is held against a caller, in whole permits.
+    /// Returns the part of that which blocks a caller, in whole permits.
     fn held(&self, time: u128) -> u128 {
         self.weight(time).ceil()
     }
 
-    /// The tick at which a permit taken now is counted.
+    /// Returns the tick at which a permit taken now is counted.
     fn counted_at(&self, now: u64) -> u64;
 
-    /// Whether a grant says how many remain.
+    /// Returns whether a grant reports the remaining permits.
     fn tells_what_remains(&self) -> bool {
         true
     }
 
-    /// Counts `n` permits, there or not.
+    /// Counts `n` permits, available or not.
     fn take(&mut self, now: u64, n: u64);
 
-    /// How many more the word can count.
+    /// Returns how many more permits the word can count.
     fn room(&self, now: u64) -> u64;
 
-    /// Where the grant stands that was just made.
+    /// Returns the position of the grant that was just made.
     fn mark(&self, now: u64) -> Self::Mark;
 
-    /// Gives back what is still to be had of `n` permits granted there, and says how many; `None`
-    /// if that can't be known, and nothing was done.
+    /// Gives back what can still be returned of `n` permits granted at `mark`, and returns the
+    /// number. `None` if it is unknown, and then nothing changes.
     fn undo(&mut self, now: u64, n: u64, mark: Self::Mark) -> Option<u64>;
 
     fn refund(&mut self, now: u64, n: u64) -> u64;
@@ -64,18 +65,18 @@ pub(crate) trait Model: Debug + Clone {
 
     fn reset(&mut self);
 
-    /// The next moment at which something ends.
+    /// Returns the next tick at which a period ends.
     fn edge(&self, now: u64) -> u64;
 
-    /// How long the caller must wait who just took permits.
+    /// Returns the delay of a caller that just took permits.
     fn delay(&self, _now: u64) -> u64 {
         0
     }
 }
 
-/// What follows for every model.
+/// The answers that follow for every model.
 pub(crate) trait Answers: Model {
-    /// The moment it is for the limiter.
+    /// Returns the tick at which the limiter counts.
     fn clock(&self, now: u64) -> u128 {
         now.min(self.horizon()).into()
     }
@@ -89,7 +90,7 @@ pub(crate) trait Answers: Model {
         u64::try_from(u128::from(self.limit()).saturating_sub(held)).expect("below the limit")
     }
 
-    /// What is owed.
+    /// Returns the debt.
     fn debt(&self, now: u64) -> u64 {
         let owed = self
             .held(self.clock(now))
@@ -97,7 +98,7 @@ pub(crate) trait Answers: Model {
         u64::try_from(owed).unwrap_or(u64::MAX)
     }
 
-    /// The first tick from now on at which `n` permits are there.
+    /// Returns the first tick from now on at which `n` permits are available.
     fn due(&self, now: u64, n: u64) -> Option<u64> {
         if self.fits(self.clock(now), n) {
             return Some(now);
@@ -106,8 +107,8 @@ pub(crate) trait Answers: Model {
         Some(u64::try_from(due).expect("the horizon is a tick"))
     }
 
-    /// The first tick at which nothing is counted any more, as if the clock went on forever: the
-    /// last there is, if it is beyond that. 0 if nothing is counted now.
+    /// Returns the first tick at which nothing is counted any more, as if the clock went on
+    /// forever. Returns the last tick if it is beyond that, and 0 if nothing is counted now.
     fn as_new_at(&self, now: u64) -> u64 {
         let now = self.clock(now);
         if self.weight(now).num == 0 {
@@ -120,13 +121,13 @@ pub(crate) trait Answers: Model {
 
 impl<M: Model> Answers for M {}
 
-/// The first moment after `from`, and until `end`, at which something holds that goes on to hold.
+/// Returns the first tick after `from` and up to `end` at which a condition holds that stays true.
 fn first(from: u128, end: u128, holds: impl Fn(u128) -> bool) -> Option<u128> {
     let (mut not, mut step) = (from, 1_u128);
     let mut does = loop {
         let next = (not + step).min(end);
         if next <= not {
-            // Up to the end it does not.
+            // It does not hold up to the end.
             return None;
         }
         if holds(next) {

@@ -1,4 +1,4 @@
-//! The moments at which a limiter is compared with its model.
+//! The ticks at which a limiter is compared with its model.
 
 use crate::support::random::Random;
 use crate::support::reference::{FIFTY_YEARS, Reference, Span};
@@ -6,8 +6,8 @@ use crate::support::seen::Seen;
 
 const YEAR: u64 = FIFTY_YEARS / 50;
 
-/// The same moment, one that matters or one beside it, a later one, an earlier one; and seldom one
-/// from the far end of time.
+/// Returns the same tick, a tick at which something changes or one beside it, a later one, an
+/// earlier one, or rarely one near the end of time.
 pub(crate) fn any_moment(
     model: &impl Reference,
     still: u64,

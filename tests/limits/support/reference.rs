@@ -1,12 +1,12 @@
-//! What a model must be able to say so that a limiter can be compared with it.
+//! The answers that a model must give to be compared with a limiter.
 
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-/// 50 years of 365.25 days, in nanoseconds: so long the crate promises everything.
+/// 50 years of 365.25 days, in nanoseconds: the time for which the crate's guarantees hold.
 pub(crate) const FIFTY_YEARS: u64 = 36_525 * 43_200 * 1_000_000_000;
 
-/// A number of permits, exactly.
+/// An exact number of permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fraction {
     pub(crate) num: u128,
@@ -27,7 +27,7 @@ impl Fraction {
     }
 }
 
-/// The values that are right: all from `lo` to `hi`, which are one where the limiter is exact.
+/// The correct values: all from `lo` to `hi`, which are equal for an exact limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) lo: i128,
@@ -47,7 +47,7 @@ impl Span {
         i128::try_from(value).is_ok_and(|value| self.lo <= value && value <= self.hi)
     }
 
-    /// What is right of as many as there are, but no more than `n`.
+    /// Returns the correct values for at most `n` of an available number.
     pub(crate) fn upto(self, n: u64) -> Self {
         Self {
             lo: self.lo.min(n.into()),
@@ -56,19 +56,19 @@ impl Span {
     }
 }
 
-/// How long it takes until permits are there.
+/// The time until permits are available.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wait {
-    /// Nanoseconds from now on; what is at or below `lo` only may be and above `hi` can't.
+    /// Nanoseconds from now on. A request may pass from `lo` on, and must pass from `hi` on.
     pub(crate) span: Span,
-    /// Whether it may be said that waiting does not help.
+    /// Whether the limiter may say that waiting does not help.
     pub(crate) may_be_never: bool,
-    /// Whether it must.
+    /// Whether the limiter must say so.
     pub(crate) is_never: bool,
 }
 
 impl Wait {
-    /// What never comes.
+    /// A wait that never ends.
     pub(crate) const NEVER: Self = Self {
         span: Span {
             lo: i128::MAX,
@@ -79,77 +79,79 @@ impl Wait {
     };
 }
 
-/// A limiter as its definition has it. All times are nanoseconds since the clock's start.
+/// A limiter by its definition. All times are nanoseconds since the clock's start.
 pub(crate) trait Reference: Debug {
-    /// Where a grant stands.
+    /// The position of a grant.
     type Mark: Debug;
 
-    /// The most permits at once.
+    /// Returns the most permits at once.
     fn limit(&self) -> u64;
 
-    /// A length of time that matters.
+    /// Returns a characteristic length of time.
     fn period(&self) -> u64;
 
-    /// The next moment at which something ends.
+    /// Returns the next tick at which a period ends.
     fn edge(&self, now: u64) -> u64;
 
-    /// The last tick that is told from later ones, where ticks beyond 50 years are answered
-    /// exactly.
+    /// Returns the last tick that is distinguished from later ones, if ticks beyond 50 years are
+    /// answered exactly.
     fn horizon(&self) -> Option<u64>;
 
-    /// Whether the limiter is to begin anew because the clock has gone back so far.
+    /// Returns whether the limiter must start fresh because the clock has gone back that far.
     fn begins_anew(&self, _before: u64, _now: u64) -> bool {
         false
     }
 
     fn available(&self, now: u64) -> Span;
 
-    /// Until `n` permits are there; for 0 permits, until no debt is left.
+    /// Returns the wait for `n` permits. For 0 permits, the wait until there is no debt.
     fn wait(&self, now: u64, n: u64) -> Wait;
 
-    /// The tick at which a request for `n` permits is counted.
+    /// Returns the tick at which a request for `n` permits is counted.
     fn counted_at(&self, now: u64, n: u64) -> u64;
 
-    /// What a grant says that remains, after it.
+    /// Returns the remaining permits that a grant reports.
     fn remaining(&self, now: u64) -> Span {
         self.available(now)
     }
 
-    /// Nanoseconds from the tick at which a grant was counted until the limiter is as good as new.
+    /// Returns the nanoseconds from the tick at which a grant was counted until the limiter is
+    /// idle.
     fn as_new_after(&self, now: u64, counted_at: u64) -> Span;
 
-    /// How many nanoseconds a caller that just took `n` permits must wait.
+    /// Returns the delay in nanoseconds of a caller that just took `n` permits.
     fn delay(&self, _now: u64, _n: u64) -> Span {
         Span::only(0)
     }
 
-    /// Counts `n` permits, there or not.
+    /// Counts `n` permits, available or not.
     fn take(&mut self, now: u64, n: u64);
 
-    /// What is owed, in whole permits.
+    /// Returns the debt in whole permits.
     fn debt(&self, now: u64) -> Span;
 
-    /// How many more can be counted: so many or more, and never more than so many.
+    /// Returns how many more permits can be counted: at least the start of the range, at most its
+    /// end.
     fn room(&self, now: u64) -> RangeInclusive<u64>;
 
-    /// Whether all is known of a debt of so many more.
+    /// Returns whether the model knows everything about a debt of `n` more.
     fn knows_debt(&self, _now: u64, _n: u64) -> bool {
         true
     }
 
-    /// Where the grant stands that was just made.
+    /// Returns the position of the grant that was just made.
     fn mark(&self, now: u64) -> Self::Mark;
 
-    /// Gives back what is still to be had of `n` permits granted there, and says how many; `None`
-    /// if that can't be known, and nothing was done.
+    /// Gives back what can still be returned of `n` permits granted at `mark`, and returns the
+    /// number. `None` if it is unknown, and then nothing changes.
     fn undo(&mut self, now: u64, n: u64, mark: Self::Mark) -> Option<Span>;
 
     fn refund(&mut self, now: u64, n: u64) -> Span;
 
-    /// Whether it may be said to be as good as new, and whether it must.
+    /// Returns whether the limiter may be reported as idle, and whether it must be.
     fn is_idle(&self, now: u64) -> (bool, bool);
 
-    /// What is counted, where that is known exactly.
+    /// Returns what is counted, if it is known exactly.
     fn level(&self, now: u64) -> Option<Fraction>;
 
     fn reset(&mut self);

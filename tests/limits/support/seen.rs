@@ -1,8 +1,8 @@
-//! Counts what a run has met, so that a test can say that it met everything.
+//! Counts the events of a run, so that a test can check that it covered all of them.
 
 use std::collections::BTreeMap;
 
-/// How often each thing was seen.
+/// The number of times that each event occurred.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(BTreeMap<&'static str, u64>);
 
@@ -21,7 +21,7 @@ impl Seen {
         }
     }
 
-    /// Whether all these were met, in so many operations.
+    /// Checks that all these events occurred, in this many operations.
     pub(crate) fn check(&self, operations: u64, must_see: &[&[&str]]) {
         println!("{} operations: {self:?}", self.count("operation"));
         assert!(self.count("operation") >= operations, "{self:?}");

@@ -1,4 +1,4 @@
-//! What is compared with a model: a limiter, its clock, and all the ways in which it can be asked.
+//! The subject that is compared with a model: a limiter, its clock, and all the ways to ask it.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tollgate::outcome::Charged;
 use tollgate::store::{View, WordStore};
 use tollgate::{Denied, Granted, Limiter, ManualClock, Tick};
 
-/// What the algorithms of these tests can do: everything.
+/// The traits of the algorithms in these tests: all of them.
 pub(crate) trait Every: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug {}
 impl<A: Algorithm + GiveBack + Debt + Forecast + Gauge + Debug> Every for A {}
 
-/// A limiter on a manual clock, which stands at `now` when it is asked. A verb can be called in
-/// several ways that mean the same: `door` says by which.
+/// A limiter on a manual clock, which is set to `now` for each call. A verb can be called in
+/// several equivalent ways, and `door` selects one.
 ///
-/// What a limiter does not have is never asked for.
+/// Verbs that a limiter does not have are never called.
 pub(crate) trait Subject: Debug {
     /// The verbs that it does not have, by the driver's names.
     const LACKS: &'static [&'static str];
@@ -46,13 +46,13 @@ pub(crate) trait Subject: Debug {
     }
 }
 
-/// The door to a view of the tick, which asks at other ticks than the clock's.
+/// The door to a view at a tick, which can differ from the clock's.
 pub(crate) const AT: u64 = 2;
 
-/// How many doors there are.
+/// The number of doors.
 pub(crate) const DOORS: u64 = 3;
 
-/// The same verb of a limiter by its clock, or of its view.
+/// Calls the same verb on a limiter with its clock, or on its view.
 macro_rules! by {
     ($limiter:ident, $door:ident, $now:ident, $verb:ident($($argument:expr),*)) => {
         match $door {

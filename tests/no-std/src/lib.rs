@@ -1,7 +1,7 @@
-//! Limiters without the standard library, as firmware would link them.
+//! Limiters without the standard library, linked as firmware links them.
 //!
-//! This library has a panic handler of its own. The standard library has one too, so as soon as it
-//! is linked in, by tollgate or by anything that tollgate brings, this does not build any more.
+//! This library has its own panic handler. The standard library has one too, so this crate fails to
+//! build as soon as tollgate or one of its dependencies links the standard library.
 
 #![no_std]
 #![allow(
@@ -20,7 +20,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Advanced by the timer's interrupt.
+/// The timer's interrupt advances it.
 static CLOCK: CoarseClock = CoarseClock::new();
 
 static BUCKET: Limiter<TokenBucket, &CoarseClock> =
@@ -35,7 +35,7 @@ static SPACED: Limiter<Gcra, NoClock> =
         Err(_) => panic!("10 ms is no interval"),
     };
 
-/// A clock of one's own: the same one, in whole milliseconds.
+/// A custom clock: the same time in whole milliseconds.
 struct Milliseconds;
 
 impl Clock for Milliseconds {
@@ -51,13 +51,13 @@ static COARSER: Limiter<TokenBucket, Milliseconds> =
         Err(_) => panic!("13 a second is no quota"),
     };
 
-/// From the timer.
+/// Called by the timer.
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_tick(nanos: u64) {
     CLOCK.advance_to(Tick::from_nanos(nanos));
 }
 
-/// 0 if granted, else the nanoseconds to wait, all ones for never.
+/// Returns 0 if granted, otherwise the nanoseconds to wait. All ones mean never.
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_try_acquire(n: u64) -> u64 {
     match BUCKET.try_acquire_n(n) {
@@ -66,7 +66,7 @@ pub extern "C" fn tollgate_try_acquire(n: u64) -> u64 {
     }
 }
 
-/// Every other verb, once; what is left of the bucket.
+/// Calls every other verb once. Returns what is left of the bucket.
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_verbs(n: u64) -> u64 {
     let taken = BUCKET.take_up_to(n);
@@ -77,7 +77,7 @@ pub extern "C" fn tollgate_verbs(n: u64) -> u64 {
     BUCKET.available() ^ wait ^ COARSER.available() ^ BUCKET.quota().permits()
 }
 
-/// A limiter without a clock, at the caller's tick.
+/// Asks a limiter without a clock, at the caller's tick.
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_at(nanos: u64) -> bool {
     let at = SPACED.at(Tick::from_nanos(nanos));
@@ -87,7 +87,7 @@ pub extern "C" fn tollgate_at(nanos: u64) -> bool {
     at.try_acquire().is_ok()
 }
 
-/// What those do who wait, at the caller's tick: when they are due, all ones for never.
+/// Reserves at the caller's tick. Returns when the permits are due. All ones mean never.
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_reserve(nanos: u64, n: u64, latest: u64) -> u64 {
     let at = SPACED.at(Tick::from_nanos(nanos));
@@ -98,14 +98,14 @@ pub extern "C" fn tollgate_reserve(nanos: u64, n: u64, latest: u64) -> u64 {
     kept.due().as_nanos() ^ back ^ at.waiting()
 }
 
-/// A quota from text, which allocates nothing: its burst, 0 if the text is none.
+/// Parses a quota without allocating. Returns its burst, or 0 if the text is not a quota.
 ///
 /// # Safety
 ///
-/// `text` points at `length` bytes that nobody changes meanwhile.
+/// `text` must point at `length` bytes that do not change during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tollgate_quota(text: *const u8, length: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: The caller upholds this function's contract.
     let bytes = unsafe { core::slice::from_raw_parts(text, length) };
     let quota = core::str::from_utf8(bytes).ok().map(str::parse::<Quota>);
     match quota {
@@ -114,15 +114,15 @@ pub unsafe extern "C" fn tollgate_quota(text: *const u8, length: usize) -> u64 {
     }
 }
 
-/// Any algorithm from text, at a caller's tick: what is left of it after all verbs, all ones if the
-/// text is none.
+/// Parses any algorithm and calls all verbs at the caller's tick. Returns what is left. All ones
+/// mean that the text is not an algorithm.
 ///
 /// # Safety
 ///
-/// `text` points at `length` bytes that nobody changes meanwhile.
+/// `text` must point at `length` bytes that do not change during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64, n: u64) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: The caller upholds this function's contract.
     let bytes = unsafe { core::slice::from_raw_parts(text, length) };
     let any = core::str::from_utf8(bytes)
         .ok()
@@ -144,14 +144,14 @@ pub unsafe extern "C" fn tollgate_any(text: *const u8, length: usize, tick: u64,
     at.available() ^ at.level().ceil() ^ delay ^ wait ^ burst ^ u64::from(at.is_idle())
 }
 
-/// Restores any bytes, of any algorithm: the number of permits afterwards.
+/// Restores any bytes as any algorithm. Returns the number of permits afterwards.
 ///
 /// # Safety
 ///
-/// `bytes` points at `length` bytes that nobody changes meanwhile.
+/// `bytes` must point at `length` bytes that do not change during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tollgate_restore(bytes: *const u8, length: usize, tick: u64) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: The caller upholds this function's contract.
     let bytes = unsafe { core::slice::from_raw_parts(bytes, length) };
     let algorithm = AnyAlgorithm::from(*BUCKET.algorithm());
     let limiter = Limiter::unstarted(algorithm, NoClock);
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn tollgate_restore(bytes: *const u8, length: usize, tick:
     at.available() ^ sum ^ u64::from(is_restored)
 }
 
-/// What must not be.
+/// Indexes out of bounds for a large `index`, which links the panic handler.
 #[cfg(feature = "panics")]
 #[unsafe(no_mangle)]
 pub extern "C" fn tollgate_panics(index: usize) -> u64 {

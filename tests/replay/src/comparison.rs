@@ -1,30 +1,30 @@
-//! What was recorded beside what we answered, and the classes of difference that are on purpose.
+//! Recorded values beside our answers, and the classes of accepted differences.
 
 use std::fmt;
 
-/// Levels, in permits, that are nearer than this are one level: the recorded ones are doubles.
+/// Levels, in permits, that differ by less than this count as equal: the recorded ones are doubles.
 pub const TIE: f64 = 1e-6;
 
-/// What the decision is called among the fields.
+/// The name of the decision among the fields.
 const DECISION: &str = "ok";
 
-/// A difference on purpose.
+/// A class of accepted differences.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Class {
-    /// What it is called in a report.
+    /// The name in a report.
     pub name: &'static str,
-    /// The only directions in which it may show.
+    /// The directions in which the difference may occur.
     pub directions: &'static [Direction],
 }
 
-/// In which direction the recorded limiter differs.
+/// The direction in which the recorded limiter differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
-    /// They admitted what we refuse.
+    /// They admitted a call that we refuse.
     TheyAdmitMore,
-    /// They refused what we admit.
+    /// They refused a call that we admit.
     TheyAdmitLess,
-    /// The same decision, with another value beside it.
+    /// The decision is the same, but another value differs.
     OtherValue,
 }
 
@@ -38,18 +38,18 @@ impl fmt::Display for Direction {
     }
 }
 
-/// One answer, in the recorded limiter's units.
+/// One answer, in the units of the recorded limiter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// Yes or no.
     Flag(bool),
-    /// A whole number of any unit.
+    /// A whole number in any unit.
     Number(i128),
-    /// Permits and parts of one.
+    /// Permits, with fractions.
     Level(f64),
-    /// A word of the recorded limiter's own.
+    /// A word from the recorded limiter's vocabulary.
     Name(&'static str),
-    /// There is none: no wait because it was granted or never will be, no limiter.
+    /// No value: for example no wait because the call was granted or never will be, or no limiter.
     Nothing,
 }
 
@@ -83,7 +83,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// One value that was recorded, and ours.
+/// One recorded value and ours.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) field: &'static str,
@@ -100,26 +100,27 @@ impl Pair {
     }
 }
 
-/// All that was recorded of one call, each value beside our answer.
+/// All recorded values of one call, each beside our answer.
 #[derive(Debug, Default)]
 pub struct Comparison {
     pairs: Vec<Pair>,
 }
 
 impl Comparison {
-    /// Begins with the decision. Ours is nothing where there is no limiter to decide.
+    /// Creates a comparison that begins with the decision. Ours is `Nothing` if there is no limiter
+    /// to decide.
     #[must_use]
     pub fn decision(theirs: bool, ours: impl Into<Value>) -> Self {
         Self::default().and(DECISION, theirs, ours)
     }
 
-    /// Of a call that decides nothing: it only takes, gives back or looks.
+    /// Creates a comparison for a call that decides nothing: it only takes, returns or reads.
     #[must_use]
     pub fn without_decision() -> Self {
         Self::default()
     }
 
-    /// One pair more.
+    /// Adds a pair.
     #[must_use]
     pub fn and(
         mut self,
@@ -136,12 +137,12 @@ impl Comparison {
         self
     }
 
-    /// How many pairs there are.
+    /// Returns the number of pairs.
     pub(crate) fn count(&self) -> usize {
         self.pairs.len()
     }
 
-    /// The pairs that are not equal.
+    /// Returns the pairs that differ.
     pub(crate) fn differing(&self) -> impl Iterator<Item = &Pair> {
         self.pairs.iter().filter(|pair| !pair.is_equal())
     }
@@ -150,13 +151,13 @@ impl Comparison {
         self.pairs.iter().find(|pair| pair.field == field)
     }
 
-    /// Whether this field was compared and found equal.
+    /// Returns whether this field was compared and found equal.
     #[must_use]
     pub fn agrees_on(&self, field: &str) -> bool {
         self.pair(field).is_some_and(Pair::is_equal)
     }
 
-    /// Both values of a field that is a level.
+    /// Returns both values of a field that is a level.
     #[must_use]
     pub fn levels(&self, field: &str) -> Option<(f64, f64)> {
         let pair = self.pair(field)?;
@@ -166,7 +167,7 @@ impl Comparison {
         }
     }
 
-    /// Both values of a field that is a whole number.
+    /// Returns both values of a field that is a whole number.
     #[must_use]
     pub fn numbers(&self, field: &str) -> Option<(i128, i128)> {
         let pair = self.pair(field)?;
@@ -176,7 +177,7 @@ impl Comparison {
         }
     }
 
-    /// In which direction the recorded limiter differs, if it does.
+    /// Returns the direction in which the recorded limiter differs.
     pub(crate) fn direction(&self) -> Direction {
         let decision = self.pair(DECISION);
         match decision.map(|ok| (ok.theirs, ok.ours)) {

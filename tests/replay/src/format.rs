@@ -1,7 +1,7 @@
-//! The recorded form: JSON Lines, plain or gzipped.
+//! The recorded format: JSON Lines, plain or gzipped.
 //!
 //! A line with the key `source` is a [`Header`] and starts a trace with a fresh limiter. Every
-//! other line is an [`Op`]: when (`t`), what (`op`), its arguments, and the `result`.
+//! other line is an [`Op`]: the time (`t`), the call (`op`), its arguments, and the `result`.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
 
-/// A line that does not say what it should. Never skipped: it fails the file.
+/// A line that lacks a required value. It is never skipped: it fails the file.
 #[derive(Debug)]
 pub struct Malformed(pub String);
 
@@ -25,9 +25,9 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// A JSON object that knows which of its keys were read.
+/// A JSON object that tracks which of its keys were read.
 ///
-/// Every getter fails with [`Malformed`] if the key is missing or its value is of another kind.
+/// Every getter returns [`Malformed`] if the key is missing or its value has the wrong type.
 #[derive(Debug)]
 pub struct Fields(Vec<Field>);
 
@@ -51,7 +51,7 @@ impl Fields {
         Ok(Self(fields.collect()))
     }
 
-    /// The value, unless the key is missing or null.
+    /// Returns the value, unless the key is missing or null.
     pub fn get(&self, key: &str) -> Option<&Value> {
         let field = self.0.iter().find(|field| field.key == key)?;
         field.is_read.set(true);
@@ -71,60 +71,60 @@ impl Fields {
         })
     }
 
-    /// A number that can't be below zero.
+    /// Returns a number that is not negative.
     pub fn u64(&self, key: &str) -> Result<u64, Malformed> {
         self.must(key, "a whole number from 0", Value::as_u64)
     }
 
-    /// A number that something will be divided by, or one subtracted from.
+    /// Returns a number above zero.
     pub fn positive(&self, key: &str) -> Result<u64, Malformed> {
         let positive = |value: &Value| value.as_u64().filter(|&number| number > 0);
         self.must(key, "a whole number from 1", positive)
     }
 
-    /// The number, or nothing if the key is missing or null.
+    /// Returns the number, or `None` if the key is missing or null.
     pub fn optional_u64(&self, key: &str) -> Result<Option<u64>, Malformed> {
         self.get(key).map(|_| self.u64(key)).transpose()
     }
 
-    /// A number that may be below zero.
+    /// Returns a whole number that may be negative.
     pub fn i64(&self, key: &str) -> Result<i64, Malformed> {
         self.must(key, "a whole number", Value::as_i64)
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn f64(&self, key: &str) -> Result<f64, Malformed> {
         self.must(key, "a number", Value::as_f64)
     }
 
-    /// Yes or no.
+    /// Returns a boolean.
     pub fn flag(&self, key: &str) -> Result<bool, Malformed> {
         self.must(key, "true or false", Value::as_bool)
     }
 
-    /// A string.
+    /// Returns a string.
     pub fn text(&self, key: &str) -> Result<&str, Malformed> {
         self.must(key, "a string", Value::as_str)
     }
 
-    /// A list of anything.
+    /// Returns a list of any values.
     pub fn list(&self, key: &str) -> Result<&[Value], Malformed> {
         self.must(key, "a list", |value| Some(value.as_array()?.as_slice()))
     }
 
-    /// The objects in a list.
+    /// Returns the objects in a list.
     pub fn objects(&self, key: &str) -> Result<Vec<Fields>, Malformed> {
         let list = self.list(key)?.iter();
         list.map(|value| Self::new(value.clone(), key)).collect()
     }
 
-    /// The keys that were never asked for.
+    /// Returns the keys that were never read.
     pub fn unread(&self) -> impl Iterator<Item = &str> {
         let unread = self.0.iter().filter(|field| !field.is_read.get());
         unread.map(|field| field.key.as_str())
     }
 
-    /// Takes the value out, so that it can be read by itself.
+    /// Takes the value out, so that it can be read on its own.
     fn take(&mut self, key: &str) -> Option<Value> {
         let position = self.0.iter().position(|field| field.key == key)?;
         Some(self.0.remove(position).value)
@@ -134,35 +134,36 @@ impl Fields {
 /// The first line of a trace.
 #[derive(Debug)]
 pub struct Header {
-    /// The recorded limiter: its name and version.
+    /// The name and version of the recorded limiter.
     pub source: String,
-    /// Which of its algorithms.
+    /// The recorded limiter's algorithm.
     pub algorithm: String,
-    /// The trace's name, of which its file has no other.
+    /// The trace's name, unique in its file.
     pub trace: String,
-    /// How many ops follow.
+    /// The number of ops that follow.
     pub ops: u64,
-    /// Its configuration, in its own words.
+    /// The configuration, in the recorded limiter's own terms.
     pub config: Fields,
-    /// What some sources say beside their configuration.
+    /// A variant, for sources that have one beside their configuration.
     pub variant: Option<String>,
-    /// When the limiter was made, on the trace's axis, where it says so.
+    /// When the limiter was created, on the trace's time axis, if recorded.
     pub start: Option<u64>,
-    /// What the limiter held then, in its own words; nothing where it does not say so.
+    /// The limiter's initial state, in its own terms. Empty if not recorded.
     pub initial: Fields,
-    /// How long after 1970-01-01 UTC the trace's times begin, where it says so in whole seconds or
+    /// The time from 1970-01-01 UTC to the trace's time zero, if it is recorded in whole seconds or
     /// milliseconds.
     origin: Option<Duration>,
 }
 
 impl Header {
-    /// When the limiter was made, on the trace's axis, which one that starts empty needs.
+    /// Returns when the limiter was created, on the trace's time axis. A limiter that starts empty
+    /// needs it.
     pub fn time_zero(&self) -> Result<u64, Malformed> {
         let missing = || Malformed("it does not say when its limiter was made".to_owned());
         self.start.ok_or_else(missing)
     }
 
-    /// The origin, which windows that are aligned to the epoch need.
+    /// Returns the origin, which windows aligned to the epoch need.
     pub fn origin(&self) -> Result<Duration, Malformed> {
         let missing = || Malformed("it does not say where its times begin".to_owned());
         self.origin.ok_or_else(missing)
@@ -172,28 +173,28 @@ impl Header {
 /// One recorded call.
 #[derive(Debug)]
 pub struct Op {
-    /// What was called.
+    /// The name of the call.
     pub name: String,
     /// `t` and the arguments.
     pub args: Fields,
-    /// What it answered.
+    /// The recorded answer.
     pub result: Fields,
 }
 
 impl Op {
-    /// When it was called, in nanoseconds: `t` counts units of `unit_ns`.
+    /// Returns the time of the call in nanoseconds. `t` counts units of `unit_ns`.
     pub fn t_ns(&self, unit_ns: u64) -> Result<u64, Malformed> {
         Ok(self.args.u64("t")?.saturating_mul(unit_ns))
     }
 
-    /// The call, for the reader of a failure.
+    /// Formats the call for a failure message.
     pub(crate) fn asked(&self) -> String {
         let args = self.args.0.iter().filter(|field| field.key != "op");
         let args = args.map(|Field { key, value, .. }| format!("{key} {value}"));
         format!("{}({})", self.name, args.collect::<Vec<_>>().join(", "))
     }
 
-    /// The error for an operation that an adapter has no verb for.
+    /// Returns the error for an operation that an adapter does not know.
     pub fn unknown(&self) -> Malformed {
         let name = &self.name;
         Malformed(format!("there is no operation `{name}` in this source"))
@@ -203,16 +204,17 @@ impl Op {
 /// A line of a file.
 #[derive(Debug)]
 pub(crate) enum Line {
-    /// It begins a trace.
+    /// The header of a new trace.
     Header(Header),
-    /// It is a call in the trace that was begun last.
+    /// A call in the current trace.
     Op(Op),
 }
 
 impl Line {
-    /// Reads a line.
+    /// Parses a line.
     pub(crate) fn parse(text: &str) -> Result<Self, Malformed> {
-        // Not `serde_json::from_str`, which would be compiled here, without optimisations.
+        // Uses `parse` and not `serde_json::from_str`, which would be compiled here, without
+        // optimisations.
         let value = text
             .parse()
             .map_err(|e| Malformed(format!("no JSON: {e}")))?;
@@ -252,12 +254,12 @@ impl Line {
     }
 }
 
-/// Whether the runner reads a file of this name.
+/// Returns whether the runner reads a file of this name.
 pub(crate) fn is_trace_file(name: &str) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
 }
 
-/// The text of a file, unpacked if its name ends with `.gz`.
+/// Returns the text of a file, unzipped if its name ends with `.gz`.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut text = String::new();

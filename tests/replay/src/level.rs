@@ -8,8 +8,8 @@ use crate::comparison::TIE;
 use crate::format::{Fields, Malformed};
 use crate::limiter::{Answer, ReplayedLimiter};
 
-/// The quota of a configuration with a `rate` and a `capacity`. A rate that was given as a double
-/// is the simplest fraction that rounds to it; [`Malformed`] if it is no simple fraction.
+/// Returns the quota of a configuration with a `rate` and a `capacity`. A rate given as a double
+/// becomes the simplest fraction that rounds to it, or [`Malformed`] if there is no simple one.
 pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
     let (rate, capacity) = (config.f64("rate")?, config.u64("capacity")?);
     for seconds in 1..=1000_u32 {
@@ -22,7 +22,7 @@ pub fn quota(config: &Fields) -> Result<Quota, Malformed> {
     Err(Malformed(format!("a rate of {rate} is no simple fraction")))
 }
 
-/// A bucket, and its rate in permits a second.
+/// A bucket with its rate in permits a second.
 #[derive(Debug)]
 pub struct LevelLimiter {
     limiter: ReplayedLimiter<TokenBucket>,
@@ -39,7 +39,7 @@ pub struct Decided {
 }
 
 impl LevelLimiter {
-    /// A fresh bucket of a configuration: see [`quota`].
+    /// Creates a fresh bucket from a configuration: see [`quota`].
     pub fn new(config: &Fields) -> Result<Self, Malformed> {
         let quota = quota(config)?;
         let rate = quota.permits() as f64 / quota.period().as_secs_f64();
@@ -47,12 +47,12 @@ impl LevelLimiter {
         Ok(Self { limiter, rate })
     }
 
-    /// The most that can be had at once.
+    /// Returns the most permits that are available at once.
     pub fn capacity(&self) -> u64 {
         self.limiter.capacity()
     }
 
-    /// Permits a second.
+    /// Returns the rate in permits a second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
@@ -65,20 +65,20 @@ impl LevelLimiter {
         Decided { answer, before }
     }
 
-    /// Takes over a recorded level: see [`ReplayedLimiter::hold`].
+    /// Adopts a recorded level: see [`ReplayedLimiter::hold`].
     pub fn hold(&self, level: f64, t_ns: u64) -> Result<(), Malformed> {
         self.limiter.hold(level, self.rate, t_ns)
     }
 }
 
-/// The level before a call that left `after`. Two limiters that were in one state agree on it even
-/// if they decided otherwise.
+/// Returns the level before a call that left `after`. Two limiters in the same state agree on it
+/// even if they decided differently.
 #[must_use]
 pub fn before(after: f64, ok: bool, n: u64) -> f64 {
     if ok { after + n as f64 } else { after }
 }
 
-/// Whether a level is so near to `n` that doubles may decide either way.
+/// Returns whether a level is so close to `n` that doubles may decide either way.
 #[must_use]
 pub fn is_tie(level: f64, n: u64) -> bool {
     (level - n as f64).abs() <= TIE

@@ -15,25 +15,26 @@ pub struct ReplayedLimiter<A> {
     capacity: u64,
 }
 
-/// What a call was answered, and what the limiter says right after it.
+/// The answer to a call, and the limiter's state right after it.
 #[derive(Debug)]
 pub struct Answer {
     /// The decision.
     pub decision: Result<Granted, Denied>,
-    /// The permits that are left.
+    /// The permits that remain.
     pub remaining: u64,
-    /// How long until the limiter is full, in nanoseconds.
+    /// The nanoseconds until the limiter is full.
     pub reset_ns: u64,
 }
 
 impl Answer {
-    /// Whether it was granted.
+    /// Returns whether the call was granted.
     #[must_use]
     pub fn ok(&self) -> bool {
         self.decision.is_ok()
     }
 
-    /// The wait of a call that will be granted later; nothing if it was or never will be.
+    /// Returns the wait of a call that will be granted later. `None` if it was granted or never
+    /// will be.
     #[must_use]
     pub fn retry_ns(&self) -> Option<u64> {
         let denied = self.decision.as_ref().err()?;
@@ -42,7 +43,8 @@ impl Answer {
 }
 
 impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
-    /// Fresh, of an algorithm that was made; [`Malformed`] if it could not be made.
+    /// Creates a fresh limiter with this algorithm. [`Malformed`] if the algorithm could not be
+    /// created.
     pub fn new<E: std::fmt::Display>(made: Result<A, E>) -> Result<Self, Malformed> {
         let algorithm = made.map_err(|error| Malformed(format!("can't be built: {error}")))?;
         let limiter = Limiter::with_clock(algorithm, ManualClock::new());
@@ -52,12 +54,12 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
         })
     }
 
-    /// The limiter itself, for the verbs that not every algorithm has. Set its clock first.
+    /// Returns the limiter, for verbs that not every algorithm has. Set its clock first.
     pub fn limiter(&self) -> &Limiter<A, ManualClock> {
         &self.limiter
     }
 
-    /// The most that can be had at once.
+    /// Returns the most permits that are available at once.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -66,8 +68,8 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
     ///
     /// # Panics
     ///
-    /// If the verbs contradict each other: `time_until` before the call with its decision, and what
-    /// the grant says with what can be had after it.
+    /// Panics if the verbs contradict each other: `time_until` before the call and the decision, or
+    /// the grant and the permits that are available after it.
     pub fn ask(&self, n: u64, t_ns: u64) -> Answer {
         let limiter = &self.limiter;
         self.set_time(t_ns);
@@ -91,17 +93,17 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
         }
     }
 
-    /// When it is to be as good as new, it is, and not before.
+    /// Checks that the limiter is idle at the tick that the grant gives, and not before.
     fn check_reset(&self, granted: GrantInfo) {
         let reset_at = granted.at().saturating_add(granted.reset_after());
         if reset_at == Tick::MAX {
             return;
         }
         let is_idle = |tick| self.limiter.at(tick).is_idle();
-        assert!(is_idle(reset_at), "not as good as new after reset_after()");
+        assert!(is_idle(reset_at), "not idle after reset_after()");
         let before = reset_at.saturating_sub(Duration::from_nanos(1));
         let is_new = granted.reset_after().is_zero() || !is_idle(before);
-        assert!(is_new, "as good as new before reset_after()");
+        assert!(is_new, "idle before reset_after()");
     }
 
     /// Moves the clock without asking for anything.
@@ -109,14 +111,14 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
         self.limiter.clock().set(Tick::from_nanos(t_ns));
     }
 
-    /// How long until it is full at the time of the last call, in nanoseconds.
+    /// Returns the nanoseconds until the limiter is full, from the time of the last call.
     pub fn reset_ns(&self) -> u64 {
         let full = self.limiter.time_until(self.capacity);
         full.map_or(u64::MAX, in_nanos)
     }
 
-    /// The permits there are at the time of the last call, parts of one too, at `rate` permits a
-    /// second. Below zero in debt.
+    /// Returns the permits at the time of the last call, with fractions, at `rate` permits a
+    /// second. Negative in debt.
     pub fn level(&self, rate: f64) -> f64 {
         let whole = self.limiter.available();
         match self.limiter.time_until(whole + 1) {
@@ -127,9 +129,9 @@ impl<A: Algorithm + Forecast> ReplayedLimiter<A> {
 }
 
 impl<A: Algorithm + Forecast + Debt> ReplayedLimiter<A> {
-    /// Makes it hold `level` permits, parts of one too, at `t_ns`, to the nanosecond: what is
-    /// missing is taken in whole permits, so much earlier that the clock has made the part since.
-    /// [`Malformed`] if it can't hold so much, or could not yet at that time.
+    /// Sets the level to `level` permits at `t_ns`, to the nanosecond. Takes the missing permits
+    /// whole, at an earlier tick, so that the clock refills the fraction until `t_ns`.
+    /// [`Malformed`] if the limiter can't hold that level, or not yet at that time.
     pub fn hold(&self, level: f64, rate: f64, t_ns: u64) -> Result<(), Malformed> {
         let capacity = self.capacity as f64;
         if !(0.0..=capacity).contains(&level) {
@@ -147,17 +149,17 @@ impl<A: Algorithm + Forecast + Debt> ReplayedLimiter<A> {
 }
 
 impl<A: Algorithm + tollgate::algorithm::GiveBack> ReplayedLimiter<A> {
-    /// Gives a grant back.
+    /// Undoes a grant.
     pub fn undo(&self, granted: Granted) {
         self.limiter.undo(granted);
     }
 }
 
-/// Sees that `time_until` before a call for `n` said what the call then did.
+/// Checks that `time_until` before a call for `n` agrees with the decision.
 ///
 /// # Panics
 ///
-/// If it did not.
+/// Panics if it does not agree.
 pub fn check_forecast(n: u64, foretold: Option<Duration>, decision: &Result<Granted, Denied>) {
     let wait = match decision {
         Ok(_) => Some(Duration::ZERO),
@@ -166,7 +168,7 @@ pub fn check_forecast(n: u64, foretold: Option<Duration>, decision: &Result<Gran
     assert_eq!(foretold, wait, "time_until({n}) and try_acquire_n({n})");
 }
 
-/// A duration in nanoseconds, cut off at what fits.
+/// Returns a duration in nanoseconds, saturated to the range.
 #[must_use]
 pub fn in_nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

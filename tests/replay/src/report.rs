@@ -1,72 +1,72 @@
-//! What a run compared, what it could not, and where it failed.
+//! The result of a run: what was compared, what could not be, and what failed.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::comparison::Direction;
 
-/// What a run of a folder says.
+/// The report of a run over a folder.
 #[derive(Debug)]
 pub struct Report {
-    /// Of each file, in the order of their names.
+    /// One report for each file, in the order of their names.
     pub files: Vec<FileReport>,
 }
 
-/// What a run of one file says.
+/// The report of a run over one file.
 #[derive(Debug, Default)]
 pub struct FileReport {
-    /// Its name.
+    /// The file's name.
     pub file: String,
-    /// All traces, also those of unknown sources.
+    /// The number of traces, including those of unknown sources.
     pub traces: usize,
-    /// The ops that were compared.
+    /// The number of ops that were compared.
     pub ops: usize,
-    /// The pairs that were compared: every op has several.
+    /// The number of pairs that were compared. Every op has several.
     pub fields: usize,
-    /// The differences on purpose, in the order of the ops.
+    /// The accepted differences, in the order of the ops.
     pub differences: Vec<Difference>,
-    /// After how many of those the recorded state was taken over.
+    /// The number of differences after which the recorded state was adopted.
     pub taken_over: usize,
-    /// Unknown sources, and how many traces they have here.
+    /// Unknown sources, with the number of their traces in this file.
     pub not_covered: BTreeMap<String, usize>,
-    /// What must not be.
+    /// The failures.
     pub failures: Vec<Failure>,
 }
 
-/// An op that differs on purpose.
+/// An op with an accepted difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The trace's name.
     pub trace: String,
-    /// From 1.
+    /// The number of the op, from 1.
     pub op: u64,
-    /// The name of its class.
+    /// The name of the class.
     pub class: &'static str,
-    /// In which direction the recorded limiter differs.
+    /// The direction in which the recorded limiter differs.
     pub direction: Direction,
 }
 
-/// A difference without a name, or something that can't be read.
+/// A difference without a class, or a line that can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The file's name.
     pub file: String,
     /// The trace's name.
     pub trace: String,
-    /// From 1; 0 is the header or what comes before it.
+    /// The number of the op, from 1. 0 stands for the header and anything before it.
     pub op: u64,
     /// What is wrong.
     pub what: String,
 }
 
 impl FileReport {
-    /// The traces that were replayed.
+    /// Returns the number of traces that were replayed.
     #[must_use]
     pub fn covered_traces(&self) -> usize {
         self.traces - self.not_covered.values().sum::<usize>()
     }
 
-    /// How many ops differ on purpose, by class and direction.
+    /// Returns the number of ops with accepted differences, by class and direction.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<(&'static str, Direction), usize> {
         let mut counts = BTreeMap::new();
@@ -79,7 +79,7 @@ impl FileReport {
 }
 
 impl Report {
-    /// The failures of all files.
+    /// Returns the failures of all files.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         self.files.iter().flat_map(|f| f.failures.clone()).collect()

@@ -1,8 +1,8 @@
-//! Replays recorded calls, compares every answer, and lets no difference pass that has no name.
+//! Replays recorded calls, compares every answer, and accepts no difference without a class.
 //!
-//! A difference without a class, or in a direction that its class does not have, is a failure. So
-//! are a line that can't be read, a result that was not compared, and a trace with fewer or more
-//! ops than its header says.
+//! A difference without a class, or in a direction that its class does not allow, is a failure. So
+//! are an unreadable line, a result that was not compared, and a trace with more or fewer ops than
+//! its header says.
 
 use std::fs;
 use std::io;
@@ -14,37 +14,37 @@ use crate::report::{Difference, Failure, FileReport, Report};
 
 /// One kind of recorded limiter.
 pub trait Source {
-    /// Whether this is the source of the trace.
+    /// Returns whether the trace is from this source.
     fn knows(&self, header: &Header) -> bool;
 
-    /// Our limiter, fresh, configured as the header says; [`Malformed`] if there is no such
+    /// Returns our limiter, fresh, configured as the header says. [`Malformed`] if there is no such
     /// limiter.
     fn begin(&self, header: &Header) -> Result<Box<dyn Replay>, Malformed>;
 }
 
-/// One trace on our limiter.
+/// One trace replayed on our limiter.
 pub trait Replay {
-    /// Makes the recorded call, and pairs all of its recorded results with our answers.
-    /// [`Malformed`] if there is no such call.
+    /// Makes the recorded call and pairs each recorded result with our answer. [`Malformed`] if
+    /// there is no such call.
     fn call(&mut self, op: &Op) -> Result<Comparison, Malformed>;
 
-    /// The class to which a field's difference belongs, if we differ on purpose: it must be told
-    /// from what the trace and the answers say, so that nothing else hides in it.
+    /// Returns the class of a field's difference, if it is an accepted one. The condition may use
+    /// only the trace and the answers, and must be narrow enough to hide nothing else.
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
         let _ = (op, comparison, field);
         None
     }
 
-    /// After a difference on purpose: takes over the state that the trace prints. False if it
-    /// prints none, or none is needed; [`Malformed`] if there can be no such state.
+    /// After an accepted difference, adopts the state that the trace prints. Returns false if it
+    /// prints none or none is needed. [`Malformed`] if the state is impossible.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let _ = op;
         Ok(false)
     }
 }
 
-/// Runs every trace file in a folder (not in folders below it), in the order of their names. A
-/// folder that can't be read, or has no trace file, is an error.
+/// Runs every trace file in a folder, without its subfolders, in the order of their names. A folder
+/// that can't be read or has no trace file is an error.
 pub fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -57,7 +57,7 @@ pub fn run_folder(folder: &Path, sources: &[&dyn Source]) -> io::Result<Report> 
     }
     names.sort();
     let files = names.into_iter().map(|name| {
-        // After a file that can't be read the others are run all the same.
+        // A file that can't be read does not stop the run.
         read_text(&folder.join(&name)).map_or_else(
             |error| {
                 let mut run = Run::new(&name, &[]);
@@ -95,9 +95,10 @@ struct Trace {
     name: String,
     declared_ops: u64,
     ops: u64,
-    /// None for a trace of an unknown source.
+    /// `None` for a trace of an unknown source.
     replay: Option<Box<dyn Replay>>,
-    /// After a failure the limiters may be in different states: the rest says nothing.
+    /// After a failure the two limiters may be in different states, so the rest of the trace means
+    /// nothing.
     failed: bool,
 }
 
@@ -118,7 +119,7 @@ impl<'a> Run<'a> {
             Ok(Line::Header(header)) => self.begin_trace(number, &header),
             Ok(Line::Op(op)) => self.op(&op),
             Err(malformed) => {
-                // It was meant to be an op, and the failure names it by its number.
+                // The line was meant to be an op, so the failure has the op's number.
                 if let Some(trace) = &mut self.trace {
                     trace.ops += 1;
                 }
@@ -151,7 +152,7 @@ impl<'a> Run<'a> {
 
     fn end_trace(&mut self) {
         let Some(trace) = &self.trace else { return };
-        // After a failure it would only be said twice.
+        // After a failure this would only repeat it.
         if !trace.failed && trace.ops != trace.declared_ops {
             let (found, declared) = (trace.ops, trace.declared_ops);
             self.fail(format!("{found} ops, but its header says {declared}"));
@@ -199,7 +200,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Makes one call and judges its answer: the classes of its differences, and their direction.
+/// Makes one call and judges the answer: the classes of its differences, and their direction.
 fn compare(
     replay: &mut dyn Replay,
     op: &Op,

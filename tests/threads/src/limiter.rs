@@ -1,4 +1,4 @@
-//! One word at a standing tick, where every count must come out exactly.
+//! One word at a standing tick, where every count must be exact.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ const THREADS: u64 = scaled(3, 4, 4);
 const TURNS: u64 = scaled(4, 500, 20_000);
 const PERIOD: u64 = 1_000_000;
 
-/// A tick at which nothing begins.
+/// A tick at which no window or period begins.
 const NOW: Tick = Tick::from_nanos(123_456_789);
 
-/// Every algorithm, with `n` permits at once; one comes every microsecond, so that nothing is
+/// Every algorithm, with `n` permits at once and one more every microsecond, so that nothing is
 /// rounded.
 fn each(n: u64) -> Vec<AnyAlgorithm> {
     let texts = [
@@ -30,14 +30,14 @@ fn each(n: u64) -> Vec<AnyAlgorithm> {
         "intervals N/Nms",
         "intervals N/Nms greedy",
     ];
-    // Miri is slow, and the others have no code of their own.
+    // Miri is slow, and the other algorithms have no code of their own here.
     let texts = if cfg!(miri) { &texts[..3] } else { &texts[..] };
     let read = |text: &&str| algorithm(&text.replace('N', &n.to_string()));
     texts.iter().map(read).collect()
 }
 
 #[test]
-fn a_limiter_starts_once_whoever_comes_first() {
+fn a_limiter_starts_exactly_once() {
     deadline("a limiter that starts", || {
         let initial = THREADS + 1;
         let bucket = algorithm(&format!("token-bucket 1/s burst 100 initial {initial}"));
@@ -53,7 +53,7 @@ fn a_limiter_starts_once_whoever_comes_first() {
 }
 
 #[test]
-fn exactly_what_is_there_is_granted_by_each_algorithm() {
+fn each_algorithm_grants_exactly_what_is_available() {
     deadline("threads that take permits", || {
         let n = THREADS * TURNS / 2 + 1;
         for algorithm in each(n) {
@@ -72,8 +72,8 @@ fn exactly_what_is_there_is_granted_by_each_algorithm() {
     });
 }
 
-/// Half of the threads are before the edge of a window, half after it; the window before is full.
-/// No matter which comes first: those before it are counted in the new one, or denied.
+/// Half of the threads are before the end of a full window, half after it. In any order, the
+/// threads before it are counted in the new window, or denied.
 #[test]
 fn a_new_window_is_entered_once() {
     deadline("threads that enter a window", || {
@@ -102,9 +102,9 @@ fn a_new_window_is_entered_once() {
     });
 }
 
-/// There are more permits than the threads have at once, so that each is granted what it asks for.
+/// There are more permits than the threads hold at once, so each request is granted.
 #[test]
-fn what_is_undone_is_all_there_again() {
+fn undone_permits_are_all_available_again() {
     deadline("threads that undo", || {
         for algorithm in each(THREADS * 3) {
             let limiter = Limiter::unstarted(algorithm, NoClock);
@@ -119,14 +119,14 @@ fn what_is_undone_is_all_there_again() {
             assert_eq!(undone, TURNS * asked, "{algorithm}");
             assert_eq!(at.available(), THREADS * 3, "{algorithm}");
             assert!(at.level().is_zero(), "{algorithm}");
-            // A period that a permit opened may begin a quantum later than it was asked for.
+            // A period that a permit opened may begin up to a quantum after the request.
             let soon = NOW.saturating_add(Duration::from_nanos(1000));
             assert!(limiter.at(soon).is_idle(), "{algorithm}");
         }
     });
 }
 
-/// As much as fits is charged; the narrowest word is full soon.
+/// Charges are recorded as far as they fit. The narrowest word is full early.
 #[test]
 fn charges_and_refunds_balance() {
     deadline("threads that charge and refund", || {
@@ -151,7 +151,7 @@ fn charges_and_refunds_balance() {
 }
 
 #[test]
-fn a_reset_is_one_burst_and_no_more() {
+fn a_reset_gives_exactly_one_burst() {
     deadline("a reset", || {
         let limiter = Limiter::unstarted(algorithm("token-bucket 1/s burst 10"), NoClock);
         let granted = sum(0..THREADS, |id| {

@@ -1,8 +1,9 @@
-//! Nothing is left behind: at a standing tick threads together get exactly the limit, in 1 to 16
-//! shards or slots, from a log and from leases; and after idling all of it is there again.
+//! No permit is stranded: at a standing tick, threads together get exactly the limit from 1 to 16
+//! shards or slots, from a log and from leases. After idling all of it is available again.
 //!
-//! Of shards of less than eight permits each that is promised to two threads. Of three or more,
-//! some may leave fractions of a permit that come again with time: those never get too many.
+//! For shards of fewer than eight permits this holds for two threads. With three or more threads,
+//! fractions of permits may be left in the shards and complete with time. The threads never get
+//! more than the limit.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,22 +18,22 @@ use crate::support::{algorithm, on_threads, scaled, sum};
 
 const THREADS: u64 = scaled(3, 4, 4);
 
-/// All numbers up to 16 divide it, so that it can be as many slots.
+/// A multiple of all numbers up to 16, so that it divides evenly into that many slots.
 const SLOT_NS: u64 = 720_720;
 const PERIOD: Duration = Duration::from_nanos(SLOT_NS * 1000);
 
-/// In the middle of a period, whichever it is.
+/// The middle of a period of any kind.
 const START: Tick = Tick::from_nanos(1_000_000 * SLOT_NS + SLOT_NS / 3);
 
 type AnyLimiter = Box<dyn RateLimiter<Clock = ManualClock> + Sync>;
 
-/// Limits of 1 to `all`, and some larger ones; in Miri, which is slow, one.
+/// Limits from 1 to `all`, and some larger ones. Under Miri, which is slow, only one.
 fn limits(all: u64) -> impl Iterator<Item = u64> {
     let larger: &[u64] = if cfg!(miri) { &[3] } else { &[5, 16, 97, 1000] };
     (1..=all).chain(larger.iter().copied().filter(move |n| *n > all))
 }
 
-/// Every limit up to this in a release build, for the limiters that are compared at most of them.
+/// In a release build, every limit up to this one is tested.
 const ALL: u64 = scaled(0, 24, 1000);
 
 /// 1 to 16.
@@ -40,7 +41,7 @@ fn parts() -> impl Iterator<Item = usize> + Clone {
     1..=scaled(2, 16, 16) as usize
 }
 
-/// In as many shards, or as many as there are permits.
+/// Creates a limiter with this many shards, or one for each permit if there are fewer.
 fn sharded(algorithm: AnyAlgorithm, limit: u64, clock: &ManualClock) -> Vec<AnyLimiter> {
     let shards = parts().filter(|shards| *shards as u64 <= limit);
     let limiter = |shards| Sharded::with_shards(algorithm, shards, clock.clone());
@@ -48,12 +49,12 @@ fn sharded(algorithm: AnyAlgorithm, limit: u64, clock: &ManualClock) -> Vec<AnyL
     shards.map(boxed).collect()
 }
 
-/// What a thread gets until it is denied, one permit after the other; bounded, if it never is.
+/// Takes permits one by one until a denial, with a maximum in case that never comes.
 fn drain(mut take: impl FnMut() -> bool) -> u64 {
     (0..2000).take_while(|_| take()).count() as u64
 }
 
-/// What so many threads get of each limiter, one permit after the other.
+/// Returns the permits that this many threads get from each limiter, one by one.
 fn taken(threads: u64, limiters: &[AnyLimiter]) -> Vec<u64> {
     let counts = on_threads(0..threads, |_| {
         let each = limiters.iter();
@@ -64,8 +65,8 @@ fn taken(threads: u64, limiters: &[AnyLimiter]) -> Vec<u64> {
     (0..limiters.len()).map(sum).collect()
 }
 
-/// So many threads get exactly the limit of each, and after so many periods exactly the limit
-/// again.
+/// Checks that threads get exactly the limit of each limiter, and exactly the limit again after
+/// `periods` periods.
 fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, limiters: &[AnyLimiter]) {
     for _ in 0..2 {
         let taken = taken(threads, limiters);
@@ -80,8 +81,9 @@ fn are_exact(threads: u64, limit: u64, periods: u32, clock: &ManualClock, limite
     }
 }
 
-/// Two threads get exactly the limit of each, and more threads never get more: nor less, of shards
-/// of eight permits or more. After some periods the limit is there again.
+/// Checks that two threads get exactly the limit of each limiter, and that more threads never get
+/// more. With shards of eight permits or more they do not get less either. After some periods the
+/// limit is available again.
 fn shards_are_exact(algorithm: AnyAlgorithm, limit: u64) {
     let clock = ManualClock::at(START);
     let mut limiters = sharded(algorithm, limit, &clock);
@@ -104,7 +106,7 @@ fn shards_are_exact(algorithm: AnyAlgorithm, limit: u64) {
 }
 
 #[test]
-fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
+fn no_permit_is_stranded_in_shards_slots_or_a_log() {
     deadline("threads that take all", || {
         for limit in limits(ALL) {
             let (clock, quota) = (ManualClock::at(START), Quota::per(limit, PERIOD));
@@ -123,7 +125,7 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
             );
             let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
             are_exact(THREADS, limit, 1, &clock, &[Box::new(log) as AnyLimiter]);
-            // And not a nanosecond earlier.
+            // Not a nanosecond earlier.
             let log = SlidingLog::with_clock(quota, clock.clone()).expect("a log");
             let taken = sum(0..THREADS, |_| drain(|| log.try_acquire().is_ok()));
             clock.advance(PERIOD - Duration::from_nanos(1));
@@ -133,7 +135,7 @@ fn of_every_limit_in_every_number_of_shards_and_slots_and_in_a_log() {
 }
 
 #[test]
-fn of_each_algorithm_in_shards() {
+fn no_permit_is_stranded_in_shards_of_each_algorithm() {
     deadline("threads that take all", || {
         for limit in limits(scaled(0, 12, 40)) {
             let burst = format!("1/us burst {limit}");
@@ -155,10 +157,10 @@ fn of_each_algorithm_in_shards() {
     });
 }
 
-/// Where requests for several stand in each other's way, some permits may come only with time; but
-/// they come.
+/// Requests for several permits that collide may leave some permits to complete with time, but all
+/// of them come.
 #[test]
-fn of_requests_for_several_by_many_threads() {
+fn requests_for_several_permits_strand_none_for_good() {
     deadline("threads that take several", || {
         for limit in limits(0) {
             let clock = ManualClock::at(START);
@@ -180,15 +182,15 @@ fn of_requests_for_several_by_many_threads() {
     });
 }
 
-/// Half of the threads by leases, half without: what they draw at a tick is all but what is lent;
-/// and what full leases held when the tick came is there besides.
+/// Half of the threads use leases, half do not. At a tick they draw everything except the lent
+/// permits, plus the permits that full leases already held.
 fn with_leases(limiter: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u64 {
     let wanted = limiter.max_lent().div_ceil(2);
     let mut leases: Vec<_> = (0..THREADS)
         .map(|id| limiter.lease(wanted * (id % 2)))
         .collect();
     if are_full {
-        // After it is denied too many, a lease holds what there was.
+        // After a denial of too large a request, a lease holds everything that was available.
         for lease in &mut leases {
             assert!(lease.try_acquire_n(u64::MAX).is_err());
         }
@@ -200,7 +202,7 @@ fn with_leases(limiter: &Leases<AnyAlgorithm, ManualClock>, are_full: bool) -> u
 }
 
 #[test]
-fn but_for_what_is_lent() {
+fn leases_strand_only_what_they_hold() {
     deadline("leases that take all", || {
         for limit in limits(ALL).filter(|limit| *limit > 1) {
             for total in BTreeSet::from([1, limit / 2, limit - 1]) {
@@ -212,7 +214,7 @@ fn but_for_what_is_lent() {
                     assert_eq!(limiter.lent(), 0);
                     clock.advance(2 * PERIOD);
                 }
-                // The leases find less than they want, if less is left than is lent.
+                // The leases find less than they want if less is left than is lent.
                 let held = total.min(limit - total);
                 assert_eq!(with_leases(&limiter, true), limit - total + held);
                 clock.advance(2 * PERIOD);

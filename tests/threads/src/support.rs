@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Shared helpers of these tests.
 
 use std::panic::resume_unwind;
 use std::sync::Barrier;
@@ -6,7 +6,7 @@ use std::thread;
 
 use tollgate::AnyAlgorithm;
 
-/// How much is done in Miri, which is slow; in a debug build; and in a release build.
+/// The amount of work under Miri, which is slow, in a debug build, and in a release build.
 pub(crate) const fn scaled(miri: u64, debug: u64, release: u64) -> u64 {
     if cfg!(miri) {
         miri
@@ -17,7 +17,7 @@ pub(crate) const fn scaled(miri: u64, debug: u64, release: u64) -> u64 {
     }
 }
 
-/// What `work` returns on a thread for each of these, all of which begin together.
+/// Runs `work` on one thread for each input, all started together, and returns the results.
 pub(crate) fn on_threads<I: Send, T: Send>(
     each: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> T + Sync,
@@ -39,7 +39,7 @@ pub(crate) fn on_threads<I: Send, T: Send>(
     })
 }
 
-/// The sum of what `work` returns on a thread for each of these.
+/// Returns the sum of `work` on one thread for each input.
 pub(crate) fn sum<I: Send>(
     each: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> u64 + Sync,

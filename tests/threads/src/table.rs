@@ -1,5 +1,5 @@
-//! The memory of a keyed table: lines of zeros that begin at a cache line, used by several threads
-//! and freed by one that did not make them.
+//! The memory of a keyed table: zeroed lines aligned to a cache line, used by several threads and
+//! freed by a thread that did not allocate them.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tollgate::{Denied, Keyed, ManualClock, Quota, TokenBucket};
 use crate::deadline::deadline;
 use crate::support::{scaled, sum};
 
-/// The hash of a number is the number, so that a test can choose the line of a key.
+/// The hash of a number is the number, so that a test can choose a key's line.
 struct Same;
 
 struct Number(u64);
@@ -41,18 +41,18 @@ fn table(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
     Keyed::with_clock(bucket, capacity, ManualClock::new()).expect("a table")
 }
 
-/// Where the first line begins in a table's memory depends on where that is, so tables of the same
-/// size are made more than once. The keys are in lines from the first to the last.
+/// The start of the first line depends on where the memory is, so tables of one size are created
+/// several times. The keys are in all lines from the first to the last.
 #[test]
 fn threads_share_a_table_that_another_one_frees() {
-    /// The largest hash of which all bits count.
+    /// The largest hash whose bits all count.
     const LAST: u64 = u64::MAX >> 4;
     deadline("threads that share a table", || {
         let keys = scaled(3, 1000, 1000);
         let key = |place: u64| (u128::from(LAST) * u128::from(place) / u128::from(keys - 1)) as u64;
         let capacities = [1, 1376, 1, 1375, 2000, 5000];
         for capacity in &capacities[..scaled(2, 6, 6) as usize] {
-            // It has a table already, which is freed when another one of the same size is made.
+            // The limiter already has a table. Creating another one frees it.
             let limiter = Arc::new(table(*capacity).with_hasher(Same));
             assert!(limiter.slots() >= 2048 && limiter.slots() >= *capacity);
             let granted = sum(0..4, |id| {
@@ -71,7 +71,7 @@ fn threads_share_a_table_that_another_one_frees() {
 }
 
 #[test]
-fn what_is_borrowed_of_a_table_lives_as_long() {
+fn a_borrow_from_a_table_lives_as_long_as_the_table() {
     let limiter = table(1);
     let (key, plan) = (limiter.key("alice"), limiter.plan(0));
     let reserved = key.reserve(2).expect("two of three");

@@ -1,6 +1,6 @@
-//! Threads that move a window from slot to slot, or claim places in a log, without a pause. The
-//! system stops each of them now and then between two steps of a decision: the others finish what
-//! it began, and go on for many slots or laps before it continues.
+//! Threads that move a window from slot to slot, or claim entries of a log, without a pause. The
+//! system preempts each of them now and then between two steps of a decision. The others finish
+//! what it began, and go on for many slots or laps before it continues.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ const fn tick(nanos: u64) -> Tick {
 
 const SLOT: Duration = Duration::from_millis(1);
 
-/// How many slots the threads go through.
+/// The number of slots that the threads go through.
 const SLOTS: u64 = scaled(40, 500_000, 2_000_000);
 
 fn start_of(slot: u64) -> Tick {
     tick(slot * SLOT.as_nanos() as u64)
 }
 
-/// Takes each permit as soon as there is one, up to the last slot. Returns the slots in which they
-/// were counted.
+/// Takes each permit as soon as it is available, up to the last slot. Returns the slots in which
+/// the permits were counted.
 fn roll_over(limiter: &SlottedWindow<NoClock>, mut now: Tick) -> Vec<u64> {
     let mut taken = Vec::new();
     while now < start_of(SLOTS) {
@@ -44,12 +44,12 @@ fn roll_over(limiter: &SlottedWindow<NoClock>, mut now: Tick) -> Vec<u64> {
     taken
 }
 
-/// A full window has one permit in each of its slots, so each new slot has exactly one permit for
-/// the threads. A thread that is stopped before it records a slot may continue when the place in
-/// the ring has a later slot's count. It must leave that count as it is: without it, that slot's
+/// A full window has one permit in each slot, so each new slot has exactly one permit for the
+/// threads. A thread that is preempted before it records a slot may continue when its place in the
+/// ring already holds a later slot's count. It must leave that count unchanged. Otherwise its
 /// permit is counted for too long, and a later slot has no permit.
 #[test]
-fn a_count_that_is_recorded_late_changes_no_later_one() {
+fn a_count_recorded_late_changes_no_later_one() {
     deadline("threads that roll over", || {
         for slots in [2, 3, 4, 7] {
             let quota = Quota::per(slots, slots as u32 * SLOT);
@@ -76,10 +76,10 @@ fn log(limit: u64) -> SlidingLog<NoClock> {
 }
 
 /// One thread claims the whole log whenever it has expired. The others, whose clocks are far
-/// behind, look at the log, and enter a claim that they find before its owner has entered it. The
-/// claim still counts at the tick at which the permits were free, and not before.
+/// behind, read the log and enter a claim that they find before its owner has entered it. The claim
+/// still counts at the tick at which the permits were free, and not before.
 #[test]
-fn a_claim_that_another_thread_enters_counts_no_earlier_than_it_may() {
+fn a_claim_entered_by_another_thread_counts_no_earlier_than_its_permits_expire() {
     const CLAIMS: u64 = scaled(30, 300_000, 2_000_000);
     deadline("a thread that claims, and one that looks", || {
         for limit in [1, 2, 3] {
@@ -112,11 +112,11 @@ fn a_claim_that_another_thread_enters_counts_no_earlier_than_it_may() {
     });
 }
 
-/// All threads claim. A claim may be entered by another thread, and its place be claimed again,
-/// before its owner looks at which tick it counts. At the ticks that the owners are told, no period
-/// has more than `limit` permits.
+/// All threads claim. Another thread may enter a claim, and its entry may be claimed again, before
+/// the owner reads the tick of its claim. By the ticks that the owners get, no period has more than
+/// `limit` permits.
 #[test]
-fn threads_that_overtake_each_other_are_told_ticks_that_keep_the_bound() {
+fn threads_that_overtake_each_other_get_ticks_within_the_bound() {
     const CLAIMS: u64 = scaled(20, 200_000, 300_000);
     deadline("threads that claim", || {
         for limit in [1, 2, 3] {

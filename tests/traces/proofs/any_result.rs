@@ -1,4 +1,4 @@
-//! Whatever is changed of a recorded result, it is noticed.
+//! Every change of a recorded result is noticed.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::Cut;
 use crate::OWN_COPY;
 
-/// Every result of some ops of every trace, one by one. Either the run fails, or the change shows
-/// in the differences on purpose; and of every file each kind of result, either way, fails
-/// somewhere at the op that was changed.
+/// Changes every result of some ops of every trace, one at a time. Either the run fails, or the
+/// change shows in the accepted differences. In every file, each kind of result also fails
+/// somewhere in each direction at the op that was changed.
 #[test]
-fn no_changed_result_goes_unseen() {
+fn every_changed_result_is_noticed() {
     let (mut changed, mut failed) = (0, 0);
     for report in OWN_COPY.files.iter().filter(|file| file.ops > 0) {
         let (mut kinds, mut failing) = (BTreeSet::new(), BTreeSet::new());
@@ -21,7 +21,7 @@ fn no_changed_result_goes_unseen() {
                 let before = cut.run();
                 let result = &cut.line(op)["result"];
                 for key in result.as_object().expect("an object").keys() {
-                    // Measured by a client: all that is known is that it waited.
+                    // Measured by a client: the only known fact is that it waited.
                     if key == "latency_ms" || before.ops == 0 {
                         continue;
                     }
@@ -46,18 +46,18 @@ fn no_changed_result_goes_unseen() {
         assert_eq!(kinds, failing, "{}", report.file);
     }
     assert!(changed > 2000, "{changed} changes");
-    // Nearly all fail at once: what is left is at ties, where either answer is right.
+    // Nearly all fail at once. The rest are ties, where either answer is right.
     assert!(failed * 50 > changed * 49, "{failed} of {changed}");
 }
 
-/// Another value of the same kind.
+/// Replaces a value with another of the same type.
 fn change(value: &mut Value) {
     *value = match value {
         Value::Bool(flag) => json!(!*flag),
         Value::Number(number) if number.is_i64() => json!(number.as_i64().map(|n| n + 1)),
         Value::Number(number) => json!(number.as_f64().map(|n| n + 1.0)),
         Value::String(text) => json!(format!("{text}?")),
-        // What is null may be a time in the past.
+        // A null value may stand for a time in the past.
         Value::Null => json!(1_u64 << 60),
         Value::Array(values) => return values.iter_mut().for_each(change),
         Value::Object(_) => panic!("no result is an object"),

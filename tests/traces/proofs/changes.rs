@@ -1,4 +1,4 @@
-//! Changes of single calls and headers that must fail: `changes.txt` lists and describes them.
+//! Changes of single calls and headers that must fail. `changes.txt` lists and describes them.
 
 use serde_json::{Value, json};
 use tollgate_replay::{Direction, FileReport};
@@ -6,7 +6,7 @@ use tollgate_replay::{Direction, FileReport};
 use super::Cut;
 use crate::OWN_COPY;
 
-/// A recorded file, its traces, and what was found in it.
+/// A recorded file, its traces, and the report on it.
 struct File(Vec<Cut>, &'static FileReport);
 
 impl File {
@@ -16,7 +16,8 @@ impl File {
         Self(Cut::all(&name), report.expect("a recorded file"))
     }
 
-    /// The traces, up to the op to change, and that op; the whole trace and 0 for its header.
+    /// Returns the traces cut after the op to change, with the number of that op. For the header,
+    /// returns the whole trace and 0.
     fn places(&self, trace: &str, place: &str) -> Vec<(Cut, usize)> {
         let op = match (place, place.strip_prefix("op ")) {
             ("header", _) => Some(0),
@@ -48,7 +49,7 @@ fn each_change_fails() {
     let lines = include_str!("changes.txt").lines();
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
         if let Some(names) = line.strip_prefix("# ") {
-            // Guava's are known with the feature alone.
+            // The adapters for Guava need the feature `wide`.
             let is_known = |name: &&str| cfg!(feature = "wide") || !name.starts_with("guava");
             files = names.split(' ').filter(is_known).map(File::read).collect();
             continue;
@@ -60,7 +61,10 @@ fn each_change_fails() {
                 .iter()
                 .flat_map(|file| file.places(trace, place))
                 .collect();
-            assert!(files.is_empty() || !places.is_empty(), "there is no {line}");
+            assert!(
+                files.is_empty() || !places.is_empty(),
+                "no such place: {line}"
+            );
             changes = rest;
         }
         for changes in changes
@@ -83,9 +87,9 @@ fn each_change_fails() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// At rates of whole nanoseconds no level lies between the units of ours.
+/// At rates of whole nanoseconds, no level lies between the units of our limiter.
 #[test]
-fn levels_are_rounded_at_no_simple_rate() {
+fn levels_are_not_rounded_at_simple_rates() {
     let simple = [
         "l10-b5-fixed",
         "l1-b100-fixed",
@@ -99,7 +103,7 @@ fn levels_are_rounded_at_no_simple_rate() {
     for it in xtime.flat_map(|report| &report.differences) {
         let went_back = it.class.starts_with("time went back");
         assert!(!went_back || it.trace.ends_with("-backwards"), "{it:?}");
-        let is_rounded = it.class.starts_with("levels are rounded");
+        let is_rounded = it.class.starts_with("ours rounds levels");
         assert!(
             !is_rounded || !simple.contains(&it.trace.as_str()),
             "{it:?}"
@@ -107,9 +111,9 @@ fn levels_are_rounded_at_no_simple_rate() {
     }
 }
 
-/// Asked for one, ShenYu's takes one, and so do we.
+/// For a request for one, both limiters take one.
 #[test]
-fn one_is_not_several() {
+fn a_request_for_one_is_not_in_the_class_of_several() {
     let mut seen = 0;
     for trace in Cut::all("redis_shenyu_sliding_window.jsonl.gz") {
         let found = trace.run().differences;
@@ -130,11 +134,11 @@ fn one_is_not_several() {
     assert!(seen > 0);
 }
 
-const SEVERAL: &str = "takes one permit for several";
+const SEVERAL: &str = "theirs takes one permit for a request for several";
 
-/// Without the reward that opens a window the next call is in none.
+/// Without the reward that opens a window, the next call is in no window.
 #[test]
-fn the_next_call_is_in_the_window_that_a_reward_opened() {
+fn a_reward_opens_the_window_of_the_next_call() {
     let mut cut = Cut::all("rate_limiter_flexible_memory.jsonl.gz").remove(0);
     cut.0.remove(1);
     let ops = cut.0.len() - 1;
@@ -144,7 +148,7 @@ fn the_next_call_is_in_the_window_that_a_reward_opened() {
 
 #[cfg(feature = "wide")]
 #[test]
-fn what_guava_begins_with_shows_its_configuration() {
+fn the_initial_state_of_guava_depends_on_its_configuration() {
     for file in [
         "guava_smooth_bursty.jsonl.gz",
         "guava_smooth_warming_up.jsonl.gz",
@@ -156,7 +160,7 @@ fn what_guava_begins_with_shows_its_configuration() {
 }
 
 #[test]
-fn a_window_that_is_not_capacity_by_rate_is_refused() {
+fn a_window_other_than_capacity_over_rate_is_refused() {
     for key in ["rate", "capacity", "window_s"] {
         let mut cut = Cut::all("redis_shenyu_sliding_window.jsonl.gz").remove(2);
         cut.change(0, |header| header["config"][key] = json!(11));
@@ -164,7 +168,7 @@ fn a_window_that_is_not_capacity_by_rate_is_refused() {
     }
 }
 
-/// Makes a change of an op, or of the header.
+/// Changes an op or the header.
 fn make(cut: &mut Cut, op: usize, change: &str) {
     let (number, change) = match change.strip_prefix("header.") {
         Some(change) => (0, change),

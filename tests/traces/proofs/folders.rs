@@ -1,4 +1,4 @@
-//! Any folder can be run, plain or packed, and an unknown source is listed.
+//! The runner accepts any folder, with plain or gzipped files, and lists unknown sources.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +10,7 @@ use tollgate_replay::{Report, run_folder};
 
 use super::{Cut, sources};
 
-/// A folder of this test's own with these files alone.
+/// Creates a folder for this test with only these files.
 fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("traces-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -38,7 +38,7 @@ fn trace() -> String {
 }
 
 #[test]
-fn plain_and_packed_files_are_run_and_others_left_alone() {
+fn plain_and_gzipped_files_are_run_and_others_are_ignored() {
     let text = trace() + &trace();
     let files: [(_, &[u8]); 3] = [
         ("a.jsonl", text.as_bytes()),
@@ -81,7 +81,7 @@ fn a_folder_without_traces_is_an_error() {
 }
 
 #[test]
-fn a_file_that_can_not_be_unpacked_fails_and_the_others_are_run() {
+fn a_file_that_can_not_be_unzipped_fails_and_the_others_are_run() {
     let whole = packed(&trace());
     let report = run(
         "damaged",

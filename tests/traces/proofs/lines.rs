@@ -1,5 +1,5 @@
-//! What can't be read, was not compared, or is not all there is an error that says where; and a
-//! difference is one unless it has a class, in a direction of its class.
+//! An unreadable line, an uncompared value and an incomplete trace are errors that name their
+//! position. A difference is an error unless it has a class that allows its direction.
 
 use tollgate_replay::{
     Class, Comparison, Direction, FileReport, Header, Malformed, Op, Replay, Source, run_text,
@@ -14,7 +14,7 @@ fn run(lines: &[&str]) -> FileReport {
     run_text("made up.jsonl", &lines.join("\n"), sources::all())
 }
 
-/// The first failure of these lines: at which op, and what it says.
+/// Returns the first failure of these lines: the op's number and the message.
 fn failure(lines: &[&str]) -> (u64, String) {
     let report = run(lines);
     let first = report.failures.first();
@@ -24,14 +24,14 @@ fn failure(lines: &[&str]) -> (u64, String) {
 }
 
 #[test]
-fn the_lines_pass_as_they_are() {
+fn the_unchanged_lines_pass() {
     let report = run(&[HEADER, OP]);
     assert_eq!(report.failures, []);
     assert_eq!((report.traces, report.ops, report.fields), (1, 1, 4));
 }
 
 #[test]
-fn a_key_that_is_missing_or_of_another_kind_or_not_compared_fails() {
+fn a_missing_mistyped_or_uncompared_key_fails() {
     for (from, to, says) in [
         (
             r#""ok":true,"#,
@@ -87,8 +87,8 @@ fn a_key_that_is_missing_or_of_another_kind_or_not_compared_fails() {
 }
 
 #[test]
-fn a_line_that_is_no_json_fails() {
-    // In a trace of an unknown source too.
+fn a_line_that_is_not_json_fails() {
+    // This also holds for a trace of an unknown source.
     for header in [HEADER, &HEADER.replace("governor", "another")] {
         for line in ["", "[]", "7", "null", &OP[..40]] {
             let (op, what) = failure(&[header, line, OP]);
@@ -98,9 +98,9 @@ fn a_line_that_is_no_json_fails() {
     }
 }
 
-/// And then none of its ops is run.
+/// None of its ops is run.
 #[test]
-fn a_header_that_says_too_little_fails() {
+fn an_incomplete_header_fails() {
     let config = r#""config":{"replenish_interval_ns":1000,"burst":2},"#;
     for (from, to, says) in [
         (
@@ -122,7 +122,7 @@ fn a_header_that_says_too_little_fails() {
 }
 
 #[test]
-fn a_trace_that_is_cut_short_or_too_long_fails() {
+fn a_trace_with_too_few_or_too_many_ops_fails() {
     let last = OP.replace(r#""remaining":1"#, r#""remaining":0"#);
     let lines: [(&[&str], _); 5] = [
         (&[HEADER], "0 ops, but its header says 1"),
@@ -136,7 +136,7 @@ fn a_trace_that_is_cut_short_or_too_long_fails() {
     }
 }
 
-/// A recorded decision beside one that was recorded too.
+/// A recorded decision beside another recorded decision.
 struct Beside;
 
 impl Source for Beside {
@@ -149,7 +149,7 @@ impl Source for Beside {
     }
 }
 
-/// Whatever differs, but only where they admit more.
+/// Accepts any difference, but only in the direction in which they admit more.
 static GENEROUS: Class = Class {
     name: "generous",
     directions: &[Direction::TheyAdmitMore],
@@ -168,14 +168,14 @@ impl Replay for Beside {
 }
 
 #[test]
-fn a_class_counts_in_its_own_directions_alone() {
+fn a_class_applies_only_in_its_own_directions() {
     let run = |name: &str, ok: bool, result: &str| {
         let op = format!(r#"{{"t":1,"op":"{name}","ok":{ok},"left":3,"result":{{{result}}}}}"#);
         run_text("made up.jsonl", &[HEADER, &op].join("\n"), &[&Beside])
     };
     let more = run("generous", false, r#""ok":true,"left":0"#);
     assert_eq!(more.failures, []);
-    // Two fields differ, and one call.
+    // Two fields differ, which counts as one call.
     let counts: Vec<_> = more.counts().into_iter().collect();
     assert_eq!(counts, [(("generous", Direction::TheyAdmitMore), 1)]);
     for report in [

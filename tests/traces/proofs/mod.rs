@@ -1,4 +1,4 @@
-//! Proofs that the runner itself can fail, reads what it should, and skips nothing.
+//! Proofs that the runner can fail, reads what it should, and skips nothing.
 
 mod any_result;
 mod changes;
@@ -10,12 +10,12 @@ use tollgate_replay::{FileReport, read_text, run_text};
 
 use super::{own_copy, sources};
 
-/// The lines of a trace: its header, and its ops from 1.
+/// The lines of a trace: the header, then its ops from 1.
 #[derive(Clone)]
 struct Cut(Vec<String>);
 
 impl Cut {
-    /// All traces of a recorded file.
+    /// Returns all traces of a recorded file.
     fn all(file: &str) -> Vec<Self> {
         let mut cuts: Vec<Self> = Vec::new();
         let text = read_text(&own_copy().join(file)).expect("a recorded file");
@@ -33,12 +33,12 @@ impl Cut {
         header["trace"].as_str().expect("a name").to_owned()
     }
 
-    /// The header, or an op.
+    /// Returns the header, or an op.
     fn line(&self, number: usize) -> Value {
         self.0[number].parse().expect("a recorded line")
     }
 
-    /// The first `ops` of it.
+    /// Returns the trace with only its first `ops` ops.
     fn first(&self, ops: usize) -> Self {
         let mut cut = Self(self.0[..=ops].to_vec());
         cut.change(0, |header| header["ops"] = ops.into());

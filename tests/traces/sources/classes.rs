@@ -1,5 +1,7 @@
-//! Every accepted difference: its name, and the directions in which it may show. docs/TRACES.md lists
-//! them; the `class` function of each adapter has the exact condition.
+//! Every accepted difference: its name, and the directions in which it may occur. docs/TRACES.md
+//! lists them. The `class` function of each adapter has the exact condition.
+//!
+//! In the names "theirs" is the recorded limiter and "ours" is tollgate's.
 
 use tollgate_replay::{Class, Direction};
 
@@ -14,151 +16,155 @@ macro_rules! classes {
 }
 
 classes! {
-    // Windows that are opened by their first hit.
-    /// Our word counts to a little more than twice the limit, theirs counts on. Either is full.
-    COUNTS_ON: "counts what it refuses beyond what fits the word" in OtherValue;
-    /// Our window begins at the next quantum, a few nanoseconds, and so ends up to two of them
+    // Windows that the first hit opens.
+    /// Our word counts to a little more than twice the limit. Theirs has no maximum. Both are full.
+    COUNTS_ON: "theirs counts refused hits beyond the maximum of our word" in OtherValue;
+    /// Our window begins at the next quantum, a few nanoseconds later, and so ends up to two quanta
     /// after theirs. A call at the very end finds a new window there, and the last nanoseconds of
-    /// the old one here. What they begin with is then taken over.
-    END: "at a window's very end it is open for two quanta more" in TheyAdmitMore, OtherValue;
+    /// the old one here. Our limiter then adopts their new window.
+    END: "our window ends up to two quanta later" in TheyAdmitMore, OtherValue;
     // throttled.
-    /// More than the capacity is answered with a full limiter, whatever the state: `remaining` is
-    /// the capacity and `reset_after` 0. We answer with the limiter as it is. The decision, and the
-    /// TAT, are the same.
-    ABOVE_CAPACITY: "asked above the capacity, it reports a full limiter" in OtherValue;
+    /// A request above the capacity gets the answer of a full limiter in any state: `remaining` is
+    /// the capacity and `reset_after` is 0. Ours answers with its actual state. The decision and
+    /// the TAT are the same.
+    ABOVE_CAPACITY: "theirs reports a full limiter to a request above the capacity" in OtherValue;
     // Guava.
     #[cfg(feature = "wide")]
-    /// Of none or less they make an error. Of none here, nothing is taken; less than none can't be
-    /// asked for.
-    NO_PERMITS: "none is an error there, and nothing here" in OtherValue;
+    /// A request for 0 or fewer permits is an error there. Ours takes nothing for 0, and negative
+    /// requests are impossible.
+    NO_PERMITS: "a request for no permits: theirs fails, ours takes nothing" in OtherValue;
     #[cfg(feature = "wide")]
-    /// With a warm-up of 0 they divide nothing by nothing: what is stored is no number, and from
-    /// then on each call is free, until the rate is set. Here a permit costs an interval.
+    /// With a warm-up of 0 they divide 0 by 0. The stored permits become NaN, and each call is free
+    /// from then on, until the rate is set. Ours charges an interval for a permit.
     FREE_FOR_EVER:
-        "a warm-up of 0: free for ever there, the steady rate here" in TheyAdmitMore, OtherValue;
+        "a warm-up of 0: theirs stops limiting, ours keeps the steady rate"
+            in TheyAdmitMore, OtherValue;
     // limits' fixed window.
-    /// A hit of 0 where there is no window opens one there, in which nothing is counted and which
-    /// the next hit opens anew. Here 0 changes nothing.
-    OPENED_BY_0: "a hit of 0 opens a window" in OtherValue;
+    /// A hit of 0 opens a window there if none is open. Nothing is counted in it, and the next hit
+    /// opens a new one. In ours, 0 changes nothing.
+    OPENED_BY_0: "theirs opens a window at a hit of 0" in OtherValue;
     // limits' moving window.
-    /// What is exactly a window old counts, but for a hit alone. What it has admitted is then taken
-    /// over.
-    STILL_COUNTS: "at a hit, what is exactly a window old still counts" in TheyAdmitLess;
-    /// It looks for the last hit before the first that is older, and finds none: the last in its
-    /// list is the first hit that it remembers, and it remembers all.
+    /// A hit still counts entries that are exactly a window old. Other calls do not. Our limiter
+    /// then adopts what theirs admitted.
+    STILL_COUNTS: "theirs still counts a hit that is exactly a window old" in TheyAdmitLess;
+    /// It looks for the last hit before the first one that is older, and finds none. The last entry
+    /// of its list is then the first hit ever, since the list keeps all hits.
     FIRST_EVER:
-        "with nothing in the window its reset is that of the first hit of all"
+        "an empty window: theirs computes the reset from the first hit ever"
             in TheyAdmitLess, OtherValue;
     // limits' sliding window.
-    /// The estimate is a whole number of permits, of which its doubles come to a little less or
-    /// more.
-    SLIDING_TIE: "doubles at a tie" in TheyAdmitMore, OtherValue;
-    /// A part of a microsecond is lost in its time, and so its reset is rounded to another whole
-    /// one.
-    ROUNDED_RESET: "doubles of a quarter of a microsecond" in OtherValue;
-    /// What is left of the window is taken modulo its length. At its very beginning that is
-    /// nothing: the reset is now, where nothing falls.
-    AT_THE_BEGINNING: "at a window's beginning its reset is now" in OtherValue;
+    /// The estimate is a whole number of permits, and their doubles are slightly below or above it.
+    SLIDING_TIE: "doubles round at a tie" in TheyAdmitMore, OtherValue;
+    /// Their double loses a fraction of a microsecond of the time, so the reset is rounded to
+    /// another microsecond.
+    ROUNDED_RESET: "doubles round the reset to another microsecond" in OtherValue;
+    /// They compute the rest of the window modulo its length. At the start of a window that is 0,
+    /// so the reset is now, although the estimate does not fall then.
+    AT_THE_BEGINNING: "theirs reports a reset of now at the start of a window" in OtherValue;
     // nginx.
-    /// It cuts what it takes off the excess to whole thousandths at each request that it admits: so
-    /// it has a little more than the rate leaves. What was cut at the last one is known, and by
-    /// that much, less than a thousandth, it may have more at the next. Whole requests a second
-    /// make whole thousandths in a millisecond, of which nothing is cut.
-    DRIFT: "thousandths are cut at each admitted request" in TheyAdmitLess, OtherValue;
-    /// Where a permit takes no whole nanoseconds, the last of a full burst is there a nanosecond
-    /// late: it has no such time between its milliseconds. The excess is the same.
-    LATE: "a nanosecond late at a rate of no whole nanoseconds" in TheyAdmitMore;
+    /// At each admitted request, it truncates the decrease of the excess to whole thousandths, so
+    /// its excess is slightly higher than the rate allows. The truncated part of the last request
+    /// is known. The next excess may be higher by at most that part, which is less than a
+    /// thousandth. At whole requests a second a millisecond makes whole thousandths, and nothing is
+    /// truncated.
+    DRIFT: "theirs truncates to thousandths at each admitted request" in TheyAdmitLess, OtherValue;
+    /// If the interval is not a whole number of nanoseconds, the last permit of a full burst is a
+    /// nanosecond late. nginx has no times between milliseconds. The excess is the same.
+    LATE: "ours is a nanosecond late: the interval is not a whole number" in TheyAdmitMore;
     // limiter (npm).
-    /// The wait was within a nanosecond of whole milliseconds, and both agree on the content. We
-    /// decide exactly.
-    NPM_TIE: "doubles at a tie" in OtherValue;
+    /// The wait was within a nanosecond of whole milliseconds, and both agree on the content. Ours
+    /// decides exactly.
+    NPM_TIE: "doubles round at a tie" in OtherValue;
     // rate-limiter-flexible.
-    /// A window in which nothing is counted, or less than nothing, stays open there: a reward may
-    /// be more than was taken, and a hit of 0 opens one. Here nothing taken is no window, and a
-    /// fresh limiter is full. What they print is taken over as far as it can be: a count above 0,
-    /// in their window.
+    /// A window with a count of 0 or below stays open there: a reward may exceed what was taken,
+    /// and a hit of 0 opens a window. Ours has no window without permits taken, and a fresh limiter
+    /// is full. Our limiter adopts the printed state as far as possible: a positive count in their
+    /// window.
     NOTHING_TAKEN:
-        "a window with nothing taken, or less than nothing, stays open"
+        "theirs keeps a window open at a count of zero or below"
             in TheyAdmitMore, OtherValue;
-    /// Told to spread the hits evenly, it delays all but a window's first, and says what is left of
-    /// the window less the delay. A fixed window delays nobody.
-    SPREADS: "spreads hits evenly by delays" in OtherValue;
+    /// When configured to spread hits evenly, it delays every hit of a window except the first, and
+    /// reports the rest of the window minus the delay. Our fixed window never delays.
+    SPREADS: "theirs spreads hits evenly with delays" in OtherValue;
     // The token buckets on redis.
-    /// They keep the level when time goes back, and the earlier time with it, so that the same
-    /// seconds are credited a second time. We count at the latest time seen, and are short by at
-    /// most what went back. The class is found at the call with which time goes back: theirs must
-    /// be the level from before, and ours below it by no more than that. The recorded level is then
-    /// taken over, so that the second credit is nothing that differs any more.
-    WENT_BACK: "time went back: the seconds since are credited twice" in TheyAdmitMore, OtherValue;
-    /// The level was within a millionth of a permit of what was asked for (or of the whole permits
-    /// that are reported), and both agree on the level. We decide exactly.
-    TIE: "doubles at a tie" in TheyAdmitMore, TheyAdmitLess, OtherValue;
-    /// The scripts' keys expire after `2 * capacity / rate` seconds, rounded down. Where that is 0
-    /// Spring's stores nothing, and every call finds a full bucket.
-    UNLIMITED: "an expiry of 0: never limited there, limited here" in TheyAdmitMore, OtherValue;
-    /// There ShenYu's fails, and what calls it then admits everything. We decide.
+    /// When time goes back they keep the level but store the earlier time, so they credit the same
+    /// seconds again. Ours counts at the latest time seen, and is lower by at most the difference.
+    /// The class applies to the call at which time goes back: their level must be the one from
+    /// before, and ours below it by no more than the difference. Our limiter then adopts the
+    /// recorded level, so the second credit is not another difference.
+    WENT_BACK: "time went back: theirs credits the same seconds twice" in TheyAdmitMore, OtherValue;
+    /// The level was within a millionth of a permit of the request (or of the whole permits that
+    /// are reported), and both agree on the level. Ours decides exactly.
+    TIE: "doubles round at a tie" in TheyAdmitMore, TheyAdmitLess, OtherValue;
+    /// The scripts' keys expire after `2 * capacity / rate` seconds, rounded down. If that is 0,
+    /// Spring's script stores nothing, and every call finds a full bucket.
+    UNLIMITED: "an expiry of 0: theirs never limits, ours does" in TheyAdmitMore, OtherValue;
+    /// ShenYu's script fails in that case, and its caller then admits everything. Ours decides.
     FAILS_OPEN:
-        "an expiry of 0: the script fails and admits everything" in TheyAdmitMore, OtherValue;
-    /// Spring's bucket of capacity 0 refuses everything but `n` = 0; here it is refused when it is
-    /// built.
-    NO_CAPACITY: "a capacity of 0: refused when it is built here" in OtherValue;
+        "an expiry of 0: their script fails, which admits everything" in TheyAdmitMore, OtherValue;
+    /// Spring's bucket of capacity 0 refuses everything but `n` = 0. Our constructor refuses such a
+    /// bucket.
+    NO_CAPACITY: "a capacity of 0: our constructor refuses it" in OtherValue;
     // ShenYu's concurrent limit.
-    /// An id that is in the set and comes again finds a place only if there is one, and then takes
-    /// none. Ours are two who are inside; the first is then let go.
-    TAKES_NONE: "an id that is inside already needs a place and takes none" in OtherValue;
+    /// An id that is already in the set is admitted only if there is a free place, but takes none.
+    /// Ours counts it twice, and then releases the first.
+    TAKES_NONE: "a repeated id: theirs needs a free place but does not take it" in OtherValue;
     // ShenYu's leaky bucket.
-    /// Where time goes back they keep the level, and the earlier time with it once they admit, so
-    /// that the same seconds leak a second time. We count at the latest time seen, where there is
-    /// more in the bucket by at most what went back. The recorded level is then taken over.
-    LEAKS_TWICE: "time went back: the seconds since leak twice" in TheyAdmitMore, OtherValue;
+    /// When time goes back they keep the level. Once they admit they also store the earlier time,
+    /// so the same seconds leak again. Ours counts at the latest time seen, and its level is higher
+    /// by at most the difference. Our limiter then adopts the recorded level.
+    LEAKS_TWICE:
+        "time went back: theirs leaks for the same seconds twice" in TheyAdmitMore, OtherValue;
     // ShenYu's sliding window.
-    /// What has left the window is counted by one call more.
-    COUNTS_FIRST: "counts before it forgets" in TheyAdmitMore, TheyAdmitLess, OtherValue;
-    /// However many are asked for, it takes one. What it has taken is then taken over.
-    TAKES_ONE: "takes one permit for several" in TheyAdmitMore, OtherValue;
+    /// Expired entries are counted for one more call.
+    COUNTS_FIRST:
+        "theirs counts before it removes expired entries"
+            in TheyAdmitMore, TheyAdmitLess, OtherValue;
+    /// It takes one permit for any request. Our limiter then adopts what theirs took.
+    TAKES_ONE: "theirs takes one permit for a request for several" in TheyAdmitMore, OtherValue;
     // token-bucket (PyPI).
-    /// The level was within a millionth of a permit of what was asked for, and both agree on the
-    /// level. We decide exactly.
-    PYPI_TIE: "doubles at a tie" in TheyAdmitMore, TheyAdmitLess;
+    /// The level was within a millionth of a permit of the request, and both agree on the level.
+    /// Ours decides exactly.
+    PYPI_TIE: "doubles round at a tie" in TheyAdmitMore, TheyAdmitLess;
     // x/time/rate.
-    /// A wait is cut to whole nanoseconds, so that what is a part of one early is admitted, and
-    /// leaves less than nothing. Ours are rounded up. The admission is then made here too, for the
-    /// nanosecond at which it is due. (A whole burst is taken of a bucket that has been full for a
-    /// part of a nanosecond then, which is lost; that is taken over.)
-    CUT: "waits are cut to whole nanoseconds" in TheyAdmitMore, OtherValue;
-    /// An older caller gets the tokens of a later one, and takes the limiter back to its own time
-    /// with it. We count at the latest time seen.
-    CREDITED_TWICE: "time went back: the time since is credited twice" in TheyAdmitMore, OtherValue;
-    /// Ours counts in units: quarters of a nanosecond where the rate is no simple fraction of one,
-    /// and what is carried over to another rate is cut to its units. It decides no more than a
-    /// nanosecond late, and never early; the level that it tells may be a unit, a quarter of a
-    /// nanosecond at most, above what it decides by.
-    ROUNDED: "levels are rounded to a part of a nanosecond here" in TheyAdmitMore, OtherValue;
-    /// A reservation that is neither the last in line nor alone: what was not reserved after it
-    /// comes back there, while those who come after it wait for their time all the same. Here
-    /// nothing comes back.
-    MIDDLE: "one in the middle of the line is cancelled, and something comes back" in OtherValue;
-    /// Past its time nothing comes back there; here, when nobody waits, what the clock has not
-    /// refilled yet.
-    PAST_ITS_TIME: "cancelled past its time, nothing comes back" in OtherValue;
-    /// Its last event is that of whoever came last, also where that is sooner than an earlier
-    /// one's.
-    MORE: "cancelled, more comes back than was reserved" in OtherValue;
-    /// It finds the one before the last by the time, which was cut or is past, and takes what was
-    /// cancelled for reserved still.
-    LESS: "cancelled, and what was cancelled before counts as reserved still" in OtherValue;
-    /// The word was carried over to another quota, and where the reservation stands in it is not
-    /// known any more.
-    STALE: "reserved before the quota changed and cancelled since, it comes back" in OtherValue;
-    // x/time/rate, where there is no bucket here.
-    ZERO: "a limit of 0: refused when it is built here" in OtherValue;
-    /// 0.3.0 counts the burst itself down, and never up again.
-    ONCE: "a limit of 0: its burst is handed out once, refused when it is built here" in OtherValue;
-    TOO_HIGH: "a limit without an end: refused when it is built here" in OtherValue;
-    TOO_LOW: "less than a token a year: refused when it is built here" in OtherValue;
-    /// 0.3.0 turns a wait of more than 292 years into one in the past, and admits.
+    /// A wait is truncated to whole nanoseconds. So a request that is a fraction of a nanosecond
+    /// early is admitted, and the level goes below zero. Ours rounds waits up. Our limiter then
+    /// makes the admission too, for the nanosecond at which it is due. (A whole burst is then taken
+    /// from a bucket that has been full for a fraction of a nanosecond. That fraction is lost, and
+    /// our limiter adopts their level.)
+    CUT: "theirs truncates waits to whole nanoseconds" in TheyAdmitMore, OtherValue;
+    /// An older caller gets the tokens of a later one, and sets the limiter back to its own time.
+    /// Ours counts at the latest time seen.
+    CREDITED_TWICE:
+        "time went back: theirs credits the same time twice" in TheyAdmitMore, OtherValue;
+    /// Ours counts in units: quarters of a nanosecond if the rate is not a simple fraction, and a
+    /// level carried over to another rate is truncated to its units. It decides at most a
+    /// nanosecond late, and never early. The level that it reports may be one unit, at most a
+    /// quarter of a nanosecond, above the level by which it decides.
+    ROUNDED: "ours rounds levels to a fraction of a nanosecond" in TheyAdmitMore, OtherValue;
+    /// A reservation that is neither the last nor the only one: theirs returns the tokens that were
+    /// not reserved after it, although later callers still wait for their original time. Ours
+    /// returns nothing.
+    MIDDLE: "cancelled in the middle of the queue: theirs returns tokens" in OtherValue;
+    /// Theirs returns nothing after the reservation's time. If no caller waits, ours returns what
+    /// the clock has not refilled yet.
+    PAST_ITS_TIME: "cancelled after its time: theirs returns nothing" in OtherValue;
+    /// Its last event is that of the last caller, even if an earlier caller's event is later.
+    MORE: "cancelled: theirs returns more than was reserved" in OtherValue;
+    /// It finds the event before the last one by its time. If that time was truncated or has
+    /// passed, it does not find it, and counts cancelled tokens as reserved.
+    LESS: "cancelled: theirs still counts an earlier cancelled reservation" in OtherValue;
+    /// The word was carried over to another quota, so the reservation's position in it is unknown.
+    STALE: "cancelled after a change of the quota: theirs returns tokens" in OtherValue;
+    // x/time/rate, with limits that our constructor refuses.
+    ZERO: "a limit of 0: our constructor refuses it" in OtherValue;
+    /// Version 0.3.0 decrements the burst itself, and never restores it.
+    ONCE: "a limit of 0: theirs grants the burst once, our constructor refuses it" in OtherValue;
+    TOO_HIGH: "an infinite limit: our constructor refuses it" in OtherValue;
+    TOO_LOW: "less than a token a year: our constructor refuses it" in OtherValue;
+    /// Version 0.3.0 turns a wait of more than 292 years into one in the past, and admits.
     OVERFLOWS:
-        "less than a token a year: a wait overflows and is none, refused when it is built here"
+        "less than a token a year: their wait overflows into the past, our constructor refuses it"
             in OtherValue;
-    NO_BURST: "a burst of 0: refused when it is built here" in OtherValue;
+    NO_BURST: "a burst of 0: our constructor refuses it" in OtherValue;
 }

@@ -1,8 +1,8 @@
-//! What the windows that are opened by their first hit have in common: a [`FixedWindow`] that
-//! counts what it refuses, as they do.
+//! The shared part of windows that the first hit opens: a [`FixedWindow`] that counts refused hits,
+//! as the recorded limiters do.
 //!
-//! Theirs count refused hits too: that is a charge of ours. What a charge says that it could not
-//! record is kept here, so that their count can be told from ours exactly.
+//! A refused hit is a charge in ours. A charge may be larger than what the word can record. The
+//! rest is kept here, so that their count can be computed from ours exactly.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ pub(super) struct FirstHit {
     pub(super) limit: u64,
     pub(super) window: Duration,
     quantum: Duration,
-    /// What was charged in this window and could not be recorded.
+    /// Charges in this window that the word could not record.
     uncounted: u64,
 }
 
-/// What the limiter says at some tick.
+/// The limiter's state at one tick.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) count: u64,
-    /// What was charged above what the word counts to.
+    /// Charges above the word's maximum.
     pub(super) uncounted: u64,
     pub(super) remaining: u64,
-    /// How long the window is open yet; 0 if there is none.
+    /// The rest of the open window in nanoseconds, or 0 if none is open.
     pub(super) left_ns: u64,
-    /// Whether so little is left that for them it is over.
+    /// Whether so little of the window is left that theirs has ended.
     pub(super) is_ending: bool,
 }
 
@@ -45,7 +45,7 @@ impl FirstHit {
         })
     }
 
-    /// What there is at this time, before anything is asked.
+    /// Reads the state at this time, before any request.
     pub(super) fn look(&mut self, t_ns: u64) -> Seen {
         self.limiter.set_time(t_ns);
         if self.seen().left_ns == 0 {
@@ -68,7 +68,7 @@ impl FirstHit {
         }
     }
 
-    /// Counts `n`, whether they are granted or not.
+    /// Counts `n`, granted or not.
     pub(super) fn hit(&mut self, n: u64, t_ns: u64) -> bool {
         let ok = self.limiter.ask(n, t_ns).ok();
         if !ok {
@@ -77,7 +77,7 @@ impl FirstHit {
         ok
     }
 
-    /// Whether a hit would be granted now.
+    /// Returns whether a hit would be granted now.
     pub(super) fn test(&self, n: u64) -> bool {
         self.limiter.limiter().time_until(n) == Some(Duration::ZERO)
     }
@@ -88,7 +88,7 @@ impl FirstHit {
         self.uncounted += n - charged.n();
     }
 
-    /// Gives `n` back at the time of the last call: what could not be counted first.
+    /// Refunds `n` at the time of the last call, first from the charges that could not be recorded.
     pub(super) fn refund(&mut self, n: u64) {
         let uncounted = n.min(self.uncounted);
         self.uncounted -= uncounted;
@@ -100,7 +100,7 @@ impl FirstHit {
         self.uncounted = 0;
     }
 
-    /// Makes it a window that somebody opened at `t_ns`, with `count` hits in it.
+    /// Sets the state to a window opened at `t_ns` with `count` hits in it.
     pub(super) fn hold(&mut self, count: u64, t_ns: u64) {
         self.reset();
         let charged = self

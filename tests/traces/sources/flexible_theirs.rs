@@ -1,17 +1,17 @@
-//! What rate-limiter-flexible has counted, from what it was asked: the condition under which one of
-//! its answers may differ from ours is that it is the answer of this.
+//! Computes what rate-limiter-flexible counts from the calls it gets. One of its answers may differ
+//! from ours only if it equals the answer computed here.
 
 use std::time::Duration;
 
 use tollgate_replay::{Malformed, Op};
 
-/// A window that never ends is one of a thousand days, longer than any trace.
+/// Stands for a window without an end: a thousand days, longer than any trace.
 pub(super) const ENDLESS: Duration = Duration::from_secs(1000 * 86_400);
 
 /// A window of theirs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Below zero after a reward of more than was taken.
+    /// Negative after a reward of more than was taken.
     pub(super) consumed: i64,
     pub(super) opened_ms: u64,
     pub(super) length: Duration,
@@ -30,7 +30,7 @@ impl Window {
         self.opened_ms + self.length.as_millis() as u64
     }
 
-    /// It ends at its last millisecond's end.
+    /// A window includes its last millisecond.
     pub(super) fn is_open(&self, t_ms: u64) -> bool {
         t_ms < self.end_ms()
     }
@@ -40,7 +40,7 @@ impl Window {
 pub(super) struct Theirs {
     pub(super) points: u64,
     pub(super) duration: Duration,
-    /// How long to block at the hit that is one too many; not at all if it is zero.
+    /// The length of the block after the hit that exceeds the limit. Zero for no block.
     pub(super) block: Duration,
     pub(super) evenly: bool,
 }
@@ -50,7 +50,7 @@ impl Theirs {
         self.points as i64
     }
 
-    /// The window after a call that found this one open, or none.
+    /// Returns the window after a call that found this window open, or none.
     pub(super) fn after(&self, open: Option<Window>, op: &Op) -> Result<Option<Window>, Malformed> {
         let t = op.args.u64("t")?;
         let n = match op.name.as_str() {
@@ -75,7 +75,7 @@ impl Theirs {
         ))
     }
 
-    /// Whether the answer is what they must say of a call between these windows.
+    /// Returns whether the answer is the one they must give for a call between these windows.
     pub(super) fn says(
         &self,
         before: Option<Window>,
@@ -114,9 +114,8 @@ impl Theirs {
             && theirs.flag("first")? == first)
     }
 
-    /// What is left of the window by what is left of the hits and two, or so many shares of the
-    /// window as hits were taken if that would be less than one share; even if that is less than
-    /// nothing.
+    /// Returns the rest of the window divided by the remaining hits plus two. If that is less than
+    /// one share of the window, returns one share for each hit taken. Both may be negative.
     fn share(&self, left_ms: i64, remaining: i64, consumed: i64) -> i64 {
         let share = (self.duration.as_millis() as u64).div_ceil(self.points) as i64;
         let delay = (left_ms as u64).div_ceil(remaining as u64 + 2) as i64;

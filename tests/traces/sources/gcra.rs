@@ -1,9 +1,9 @@
-//! governor and throttled (Go), GCRA, nanoseconds. Their interval is a whole number of nanoseconds,
-//! which is our argument.
+//! governor and throttled (Go): GCRA in nanoseconds. Their interval is a whole number of
+//! nanoseconds, which is our argument.
 //!
-//! Of governor nothing else is translated, and nothing differs. throttled's capacity is one above
-//! `max_burst`. It says -1 where there is no wait. Its TAT is null before the first admission; one
-//! in the past means a full limiter, and so is compared as the time to full.
+//! For governor nothing else is translated, and nothing differs. throttled's capacity is
+//! `max_burst` plus one. It prints -1 for no wait. Its TAT is null before the first admission. A
+//! TAT in the past means a full limiter, so the time until full is compared instead.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Replay for Governor {
             Err(Denied::Never { limit, .. }) => Some(limit),
             _ => None,
         };
-        // It prints what applies, and our answer must have nothing where it prints nothing.
+        // It prints only the values that apply. Where it prints none, our answer must be `Nothing`.
         let theirs = &op.result;
         let remaining = theirs.optional_u64("remaining")?;
         let insufficient = theirs.optional_u64("insufficient_capacity")?;

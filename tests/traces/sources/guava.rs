@@ -1,8 +1,8 @@
-//! Guava's `SmoothBursty` and `SmoothWarmingUp`, microseconds and doubles: ours in whole
-//! microseconds, which cut off each part of a cost as they do.
+//! Guava's `SmoothBursty` and `SmoothWarmingUp`: microseconds and doubles. Ours counts whole
+//! microseconds and truncates each cost as they do.
 //!
-//! Every value is compared as it is, the next turn to the microsecond and the stored permits as
-//! doubles: there is no tie, and nothing is ever taken over but for the one defect that is a class.
+//! Every value is compared exactly: the next turn to the microsecond, and the stored permits as
+//! doubles. There are no ties, and no state is adopted except for the one defect that has a class.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     }))
 }
 
-/// Ours, with what is asked of both kinds.
+/// Our limiter of either kind.
 enum Smooth {
     Bursty(SmoothBursty<NoClock>),
     WarmingUp(SmoothWarmingUp<NoClock>),
@@ -83,7 +83,8 @@ impl Smooth {
         either!(self, it => it.max_stored())
     }
 
-    /// As the last call left it: at an old tick nothing has come since.
+    /// Returns the stored permits after the last call. At an older tick no permits have been added
+    /// since.
     fn stored(&self) -> f64 {
         either!(self, it => it.stored_at(Tick::ZERO))
     }
@@ -93,10 +94,10 @@ impl Smooth {
     }
 }
 
-/// What they hold, as far as the defect is concerned.
+/// Their state, as far as the defect needs it.
 #[derive(Clone, Copy)]
 struct Theirs {
-    /// What is stored is no number.
+    /// Whether the stored permits are NaN.
     is_free: bool,
     next_free: u64,
 }
@@ -108,7 +109,7 @@ struct Trace {
     after: Theirs,
 }
 
-/// What is stored, as the recorder printed a double.
+/// Returns the stored permits, printed by the recorder as a double.
 fn stored(op: &Op) -> Result<f64, Malformed> {
     match op.result.get("stored") {
         Some(value) if value == "NaN" => Ok(f64::NAN),
@@ -133,7 +134,7 @@ impl Replay for Trace {
             "try_acquire" => turn(limiter, op, Some(op.args.i64("timeout_us")?))?,
             _ => return Err(op.unknown()),
         };
-        // To the last bit: levels are compared within a millionth.
+        // Exact to the last bit. Levels would be compared within a millionth.
         let (theirs, ours) = (stored(op)?, limiter.stored());
         self.before = self.after;
         self.after = Theirs {
@@ -148,10 +149,10 @@ impl Replay for Trace {
 
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
         if field == "error" {
-            // What is there is compared besides.
+            // The stored permits are compared as well.
             return (op.args.i64("n").ok()? <= 0).then_some(&NO_PERMITS);
         }
-        // Whatever they are asked they let go at once, and nobody ever pays for it.
+        // They answer every request at once, and no later call pays for it.
         let t = op.args.u64("t").ok()?;
         let is_call = op.result.get("wait_us").is_some();
         let (is_free, next_free) = match op.name.as_str() {
@@ -166,8 +167,8 @@ impl Replay for Trace {
         (fits && !["get_rate", "max"].contains(&field)).then_some(&FREE_FOR_EVER)
     }
 
-    /// Where the rate is set what is stored is a number again, and they limit until they next are
-    /// idle: so we go on from the same turn. Until then we go on from ours.
+    /// Setting the rate replaces the NaN with a number, and they limit until they are idle again.
+    /// So our limiter continues from their turn then. Before that it continues from its own.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         if op.name != "set_rate" {
             return Ok(false);
@@ -184,7 +185,7 @@ fn was_let_in(op: &Op) -> bool {
     op.name == "acquire" || op.result.flag("ok").unwrap_or(false)
 }
 
-/// A turn, or none.
+/// Compares the result of a request for a turn.
 fn turn(limiter: &Smooth, op: &Op, timeout: Option<i64>) -> Result<Comparison, Malformed> {
     let (n, now) = (op.args.i64("n")?, tick(op.args.u64("t")?));
     let wait = timeout.map(|us| Duration::from_micros(us.max(0).unsigned_abs()));
@@ -204,7 +205,7 @@ fn turn(limiter: &Smooth, op: &Op, timeout: Option<i64>) -> Result<Comparison, M
     let wait = ours.map_or(0, |turn| turn.delay().as_micros() as u64);
     let theirs = op.result.u64("wait_us")?;
     let decided = match timeout {
-        // Who waits for ever is always let in.
+        // A caller that waits forever is always admitted.
         None => Comparison::decision(true, ours.is_ok()),
         Some(_) => Comparison::decision(op.result.flag("ok")?, ours.is_ok()),
     };

@@ -1,9 +1,9 @@
-//! The fixed window of limits (PyPI), microseconds: a [`FixedWindow`](tollgate::FixedWindow) that
-//! is opened by the first hit.
+//! The fixed window of limits (PyPI), in microseconds: a [`FixedWindow`](tollgate::FixedWindow)
+//! that the first hit opens.
 //!
-//! A hit that it refuses it counts all the same. `reset` is the window's end, or now if there is
-//! none, cut off to microseconds here; its time is a double, a quarter of a microsecond at most
-//! beside it.
+//! It also counts the hits that it refuses. `reset` is the window's end, or now if none is open,
+//! truncated to microseconds here. Their time is a double with a precision of a quarter of a
+//! microsecond.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ pub(super) fn begin(header: &Header) -> Begun {
 
 struct LimitsTrace {
     window: FirstHit,
-    /// What we said before the last call.
+    /// Our state before the last call.
     before: Seen,
-    /// The end of their window as the last call printed it, and the one before.
+    /// The end of their window, as printed by the last call and by the one before.
     end: u64,
     last_end: u64,
     /// The end of the last window that a hit of 0 opened there.
@@ -91,13 +91,13 @@ impl Replay for LimitsTrace {
 }
 
 impl LimitsTrace {
-    /// Whether their window ended at this very microsecond, and ours is about to.
+    /// Returns whether their window ends at this microsecond, and ours is about to end.
     fn is_at_the_end(&self, op: &Op) -> bool {
         let t = op.args.u64("t").ok();
         t == Some(self.last_end) && self.before.is_ending
     }
 
-    /// Whether they answered out of no window.
+    /// Returns whether they answered without an open window.
     fn is_fresh(&self, op: &Op) -> Result<bool, Malformed> {
         let (t, limit, theirs) = (op.args.u64("t")?, self.window.limit, &op.result);
         let n = op.args.optional_u64("n")?.unwrap_or(0);

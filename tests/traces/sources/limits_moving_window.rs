@@ -1,9 +1,9 @@
-//! The moving window of limits (PyPI), microseconds: a [`SlidingLog`](tollgate::SlidingLog).
+//! The moving window of limits (PyPI), in microseconds: a [`SlidingLog`](tollgate::SlidingLog).
 //!
-//! It has two windows: a hit is refused for what is a window old or younger, and all that it prints
-//! (`in_window`, `remaining`, `reset`, and the answer to a test) is of what is younger. Ours is the
-//! second. What is in the window and what remains is compared as it was before the call, so that
-//! both can be seen to have been in one state when they decide differently.
+//! It uses two windows. A hit counts entries that are at most a window old. The printed values
+//! (`in_window`, `remaining`, `reset`, and the answer to a test) count only younger entries. Ours
+//! is the second. The entries in the window and the remaining permits are compared as they were
+//! before the call, to show that both limiters were in one state even if they decide differently.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) fn begin(header: &Header) -> Begun {
 
 struct MovingTrace {
     limiter: LogLimiter,
-    /// What they admitted, in our ticks.
+    /// The entries that they admitted, in our ticks.
     theirs: Entries,
 }
 
@@ -94,14 +94,14 @@ impl Replay for MovingTrace {
         }
     }
 
-    /// After we admitted what they refused.
+    /// Runs after we admitted a hit that they refused.
     fn take_over(&mut self, _: &Op) -> Result<bool, Malformed> {
         self.limiter.follow(&self.theirs)
     }
 }
 
 impl MovingTrace {
-    /// How many they admitted at this tick.
+    /// Returns the number of permits that they admitted at this tick.
     fn taken_at(&self, t_ns: u64) -> u64 {
         let then = self.theirs.iter().filter(|(t, _)| *t == t_ns);
         then.map(|(_, n)| n).sum()

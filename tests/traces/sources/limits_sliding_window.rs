@@ -1,14 +1,14 @@
-//! The sliding window counter of limits (PyPI), microseconds, aligned to the Unix epoch: a
-//! [`SlidingWindow`] that is rounded down.
+//! The sliding window counter of limits (PyPI), in microseconds, aligned to the Unix epoch: a
+//! [`SlidingWindow`] that rounds down.
 //!
-//! What it counts it prints as it was before the call: the window before, the current one, and the
-//! estimate, of which it compares the whole permits. We say the same by the level: at the beginning
-//! of the window both counts weigh fully, and at the beginning of the next one the current count
-//! alone. So that the first window has a beginning, our ticks start a window before the recorded
-//! times. `reset` is when the estimate falls to the next whole permit, to the nearest microsecond.
+//! It prints its counts as they were before the call: the previous window, the current one, and the
+//! estimate, of which it compares the whole permits. Our level gives the same counts: at the start
+//! of the window both weigh fully, and at the start of the next one only the current count is left.
+//! To give the first window a start, our ticks begin one window before the recorded times. `reset`
+//! is when the estimate falls to the next whole permit, to the nearest microsecond.
 //!
-//! Its time is a double, of a quarter of a microsecond. Where that decides, it was recorded what
-//! exact arithmetic would: that is our decision.
+//! Their time is a double with a precision of a quarter of a microsecond. Where that decides, the
+//! trace also records the result of exact arithmetic, which is our decision.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ use tollgate_replay::{
 use super::classes::{AT_THE_BEGINNING, ROUNDED_RESET, SLIDING_TIE};
 use super::{Begun, MICROSECOND};
 
-/// As far from what is exact as the nearest microsecond of a time that is a quarter of one off.
+/// The largest error of a time that is rounded to the nearest microsecond after an error of a
+/// quarter of one.
 const NEAREST_NS: u64 = 750;
 
 pub(super) fn begin(header: &Header) -> Begun {
@@ -38,7 +39,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     }))
 }
 
-/// What we say of the windows at some time.
+/// Our counts of the windows at some time.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     before: u64,
@@ -49,9 +50,9 @@ struct Counts {
 struct SlidingTrace {
     limiter: ReplayedLimiter<SlidingWindow>,
     period_ns: u64,
-    /// How long before our tick 0 its window began.
+    /// The time between the start of the window of our tick 0 and that tick.
     lead_ns: u64,
-    /// Before the last call.
+    /// The counts before the last call.
     now: Counts,
 }
 
@@ -98,7 +99,7 @@ impl Replay for SlidingTrace {
         }
     }
 
-    /// What was counted before the call and, if it was admitted there, the call.
+    /// Adopts what was counted before the call, plus the call if they admitted it.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         if op.result.get("exact_ok").is_none() {
             return Ok(false);
@@ -120,7 +121,7 @@ impl SlidingTrace {
         Ok(op.t_ns(MICROSECOND)?.saturating_add(self.period_ns))
     }
 
-    /// When the window at this tick began.
+    /// Returns the start of the window at this tick.
     fn start(&self, t: u64) -> u64 {
         t - (t + self.lead_ns) % self.period_ns
     }
@@ -136,23 +137,23 @@ impl SlidingTrace {
         }
     }
 
-    /// How long until the estimate falls to the next whole permit.
+    /// Returns the time until the estimate falls to the next whole permit.
     fn falls_in(&self, t: u64) -> u64 {
         let limiter = self.limiter.limiter();
         let more = limiter.time_until(limiter.available() + 1);
         match more {
             Some(more) => in_nanos(more),
             None if limiter.level().is_zero() => 0,
-            // Less than a permit is left of the window before.
+            // Less than a permit is left of the previous window.
             None => self.start(t) + self.period_ns - t,
         }
     }
 
-    /// Whether the field may differ because the estimate is whole, on which both agree.
+    /// Returns whether the field may differ because both agree that the estimate is whole.
     fn is_tie(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<bool> {
         let whole = self.now.estimate.round();
         let tick = self.tick(op).ok()?;
-        // At a window's beginning its doubles are exact too.
+        // At the start of a window their doubles are exact too.
         let weighs = self.now.before > 0 && self.start(tick) < tick;
         let near = weighs && (self.now.estimate - whole).abs() <= NEAR;
         let agree = ["prev", "cur", "weighted"].map(|field| comparison.agrees_on(field));
@@ -162,10 +163,10 @@ impl SlidingTrace {
         let t = op.args.u64("t").ok()? as f64;
         let (theirs, ours) = comparison.numbers(if field == "ok" { "remaining" } else { field })?;
         Some(match field {
-            // Then what exact arithmetic decides was recorded, and it is our decision.
+            // In that case the decision of exact arithmetic was recorded, and ours is the same.
             "ok" => comparison.agrees_on("exact_ok"),
             "remaining" => theirs.abs_diff(ours) == 1,
-            // The whole permit falls now, or the next one when its share of the window is over.
+            // The whole permit falls now, or the next one falls after its share of the window.
             "reset" => {
                 let share = self.period_ns as f64 / 1000.0 / self.now.before as f64;
                 let is_near = |after: f64| (t + after - theirs as f64).abs() <= 1.0;

@@ -1,7 +1,7 @@
 //! Our [`SlidingLog`] as the adapters use it.
 //!
-//! Nothing can be given back to a log. What another rate refused, or what the recorded limiter
-//! decided otherwise, is taken out by making the log anew from what was granted.
+//! A log takes nothing back. To remove a grant that another rate refused, or that the recorded
+//! limiter decided differently, the adapters rebuild the log from the remaining grants.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tollgate::{Granted, ManualClock, Quota, SlidingLog, Tick};
 use tollgate_replay::{Answer, Malformed, check_forecast, in_nanos};
 
-/// When permits were granted, and how many.
+/// The ticks and sizes of grants.
 pub(super) type Entries = Vec<(u64, u64)>;
 
 pub(super) struct LogLimiter {
@@ -33,7 +33,7 @@ impl LogLimiter {
         in_nanos(self.log.borrow().quota().period())
     }
 
-    /// Asks for `n` permits at `t_ns`. The verbs must agree with each other.
+    /// Asks for `n` permits at `t_ns`, and checks that the verbs agree with each other.
     pub(super) fn ask(&self, n: u64, t_ns: u64) -> Answer {
         self.set_time(t_ns);
         let log = self.log.borrow();
@@ -63,28 +63,28 @@ impl LogLimiter {
         self.log.borrow().clock().set(Tick::from_nanos(t_ns));
     }
 
-    /// Whether there are so many at the time of the last call.
+    /// Returns whether `n` permits are available at the time of the last call.
     pub(super) fn has(&self, n: u64) -> bool {
         self.log.borrow().time_until(n) == Some(Duration::ZERO)
     }
 
-    /// How many permits there are at the time of the last call.
+    /// Returns the permits that are available at the time of the last call.
     pub(super) fn available(&self) -> u64 {
         self.log.borrow().available()
     }
 
-    /// How many are in the window at the time of the last call.
+    /// Returns the permits in the window at the time of the last call.
     pub(super) fn counted(&self) -> u64 {
         self.limit() - self.available()
     }
 
-    /// How long until one more expires; nothing if none is counted.
+    /// Returns the time until the next permit expires. `None` if none is counted.
     pub(super) fn expires_in(&self) -> Option<u64> {
         let log = self.log.borrow();
         log.time_until(log.available() + 1).map(in_nanos)
     }
 
-    /// Takes the last grant out again.
+    /// Removes the last grant.
     pub(super) fn take_out(&self, granted: Granted) -> Result<(), Malformed> {
         let mut entries = self.entries.take();
         if granted.n() > 0 {
@@ -93,8 +93,7 @@ impl LogLimiter {
         self.hold(entries)
     }
 
-    /// Makes it a log in which these were granted, one after the other; [`Malformed`] if that would
-    /// be more than it grants.
+    /// Rebuilds the log with these grants in order. [`Malformed`] if that would exceed the limit.
     pub(super) fn hold(&self, entries: Entries) -> Result<(), Malformed> {
         let (now, quota) = (self.log.borrow().now(), self.log.borrow().quota());
         let log = made(quota)?;
@@ -109,7 +108,7 @@ impl LogLimiter {
         Ok(())
     }
 
-    /// Makes it one in which these were granted, unless it is.
+    /// Rebuilds the log with these grants unless it already holds them.
     pub(super) fn follow(&self, theirs: &Entries) -> Result<bool, Malformed> {
         let differs = *self.entries.borrow() != *theirs;
         if differs {

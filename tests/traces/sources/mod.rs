@@ -1,5 +1,5 @@
-//! The recorded limiters that are replayed: an adapter for each translates units and arguments, and
-//! nothing else. An adapter that repeated what the recorded limiter gets wrong would test itself.
+//! The recorded limiters. An adapter for each translates units and arguments, and nothing else: an
+//! adapter that repeated the recorded limiter's mistakes would test itself.
 
 mod classes;
 mod first_hit;
@@ -27,10 +27,10 @@ mod xtime_without;
 
 use tollgate_replay::{Header, Malformed, Replay, Source};
 
-/// What an adapter makes of a header.
+/// The result of an adapter for a header.
 type Begun = Result<Box<dyn Replay>, Malformed>;
 
-/// How the source's name begins, its algorithm, and what replays a trace of it.
+/// The start of the source's name, its algorithm, and the function that replays its traces.
 struct Adapter(&'static str, &'static str, fn(&Header) -> Begun);
 
 impl Source for Adapter {
@@ -43,7 +43,7 @@ impl Source for Adapter {
     }
 }
 
-/// All that are known.
+/// Returns all adapters.
 pub(crate) const fn all() -> &'static [&'static dyn Source] {
     &[
         &Adapter("governor ", "gcra", gcra::governor),
@@ -83,7 +83,7 @@ pub(crate) const fn all() -> &'static [&'static dyn Source] {
     ]
 }
 
-/// Nanoseconds in the units in which traces count.
+/// The units of time in traces, in nanoseconds.
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;

@@ -1,14 +1,14 @@
-//! nginx's limit_req, milliseconds and thousandths of a request: a [`LeakyBucket::queue`].
+//! nginx's limit_req, in milliseconds and thousandths of a request: a [`LeakyBucket::queue`].
 //!
-//! `rate` requests, cut off to thousandths a second, are our quota. It counts what waits besides
-//! the request that is served, so our burst is one more, and its excess is what was in our bucket
-//! before the call. It prints the excess in thousandths, a part of one counted whole, and the delay
-//! in milliseconds, cut off. Several limits are several queues: a request is admitted if all admit
-//! it, else what the first ones granted is given back; the greatest delay counts.
+//! `rate`, truncated to thousandths a second, is our quota. nginx counts waiting requests beside
+//! the one being served, so our burst is one larger, and its excess is the level of our bucket
+//! before the call. It prints the excess in thousandths, rounded up, and the delay in milliseconds,
+//! truncated. Several limits are several queues: a request is admitted if all admit it, otherwise
+//! the grants of the first ones are returned. The longest delay counts.
 //!
-//! In real time the limiter's own clock is `t_lim`. What else was recorded there are times that
-//! others measured, which must fit: the log's arrival is a millisecond from the limiter's at most,
-//! the client sent before that, and nobody who was told to wait was done earlier.
+//! In real time, the limiter's own clock is `t_lim`. The other recorded times were measured
+//! elsewhere and must fit: the arrival in the log is within a millisecond of the limiter's, the
+//! client sent before that, and no delayed request finished early.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     Ok(Box::new(NginxTrace { limits, answer }))
 }
 
-/// What was there when a request was admitted.
+/// The state after an admission.
 #[derive(Clone, Copy)]
 struct State {
     t_ms: u64,
@@ -47,21 +47,21 @@ struct Limit {
     burst: u64,
     /// Thousandths a second.
     rate: u64,
-    /// Whether it was told to delay, and so says by how much.
+    /// Whether a delay was configured, and therefore printed.
     delays: bool,
-    /// What was recorded at the last admission.
+    /// The state recorded at the last admission.
     last: Option<State>,
-    /// How much less was there by our count, in millionths, and at the admission before.
+    /// How much lower our level is, in millionths: now, and at the admission before.
     cut: u64,
     cut_before: u64,
 }
 
-/// What a limit answered.
+/// The answer of one limit.
 struct Answer {
-    /// Of a request.
+    /// Millionths of a request.
     millionths: u64,
     granted: Option<GrantInfo>,
-    /// To be undone, if another limit refuses.
+    /// Returned if another limit refuses.
     grant: Option<Granted>,
     retry_ns: Option<u64>,
 }
@@ -103,7 +103,7 @@ impl Limit {
         }
     }
 
-    /// What the last request that was admitted left there.
+    /// Adopts the state after the last admitted request.
     fn take_over(&mut self) -> Result<bool, Malformed> {
         self.cut = 0;
         if let Some(State { t_ms, excess }) = self.last {
@@ -114,12 +114,12 @@ impl Limit {
         Ok(self.last.is_some())
     }
 
-    /// With how much it admits.
+    /// Returns the highest excess that is admitted.
     fn most_excess(&self) -> i128 {
         i128::from(self.burst) * 1000
     }
 
-    /// Whether a permit takes no whole nanoseconds.
+    /// Returns whether the interval is not a whole number of nanoseconds.
     fn is_rounded(&self) -> bool {
         1_000_000_000_000 % self.rate != 0
     }
@@ -132,7 +132,7 @@ struct NginxTrace {
 }
 
 impl NginxTrace {
-    /// All or none: what those answered that were asked.
+    /// Asks all limits or takes from none. Returns the answers of the limits that were asked.
     fn ask(&self, t_ms: u64) -> Vec<Answer> {
         let mut answers: Vec<Answer> = Vec::new();
         for limit in &self.limits {
@@ -150,7 +150,7 @@ impl NginxTrace {
         answers
     }
 
-    /// What the limits answered to whoever asked them in their order.
+    /// Returns the status that the limits give when asked in order.
     fn code(&self, answers: &[Answer], index: usize) -> Option<&'static str> {
         let last = index + 1 == self.limits.len();
         Some(match (answers.get(index)?.granted, last) {
@@ -160,7 +160,7 @@ impl NginxTrace {
         })
     }
 
-    /// Remembers what they have stored, if they admitted it.
+    /// Remembers the recorded state of an admission.
     fn remember(&mut self, t_ms: u64, excess: &[u64], answers: &[Answer], ok: bool) {
         for ((limit, &excess), answer) in self.limits.iter_mut().zip(excess).zip(answers) {
             limit.cut_before = limit.cut;
@@ -181,7 +181,7 @@ impl Replay for NginxTrace {
         let t_ms = t_lim.unwrap_or(t);
         let mut answers = self.ask(t_ms);
         let delays = answers.iter().map(|answer| answer.granted);
-        // One that refused stands last, and then there is none.
+        // A limit that refuses comes last, and then there is no delay.
         let delay: Option<Vec<_>> = delays.map(|it| it.map(|it| it.delay())).collect();
         let delay = delay.and_then(|delays| delays.into_iter().max());
         let delay = delay.map(|delay| in_nanos(delay) / MILLISECOND);
@@ -223,7 +223,7 @@ impl Replay for NginxTrace {
         let most = (ours.millionths + limit.cut_before).div_ceil(1000);
         let fits = match field {
             "excess_milli" => true,
-            // And then nothing is said of a delay.
+            // No delay is printed in that case.
             "ok" | "delay_ms" => !op.result.flag("ok").ok()? && theirs > limit.most_excess(),
             _ => false,
         };
@@ -240,7 +240,7 @@ impl Replay for NginxTrace {
     }
 }
 
-/// What the log, and what the client measured.
+/// Checks the times measured by the log and by the client.
 fn in_real_time(
     comparison: Comparison,
     op: &Op,
@@ -259,7 +259,7 @@ fn in_real_time(
         Some(0) => "PASSED",
         Some(_) => "DELAYED",
     };
-    // Clocks of whole milliseconds: each may be one off.
+    // Both clocks have whole milliseconds, so each may be off by one.
     let arrival = t_lim.saturating_sub(1)..=t_lim + 1;
     Ok(comparison
         .and("status", status, ours)
@@ -269,7 +269,7 @@ fn in_real_time(
         .and("waited for the delay", latency + 1.0 >= wait as f64, true))
 }
 
-/// One of these words.
+/// Returns the one of these words that matches.
 fn name(found: &str, words: &[&'static str]) -> Result<&'static str, Malformed> {
     let word = words.iter().find(|word| **word == found).copied();
     word.ok_or_else(|| Malformed(format!("`{found}` is none of {words:?}")))
@@ -279,7 +279,7 @@ fn code(value: &serde_json::Value) -> Result<&'static str, Malformed> {
     name(value.as_str().unwrap_or_default(), &["OK", "AGAIN", "BUSY"])
 }
 
-/// A number, or a list of them.
+/// Returns a number, or a list of numbers.
 fn one_or_more(fields: &Fields, key: &str) -> Result<Vec<u64>, Malformed> {
     let Ok(list) = fields.list(key) else {
         return Ok(vec![fields.u64(key)?]);

@@ -1,8 +1,8 @@
-//! The token bucket of limiter (npm), microseconds and doubles: it starts empty.
+//! The token bucket of limiter (npm), in microseconds and doubles. It starts empty.
 //!
-//! A call for more than it holds is refused before the bucket is filled up to the time of the call,
-//! and prints the content of the call before; so the content is compared at the time at which it
-//! was filled up last. A wait is rounded up to milliseconds.
+//! A call for more than the bucket size is refused before the bucket is refilled up to the time of
+//! the call, and prints the content of the previous call. So the content is compared at the time of
+//! the last refill. A wait is rounded up to milliseconds.
 
 use std::time::Duration;
 
@@ -38,9 +38,9 @@ pub(super) fn begin(header: &Header) -> Begun {
 struct NpmTrace {
     algorithm: TokenBucket,
     cell: WordCell,
-    /// When theirs was filled up last.
+    /// The time of their last refill.
     filled: Tick,
-    /// What we said last.
+    /// Our last answer.
     retry_ns: Option<u64>,
 }
 

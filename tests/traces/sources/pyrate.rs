@@ -1,18 +1,17 @@
-//! pyrate-limiter, milliseconds: its GCRA, its fixed windows aligned to the Unix epoch (a
+//! pyrate-limiter, in milliseconds: its GCRA, its fixed windows aligned to the Unix epoch (a
 //! [`FixedWindow`]) and its sliding log (a [`SlidingLog`](tollgate::SlidingLog)).
 //!
-//! Several rates are several limiters: a call is admitted if all admit it, else what the first ones
-//! granted is given back; `failing` is the first that refused. Waits are rounded up to
+//! Several rates are several limiters: a call is admitted if all admit it, otherwise the grants of
+//! the first ones are returned. `failing` is the first rate that refused. Waits are rounded up to
 //! milliseconds.
 //!
 //! The GCRA's interval is rounded up to whole microseconds, which is our argument. A TAT that is
-//! null or in the past means a full limiter, and so is compared as the time to full.
+//! null or in the past means a full limiter, so the time until full is compared instead.
 //!
-//! The others keep a log of what they admitted, of which `stored` is the length, and from which a
-//! leak removes what no window counts any more: all but what the longest counts. The log here is
-//! what we granted. Of the sliding log an interval is closed at both its ends: what is a second old
-//! still counts in a second. In its whole milliseconds that is a window of 1001 of them, which is
-//! our argument.
+//! The others keep a log of what they admitted. `stored` is its length. A leak removes the entries
+//! that are older than the longest window. The log here holds what we granted. An interval of the
+//! sliding log includes both ends: an entry exactly a second old still counts within a second. In
+//! whole milliseconds that is a window of 1001 ms, which is our argument.
 
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ pub(super) fn gcra(header: &Header) -> Begun {
 }
 
 pub(super) fn window(header: &Header) -> Begun {
-    // Where the recorded times begin our ticks begin too.
+    // Our ticks begin where the recorded times begin.
     let origin = header.origin()?;
     let rates = Rates::new(&header.config, |_, limit, interval_ms| {
         let quota = Quota::per(limit, Duration::from_millis(interval_ms));
@@ -58,14 +57,14 @@ pub(super) fn log(header: &Header) -> Begun {
     Ok(Box::new(WindowTrace { rates, log: 0 }))
 }
 
-/// One limiter of ours.
+/// One of our limiters.
 trait One {
     fn ask(&self, n: u64, t_ns: u64) -> Answer;
 
-    /// Gives back what it has just granted.
+    /// Returns a grant that was just made.
     fn undo(&self, granted: Granted) -> Result<(), Malformed>;
 
-    /// How many permits are in its window at this time.
+    /// Returns the permits in its window at this time.
     fn counted(&self, t_ns: u64) -> u64;
 }
 
@@ -109,7 +108,7 @@ struct Rate<G> {
 struct Rates<G>(Vec<Rate<G>>);
 
 impl<G: One> Rates<G> {
-    /// The limiter of each rate's limit and interval in milliseconds.
+    /// Creates a limiter from each rate's limit and interval in milliseconds.
     fn new(
         config: &Fields,
         limiter: impl Fn(&Fields, u64, u64) -> Result<G, Malformed>,
@@ -127,7 +126,7 @@ impl<G: One> Rates<G> {
         rates.iter().map(rate).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The decision, and of a refusal which rate it was and how long one must wait for it.
+    /// Returns the decision and, for a refusal, the rate that refused and the wait for it.
     fn put(&self, op: &Op) -> Result<(bool, Comparison), Malformed> {
         let refused = self.ask(op.args.u64("n")?, op.t_ns(MILLISECOND)?)?;
         let (ok, granted) = (op.result.flag("ok")?, refused.is_none());
@@ -151,7 +150,7 @@ impl<G: One> Rates<G> {
         Ok((granted, comparison))
     }
 
-    /// All or none: the first rate that refused, and its answer.
+    /// Asks all rates or takes from none. Returns the first rate that refused, with its answer.
     fn ask(&self, n: u64, t_ns: u64) -> Result<Option<(&Rate<G>, Answer)>, Malformed> {
         let mut granted: Vec<(&Rate<G>, Granted)> = Vec::new();
         for rate in &self.0 {
@@ -181,9 +180,9 @@ impl Replay for GcraTrace {
             return Err(Malformed("`tat_us` is not as long as `rates`".to_owned()));
         }
         for ((rate, tat), field) in self.0.0.iter().zip(tats).zip(TAT) {
-            // Those behind the first that refused were not asked, and their clocks stand still.
+            // The rates after the first refusal were not asked, so their clocks stand still.
             rate.limiter.set_time(op.t_ns(MILLISECOND)?);
-            // In nanoseconds, so that no part of a microsecond is overlooked.
+            // In nanoseconds, so that no fraction of a microsecond is lost.
             let theirs = to_full_us(tat, op.args.u64("t")?)? * 1000;
             comparison = comparison.and(field, Value::Number(theirs), rate.limiter.reset_ns());
         }
@@ -202,7 +201,7 @@ fn to_full_us(tat: &Json, t_ms: u64) -> Result<i128, Malformed> {
 
 struct WindowTrace<G> {
     rates: Rates<G>,
-    /// The permits granted that no leak has removed.
+    /// The granted permits that no leak has removed.
     log: u64,
 }
 
@@ -217,7 +216,7 @@ impl<G: One> Replay for WindowTrace<G> {
                 Ok(comparison.and("stored", op.result.u64("stored")?, self.log))
             }
             "leak" => {
-                // What the longest window counts. They stand in the order of their lengths.
+                // Counts the longest window. The rates are in the order of their lengths.
                 let longest = self.rates.0.last().map(|rate| &rate.limiter);
                 let t_ns = op.t_ns(MILLISECOND)?;
                 let left = longest.map_or(0, |limiter| limiter.counted(t_ns));

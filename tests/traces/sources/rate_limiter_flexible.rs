@@ -1,14 +1,14 @@
-//! rate-limiter-flexible's in-memory limiter, milliseconds: a
-//! [`FixedWindow`](tollgate::FixedWindow) that is opened by the first hit.
+//! rate-limiter-flexible's in-memory limiter, in milliseconds: a
+//! [`FixedWindow`](tollgate::FixedWindow) that the first hit opens.
 //!
-//! | there | here |
+//! | theirs | ours |
 //! |---|---|
-//! | `consume`, also of what it refuses | `try_acquire_n`, else `charge` |
+//! | `consume`, also when it refuses | `try_acquire_n`, otherwise `charge` |
 //! | `penalty`, `reward`, `delete` | `charge`, `refund`, `reset` |
-//! | `block`, and a configured block at the hit that is one too many | a limiter of that length, full and one more, until it is over |
+//! | `block`, and a configured block at the hit that exceeds the limit | a limiter of that length, charged above its limit, until it ends |
 //! | a duration of 0: no end, -1 | a window of a thousand days, longer than any trace |
 //!
-//! What is left of a window is cut off to milliseconds here.
+//! The rest of a window is truncated to milliseconds here.
 
 use std::time::Duration;
 
@@ -43,10 +43,10 @@ pub(super) fn begin(header: &Header) -> Begun {
 
 struct FlexibleTrace {
     window: FirstHit,
-    /// While one is on, it decides.
+    /// Decides while a block is active.
     block: Option<FirstHit>,
     theirs: Theirs,
-    /// What we said before the last call.
+    /// Our state before the last call.
     before: Seen,
     /// Their window before the last call, and after it.
     last: Option<Window>,
@@ -77,7 +77,7 @@ impl Replay for FlexibleTrace {
     }
 
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
-        // Whatever they say must be what they have.
+        // Every recorded answer must match their state.
         if !self.theirs.says(self.last, self.now, op).ok()? {
             return None;
         }
@@ -119,7 +119,7 @@ impl FlexibleTrace {
         self.block.as_ref().unwrap_or(&self.window)
     }
 
-    /// What there is at this time; a block that is over is gone, and the window with it.
+    /// Reads the state at this time. A block that has ended is removed, together with the window.
     fn look(&mut self, t_ms: u64) -> Seen {
         if let Some(block) = &mut self.block {
             let seen = block.look(t_ms * MILLISECOND);
@@ -132,7 +132,7 @@ impl FlexibleTrace {
         self.window.look(t_ms * MILLISECOND)
     }
 
-    /// Makes the call, and says whether it began a block.
+    /// Makes the call, and returns whether it began a block.
     fn act(&mut self, op: &Op, t: u64) -> Result<(Comparison, bool), Malformed> {
         let (theirs, open) = (&op.result, self.before.left_ns > 0);
         let nothing = Comparison::without_decision();
@@ -166,12 +166,12 @@ impl FlexibleTrace {
             self.block(block.as_secs(), count, t)?;
         }
         let comparison = Comparison::decision(op.result.flag("ok")?, ok);
-        // What is granted by a window is granted at once.
+        // A window grants without a delay.
         let comparison = comparison.and("delay_ms", op.result.i64("delay_ms")?, 0_u64);
         Ok((comparison, one_too_many))
     }
 
-    /// A limiter of so many seconds, in which so much was taken at once.
+    /// Creates a limiter with a window of `seconds` in which `count` permits are taken at once.
     fn block(&mut self, seconds: u64, count: u64, t: u64) -> Result<(), Malformed> {
         let mut block = FirstHit::new(self.theirs.points, Duration::from_secs(seconds))?;
         block.look(t * MILLISECOND);
@@ -180,13 +180,13 @@ impl FlexibleTrace {
         Ok(())
     }
 
-    /// Whether nothing, or less, was taken there before the call or after it.
+    /// Returns whether their count was zero or below, before or after the call.
     fn is_nothing_taken(&self) -> bool {
         let windows = [self.last, self.now];
         windows.iter().flatten().any(|it| it.consumed <= 0)
     }
 
-    /// Whether their window ended at this very millisecond, and ours is about to.
+    /// Returns whether their window ends at this millisecond, and ours is about to end.
     fn is_at_the_end(&self) -> bool {
         self.last.is_none() && self.before.is_ending
     }

@@ -1,7 +1,7 @@
-//! Two token bucket scripts on redis, whole seconds and doubles: Spring Cloud Gateway's and
+//! Two token bucket scripts on redis, in whole seconds and doubles: Spring Cloud Gateway's and
 //! ShenYu's.
 //!
-//! Their variants say where the time comes from, which is the same time; only `backwards` matters.
+//! Their variants name the source of the time, which makes no difference. Only `backwards` matters.
 
 use std::ops::RangeInclusive;
 
@@ -14,7 +14,7 @@ use tollgate_replay::{
 use super::classes::{FAILS_OPEN, NO_CAPACITY, TIE, UNLIMITED, WENT_BACK};
 use super::{Begun, SECOND};
 
-/// The error of ShenYu's script, to the word.
+/// The exact error of ShenYu's script.
 const EXPIRY_OF_0: &str = "invalid expire time in 'setex' command";
 
 pub(super) fn spring(header: &Header) -> Begun {
@@ -28,7 +28,7 @@ pub(super) fn shenyu(header: &Header) -> Begun {
     begin(header, |bucket| Box::new(Failing(bucket)))
 }
 
-/// Where the expiry is 0 no state is printed, and we go on with our own.
+/// If the expiry is 0, no state is printed, and ours continues with its own.
 fn begin(header: &Header, without_state: fn(LevelLimiter) -> Box<dyn Replay>) -> Begun {
     let (rate, capacity) = (header.config.f64("rate")?, header.config.u64("capacity")?);
     let bucket = LevelLimiter::new(&header.config)?;
@@ -54,7 +54,7 @@ struct State {
 struct Stored {
     bucket: LevelLimiter,
     may_go_back: bool,
-    /// What the call before the last one printed, and the last.
+    /// The states printed by the call before the last one, and by the last.
     before: Option<State>,
     last: Option<State>,
 }
@@ -75,7 +75,7 @@ impl Replay for Stored {
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
         let (n, t) = asked(op).ok()?;
         let now = self.last?;
-        // Whatever they report must be what they store.
+        // Every reported value must match the stored one.
         let left = op.result.u64("tokens_left").ok()?;
         let fits = match field {
             "ok" | "stored before" => true,
@@ -87,7 +87,7 @@ impl Replay for Stored {
         }
         let tie = match field {
             "ok" => is_tie(before(now.level, op.result.flag("ok").ok()?, n), n),
-            // It follows the decision, and is cut off to whole permits.
+            // It follows the decision, and is truncated to whole permits.
             "tokens_left" => is_tie(now.level, now.level.round() as u64),
             _ => false,
         };
@@ -104,7 +104,7 @@ impl Replay for Stored {
 }
 
 impl Stored {
-    /// Whether the levels are what they must be after time went back.
+    /// Returns whether the levels are the expected ones after time went back.
     fn went_back(&self, t: u64, comparison: &Comparison) -> bool {
         let before = self.before.filter(|last| t < last.t);
         let levels = before.zip(comparison.levels("stored before"));
@@ -146,7 +146,7 @@ impl Replay for Failing {
             return Err(Malformed(format!("another error: {error}")));
         }
         let ours = self.0.ask(n, t.saturating_mul(SECOND)).answer;
-        // What its caller makes of an error: admitted, with -1 left.
+        // The script's caller turns an error into an admission with -1 left.
         Ok(Comparison::decision(true, ours.ok())
             .and("tokens_left", -1_i64, ours.remaining)
             .and("stored", op.result.optional_u64("stored")?, Value::Nothing))
@@ -157,7 +157,7 @@ impl Replay for Failing {
     }
 }
 
-/// A capacity of 0: there is nothing to ask here.
+/// A capacity of 0: ours has no such bucket.
 struct NoBucket;
 
 impl Replay for NoBucket {
@@ -179,12 +179,12 @@ impl Replay for NoBucket {
     }
 }
 
-/// The whole permits that a level may be reported as: two numbers if it is near a tie.
+/// Returns the whole permits that may be reported for a level: two numbers if it is close to a tie.
 pub(super) fn whole(level: f64) -> RangeInclusive<u64> {
     (level - NEAR) as u64..=(level + NEAR) as u64
 }
 
-/// The permits and the second.
+/// Returns the permits and the second of a call.
 pub(super) fn asked(op: &Op) -> Result<(u64, u64), Malformed> {
     if op.name != "acquire" {
         return Err(op.unknown());

@@ -1,7 +1,7 @@
-//! ShenYu's concurrent limit on redis, a set of ids: a [`Concurrency`], and a guard for each id.
+//! ShenYu's concurrent limit on redis, a set of ids: a [`Concurrency`], with a guard for each id.
 //!
-//! `count` is how many there are with this one, or without it if it is refused; `zcard_after` is
-//! what is in the set at the end. There is no time in it.
+//! `count` is the size of the set including this id, or without it after a refusal. `zcard_after`
+//! is the size of the set at the end. Time plays no part.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
-//! ShenYu's leaky bucket script on redis, whole seconds and doubles: a [`LeakyBucket::meter`].
+//! ShenYu's leaky bucket script on redis, in whole seconds and doubles: a [`LeakyBucket::meter`].
 //!
-//! It answers with the level that there would be with the request, cut off to whole permits,
-//! whether it was admitted or not. What it stores is what the last admitted call left, and at which
-//! second; nothing, if that has run out and its key has expired. Of the variants only `backwards`
-//! matters.
+//! It answers with the level that the request would produce, truncated to whole permits, admitted
+//! or not. It stores the level and second of the last admitted call, or nothing once that level has
+//! leaked and its key has expired. Of the variants only `backwards` matters.
 
 use tollgate::LeakyBucket;
 use tollgate_replay::{
@@ -27,19 +26,19 @@ pub(super) fn begin(header: &Header) -> Begun {
     }))
 }
 
-/// What an admitted call left.
+/// The state after an admitted call.
 #[derive(Clone, Copy)]
 struct State {
     t: u64,
     level: f64,
 }
 
-/// What we saw at the last call.
+/// Our state at the last call.
 #[derive(Clone, Copy, Default)]
 struct Now {
     n: u64,
     t: u64,
-    /// What was in our bucket before it.
+    /// The level of our bucket before the call.
     level: f64,
     granted: bool,
 }
@@ -49,7 +48,7 @@ struct LeakyTrace {
     /// Permits a second.
     rate: f64,
     may_go_back: bool,
-    /// What our last admission left, and theirs, and theirs before the last call.
+    /// The states after our last admission, after theirs, and after theirs before the last call.
     ours: Option<State>,
     theirs: Option<State>,
     before: Option<State>,
@@ -82,7 +81,7 @@ impl Replay for LeakyTrace {
         let comparison =
             Comparison::decision(ok, granted).and("level", reported, before.floor() + n);
         if let Some(stored) = stored.filter(|_| ok) {
-            // As it was before the call: so it can be told whether both were in one state.
+            // The state before the call, which shows whether both limiters were in one state.
             self.theirs = Some(State { t, level: stored });
             return Ok(comparison
                 .and("level before", stored - n as f64, level)
@@ -98,7 +97,7 @@ impl Replay for LeakyTrace {
         let theirs = self.theirs_before();
         let (ours, n) = (self.now.level, self.now.n as f64);
         let is_near = |level: f64| (level - theirs).abs() <= NEAR;
-        // Whatever they report and store must be what they held.
+        // The reported and the stored level must match the level that they held.
         let reported = whole(theirs + n).contains(&op.result.u64("level").ok()?);
         let held = comparison.levels("level before").map_or(theirs, |it| it.0);
         if !["ok", "level", "level before"].contains(&field) || !reported || !is_near(held) {
@@ -119,7 +118,7 @@ impl Replay for LeakyTrace {
         (tie && self.rate.fract() != 0.0 && is_near(ours)).then_some(&TIE)
     }
 
-    /// A refusal changes nothing there: it needs nothing here unless we admitted.
+    /// A refusal changes nothing there, so nothing is adopted unless we admitted.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let ok = op.result.flag("ok")?;
         if ok || self.now.granted {
@@ -134,13 +133,13 @@ impl Replay for LeakyTrace {
 }
 
 impl LeakyTrace {
-    /// By how many seconds the call is older than what they have stored.
+    /// Returns the seconds by which the call is older than their stored state.
     fn went_back(&self) -> f64 {
         let since = self.before.filter(|_| self.may_go_back);
         since.map_or(0, |state| state.t.saturating_sub(self.now.t)) as f64
     }
 
-    /// What was in their bucket before the last call: what they had stored, less what leaked.
+    /// Returns the level of their bucket before the last call: the stored level minus the leak.
     fn theirs_before(&self) -> f64 {
         self.before.map_or(0.0, |State { t, level }| {
             let since = self.now.t.saturating_sub(t) as f64;

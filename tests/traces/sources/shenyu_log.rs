@@ -1,9 +1,10 @@
-//! ShenYu's sliding window script on redis, whole seconds: a [`SlidingLog`](tollgate::SlidingLog).
+//! ShenYu's sliding window script on redis, in whole seconds: a
+//! [`SlidingLog`](tollgate::SlidingLog).
 //!
-//! It counts what is in its set before it removes what has left the window, so `remain_before` is
-//! of the last call's window; `zcard_after` is what is in the set at the end. What was kept is
-//! compared as it was before the call, so that both can be seen to have been in one state when they
-//! decide differently. In the variant `virtual` the set is gone when no call came for a window, in
+//! It counts its set before it removes expired entries, so `remain_before` belongs to the last
+//! call's window. `zcard_after` is the size of the set at the end. The kept entries are compared as
+//! they were before the call, to show that both limiters were in one state even if they decide
+//! differently. In the variant `virtual` the set disappears after a window without a call. In
 //! `frozen` it stays.
 
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     }
     Ok(Box::new(LogTrace {
         limiter: LogLimiter::new(capacity, Duration::from_secs_f64(window_s))?,
-        // redis forgets the set in whole seconds.
+        // redis expires the set in whole seconds.
         expires: header.variant.as_deref() == Some("virtual"),
         expiry: window_s.ceil() as u64,
         theirs: Entries::new(),
@@ -33,7 +34,7 @@ pub(super) fn begin(header: &Header) -> Begun {
     }))
 }
 
-/// What a call left in their set.
+/// Their set after a call.
 #[derive(Clone, Copy)]
 struct Set {
     t: u64,
@@ -44,9 +45,9 @@ struct LogTrace {
     limiter: LogLimiter,
     expires: bool,
     expiry: u64,
-    /// What they admitted, in our ticks.
+    /// The entries that they admitted, in our ticks.
     theirs: Entries,
-    /// What the call before the last one left, and the last.
+    /// The sets after the call before the last one, and after the last.
     before: Option<Set>,
     last: Option<Set>,
 }
@@ -74,7 +75,7 @@ impl Replay for LogTrace {
     fn class(&self, op: &Op, comparison: &Comparison, field: &str) -> Option<&'static Class> {
         let (n, t) = asked(op).ok()?;
         let remain = op.result.u64("remain_before").ok()?;
-        // They decide by what they say that remains.
+        // They decide by the remaining permits that they print.
         let ok = op.result.flag("ok").ok()?;
         if !comparison.agrees_on("kept before") || ok != (remain > 0) {
             return None;
@@ -83,7 +84,7 @@ impl Replay for LogTrace {
         let agrees = comparison.agrees_on("remain_before");
         match field {
             "remain_before" => counts_first.then_some(&COUNTS_FIRST),
-            // What we refuse they admit only because it is several.
+            // They admit a call that we refuse only if it is for several permits.
             "ok" | "taken" if n != 1 && ok => Some(&TAKES_ONE),
             "ok" | "taken" => (!agrees && counts_first && !ok).then_some(&COUNTS_FIRST),
             _ => None,
@@ -96,7 +97,7 @@ impl Replay for LogTrace {
 }
 
 impl LogTrace {
-    /// What is in their set before the call at `t`, of the window or not.
+    /// Returns the size of their set before the call at `t`, including expired entries.
     fn counted_first(&self, t: u64) -> u64 {
         let is_there = |set: &Set| !self.expires || t <= set.t + self.expiry;
         self.before.filter(is_there).map_or(0, |set| set.zcard)

@@ -1,7 +1,7 @@
-//! token-bucket (PyPI), microseconds.
+//! token-bucket (PyPI), in microseconds.
 //!
-//! It keeps the time in seconds and its level in permits as doubles, so that at an exact boundary
-//! it decides as they happen to be rounded.
+//! It keeps the time in seconds and its level in permits as doubles, so at an exact boundary its
+//! decision depends on their rounding.
 
 use tollgate_replay::{
     Class, Comparison, Header, LevelLimiter, Malformed, Op, Replay, before, is_tie,

@@ -1,12 +1,12 @@
-//! golang.org/x/time/rate: the token bucket of which tokens can be reserved, nanoseconds.
+//! golang.org/x/time/rate: a token bucket with reservations, in nanoseconds.
 //!
-//! `allow_n` is `try_acquire_n`, `reserve_n` and `reserve_within` are `reserve_until`, `cancel` is
-//! `cancel` of all that was reserved. A new limit or burst is a new quota to which the word is
-//! carried over. The level is compared as it was before the call. A wait without an end is "Inf"
-//! there, and so is that of a call which is refused.
+//! `allow_n` is `try_acquire_n`, `reserve_n` and `reserve_within` are `reserve_until`, and `cancel`
+//! cancels the whole reservation. A new limit or burst is a new quota, and the word is carried over
+//! to it. The level is compared as it was before the call. The wait of a refused call is "Inf"
+//! there, like an infinite one.
 //!
-//! What it gets wrong is in [`xtime_theirs`](super::xtime_theirs), which only the conditions of
-//! classes ask: of every call that differs, all that was recorded must be what it says.
+//! Their mistakes are in [`xtime_theirs`](super::xtime_theirs), which only the conditions of
+//! classes use: for every call that differs, all recorded values must be the ones that it computes.
 
 use tollgate::outcome::GrantInfo;
 use tollgate::{Denied, Tick};
@@ -39,26 +39,26 @@ struct XTrace {
     last: Option<Last>,
 }
 
-/// Where a reservation stands in the word.
+/// The position of a reservation in the word.
 #[derive(Clone, Copy)]
 struct Stands {
     n: u64,
     mark: u64,
 }
 
-/// What is to be known of the last call.
+/// What the classes need to know about the last call.
 #[derive(Default)]
 struct Last {
     asked: Option<Asked>,
     t: u64,
-    /// How many permits the clock made in a nanosecond before it.
+    /// The permits that the clock made in a nanosecond before it.
     per_ns: f64,
-    /// Our word before it, what we decided, and where what is cancelled stood.
+    /// Our word before it, our decision, and the position of a cancelled reservation.
     word: u64,
     decision: Option<Result<GrantInfo, Denied>>,
     held: Option<Stands>,
     is_stale: bool,
-    /// The tick to which they had counted, when their reservation could be used, and what they say.
+    /// The tick of their count, the time of their reservation, and the answer computed for them.
     counted_to: i128,
     to_act: Option<i128>,
     back: f64,
@@ -134,7 +134,8 @@ impl Replay for XTrace {
             "tokens" | "tokens as time" if rounded => Some(&ROUNDED),
             "tokens" | "tokens as time" => went_back.then_some(&CREDITED_TWICE),
             _ if same => {
-                // What is cut, what the levels differ by, and what a decision is rounded by.
+                // The sum of the truncation, the difference of the levels, and the rounding of a
+                // decision.
                 let most = 1 + if rounded {
                     1 + (lack / per_ns).ceil().max(0.0) as i128
                 } else {
@@ -148,8 +149,8 @@ impl Replay for XTrace {
         }
     }
 
-    /// Where the levels after the call differ by more than roundings, or we refused what they
-    /// admitted.
+    /// Adopts their state if the levels after the call differ by more than rounding, or if we
+    /// refused what they admitted.
     fn take_over(&mut self, op: &Op) -> Result<bool, Malformed> {
         let Some(last) = self.last.take() else {
             return Ok(false);
@@ -168,7 +169,7 @@ impl Replay for XTrace {
             self.bucket.restore(last.word);
         }
         if last.is_late() || went_back && self.theirs.last != i128::from(last.t) {
-            // What it gave nothing for, or has forgotten the time of.
+            // Theirs returned nothing for it, or has forgotten its time.
             return Ok(last.is_late());
         }
         if let Some(asked) = last.asked {
@@ -185,7 +186,8 @@ impl Replay for XTrace {
             }
         }
         if self.differs(now, tokens) {
-            // Those that stand above what came back, or the one that was just made.
+            // The reservations above the one that was returned, or above the one that was just
+            // made.
             let above = match (last.asked, last.held) {
                 (None, Some(held)) if !last.is_stale => held.mark,
                 (None, _) => 0,
@@ -198,7 +200,7 @@ impl Replay for XTrace {
 }
 
 impl XTrace {
-    /// Whether ours holds another number of tokens, by more than what it rounds.
+    /// Returns whether our token count differs by more than our rounding.
     fn differs(&self, now: Tick, tokens: f64) -> bool {
         let near = if self.bucket.rounds() {
             self.bucket.per_ns()
@@ -208,7 +210,7 @@ impl XTrace {
         (tokens - self.bucket.tokens(now)).abs() > near
     }
 
-    /// The calls that ask for nothing.
+    /// Handles the calls that ask for no tokens.
     fn other(&mut self, op: &Op, now: Tick, last: &mut Last) -> Result<(), Malformed> {
         let t = i128::from(last.t);
         match op.name.as_str() {
@@ -241,7 +243,7 @@ impl XTrace {
         comparison.and(time, as_time(theirs), as_time(ours))
     }
 
-    /// Whether so much more of theirs is what ours rounds.
+    /// Returns whether their surplus is within our rounding.
     fn is_rounding(&self, op: &Op, last: &Last, lack: f64) -> bool {
         let (per_ns, near) = (self.bucket.per_ns(), self.bucket.near());
         if op.name.starts_with("set_") {
@@ -250,7 +252,7 @@ impl XTrace {
         self.bucket.rounds() && (-per_ns / 4.0 - near..=per_ns + near).contains(&lack)
     }
 
-    /// Of a cancelled reservation: what they have more than we.
+    /// Returns the class of a cancelled reservation, from their surplus over ours.
     fn cancelled(&self, last: &Last, lack: f64) -> Option<&'static Class> {
         let held = last.held?;
         let n = held.n as f64;
@@ -271,13 +273,13 @@ impl XTrace {
 }
 
 impl Last {
-    /// Whether what is cancelled could have been used before.
+    /// Returns whether the cancelled reservation was already due.
     fn is_late(&self) -> bool {
         self.to_act
             .is_some_and(|to_act| to_act < i128::from(self.t))
     }
 
-    /// How many nanoseconds later than they we admit the call.
+    /// Returns by how many nanoseconds ours admits the call later.
     fn late(&self) -> Option<i128> {
         let ours = match self.decision? {
             Ok(granted) => i128::from(in_nanos(granted.delay())),

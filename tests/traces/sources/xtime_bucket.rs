@@ -10,31 +10,30 @@ use tollgate::store::{View, WordStore};
 use tollgate::{ConfigError, Denied, Granted, Quota, Tick, TokenBucket};
 use tollgate_replay::TIE;
 
-/// A word, and what is reserved in it.
+/// A word and its reservations.
 pub(super) struct Bucket {
     algorithm: TokenBucket,
     cell: WordCell,
     rate: f64,
-    /// Whether it was made to hold what lies between its units.
+    /// Whether it was set to a level between its units.
     is_between: bool,
     held: BTreeMap<u64, Held>,
 }
 
-/// A reservation. Where it stands in the word is known as long as the quota is the one with which
-/// it was made.
+/// A reservation. Its position in the word is known as long as the quota does not change.
 pub(super) struct Held {
     pub(super) granted: Granted,
     pub(super) is_stale: bool,
 }
 
-/// A decision, and the level at which it was made.
+/// A decision and the level before it.
 pub(super) struct Decided {
     pub(super) decision: Result<Granted, Denied>,
     pub(super) before: f64,
 }
 
 impl Bucket {
-    /// A fresh one of this rate, a double in tokens a second, and burst.
+    /// Creates a fresh bucket with this rate, a double in tokens a second, and burst.
     pub(super) fn new(limit: f64, burst: u64) -> Result<Self, ConfigError> {
         Ok(Self {
             algorithm: TokenBucket::new(quota(limit, burst))?,
@@ -45,7 +44,7 @@ impl Bucket {
         })
     }
 
-    /// Goes on with another one.
+    /// Changes the rate and burst.
     pub(super) fn set(&mut self, t: Tick, limit: f64, burst: u64) -> Result<(), ConfigError> {
         let next = self.algorithm.with_quota(quota(limit, burst))?;
         let same = next.quota() == self.algorithm.quota();
@@ -58,7 +57,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Looks whether it could take over so many tokens to the last part.
+    /// Notes whether this level lies between its units.
     pub(super) fn look(&mut self, t: Tick, tokens: f64) {
         self.is_between = (self.tokens(t) - tokens).abs() > self.near();
     }
@@ -71,12 +70,12 @@ impl Bucket {
         self.cell.load()
     }
 
-    /// Puts back a word that it had.
+    /// Restores an earlier word.
     pub(super) fn restore(&self, word: u64) {
         self.cell.swap(word);
     }
 
-    /// The permits there are, parts of one too; below zero if some are owed or reserved.
+    /// Returns the available permits, with fractions. Negative if some are owed or reserved.
     pub(super) fn tokens(&self, t: Tick) -> f64 {
         self.tokens_of(self.word(), t)
     }
@@ -85,32 +84,32 @@ impl Bucket {
         self.algorithm.quota().burst_size() as f64 - self.algorithm.level(word, t).as_f64()
     }
 
-    /// How many permits the clock makes in a nanosecond.
+    /// Returns the permits that the clock makes in a nanosecond.
     pub(super) fn per_ns(&self) -> f64 {
         self.rate / 1e9
     }
 
-    /// How long it takes to make so many permits, in tenths of a millisecond: of these a millionth,
-    /// the least difference that counts, is a tenth of a nanosecond.
+    /// Returns the time that it takes to make these tokens, in tenths of a millisecond. A millionth
+    /// of that unit, the least difference that counts, is a tenth of a nanosecond.
     pub(super) fn as_time(&self, tokens: f64) -> f64 {
         tokens / self.rate * 1e4
     }
 
-    /// Whether levels are rounded, by a nanosecond's worth at most: where the rate is not one of at
-    /// most 11 permits in a whole number of nanoseconds, and where it took over a level that lies
-    /// between its units.
+    /// Returns whether levels are rounded, by at most a nanosecond of permits: if the rate is not
+    /// one of at most 11 permits in a whole number of nanoseconds, or if it adopted a level between
+    /// its units.
     pub(super) fn rounds(&self) -> bool {
         let quota = self.algorithm.quota();
         let (n, period) = (u128::from(quota.permits()), quota.period().as_nanos());
         self.is_between || (1..=11).all(|few| few * period % n != 0)
     }
 
-    /// The least difference of levels that is one: a tenth of a nanosecond.
+    /// Returns the smallest difference of levels that counts: a tenth of a nanosecond.
     pub(super) fn near(&self) -> f64 {
         TIE.min(self.per_ns() / 10.0)
     }
 
-    /// Takes `n` permits that are there now.
+    /// Takes `n` permits that are available now.
     pub(super) fn allow(&self, t: Tick, n: u64) -> Decided {
         let copy = WordCell::new(self.word());
         let now = WordStore::new(&self.algorithm, &copy)
@@ -125,12 +124,12 @@ impl Bucket {
         decided
     }
 
-    /// Takes `n` permits that are there at `latest`.
+    /// Takes `n` permits that are available at `latest`.
     pub(super) fn reserve(&self, t: Tick, n: u64, latest: Tick) -> Decided {
         self.decided(t, n, latest, |view| view.reserve_until(n, latest))
     }
 
-    /// What was decided, after seeing that the verbs agree with each other.
+    /// Returns the decision after checking that the verbs agree with each other.
     fn decided(
         &self,
         t: Tick,
@@ -152,11 +151,11 @@ impl Bucket {
                 .retry_after()
                 .map(|late| late + latest.saturating_since(t)),
         };
-        assert_eq!(wait, foretold, "time_until({n}) and what was decided");
+        assert_eq!(wait, foretold, "time_until({n}) and the decision");
         Decided { decision, before }
     }
 
-    /// Keeps what was reserved under this number, or that nothing was.
+    /// Records the reservation with this number, or that nothing was reserved.
     pub(super) fn keep(&mut self, id: u64, granted: Option<Granted>) {
         let is_stale = false;
         match granted {
@@ -169,7 +168,7 @@ impl Bucket {
         self.held.get(&id)
     }
 
-    /// Cancels a reservation, if it is known where it stands.
+    /// Cancels a reservation if its position is known.
     pub(super) fn cancel(&self, t: Tick, id: u64) {
         if let Some(Held {
             granted,
@@ -177,7 +176,7 @@ impl Bucket {
         }) = self.held(id)
         {
             let (before, n) = (self.tokens(t), granted.n());
-            // It may be cancelled again.
+            // A reservation may be cancelled again.
             let granted = Granted::new(n, granted.at())
                 .with_mark(granted.mark())
                 .with_ready_at(granted.due());
@@ -186,13 +185,13 @@ impl Bucket {
             assert!(came_back <= back as f64 + TIE && back <= n && kept.n() == 0);
             assert!(
                 came_back > back as f64 - 1.0 - TIE,
-                "a part of one is counted whole"
+                "a fraction counts whole"
             );
         }
     }
 
-    /// Makes it hold so many tokens, or by less than a unit fewer. The marks of the reservations
-    /// that stand above `above` move with the word.
+    /// Sets the level to `tokens`, or lower by less than a unit. The marks of the reservations
+    /// above `above` move with the word.
     pub(super) fn hold(&mut self, t: Tick, tokens: f64, above: u64) {
         let (mut low, mut high) = (0, u64::MAX - 1);
         while low < high {
@@ -216,8 +215,8 @@ impl Bucket {
     }
 }
 
-/// The quota of a rate in tokens a second: the first fraction, of those that come ever nearer, that
-/// is the double. What a `Quota` can't hold is the largest that it can.
+/// Returns the quota for a rate in tokens a second: the first convergent fraction that equals the
+/// double. A rate that a `Quota` can't hold becomes the largest that it can.
 fn quota(limit: f64, burst: u64) -> Quota {
     let (n, period_ns) = fraction(limit);
     Quota::per(n, Duration::from_nanos(period_ns)).burst(burst)

@@ -1,27 +1,26 @@
-//! What x/time/rate itself answers, from its documents and its source, in its own doubles and whole
-//! nanoseconds.
+//! Computes what x/time/rate itself answers, from its documentation and source, in its doubles and
+//! whole nanoseconds.
 //!
-//! Only conditions of classes ask it: a difference is a class where what was recorded is this, the
-//! last bit of a double aside, and a failure elsewhere. Our answers come from no other place than
-//! our limiter.
+//! Only the conditions of classes use it. A difference has a class if the recorded values equal
+//! these, up to the last bit of a double. Otherwise it is a failure. Our answers come only from our
+//! limiter.
 
 use std::collections::BTreeMap;
 
 use tollgate_replay::{Fields, Malformed, Op};
 
-/// The longest wait, which stands for one without an end.
+/// The longest wait, which stands for an infinite one.
 const LONGEST: i128 = i64::MAX as i128;
 
-/// The year 1, as its clock would say it: farther back than it can subtract.
+/// The year 1 on its clock: further back than it can subtract.
 const LONG_AGO: i128 = -(1 << 80);
 
-/// What it says to a call.
+/// Its answer to a call.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Said {
     /// Whether it admits the call.
     pub(super) ok: bool,
-    /// How long the caller must wait; nothing where it refuses, [`Said::NEVER`] where that never
-    /// ends.
+    /// The caller's wait. `None` for a refusal, [`Said::NEVER`] for an infinite wait.
     pub(super) delay: Option<i128>,
     /// The tokens after the call.
     pub(super) tokens: f64,
@@ -30,7 +29,7 @@ pub(super) struct Said {
 impl Said {
     pub(super) const NEVER: i128 = LONGEST;
 
-    /// Whether they are one answer. Whoever reads a double may be off by its last bit.
+    /// Returns whether both are the same answer. A double may be off by its last bit.
     pub(super) fn is(&self, other: &Self) -> bool {
         let near = 1e-15 * self.tokens.abs().max(1.0);
         (self.ok, self.delay) == (other.ok, other.delay)
@@ -38,7 +37,7 @@ impl Said {
     }
 }
 
-/// Permits that were reserved there.
+/// Permits reserved there.
 #[derive(Debug, Clone, Copy)]
 struct Reserved {
     tokens: f64,
@@ -49,14 +48,14 @@ struct Reserved {
 /// Its whole state.
 #[derive(Debug)]
 pub(super) struct Theirs {
-    /// 0.3.0, and not 0.13.
+    /// Whether it is version 0.3.0, not 0.13.
     pub(super) old: bool,
     pub(super) limit: f64,
     pub(super) burst: u64,
-    /// The burst that was asked for: 0.3.0 counts its own down.
+    /// The configured burst. Version 0.3.0 decrements its own.
     pub(super) configured_burst: u64,
     tokens: f64,
-    /// The tick to which it has counted: one that is earlier gets the same tokens.
+    /// The tick up to which it has counted. A caller with an earlier tick gets the same tokens.
     pub(super) last: i128,
     last_event: i128,
     reserved: BTreeMap<u64, Reserved>,
@@ -76,7 +75,7 @@ impl Theirs {
         }
     }
 
-    /// When a reservation that it granted may be used.
+    /// Returns when a reservation that it granted may be used.
     pub(super) fn to_act(&self, id: u64) -> Option<i128> {
         self.reserved.get(&id).map(|reserved| reserved.to_act)
     }
@@ -86,7 +85,7 @@ impl Theirs {
         tokens.min(self.burst as f64)
     }
 
-    /// Takes `n` tokens if they are there within `max`.
+    /// Takes `n` tokens if they are available within `max`.
     pub(super) fn take(&mut self, t: i128, n: u64, max: i128, id: Option<u64>) -> Said {
         let (ok, wait, tokens) = self.decide(t, n, max);
         if let Some(id) = id {
@@ -106,8 +105,8 @@ impl Theirs {
         }
     }
 
-    /// How long it takes to make so many tokens: cut to whole nanoseconds. What does not fit is the
-    /// longest time, or, in 0.3.0, far in the past.
+    /// Returns the time that it takes to make these tokens, truncated to whole nanoseconds. An
+    /// overflow gives the longest time or, in 0.3.0, a time far in the past.
     fn time_of(&self, tokens: f64, limit: f64) -> i128 {
         let ns = (tokens / limit) * 1e9;
         if limit <= 0.0 {
@@ -121,7 +120,7 @@ impl Theirs {
         }
     }
 
-    /// The decision, the wait, and how many tokens can be given back.
+    /// Returns the decision, the wait, and the tokens that can be returned.
     fn decide(&mut self, t: i128, n: u64, max: i128) -> (bool, i128, f64) {
         if self.limit == f64::INFINITY {
             return (true, 0, n as f64);
@@ -146,8 +145,8 @@ impl Theirs {
         (ok, wait, n as f64)
     }
 
-    /// Gives back what was not reserved after it, if it is not past its time: how much that is,
-    /// were there room for it.
+    /// Gives back the tokens that were not reserved after this reservation, unless its time has
+    /// passed. Returns their number as it was before the burst capped it.
     pub(super) fn cancel(&mut self, t: i128, id: u64) -> f64 {
         let reserved = self
             .reserved
@@ -189,7 +188,7 @@ impl Theirs {
     }
 }
 
-/// The tokens that it makes in so many nanoseconds.
+/// Returns the tokens that it makes in `ns` nanoseconds.
 fn made(ns: i128, limit: f64) -> f64 {
     if limit <= 0.0 || ns == 0 {
         return 0.0;
@@ -199,7 +198,7 @@ fn made(ns: i128, limit: f64) -> f64 {
     seconds * limit
 }
 
-/// A limit in tokens a second.
+/// Returns a limit in tokens a second.
 pub(super) fn limit(fields: &Fields) -> Result<f64, Malformed> {
     match fields.get("limit").and_then(|value| value.as_str()) {
         Some("Inf") => Ok(f64::INFINITY),
@@ -211,13 +210,13 @@ pub(super) fn limit(fields: &Fields) -> Result<f64, Malformed> {
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) n: u64,
-    /// None of one that does not wait.
+    /// `None` for a call that does not wait.
     pub(super) max_ns: Option<u64>,
     pub(super) id: Option<u64>,
 }
 
 impl Asked {
-    /// None if it asks for none.
+    /// Returns `None` if the call asks for nothing.
     pub(super) fn of(op: &Op) -> Result<Option<Self>, Malformed> {
         let (max_ns, id) = match op.name.as_str() {
             "allow_n" => (None, None),
@@ -235,7 +234,7 @@ impl Asked {
     }
 }
 
-/// What was recorded.
+/// Returns the recorded answer.
 pub(super) fn recorded(op: &Op) -> Result<Said, Malformed> {
     let tokens = op.result.f64("tokens")?;
     let ok = match op.result.get("ok") {

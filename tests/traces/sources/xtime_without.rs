@@ -1,6 +1,6 @@
-//! The limits of x/time/rate of which there is no bucket here: nothing a second, one in centuries,
-//! without an end, and a burst of nothing. Our constructor says so, and what was recorded is what
-//! they say.
+//! The limits of x/time/rate that our constructor refuses: zero, one in centuries, infinity, and a
+//! burst of zero. Our constructor must refuse them, and the recorded values must be the ones that
+//! x/time/rate computes.
 
 use tollgate::ConfigError;
 use tollgate_replay::{Class, Comparison, Malformed, Op, Replay, Value};

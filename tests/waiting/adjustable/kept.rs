@@ -1,4 +1,4 @@
-//! What is there after a change, and what is refused.
+//! The state after a change of the quota, and after a refused one.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{SECOND, tick};
 
 const NOW: Tick = tick(86_400 * SECOND + 7);
 
-/// A limiter from which so many were taken, or charged.
+/// Returns a limiter from which `n` permits were taken or charged.
 fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
     let limiter = adjustable(algorithm, NOW);
     limiter.at(NOW).charge(n);
@@ -22,14 +22,14 @@ fn used(algorithm: AnyAlgorithm, n: u64) -> Adjustable<AnyAlgorithm, NoClock> {
 }
 
 #[test]
-fn after_a_change_is_there_what_was_kept() {
+fn a_change_keeps_what_its_keep_says() {
     let most = |algorithm: &AnyAlgorithm| algorithm.available(0, NOW);
     let all = all().map(|algorithm| (algorithm, algorithm.to_string()));
     for (old, old_text) in &all {
         for (new, new_text) in &all {
             let either = |part| old_text.contains(part) || new_text.contains(part);
-            // What is not exact may be lost. A tolerance holds half a permit more than its burst.
-            // A period that began with a hit begins at a quantum, which is a little later.
+            // Fractions may be lost at inexact rates. A tolerance holds half a permit more than its
+            // burst. A period that began with a hit begins at a quantum, slightly later.
             let begins_late = old_text.contains("greedy") || old_text.contains("first-hit");
             let lost = u64::from(either("13/s") || either("tolerance") || begins_late);
             let room = used(*new, u64::MAX).at(NOW).charge(0).debt();
@@ -61,7 +61,7 @@ fn after_a_change_is_there_what_was_kept() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn a_refused_quota_changes_nothing() {
     for algorithm in all() {
         for keep in KEEPS {
             let limiter = used(algorithm, 2);
@@ -85,7 +85,7 @@ fn what_is_refused_changes_nothing() {
 }
 
 #[test]
-fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
+fn the_same_quota_changes_nothing_except_with_keep_fresh() {
     for algorithm in all() {
         let limiter = used(algorithm, 2);
         let view = limiter.at(NOW);
@@ -106,7 +106,7 @@ fn the_same_quota_changes_nothing_unless_it_is_to_start_afresh() {
 }
 
 #[test]
-fn nothing_comes_back_of_a_grant_of_before() {
+fn a_grant_from_before_a_change_returns_nothing() {
     for algorithm in all() {
         for keep in KEEPS {
             let limiter = adjustable(algorithm, NOW);
@@ -119,7 +119,7 @@ fn nothing_comes_back_of_a_grant_of_before() {
             let before = view.take_up_to(2);
             let quota = Quota::per(algorithm.quota().permits(), Duration::from_secs(61));
             view.set_quota(quota, keep).expect("a quota");
-            // What was said besides the quota stays.
+            // The other options stay.
             assert_eq!(
                 Ok(limiter.algorithm()),
                 algorithm.with_quota(quota),
@@ -134,7 +134,7 @@ fn nothing_comes_back_of_a_grant_of_before() {
             let after = view.take_up_to(1);
             let n = after.n();
             assert_eq!(view.undo(after), n, "{algorithm}");
-            // Nor of one of two changes before, whose slot is the same.
+            // Nor does a grant from two changes before, which has the same slot.
             let after = view.take_up_to(1);
             view.set(algorithm, keep);
             view.set_quota(quota, keep).expect("a quota");
@@ -144,7 +144,7 @@ fn nothing_comes_back_of_a_grant_of_before() {
 }
 
 #[test]
-fn it_is_a_limiter_as_the_others_are() {
+fn adjustable_implements_the_limiter_traits() {
     fn drain(limiter: &impl tollgate::traits::DebtLimiter<Clock = NoClock>) -> u64 {
         limiter.charge_at(1, NOW);
         limiter.take_up_to_at(100, NOW).n()

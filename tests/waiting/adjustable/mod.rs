@@ -1,6 +1,6 @@
-//! Quotas that change in use: after a change there is what its [`Keep`] says. A refused quota
-//! changes nothing. No decision mixes two quotas, and each quota keeps its bound, whatever threads
-//! do.
+//! Quotas that change in use. After a change the state is the one that its [`Keep`] describes. A
+//! refused quota changes nothing. No decision mixes two quotas, and each quota keeps its bound
+//! under threads.
 
 mod kept;
 mod model;
@@ -16,14 +16,14 @@ use tollgate::{Adjustable, AnyAlgorithm, Tick};
 
 const KEEPS: [Keep; 3] = [Keep::AsIs, Keep::Scaled, Keep::Fresh];
 
-/// In debug builds threads take less.
+/// In debug builds threads take fewer permits.
 const MANY: u64 = if cfg!(debug_assertions) {
     2_000
 } else {
     20_000
 };
 
-/// Every kind of algorithm, small ones and large ones.
+/// Every kind of algorithm, small and large.
 fn all() -> [AnyAlgorithm; 14] {
     let texts = [
         "token-bucket 10/s",

@@ -1,4 +1,4 @@
-//! A bucket beside a model of its own, through changes at any moment.
+//! A bucket beside its model, through changes at any time.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ const OPERATIONS: u64 = if cfg!(debug_assertions) {
     80_000
 };
 
-/// One permit every `interval` nanoseconds, up to a burst. What is there is counted in intervals of
-/// the quota in force, each of as many parts as it has nanoseconds.
+/// One permit every `interval` nanoseconds, up to a burst. Available permits are counted in
+/// intervals of the current quota, each with as many parts as nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Model {
     interval: i128,
     burst: i128,
-    /// Below 0 it is debt.
+    /// Negative in debt.
     parts: i128,
 }
 
@@ -45,7 +45,7 @@ impl Model {
         fits
     }
 
-    /// Parts of a permit are lost to the caller, not to the limiter.
+    /// Fractions of a permit are lost to the caller, not to the limiter.
     fn change(&mut self, (interval, burst): (i128, i128), keep: Keep) {
         if (interval, burst) == (self.interval, self.burst) && keep != Keep::Fresh {
             return;
@@ -60,14 +60,14 @@ impl Model {
     }
 }
 
-/// Intervals with common divisors and without, bursts small and large.
+/// Intervals with and without common divisors, and bursts from small to large.
 const QUOTAS: [(i128, i128); 6] = [(10, 7), (10, 20), (70, 3), (3, 1), (7_919, 5), (64, 64)];
 
 fn quota((interval, burst): (i128, i128)) -> Quota {
     Quota::per(1, Duration::from_nanos(interval as u64)).burst(burst as u64)
 }
 
-/// How many operations were granted, denied, and changes.
+/// Returns the numbers of grants, denials and changes.
 fn follow(kind: &str) -> [u64; 3] {
     let limiter = adjustable(algorithm(&format!("{kind} 1/10ns burst 7")), Tick::ZERO);
     let (interval, burst) = QUOTAS[0];
@@ -124,7 +124,7 @@ fn follow(kind: &str) -> [u64; 3] {
 }
 
 #[test]
-fn a_bucket_does_what_its_model_does_through_all_changes() {
+fn a_bucket_matches_its_model_through_all_changes() {
     let seen = ["token-bucket", "gcra", "leaky-meter"].map(follow);
     assert_eq!(seen, [seen[0]; 3]);
     assert!(

@@ -1,4 +1,4 @@
-//! A quota that is changed a little, again and again: callers go on getting what it promises.
+//! A quota that changes slightly and often still grants its rate.
 
 use tollgate::adjustable::Keep;
 use tollgate::algorithm::ChangeQuota;
@@ -7,8 +7,8 @@ use tollgate::{Quota, Tick};
 use super::{adjustable, algorithm};
 use crate::support::{SECOND, tick};
 
-/// What is granted in half an hour to callers that ask four times a second, where the quota has a
-/// permit more and one less in turns, with every so many asked.
+/// Returns what is granted in half an hour to callers that ask four times a second, while the quota
+/// alternates between one permit more and one less, after every `every` requests.
 fn half_an_hour(text: &str, every: Option<u64>, keep: Keep) -> u64 {
     let algorithm = algorithm(text);
     let quota = algorithm.quota();
@@ -31,7 +31,7 @@ fn half_an_hour(text: &str, every: Option<u64>, keep: Keep) -> u64 {
 }
 
 #[test]
-fn a_quota_that_moves_a_little_starves_no_one() {
+fn small_regular_changes_of_the_quota_starve_no_caller() {
     for text in [
         "token-bucket 10/min",
         "gcra 10/min burst 10",
@@ -43,7 +43,7 @@ fn a_quota_that_moves_a_little_starves_no_one() {
         "intervals 10/min burst 10 greedy",
     ] {
         let untouched = half_an_hour(text, None, Keep::AsIs);
-        // Each minute to each second. Scaled, a change may lose what is less than a permit.
+        // From every minute to every second. With `Scaled`, a change may lose less than a permit.
         for (keep, tenths, often) in [
             (Keep::AsIs, 9, &[240, 220, 120, 40, 4][..]),
             (Keep::Scaled, 8, &[240, 220]),

@@ -1,4 +1,4 @@
-//! Reservations keep their ticks while the quota changes, and later ones have the new quota's.
+//! Reservations keep their ticks while the quota changes. Later reservations use the new quota.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn a_reservation_keeps_its_tick() {
         let quota = Quota::per_second(100).burst(1);
         limiter.set_quota(quota, keep).expect("a quota");
         assert_eq!(reserved.map(|one| millis(one.due())), [0, 100, 200]);
-        // Two are owed, and are owed at the new rate; or nothing is.
+        // Two permits are owed, and are repaid at the new rate, or none are.
         let expected = if keep == Keep::Fresh { 0 } else { 30 };
         let next = limiter.reserve(1).expect("in time");
         assert_eq!(millis(next.due()), expected, "{keep:?}");
@@ -32,7 +32,7 @@ fn a_reservation_keeps_its_tick() {
 }
 
 #[test]
-fn of_a_reservation_from_before_a_change_nothing_comes_back() {
+fn a_reservation_from_before_a_change_returns_nothing() {
     let limiter = limiter(Quota::per_second(10).burst(1));
     let old = [(); 2].map(|()| limiter.reserve(1).expect("in time"));
     let quota = Quota::per_second(20).burst(1);
@@ -41,14 +41,14 @@ fn of_a_reservation_from_before_a_change_nothing_comes_back() {
         let cancelled = one.cancel();
         assert_eq!((cancelled.returned, cancelled.lost), (0, 1));
     }
-    // Of those since then, as ever.
+    // Later reservations can be cancelled as usual.
     assert_eq!(limiter.reserve(1).expect("in time").cancel().returned, 1);
     let (_, over) = limiter.reserve(1).expect("in time").settle(3);
     assert_eq!((over.charged, over.returned), (2, 0));
 }
 
 #[test]
-fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
+fn a_queue_that_shrinks_keeps_its_waiters() {
     let queue = |burst| {
         adjustable(
             algorithm(&format!("leaky-queue 10/s burst {burst}")),
@@ -71,7 +71,7 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
         let line = [(); 8].map(|()| enter(now).expect("there is room"));
         limiter.at(now).set_quota(quota(2), keep).expect("a quota");
         assert_eq!(limiter.at(now).level().ceil(), 8);
-        // Until only one is left none comes in, and the next one leaves after the last.
+        // No caller enters until only one is left, and the next one leaves after the last.
         let wait = limiter.at(now).time_until(1).expect("its turn comes");
         let then = now.saturating_add(wait);
         assert!(enter(tick(then.as_nanos() - 1)).is_err());
@@ -82,9 +82,9 @@ fn a_queue_that_grows_is_empty_and_one_that_shrinks_keeps_its_line() {
     }
 }
 
-/// Threads reserve and cancel. What goes under each quota keeps that quota's bound.
+/// Threads reserve and cancel. The permits taken under each quota keep that quota's bound.
 #[test]
-fn what_goes_keeps_the_bound_of_the_quota_it_was_taken_under() {
+fn permits_keep_the_bound_of_the_quota_they_were_taken_under() {
     let quotas = [(1000, 3), (7777, 9), (100, 1)];
     let quotas = quotas.map(|(rate, burst)| Quota::per_second(rate).burst(burst));
     let limiter = limiter(quotas[0]);

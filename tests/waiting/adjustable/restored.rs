@@ -1,4 +1,4 @@
-//! A state that is saved and restored, also while the quota is another one than it was.
+//! Saving and restoring the state, also with another quota.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const NOW: Tick = Tick::from_nanos(12_345_678_901);
 const LATER: Tick = Tick::from_nanos(12_945_678_901);
 
 #[test]
-fn a_restored_limiter_goes_on_as_one_that_never_stopped() {
+fn a_restored_limiter_decides_as_one_that_never_stopped() {
     for algorithm in all() {
         let kept = adjustable(algorithm, Tick::ZERO);
         let _ = kept.at(NOW).take_up_to(7);
@@ -36,7 +36,7 @@ fn a_restored_limiter_goes_on_as_one_that_never_stopped() {
     }
 }
 
-/// Some permits are taken, and then the quota is changed.
+/// Takes some permits, and then changes the quota.
 fn use_up(algorithm: AnyAlgorithm) -> Adjustable<AnyAlgorithm, NoClock> {
     let limiter = adjustable(algorithm, NOW);
     let _ = limiter.at(NOW).take_up_to(3);
@@ -50,7 +50,7 @@ fn use_up(algorithm: AnyAlgorithm) -> Adjustable<AnyAlgorithm, NoClock> {
 }
 
 #[test]
-fn the_quota_in_force_stays_and_what_was_saved_is_carried_over_to_it() {
+fn a_restore_keeps_the_current_quota_and_carries_the_state_over_to_it() {
     for old in all() {
         let bytes = use_up(old).at(NOW).snapshot();
         for new in all() {
@@ -78,7 +78,7 @@ fn the_quota_in_force_stays_and_what_was_saved_is_carried_over_to_it() {
 }
 
 #[test]
-fn a_grant_from_before_the_last_change_still_brings_nothing_back() {
+fn a_restored_limiter_returns_nothing_for_a_grant_from_before_the_last_change() {
     let limiter = adjustable(algorithm("token-bucket 10/h"), NOW);
     let granted = limiter.at(NOW).try_acquire_n(4).expect("fresh");
     let bytes = limiter.at(NOW).snapshot();

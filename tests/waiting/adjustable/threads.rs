@@ -1,4 +1,4 @@
-//! Threads that take while one changes the quota.
+//! Threads that take permits while one changes the quota.
 
 use std::thread;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use tollgate::{Adjustable, AnyAlgorithm, Granted, ManualClock};
 use super::{MANY, algorithm};
 use crate::support::{Random, deadline, on_threads_while, tick};
 
-/// What was granted, with the version of the quota where that is certain.
+/// Grants, with the version of the quota if that is certain.
 type Seen = Vec<(u64, Granted)>;
 
 type Tested = Adjustable<AnyAlgorithm, ManualClock>;
 
-/// Takes many times, and then until a grant's version is certain.
+/// Takes many times, and then until the version of a grant is certain.
 fn take(limiter: &Tested, taking: &AtomicU64, id: u64) -> Seen {
     let (mut random, mut seen, skew) = (Random(id), Vec::new(), 50 * id);
     for turn in 1.. {
@@ -39,7 +39,7 @@ fn take(limiter: &Tested, taking: &AtomicU64, id: u64) -> Seen {
     seen
 }
 
-/// What was granted under each quota keeps its bound, by itself.
+/// Checks that the grants under each quota keep its bound on their own.
 fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
     let clock = ManualClock::at(tick(1_000_000));
     let limiter = Adjustable::with_clock(algorithms[0], clock);
@@ -57,7 +57,7 @@ fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
     );
     for version in 0..=limiter.version() {
         let logs = seen.iter_mut().map(|seen| {
-            // By time, so those of this version are first.
+            // Sorted by time, so those of this version come first.
             let many = seen.iter().take_while(|(of, _)| *of == version).count();
             let mut log = Log::new();
             for (_, granted) in seen.drain(..many) {
@@ -74,7 +74,7 @@ fn each_keeps_its_bound(algorithms: &[AnyAlgorithm], keep: Keep, threads: u64) {
 }
 
 #[test]
-fn each_quota_keeps_its_bound_by_itself() {
+fn each_quota_keeps_its_own_bound() {
     let families = [
         "token-bucket 1/10ns burst 7 | token-bucket 3/40ns burst 20 | token-bucket 1/1us burst 3",
         "fixed-window 9/500ns | fixed-window 30/700ns | fixed-window 5/300ns first-hit",

@@ -1,4 +1,4 @@
-//! An algorithm that notices whether a decision mixes two quotas, or a change does not hold.
+//! An algorithm that detects whether a decision mixes two quotas, or a change is lost.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,11 +13,11 @@ use super::MANY;
 use crate::support::{deadline, on_threads_while};
 
 thread_local! {
-    /// What happens in the middle of the next reading of parameters.
+    /// Runs in the middle of the next read of parameters.
     static MEANWHILE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
-/// A limit that is kept in many words, so that it shows if words of two limits are mixed.
+/// A limit kept in many words, so that a mix of two limits is visible.
 #[derive(Debug, Clone)]
 struct Whole([u64; 8]);
 
@@ -28,7 +28,7 @@ impl Whole {
     }
 }
 
-/// The word is the limit times what was taken: so a word of another limit shows.
+/// The word is the limit times the number of permits taken, so a word of another limit is visible.
 impl Algorithm for Whole {
     fn step(&self, word: u64, now: Tick, n: u64) -> Result<(u64, Granted), Denied> {
         match n <= self.available(word, now) {
@@ -83,7 +83,7 @@ impl Settings for Whole {
 }
 
 #[test]
-fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
+fn no_decision_mixes_two_quotas_and_every_permit_is_granted_once() {
     deadline("threads that take until nothing is left", || {
         for threads in [1, 3, 7] {
             let limiter = Adjustable::starting_at(Whole([MANY; 8]), NoClock, Tick::ZERO);
@@ -111,7 +111,7 @@ fn no_decision_mixes_two_quotas_and_every_permit_is_had_once() {
 
 /// After a decision has read half of its parameters, others change the quota and take two permits.
 #[test]
-fn a_decision_that_is_overtaken_is_made_anew() {
+fn a_decision_overtaken_by_a_change_is_repeated() {
     for changes in 0..4 {
         let limiter = Arc::new(Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO));
         let others = Arc::clone(&limiter);
@@ -132,7 +132,7 @@ fn a_decision_that_is_overtaken_is_made_anew() {
 }
 
 #[test]
-fn a_change_that_panics_has_changed_nothing_and_stops_no_one() {
+fn a_change_that_panics_changes_nothing_and_blocks_no_caller() {
     let limiter = Adjustable::starting_at(Whole([5; 8]), NoClock, Tick::ZERO);
     let view = limiter.at(Tick::ZERO);
     assert!(view.try_acquire_n(2).is_ok());

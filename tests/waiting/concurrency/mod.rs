@@ -1,5 +1,5 @@
-//! Never are more inside a [`Concurrency`] than its limit, waiters enter in the order in which they
-//! began to wait, and nothing is lost.
+//! A [`Concurrency`] never admits more than its limit, admits waiters in the order in which they
+//! began to wait, and loses nothing.
 
 mod model;
 mod steps;
@@ -24,7 +24,7 @@ fn limiter(limit: u64) -> Tested {
     Arc::new(Concurrency::new(limit).expect("a limit"))
 }
 
-/// Asserts that no one is inside or waits, and that all of the limit can be had.
+/// Asserts that no caller is inside or waits, and that the whole limit is available.
 fn assert_empty(limiter: &Tested) {
     assert_eq!((limiter.inside(), limiter.waiting()), (0, 0));
     let all = limiter.try_enter_n(limiter.limit()).expect("there is room");
@@ -32,7 +32,7 @@ fn assert_empty(limiter: &Tested) {
     drop(all);
 }
 
-/// One that waits, and is polled by hand.
+/// A waiter that is polled by hand.
 struct Waiter {
     enter: EnterFuture<Tested>,
     bell: Arc<Bell>,
@@ -50,7 +50,7 @@ impl Waiter {
         poll_by(Pin::new(&mut self.enter), &self.bell.clone().into())
     }
 
-    /// Stands in line.
+    /// Creates a waiter that stands in the queue.
     fn standing(limiter: &Tested, n: u64) -> Self {
         let mut waiter = Self::new(limiter, n);
         assert!(waiter.poll().is_pending());

@@ -1,15 +1,15 @@
-//! What a concurrency limit is, in the fewest words: a number inside, and a line.
+//! The simplest model of a concurrency limit: the weight inside, and a queue.
 
 use std::collections::VecDeque;
 
 use tollgate::Denied;
 
-/// What a waiter is called in the test.
+/// A waiter's name in the test.
 pub(super) type Name = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It was never polled, and has no place in line.
+    /// The waiter was never polled, and has no place in the queue.
     New,
     Waits,
     ConcurrencyGuard,
@@ -22,7 +22,7 @@ pub(super) struct Model {
     pub(super) inside: u64,
     pub(super) peak: u64,
     pub(super) line: VecDeque<(Name, u64)>,
-    /// Which waiters were let in or refused by the last operation.
+    /// The waiters that the last operation admitted or refused.
     pub(super) told: Vec<(Name, State)>,
 }
 

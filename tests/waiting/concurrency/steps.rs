@@ -1,4 +1,5 @@
-//! One step at a time, beside the model: every answer, every number, and which waiters are woken.
+//! One step at a time, beside the model: every answer, every number, and the waiters that are
+//! woken.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +19,17 @@ const STEPS: u64 = if cfg!(debug_assertions) {
     250_000
 };
 
-/// The limiter and the model, and all that were let in or wait.
+/// The limiter and the model, with all guards and waiters.
 struct Pair {
     limiter: Tested,
     model: Model,
     guards: Vec<ConcurrencyGuard<Tested>>,
-    /// Those that have no answer yet, with their weights and what the model says of them.
+    /// The waiters without an answer, with their weights and their states in the model.
     waiters: BTreeMap<Name, (Waiter, u64, State)>,
     random: Random,
     names: Name,
     most: u64,
-    /// How often each kind of step found something to do.
+    /// The number of times that each kind of step had an effect.
     seen: [u64; 8],
 }
 
@@ -74,7 +75,7 @@ impl Pair {
     fn try_enter(&mut self, n: u64) {
         let verb = self.random.below(8);
         let expected = self.model.try_enter(n, verb == 0);
-        // All but the owned guard go at once, and the model with them.
+        // All guards except the owned one are dropped at once, in the model too.
         let entered = match verb {
             0 => self.limiter.try_enter_ahead(n).map(drop),
             1 => self.limiter.try_enter_n(n).map(drop),
@@ -95,14 +96,14 @@ impl Pair {
         self.seen[usize::from(verb == 0)] += u64::from(entered.is_ok());
     }
 
-    /// It takes its place when it is first polled, which may be later.
+    /// Creates a waiter. It takes its place when it is first polled, which may be later.
     fn begin(&mut self, n: u64) {
         let waiter = Waiter::new(&self.limiter, n);
         self.waiters.insert(self.names, (waiter, n, State::New));
         self.names += 1;
     }
 
-    /// Any of those that wait, or do not know yet that they don't.
+    /// Returns any waiter, including those that do not know their answer yet.
     fn any(&mut self) -> Option<Name> {
         let place = self.random.below(self.waiters.len() as u64) as usize;
         self.waiters.keys().nth(place).copied()
@@ -115,7 +116,7 @@ impl Pair {
             *state = self.model.begin(name, *n);
             self.seen[2] += u64::from(*state == State::Waits);
         } else if *state == State::Waits {
-            // Another task goes on with it.
+            // Another task continues with it.
             waiter.bell = Arc::default();
             self.seen[3] += 1;
         }
@@ -131,13 +132,13 @@ impl Pair {
         if self.random.one_in(2) {
             self.waiters.remove(&name);
         } else {
-            // It asks anew.
+            // It asks again.
             *state = State::New;
             waiter.bell = Arc::default();
         }
     }
 
-    /// Also of one that was let in and does not know it.
+    /// Drops a waiter, possibly one that was admitted and does not know it.
     fn give_up(&mut self) {
         let Some(name) = self.any() else { return };
         let (waiter, n, state) = self.waiters.remove(&name).expect("a waiter");
@@ -170,7 +171,7 @@ impl Pair {
         self.seen[6] += 1;
     }
 
-    /// Those that the model let in or refused were woken, once, and no one else.
+    /// Checks that the waiters that the model admitted or refused were woken, once, and no others.
     fn tell(&mut self) {
         for (name, state) in self.model.told.drain(..) {
             let (_, _, known) = self.waiters.get_mut(&name).expect("a waiter");
@@ -202,12 +203,12 @@ impl Pair {
 }
 
 #[test]
-fn every_step_is_the_models() {
+fn every_step_matches_the_model() {
     for (seed, most) in [(1, 2), (2, 7), (3, 40), (4, Concurrency::MAX_LIMIT)] {
         let mut pair = Pair::new(seed, most);
         for _ in 0..STEPS {
             pair.step();
-            // With less room than they want the line would only grow.
+            // With less capacity than they ask for, the queue would only grow.
             while pair.waiters.len() > 30 {
                 pair.give_up();
                 pair.tell();

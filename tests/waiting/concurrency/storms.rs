@@ -1,4 +1,4 @@
-//! Thousands wait, and half of them are dropped at any moment, on two runtimes.
+//! Thousands wait, and half of them are dropped at random times, on two runtimes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 
 const LIMIT: u64 = 16;
 
-/// How much is inside, counted by what is dropped together with a guard, and before it.
+/// The weight inside, counted down by a value that is dropped together with a guard, and before it.
 struct Counted(Arc<AtomicU64>, u64);
 
 impl Counted {
@@ -29,7 +29,7 @@ impl Drop for Counted {
 }
 
 #[test]
-fn a_storm_lets_in_all_that_stay_and_never_more_than_the_limit() {
+fn a_storm_admits_all_remaining_waiters_and_never_exceeds_the_limit() {
     deadline("a storm before a full limiter", || {
         on_both_runtimes(|spawn| {
             let limiter = limiter(LIMIT);

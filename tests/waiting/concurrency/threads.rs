@@ -1,4 +1,4 @@
-//! Many threads, with weights, panics and a limit that changes: never more inside than allowed.
+//! Many threads with weights, panics and a changing limit never exceed what is allowed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -16,7 +16,7 @@ const TURNS: u64 = if cfg!(debug_assertions) {
     20_000
 };
 
-/// Enters in one of four ways, and counts what is inside after that and before it leaves.
+/// Enters in one of four ways, and counts the weight inside after entering and before leaving.
 fn turn(limiter: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Random) {
     let n = random.below(4);
     let entered = match random.below(5) {
@@ -35,7 +35,7 @@ fn turn(limiter: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Rand
         thread::yield_now();
     }
     counted.fetch_sub(n, SeqCst);
-    // Sometimes a guard is dropped by a panic.
+    // A panic drops some of the guards.
     let _ = catch_unwind(AssertUnwindSafe(|| {
         let _guard = guard;
         if random.one_in(16) {
@@ -45,7 +45,7 @@ fn turn(limiter: &Concurrency, counted: &AtomicU64, most: u64, random: &mut Rand
 }
 
 #[test]
-fn never_are_more_inside_than_the_largest_limit_that_was_set() {
+fn threads_never_exceed_the_largest_limit_that_was_set() {
     deadline("threads that enter and leave", || {
         for limits in [&[1][..], &[5], &[3, 4, 7]] {
             for threads in [2, 3, 16] {

@@ -1,4 +1,5 @@
-//! What each verb says: bad input, timeouts, threads that wait, waiters that were let in already.
+//! The answers of each verb: invalid input, timeouts, waiting threads, and waiters that were
+//! already admitted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::{Entered, Tested, Waiter, assert_empty, limiter};
 use crate::support::deadline;
 
 #[test]
-fn a_limit_that_can_not_be_is_refused() {
+fn an_invalid_limit_is_refused() {
     let above = |limit| ConfigError::ConcurrencyTooLarge {
         limit,
         max: Concurrency::MAX_LIMIT,
@@ -38,7 +39,7 @@ fn a_limit_that_can_not_be_is_refused() {
 }
 
 #[test]
-fn busy_says_later_and_not_when() {
+fn a_denial_for_busy_permits_says_later_without_a_time() {
     let limiter = limiter(1);
     let _held = limiter.try_enter();
     let denied = limiter.try_enter().expect_err("it is full");
@@ -49,7 +50,7 @@ fn busy_says_later_and_not_when() {
     assert_eq!(denied.to_string(), message);
 }
 
-/// Until one more waits.
+/// Runs until one more thread waits.
 fn until_it_waits<T: Send + 'static>(
     limiter: &Tested,
     work: fn(&Concurrency) -> T,
@@ -66,7 +67,7 @@ fn until_it_waits<T: Send + 'static>(
 }
 
 #[test]
-fn a_thread_that_waits_is_let_in_or_refused_or_gives_up() {
+fn a_waiting_thread_enters_is_refused_or_times_out() {
     deadline("threads that wait for room", || {
         let limiter = limiter(2);
         let held = limiter
@@ -103,9 +104,9 @@ fn a_thread_that_waits_is_let_in_or_refused_or_gives_up() {
     });
 }
 
-/// A waiter that was polled and let in is inside once, however it asks, whatever the limit is then.
+/// A waiter that was polled and admitted counts once, whichever way it asks then, under any limit.
 #[test]
-fn what_was_let_in_is_inside_however_it_asks() {
+fn an_admitted_waiter_is_counted_once_however_it_asks() {
     deadline("a waiter that is inside already", || {
         let asks: [fn(Waiter) -> Entered; 3] = [
             |waiter| waiter.enter.wait(),
@@ -132,7 +133,7 @@ fn what_was_let_in_is_inside_however_it_asks() {
 }
 
 #[test]
-fn all_of_it_can_be_sent_and_shared() {
+fn every_type_is_send_and_sync() {
     fn text(one: impl Send + Sync + std::fmt::Debug) -> String {
         format!("{one:?}")
     }
@@ -155,7 +156,7 @@ fn only_the_last_waker_is_woken() {
 }
 
 #[test]
-fn the_widest_limit_holds() {
+fn the_largest_limit_is_enforced() {
     let limiter = limiter(Concurrency::MAX_LIMIT);
     let all = limiter.try_enter_n(Concurrency::MAX_LIMIT).expect("room");
     assert_eq!(limiter.try_enter().err(), Some(Denied::busy(1)));
@@ -169,7 +170,7 @@ fn the_widest_limit_holds() {
 }
 
 #[test]
-fn a_thread_does_not_wait_for_more_than_the_limit() {
+fn a_request_above_the_limit_does_not_wait() {
     deadline("more than the limit", || {
         let limiter = limiter(3);
         for n in [4, Concurrency::MAX_LIMIT + 1, 1 << 32, u64::MAX] {
@@ -182,7 +183,7 @@ fn a_thread_does_not_wait_for_more_than_the_limit() {
 }
 
 #[test]
-fn a_waiter_that_is_dropped_by_a_panic_leaves_the_line() {
+fn a_waiter_dropped_by_a_panic_leaves_the_queue() {
     let limiter = limiter(5);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _inside = limiter.try_enter_n(3);

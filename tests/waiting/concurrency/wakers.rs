@@ -1,4 +1,4 @@
-//! Wakers that panic, that run what they wake, and that call back.
+//! Wakers that panic, that run the task they wake, and that call back into the limiter.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -24,7 +24,8 @@ fn is_ready(enter: &mut EnterFuture<Tested>, waker: &Waker) -> bool {
     poll_by(Pin::new(enter), waker).is_ready()
 }
 
-/// Those of these weights that stand in line. The wakers of some panic; the others ring the bell.
+/// Returns waiters of these weights in the queue. The wakers of some panic, and the others ring the
+/// bell.
 fn line(limiter: &Tested, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<EnterFuture<Tested>> {
     let stand = |&(n, panics): &(u64, bool)| {
         let mut enter = limiter.enter_owned(n);
@@ -38,17 +39,17 @@ fn line(limiter: &Tested, bell: &Arc<Bell>, weights: &[(u64, bool)]) -> Vec<Ente
     weights.iter().map(stand).collect()
 }
 
-/// Each time there is room for those behind the first one whose waker panics.
+/// In each case there is room for the waiters behind the first one whose waker panics.
 #[test]
-fn a_waker_that_panics_does_not_stop_the_line() {
+fn a_waker_that_panics_does_not_block_the_queue() {
     let panics = |work: &mut dyn FnMut()| catch_unwind(AssertUnwindSafe(work)).is_err();
-    // One leaves.
+    // A guard is dropped.
     let (leaves, bell) = (limiter(2), Arc::default());
     let mut held = leaves.try_enter_owned(2).ok();
     let _line = line(&leaves, &bell, &[(1, true), (1, false)]);
     assert!(panics(&mut || held = None));
     assert_eq!((leaves.inside(), leaves.waiting(), bell.rung()), (2, 0, 1));
-    // One gives up.
+    // A waiter is dropped.
     let (gives_up, bell) = (limiter(2), Arc::default());
     let mut held = gives_up.try_enter_owned(1).ok();
     let weights = [(2, false), (0, true), (0, true), (1, false), (1, false)];
@@ -65,7 +66,7 @@ fn a_waker_that_panics_does_not_stop_the_line() {
             .all(|enter| is_ready(enter, Waker::noop()))
     );
     assert_empty(&gives_up);
-    // The limit is lowered: those that weigh more are refused, and one that weighs less is let in.
+    // The limit is lowered: heavier waiters are refused, and a lighter one is admitted.
     let (lowered, bell) = (limiter(4), Arc::default());
     let _held = lowered.try_enter_owned(1);
     let _line = line(&lowered, &bell, &[(4, true), (4, false), (1, false)]);
@@ -79,9 +80,9 @@ fn a_waker_that_panics_does_not_stop_the_line() {
     );
 }
 
-/// The task of one that is refused runs where it is woken, and enters with less.
+/// The task of a refused waiter runs inside its waker, and enters with less.
 #[test]
-fn all_that_fit_are_let_in_before_a_waker_runs() {
+fn all_waiters_that_fit_are_admitted_before_a_waker_runs() {
     struct ComesAgain(Tested, AtomicU64);
     impl Wake for ComesAgain {
         fn wake(self: Arc<Self>) {
@@ -102,9 +103,9 @@ fn all_that_fit_are_let_in_before_a_waker_runs() {
     });
 }
 
-/// A waker that, woken or dropped, changes the same limiter in all ways, and may hold a guard.
+/// A waker that changes the same limiter in all ways when woken or dropped, and may hold a guard.
 #[test]
-fn a_waker_that_meddles_finds_the_limiter_open() {
+fn a_waker_can_use_the_limiter() {
     struct Meddles(Tested, Arc<AtomicU64>);
     impl Meddles {
         fn meddle(&self) {
@@ -150,9 +151,9 @@ fn a_waker_that_meddles_finds_the_limiter_open() {
     });
 }
 
-/// Each of them leaves in the waker that lets it in, and so wakes the next one.
+/// Each of them leaves inside the waker that admits it, and so wakes the next one.
 #[test]
-fn tasks_that_run_where_they_are_woken_all_run() {
+fn tasks_that_run_inside_their_waker_all_run() {
     struct Inline(Mutex<Option<EnterFuture<Tested>>>, Arc<AtomicU64>);
     impl Wake for Inline {
         fn wake(self: Arc<Self>) {
@@ -183,7 +184,7 @@ fn tasks_that_run_where_they_are_woken_all_run() {
 }
 
 #[test]
-fn a_waker_that_holds_a_guard_leaves_when_it_is_dropped() {
+fn a_waker_that_holds_a_guard_releases_it_when_dropped() {
     struct Holds(#[allow(dead_code, reason = "only held")] ConcurrencyGuard<Tested>);
     impl Wake for Holds {
         fn wake(self: Arc<Self>) {}
@@ -193,7 +194,7 @@ fn a_waker_that_holds_a_guard_leaves_when_it_is_dropped() {
         let holds = || Waker::from(Arc::new(Holds(limiter.try_enter_owned(1).expect("room"))));
         let mut enter = limiter.enter_owned(3);
         assert!(!is_ready(&mut enter, &holds()));
-        // The first waker is replaced, and makes the room.
+        // The first waker is replaced, which makes room.
         assert!(!is_ready(&mut enter, Waker::noop()));
         assert_eq!((limiter.inside(), limiter.waiting()), (3, 0));
         assert!(is_ready(&mut enter, Waker::noop()));

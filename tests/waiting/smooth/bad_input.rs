@@ -1,4 +1,4 @@
-//! What can't be is refused by its name, with what is allowed. All else is answered.
+//! Invalid input is refused with the field's name and what is allowed. Everything else is answered.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const ROUNDS: u64 = if cfg!(debug_assertions) {
 };
 
 #[test]
-fn a_rate_that_is_none_is_refused() {
+fn an_invalid_rate_is_refused() {
     let (second, inf, nan) = (Duration::from_secs(1), f64::INFINITY, f64::NAN);
     let limiters = (bursty(10.0), warming_up(10.0, second));
     let small = [0.0, -0.0, -1.0, 1e-8, f64::MIN_POSITIVE];
@@ -50,7 +50,7 @@ fn a_rate_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_store_that_is_too_large_is_refused() {
+fn a_burst_that_is_too_large_is_refused() {
     let nanosecond = Duration::from_nanos(1);
     let too_long = bursty(1.0).max_burst(YEAR + nanosecond).unwrap_err();
     let (max_burst, max) = (YEAR + nanosecond, YEAR);
@@ -62,7 +62,7 @@ fn a_store_that_is_too_large_is_refused() {
     let warm_up = SmoothWarmingUp::new(1e12, YEAR).unwrap_err();
     assert_eq!(warm_up.field(), "warm_up");
     assert!(SmoothWarmingUp::new(1.0, YEAR).is_ok());
-    // What fits at one rate must fit at the next.
+    // A store that fits at one rate must fit at the next.
     let limiter = bursty(1.0).max_burst(YEAR).expect("a store");
     let error = limiter.set_rate_at(1e9, Tick::ZERO).unwrap_err();
     let SmoothError::Rate { max, .. } = error else {
@@ -72,7 +72,7 @@ fn a_store_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn a_cold_factor_that_is_none_is_refused() {
+fn an_invalid_cold_factor_is_refused() {
     for factor in [0.0, -3.0, 0.999, f64::NAN, f64::INFINITY, 1.1e6] {
         let error = warming_up(1.0, YEAR).cold_factor(factor).unwrap_err();
         assert_eq!(error.field(), "cold_factor");
@@ -83,7 +83,7 @@ fn a_cold_factor_that_is_none_is_refused() {
 }
 
 #[test]
-fn what_is_beyond_the_end_of_time_never_comes() {
+fn a_turn_beyond_the_end_of_time_never_comes() {
     // A caller takes too much, and goes at once itself.
     let limiter = bursty(1.0);
     let turn = limiter.reserve_at(u64::MAX, Tick::ZERO).expect("a turn");
@@ -96,7 +96,7 @@ fn what_is_beyond_the_end_of_time_never_comes() {
         assert!(limiter.reserve_at(0, now).is_ok());
         assert!(limiter.set_rate_at(2.0, now).is_ok());
     }
-    // A caller comes at the end, or after it.
+    // A caller comes at the end of time, or after it.
     let last = tick((1 << 60) - 2);
     for now in [last, tick(1 << 60), Tick::MAX] {
         let limiter = bursty(1.0);
@@ -107,9 +107,9 @@ fn what_is_beyond_the_end_of_time_never_comes() {
     }
 }
 
-/// Nothing panics and nothing goes back, whatever is asked.
+/// No request panics or moves the next turn back.
 #[test]
-fn anything_is_answered() {
+fn any_request_is_answered() {
     let mut random = Random(17);
     for round in 0..ROUNDS {
         let rate = 10_f64.powf(random.below(19) as f64 - 7.0);
@@ -145,7 +145,7 @@ fn anything_is_answered() {
                 (one.stored_at(now), one.max_stored()),
                 (two.stored_at(now), two.max_stored()),
             ] {
-                // By the last digit, where it is counted as Guava does.
+                // Up to the last digit, when counting as Guava does.
                 assert!(
                     (0.0..=max * (1.0 + 1e-15)).contains(&stored),
                     "{stored} {max}"

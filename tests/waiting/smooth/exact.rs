@@ -1,5 +1,6 @@
-//! The limiter that stores free permits, step by step against large whole numbers: costs are never
-//! too low, nor too high by a nanosecond; what is stored is right but for its last digits.
+//! The limiter that stores free permits, checked step by step with large integers. Costs are never
+//! too low, and less than a nanosecond too high. The stored permits are right except for their last
+//! digits.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ const CALLS: u64 = if cfg!(debug_assertions) {
     20_000
 };
 
-/// On a grid of `2^-digits` permits: what is stored, at most a second's permits.
+/// Stored permits on a grid of `2^-digits`, up to a second's permits.
 struct Exact {
     rate: i128,
     digits: u32,
@@ -39,8 +40,8 @@ impl Exact {
         stored as i128
     }
 
-    /// One call of `n` at `now`, judged by what was before and what is after: the next free tick,
-    /// and what is stored. All is in permits times 10^9 times `2^digits`.
+    /// Checks one call of `n` at `now` by the state before and after it: the next free tick, and
+    /// the stored permits. All values are in permits times 10^9 times `2^digits`.
     fn check(&self, before: (u64, i128), now: u64, n: u64, after: (u64, i128)) {
         let scale = i128::from(SECOND);
         let full = (self.rate * scale) << self.digits;
@@ -48,16 +49,17 @@ impl Exact {
         let had = (before.1 * scale + came).min(full);
         let wanted = (i128::from(n) * scale) << self.digits;
         let (spent, start) = (had.min(wanted), before.0.max(now));
-        // Stored: never more and hardly less, but for the last digit of what came.
+        // The stored permits are never too many and hardly too few, except for the last digit of
+        // what was added.
         let (left, kept) = (had - spent, after.1 * scale);
         let inexact = came.min(full) >> 51;
         assert!(kept <= left + inexact, "{kept} of {left}");
         assert!(kept + 2 * scale + inexact >= left, "{kept} of {left}");
-        // The cost, as permits: what the next one waits for pays for all that was not stored.
+        // The cost in permits: the next caller's wait pays for everything that was not stored.
         let fresh = wanted - spent;
         let paid = (i128::from(after.0 - start) * self.rate) << self.digits;
         let nanosecond = self.rate << self.digits;
-        // But for the last digit of a double, and for what the store may have lost.
+        // Except for the last digit of a double, and for what the store may have lost.
         let least = fresh - (fresh >> 50) - inexact;
         let most = fresh + nanosecond + (fresh >> 50) + 2 * scale + inexact;
         assert!((least..=most).contains(&paid), "{paid} for {fresh}");

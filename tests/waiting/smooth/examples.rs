@@ -1,4 +1,4 @@
-//! What each limiter answers, in numbers that were worked out by hand.
+//! The answers of each limiter, in numbers worked out by hand.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ fn a_caller_waits_for_those_before_it() {
     assert_eq!(wait(1, 100 * MS), Duration::from_millis(500));
     assert_eq!(limiter.next_free_at(Tick::ZERO), tick(700 * MS));
     assert_eq!(limiter.next_free_at(tick(SECOND)), tick(SECOND));
-    // An older tick is no way round: it waits until the same moment.
+    // An older tick does not help: it waits until the same time.
     assert_eq!(wait(1, 50 * MS), Duration::from_millis(650));
-    // Nothing is had at once, and takes nothing.
+    // A request for zero permits is granted at once, and takes nothing.
     let none = limiter.reserve_at(0, tick(7)).expect("nothing");
     assert_eq!((none.n(), none.due(), none.at()), (0, tick(7), tick(7)));
     assert!(limiter.try_acquire_n_at(0, tick(7)).is_ok());
@@ -30,7 +30,7 @@ fn a_caller_waits_for_those_before_it() {
 }
 
 #[test]
-fn stored_permits_are_free_and_the_rest_is_paid_by_the_next() {
+fn stored_permits_are_free_and_the_next_caller_waits_for_the_rest() {
     let (limiter, now) = (bursty(10.0), tick(10 * SECOND));
     for (n, stored, next) in [
         (0, 10.0, 10 * SECOND),
@@ -41,7 +41,7 @@ fn stored_permits_are_free_and_the_rest_is_paid_by_the_next() {
         assert_eq!(limiter.stored_at(now), stored);
         assert_eq!(limiter.next_free_at(now), tick(next));
     }
-    // Parts of a permit count.
+    // Fractions of a permit count.
     let limiter = bursty(10.0);
     assert_eq!(limiter.stored_at(tick(50 * MS)), 0.5);
     let _ = limiter.reserve_at(1, tick(50 * MS));
@@ -49,7 +49,7 @@ fn stored_permits_are_free_and_the_rest_is_paid_by_the_next() {
 }
 
 #[test]
-fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
+fn a_timeout_is_compared_with_the_wait_and_a_denial_takes_nothing() {
     for micros in [false, true] {
         let limiter = bursty(10.0);
         let limiter = if micros {
@@ -67,11 +67,11 @@ fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
             assert!(ask(SECOND - 1, 0).is_err());
             assert!(limiter.try_acquire_at(tick(SECOND - 1)).is_err());
         }
-        // The same again so much later, and what is told is true.
+        // The same again a second later, and the reported turn is exact.
         let turn = ask(SECOND - unit, unit).expect("in time");
         assert_eq!((turn.due(), turn.n()), (tick(SECOND), 1));
         assert_eq!(turn.delay(), Duration::from_nanos(SECOND - unit));
-        // Zero is a try, to the nanosecond.
+        // A timeout of zero does not wait, to the nanosecond.
         assert!(limiter.try_acquire_at(tick(1_100 * MS - 1)).is_err());
         assert!(limiter.try_acquire_n_at(70, tick(1_100 * MS)).is_ok());
         assert!(ask(u64::MAX, 0).is_ok());
@@ -79,31 +79,31 @@ fn a_timeout_is_held_against_the_wait_and_a_denial_takes_nothing() {
 }
 
 #[test]
-fn a_cold_start_is_the_line_that_its_definition_draws() {
+fn a_cold_start_follows_its_definition() {
     let limiter = warming_up(2.0, Duration::from_secs(4));
     assert_eq!((limiter.max_stored(), limiter.rate()), (8.0, 2.0));
     for due in [0, 1_375, 2_500, 3_375, 4_000, 4_500, 5_000] {
         let turn = limiter.reserve_at(1, Tick::ZERO).expect("a turn");
         assert_eq!(turn.due(), tick(due * MS));
     }
-    // Seven of eight are taken, and come back in as many half seconds.
+    // Seven of eight are taken, and come back at one each half second.
     for (at, stored) in [(0, 1.0), (6_500, 3.0), (100_000, 8.0)] {
         assert_eq!(limiter.stored_at(tick(at * MS)), stored);
     }
 }
 
 #[test]
-fn another_rate_keeps_turns_and_the_part_that_is_stored() {
+fn a_new_rate_keeps_turns_and_the_stored_share() {
     let limiter = bursty(10.0);
     let _ = limiter.reserve_at(10, Tick::ZERO);
     limiter.set_rate_at(1_000.0, tick(0)).expect("a rate");
     assert_eq!(limiter.next_free_at(Tick::ZERO), tick(SECOND));
-    // What came before the change came at the old rate.
+    // Permits stored before the change came at the old rate.
     assert_eq!(limiter.stored_at(tick(1_500 * MS)), 500.0);
     limiter.set_rate_at(2.0, tick(1_500 * MS)).expect("a rate");
     assert_eq!((limiter.rate(), limiter.max_stored()), (2.0, 2.0));
     assert_eq!(limiter.stored_at(tick(1_500 * MS)), 1.0);
-    // And that of the cold: half cold stays half cold.
+    // A cold limiter keeps its coldness: half cold stays half cold.
     let limiter = warming_up(2.0, Duration::from_secs(4));
     let _ = limiter.reserve_at(4, Tick::ZERO);
     limiter.set_rate_at(200.0, Tick::ZERO).expect("a rate");
@@ -129,7 +129,7 @@ fn every_sixteenth_change_of_the_rate_costs_a_nanosecond() {
 }
 
 #[test]
-fn another_store_is_what_was_asked_for() {
+fn a_new_store_size_is_applied() {
     let limiter = bursty(10.0).max_burst(Duration::from_millis(2_500));
     assert_eq!(limiter.expect("a store").stored_at(tick(1 << 50)), 25.0);
     // It starts when the limiter before it does.
@@ -142,7 +142,7 @@ fn another_store_is_what_was_asked_for() {
     assert_eq!(none.stored_at(tick(2 * SECOND)), 0.0);
     let _ = none.reserve_at(1, tick(2 * SECOND));
     assert_eq!(none.next_free_at(Tick::ZERO), tick(2_100 * MS));
-    // A flat line: what is stored costs as much as what is not.
+    // A flat line: stored permits cost as much as others.
     let flat = warming_up(10.0, Duration::from_secs(3)).cold_factor(1.0);
     let flat = flat.expect("a factor");
     for due in 0..100 {
@@ -152,17 +152,17 @@ fn another_store_is_what_was_asked_for() {
 }
 
 #[test]
-fn in_whole_microseconds_a_turn_is_not_before_its_tick_and_what_came_is_a_double() {
+fn with_whole_microseconds_a_turn_is_never_before_its_tick() {
     let limiter = bursty(3.0).in_whole_micros();
     assert_eq!(limiter.stored_at(tick(100 * MS)), 100_000.0 / (1e6 / 3.0));
     let turn = limiter.reserve_at(1, tick(SECOND + 1)).expect("a turn");
     assert_eq!(turn.due(), tick(SECOND + 1));
 }
 
-/// Ten microseconds a permit and no store, asked at ticks between whole microseconds: the next turn
-/// is in whole ones, and no answer is before the call.
+/// Ten microseconds a permit and no store, asked at ticks between whole microseconds. The next turn
+/// is at a whole microsecond, and no answer is before the call.
 #[test]
-fn in_whole_microseconds_no_answer_is_before_its_call() {
+fn with_whole_microseconds_no_answer_is_before_its_call() {
     const US: u64 = 1_000;
     let limiter = bursty(100_000.0).in_whole_micros();
     let limiter = limiter.max_burst(Duration::ZERO).expect("no store");
@@ -193,7 +193,7 @@ fn in_whole_microseconds_no_answer_is_before_its_call() {
 }
 
 #[test]
-fn a_thread_or_future_that_waits_wakes_up_in_time_and_not_before() {
+fn a_waiting_thread_or_future_wakes_at_its_turn_and_not_before() {
     let clock = Leaping::default();
     let limiter = SmoothBursty::with_clock(100_000.0, clock.clone()).expect("a rate");
     let limiter = limiter.max_burst(Duration::ZERO).expect("no store");

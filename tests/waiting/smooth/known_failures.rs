@@ -1,4 +1,4 @@
-//! What went wrong in others, and does not here.
+//! Failures of other limiters, each as a regression test.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use tollgate::Tick;
 use super::{bursty, warming_up};
 use crate::support::{SECOND, tick};
 
-/// Guava cuts each cost to whole microseconds: at three million a second all are let in.
+/// Guava truncates each cost to whole microseconds: at three million a second all requests are
+/// admitted.
 #[test]
 fn fast_rates_are_limited() {
     const CALLS: u64 = 10_000;
@@ -17,7 +18,7 @@ fn fast_rates_are_limited() {
             let _ = limiter.reserve_at(1, Tick::ZERO);
         }
         let exact = CALLS as f64 * 1e9 / rate;
-        // A nanosecond a call late at most, and never early.
+        // At most a nanosecond late for each call, and never early.
         let took = limiter.next_free_at(Tick::ZERO).as_nanos() as f64;
         assert!(
             (exact..=exact + CALLS as f64).contains(&took),
@@ -37,9 +38,9 @@ fn fast_rates_are_limited() {
     assert!(calls.iter().all(Result::is_ok), "that is what Guava does");
 }
 
-/// With a warm-up of 0 Guava stores no number once it has been idle, and is free from then on.
+/// With a warm-up of 0 Guava stores NaN once it has been idle, and is unlimited from then on.
 #[test]
-fn no_warm_up_is_a_steady_rate() {
+fn a_warm_up_of_zero_is_a_steady_rate() {
     for micros in [false, true] {
         let limiter = warming_up(10.0, Duration::ZERO);
         let limiter = if micros {
@@ -61,7 +62,7 @@ fn no_warm_up_is_a_steady_rate() {
     }
 }
 
-/// ratelimit 2 drops the remainder of a refill: a caller that asks often gets half the rate.
+/// ratelimit 2 drops the remainder of a refill, so a caller that asks often gets half the rate.
 #[test]
 fn asking_often_loses_nothing() {
     const CALLS: u64 = 100_000;
@@ -69,7 +70,7 @@ fn asking_often_loses_nothing() {
         let limiter = bursty(rate as f64);
         let calls = (0..CALLS).map(|call| limiter.try_acquire_at(tick(call * 19_990)));
         let taken = calls.filter(Result::is_ok).count() as u64;
-        // Each is paid by the next: the first at once, and those of nearly two seconds.
+        // Each is paid by the next: the first at once, and then those of nearly two seconds.
         let made = CALLS * 19_990 * rate / SECOND;
         assert!((made..=made + 1).contains(&taken), "{taken} of {made}");
     }

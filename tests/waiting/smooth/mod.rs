@@ -1,5 +1,5 @@
-//! The smooth limiters give the turns that their definitions give, whatever they are asked, and
-//! threads that take turns together are never early together.
+//! The smooth limiters give the turns of their definitions for any requests, and threads that take
+//! turns together are never early together.
 
 mod bad_input;
 mod exact;

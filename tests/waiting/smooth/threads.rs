@@ -1,5 +1,5 @@
-//! Threads that take turns together, on clocks that differ and while the rate changes: none is
-//! early, nothing is lost, and the bound holds over every interval.
+//! Threads take turns together, on clocks that differ and while the rate changes. None is early,
+//! nothing is lost, and the bound holds over every interval.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{Random, SECOND, on_threads, tick};
 const THREADS: u64 = 4;
 const CALLS: u64 = 400;
 
-/// What four threads got.
+/// Returns the turns of four threads.
 fn turns(
     ask: impl Fn(&mut Random, u64) -> Option<SmoothReservation> + Sync,
 ) -> Vec<SmoothReservation> {
@@ -22,13 +22,13 @@ fn turns(
         turns.collect::<Vec<_>>()
     });
     let mut turns: Vec<_> = turns.into_iter().flatten().collect();
-    // Of two that are due together the first one is the one that is paid at once.
+    // Of two turns with the same due tick, the first one is the one paid at once.
     turns.sort_by_key(|turn| (turn.due(), turn.n()));
     turns
 }
 
-/// By how much more than `stored + rate * interval` is taken at worst: in an interval from one due
-/// tick to another, by all turns in it but the last, which are to be paid within it.
+/// Returns the largest excess over `stored + rate * interval`, over intervals from one due tick to
+/// another. All turns in the interval count except the last, which must be paid within it.
 fn excess(turns: &[SmoothReservation], rate: f64, stored: f64) -> f64 {
     let mut worst = f64::NEG_INFINITY;
     for first in 0..turns.len() {
@@ -43,7 +43,7 @@ fn excess(turns: &[SmoothReservation], rate: f64, stored: f64) -> f64 {
 }
 
 #[test]
-fn a_turn_that_comes_too_early_is_found() {
+fn a_turn_that_comes_too_early_is_detected() {
     let turns = |early: u64| {
         let dues = [0, SECOND, 2 * SECOND - early, 3 * SECOND];
         dues.map(|due| bursty(1.0).reserve_at(10, tick(due)).expect("a turn"))
@@ -53,9 +53,9 @@ fn a_turn_that_comes_too_early_is_found() {
     assert!(excess(&turns(1), 10.0, 1.0) < 0.0);
 }
 
-/// At a standing tick each turn begins where another one's cost ends.
+/// At a standing tick each turn begins when another one's cost ends.
 #[test]
-fn costs_add_up() {
+fn turns_at_one_tick_follow_each_other_without_gaps() {
     let limiter = bursty(1_000.0);
     let mut next = 0;
     for turn in turns(|random, _| limiter.reserve_at(1 + random.below(5), Tick::ZERO).ok()) {
@@ -65,13 +65,14 @@ fn costs_add_up() {
     assert_eq!(limiter.next_free_at(Tick::ZERO), tick(next));
 }
 
-/// A millisecond a call, up to 20 of them ahead or behind, and a pause now and then.
+/// Returns a millisecond for each call, up to 20 of them ahead or behind, with a pause now and
+/// then.
 fn skewed(random: &mut Random, call: u64) -> Tick {
     tick((call + call / 100 * 700 + random.below(20)) * 1_000_000)
 }
 
 #[test]
-fn no_interval_has_too_many() {
+fn no_interval_exceeds_the_bound() {
     for rate in [3_000.0, 7_777.7] {
         let limiter = bursty(rate);
         let of_bursty = turns(|random, call| {
@@ -85,7 +86,7 @@ fn no_interval_has_too_many() {
         });
         let most = excess(&of_bursty, rate, rate);
         assert!(most <= 1e-6, "{most} too many");
-        // What is stored when it is warm is not free.
+        // Permits stored while warm are not free.
         let limiter = warming_up(rate, Duration::from_millis(300));
         let of_warming_up = turns(|random, call| {
             let (n, now) = (1 + random.below(4), skewed(random, call));
@@ -96,9 +97,9 @@ fn no_interval_has_too_many() {
     }
 }
 
-/// While the rate changes, each cost at a standing tick is that of one of the rates.
+/// While the rate changes, each cost at a standing tick follows one of the rates.
 #[test]
-fn each_cost_is_that_of_one_rate() {
+fn each_cost_follows_one_rate() {
     let limiter = bursty(1_000.0);
     let mut turns = turns(|_, call| {
         // Two changes between two turns of each thread.
@@ -113,7 +114,7 @@ fn each_cost_is_that_of_one_rate() {
     for pair in turns.windows(2) {
         let cost = pair[1].due().saturating_since(pair[0].due()).as_nanos() as u64;
         let rate = if cost >= SECOND / 10 { 10 } else { 1_000 };
-        // And the nanoseconds that changes of the rate cost: one for sixteen.
+        // Plus the nanoseconds that changes of the rate cost: one for sixteen.
         beyond += cost - pair[0].n() * SECOND / rate;
     }
     assert_eq!(turns.len() as u64, THREADS * CALLS + 1);

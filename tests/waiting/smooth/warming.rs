@@ -1,5 +1,5 @@
-//! The limiter that warms up, against another way to say what it is: the time that a store takes
-//! from empty to its level, as a function of the level. A call costs the difference of two of them.
+//! The limiter that warms up, against another definition: the time that a store takes from empty to
+//! its level, as a function of the level. A call costs the difference of two such times.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ struct Model {
     interval: f64,
     warm_up: f64,
     cold: f64,
-    /// In seconds that it takes to fill: full at `warm_up`.
+    /// In the seconds that it takes to fill: full at `warm_up`.
     filled: f64,
     next: f64,
 }
@@ -32,7 +32,7 @@ impl Model {
         self.filled / self.warm_up * self.max()
     }
 
-    /// What all permits up to this level cost: a parabola above the threshold.
+    /// Returns the cost of all permits up to this level: a parabola above the threshold.
     fn worth(&self, level: f64) -> f64 {
         let threshold = 0.5 * self.warm_up / self.interval;
         let above = (level - threshold).max(0.0);
@@ -69,7 +69,7 @@ fn limiter(rate: f64, warm_up: u64, cold: f64) -> SmoothWarmingUp<NoClock> {
 }
 
 #[test]
-fn each_turn_is_when_the_model_says() {
+fn each_turn_matches_the_model() {
     let mut random = Random(3);
     for (rate, warm_up, cold) in [
         (2.0, 4_000, 3.0),
@@ -111,7 +111,7 @@ fn each_turn_is_when_the_model_says() {
                 limiter.next_free_at(Tick::ZERO),
                 limiter.stored_at(Tick::ZERO),
             );
-            // A cost is rounded up by a nanosecond at most; seconds are doubles here.
+            // A cost is rounded up by at most a nanosecond. Seconds are doubles here.
             let inexact = 1e-12 * (1.0 + seconds(next));
             let off = seconds(next) - model.next;
             assert!((seconds(due) - told).abs() <= inexact, "{model:?}");
@@ -124,16 +124,16 @@ fn each_turn_is_when_the_model_says() {
                 (level - model.level()).abs() <= inexact,
                 "{level} {model:?}"
             );
-            // It goes on from ours, so that what is rounded does not add up.
+            // The model continues from our value, so that rounding does not accumulate.
             model.next = seconds(next);
             model.filled = level / model.max() * model.warm_up;
         }
     }
 }
 
-/// From cold to warm takes the time to warm up, from there to nothing half of that.
+/// From cold to warm takes the warm-up time, and from there to empty half of it.
 #[test]
-fn it_takes_the_time_to_warm_up() {
+fn a_limiter_warms_up_in_the_warm_up_time() {
     for rate in [4.0, 100.0, 8_000.0] {
         for cold in [1.0, 3.0, 7.0] {
             let limiter = limiter(rate, 6_000, cold);
@@ -145,7 +145,7 @@ fn it_takes_the_time_to_warm_up() {
             let _ = limiter.reserve_at(threshold, Tick::ZERO);
             assert_eq!(limiter.next_free_at(Tick::ZERO), tick(9 * SECOND));
             assert_eq!(limiter.stored_at(Tick::ZERO), 0.0);
-            // And as long to be cold again.
+            // It takes as long to be cold again.
             let half = tick(12 * SECOND);
             assert!((limiter.stored_at(half) / limiter.max_stored() - 0.5).abs() < 1e-9);
             assert!(

@@ -15,7 +15,7 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// How often it was read since the last call.
+    /// Returns the number of readings since the last call.
     pub(crate) fn readings(&self) -> u64 {
         self.readings.swap(0, SeqCst)
     }
@@ -30,13 +30,13 @@ impl Clock for Counting {
 
 impl SleepClock for Counting {
     fn sleep_until(&self, due: Tick, now: Tick) -> Tick {
-        // It returns a reading.
+        // Returning to this tick is a reading too.
         self.readings.fetch_add(1, SeqCst);
         self.clock.sleep_until(due, now)
     }
 }
 
-/// A clock that a sleeper moves to the tick at which it wakes: no thread is blocked.
+/// A clock that a sleeper moves to the tick at which it wakes, so no thread is blocked.
 #[derive(Clone, Default)]
 pub(crate) struct Leaping(pub(crate) ManualClock);
 

@@ -1,4 +1,4 @@
-//! What these tests share: clocks that stand still, futures polled by hand, and threads.
+//! Shared helpers of these tests: clocks that stand still, futures polled by hand, and threads.
 
 mod clocks;
 #[path = "../../support/deadline.rs"]
@@ -30,17 +30,17 @@ pub(crate) fn millis(tick: Tick) -> u64 {
     tick.as_nanos() / 1_000_000
 }
 
-/// A token bucket that blocks no thread: a thread that waits moves the clock on.
+/// A token bucket that blocks no thread: a thread that waits advances the clock.
 pub(crate) type Bucket = Limiter<TokenBucket, Leaping>;
 
-/// A token bucket, and the clock that it is on.
+/// Returns a token bucket and its clock.
 pub(crate) fn bucket(quota: Quota) -> (ManualClock, Bucket) {
     let clock = ManualClock::new();
     let bucket = TokenBucket::new(quota).expect("a quota");
     (clock.clone(), Limiter::with_clock(bucket, Leaping(clock)))
 }
 
-/// A waker that counts how often it wakes.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
 pub(crate) struct Bell(AtomicU64);
 
@@ -64,7 +64,7 @@ pub(crate) fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     poll_by(future, Waker::noop())
 }
 
-/// Runs a future. Whenever it waits, the clock goes to the next tick for which one sleeps.
+/// Runs a future. Whenever it waits, the clock moves to the next tick for which a task sleeps.
 pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
     let mut future = pin!(future);
     for _ in 0..100_000 {
@@ -76,12 +76,13 @@ pub(crate) fn run<F: Future>(clock: &ManualClock, future: F) -> F::Output {
     panic!("it has been woken in vain a hundred thousand times");
 }
 
-/// What threads return that start at the same moment.
+/// Returns the results of threads that start together.
 pub(crate) fn on_threads<T: Send>(threads: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     on_threads_while(threads, work, |_| false)
 }
 
-/// The same, while `go_on` is told how many have ended, until it says no.
+/// The same. In the meantime it passes `go_on` the number of threads that have ended, until that
+/// returns false.
 pub(crate) fn on_threads_while<T: Send>(
     threads: u64,
     work: impl Fn(u64) -> T + Sync,

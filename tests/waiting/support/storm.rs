@@ -1,4 +1,4 @@
-//! Storms: thousands of futures wait on two threads, and half of them are dropped at any moment.
+//! Storms: thousands of futures wait on two threads, and half of them are dropped at random times.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -13,7 +13,7 @@ use tollgate::sync::{AtomicU64, Ordering::SeqCst};
 
 use super::Random;
 
-/// How many wait.
+/// The number of waiters.
 pub(crate) const WAITERS: u64 = if cfg!(debug_assertions) {
     2_000
 } else {
@@ -22,7 +22,7 @@ pub(crate) const WAITERS: u64 = if cfg!(debug_assertions) {
 
 pub(crate) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Something that runs on one of the runtimes.
+/// A task on one of the runtimes.
 pub(crate) enum Task {
     Tokio(tokio::task::JoinHandle<()>),
     Smol(async_executor::Task<()>),
@@ -36,7 +36,7 @@ impl Task {
         }
     }
 
-    /// Returns when its future has been dropped.
+    /// Cancels the task. Returns when its future has been dropped.
     fn cancel(self) {
         match self {
             Self::Tokio(task) => {
@@ -50,7 +50,7 @@ impl Task {
     }
 }
 
-/// Runs a storm on tokio, and on the executor that smol is made of.
+/// Runs a storm on tokio, and on the executor of smol.
 pub(crate) fn on_both_runtimes(storm: impl Fn(&dyn Fn(Job) -> Task)) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -74,7 +74,7 @@ pub(crate) fn on_both_runtimes(storm: impl Fn(&dyn Fn(Job) -> Task)) {
 }
 
 /// Spawns the jobs and lets all but an eighth of them wait. Then drops half of all jobs, most of
-/// them while `go_on` lets waiting ones go on. Returns when all have ended.
+/// them while `go_on` lets waiting ones continue. Returns when all have ended.
 pub(crate) fn rage(
     spawn: &dyn Fn(Job) -> Task,
     jobs: impl Iterator<Item = Job>,
@@ -97,7 +97,8 @@ pub(crate) fn rage(
     }
     let (mut dropped, mut random) = (0, Random(7));
     while !tasks.is_empty() {
-        // The first quarter is more than do not wait: so some of those that are dropped wait.
+        // The first quarter includes more jobs than the ones that do not wait, so some of the
+        // dropped jobs wait.
         if dropped < all / 4 || dropped < all / 2 && !random.one_in(24) {
             let place = random.below(tasks.len() as u64) as usize;
             tasks.swap_remove(place).cancel();

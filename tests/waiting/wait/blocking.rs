@@ -16,7 +16,7 @@ const WAITERS: u64 = if cfg!(debug_assertions) { 200 } else { 1000 };
 const MS: u64 = 1_000_000;
 
 #[test]
-fn many_threads_read_the_clock_twice_each_and_end_when_they_should() {
+fn many_threads_read_the_clock_twice_each_and_wake_in_time() {
     deadline("threads that wait for a manual clock", || {
         let counting = Counting::default();
         let bucket = TokenBucket::new(Quota::per_second(1000).burst(1)).expect("a quota");
@@ -36,7 +36,7 @@ fn many_threads_read_the_clock_twice_each_and_end_when_they_should() {
         });
         // One thread need not sleep.
         assert_eq!(counting.readings(), 2 * WAITERS - 1);
-        // The clock stops at each tick that a thread waits for, so no permit is late.
+        // The clock stops at each tick for which a thread waits, so no permit is late.
         ends.sort();
         let dues: Vec<_> = (0..WAITERS).map(|place| tick(place * MS)).collect();
         assert_eq!(ends, dues);
@@ -88,7 +88,7 @@ fn each_verb_that_blocks_returns_at_its_tick() {
     for ms in [600, 700, 800] {
         check(queue.acquire().expect("it is let out"), ms);
     }
-    // Two permits came meanwhile.
+    // Two permits came in the meantime.
     for (n, ms) in [(2, 800), (1, 900), (2, 1100)] {
         check(adjustable.acquire_timeout(n, second).expect("in time"), ms);
     }
@@ -100,7 +100,7 @@ fn each_verb_that_blocks_returns_at_its_tick() {
 }
 
 #[test]
-fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
+fn a_timeout_of_zero_does_not_wait_and_a_longer_one_is_respected() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     let kept = |longest: u64| {
@@ -116,7 +116,7 @@ fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
     for _ in 0..2 {
         assert!(limiter.acquire_timeout(2, Duration::ZERO).is_ok());
         assert!(adjustable.acquire_timeout(2, Duration::ZERO).is_ok());
-        // What is refused takes nothing.
+        // A refused request takes nothing.
         assert_eq!((kept(0), kept(0), kept(99)), ([100; 4], [100; 4], [1; 4]));
         clock.advance(Duration::from_millis(200));
     }
@@ -125,7 +125,7 @@ fn a_timeout_of_zero_is_a_try_and_a_longer_one_is_kept() {
 }
 
 #[test]
-fn what_can_never_be_is_said_at_once() {
+fn a_request_that_can_never_succeed_fails_at_once() {
     let (_, limiter) = bucket(Quota::per_second(10).burst(2));
     let adjustable = Adjustable::with_clock(*limiter.algorithm(), limiter.clock().clone());
     for denied in [
@@ -139,7 +139,7 @@ fn what_can_never_be_is_said_at_once() {
         assert_eq!(denied, Err(Denied::never(3, 2)));
     }
     assert_eq!((limiter.available(), adjustable.available()), (2, 2));
-    // And neither will be what is beyond the clock's end.
+    // Nor will a request beyond the clock's end be granted.
     limiter.charge(u64::MAX);
     assert!(matches!(limiter.acquire(), Err(Denied::Stuck { .. })));
 }

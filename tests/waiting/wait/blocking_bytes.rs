@@ -1,5 +1,5 @@
-//! Blocking readers and writers at a rate: in any interval at most the limit and a piece, no byte is
-//! lost, and permits that were not used come back.
+//! Blocking readers and writers at a rate: in any interval at most the limit and one chunk, no byte
+//! is lost, and unused permits come back.
 
 use std::io::{self, Read, Write};
 
@@ -45,7 +45,7 @@ fn bytes_are_written_at_the_rate_and_none_is_lost() {
         let mut writer = BlockingBytes::new(&limiter, pipe).in_pieces_of(piece);
         writer.write_all(&all).expect("it can be written");
         assert_eq!(writer.into_inner().bytes, all);
-        // The rate is kept: what was left over of a piece is used later.
+        // The rate is kept: the unused permits of a chunk are used later.
         let took = millis(clock.now());
         assert!(
             (4800..=4801).contains(&took),
@@ -56,7 +56,7 @@ fn bytes_are_written_at_the_rate_and_none_is_lost() {
 }
 
 #[test]
-fn what_is_read_in_bits_gives_back_the_rest_of_each_piece() {
+fn short_reads_return_the_unused_permits_of_each_chunk() {
     let (clock, limiter) = bucket(Quota::per_second(1000).burst(600));
     // Two bytes each time, and then the end.
     let mut left = 600;
@@ -80,7 +80,7 @@ fn what_is_read_in_bits_gives_back_the_rest_of_each_piece() {
 }
 
 #[test]
-fn an_error_gives_back_all() {
+fn an_error_returns_all_permits() {
     let (_, limiter) = bucket(Quota::per_second(1000).burst(600));
     let bytes = Vec::new();
     let at_once = |_| Err(io::Error::other("broken"));

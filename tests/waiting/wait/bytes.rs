@@ -17,7 +17,7 @@ const MANY: u64 = if cfg!(debug_assertions) { 10 } else { 100 };
 
 type Answer = Poll<io::Result<()>>;
 
-/// What a closure reads.
+/// A reader that a closure feeds.
 struct Source<F>(F);
 
 impl<F: FnMut(&mut ReadBuf<'_>) -> Answer + Unpin> AsyncRead for Source<F> {
@@ -30,7 +30,7 @@ impl<F: FnMut(&mut ReadBuf<'_>) -> Answer + Unpin> AsyncRead for Source<F> {
     }
 }
 
-/// Reads so many bytes each time.
+/// Returns a reader of `size` bytes at a time.
 fn messages(size: usize) -> impl AsyncRead + Unpin {
     Source(move |buffer: &mut ReadBuf<'_>| {
         buffer.put_slice(&[1; 4096][..buffer.remaining().min(size)]);
@@ -38,12 +38,12 @@ fn messages(size: usize) -> impl AsyncRead + Unpin {
     })
 }
 
-/// Never has anything to read.
+/// Returns a reader that never has data.
 fn silent() -> impl AsyncRead + Unpin {
     Source(|_: &mut ReadBuf<'_>| Poll::Pending)
 }
 
-/// How many bytes are read at once, if any are.
+/// Returns the number of bytes that are read at once.
 fn read(reader: impl AsyncRead + Unpin, most: usize) -> Poll<io::Result<usize>> {
     let mut space = [0; 4096];
     let mut buffer = ReadBuf::new(&mut space[..most]);
@@ -51,13 +51,13 @@ fn read(reader: impl AsyncRead + Unpin, most: usize) -> Poll<io::Result<usize>> 
     answer.map_ok(|()| buffer.filled().len())
 }
 
-/// A limiter of a thousand bytes a second.
+/// Returns a limiter of a thousand bytes a second.
 fn thousand(burst: u64) -> (ManualClock, Bucket) {
     bucket(Quota::per_second(1000).burst(burst))
 }
 
 #[test]
-fn bytes_come_at_their_rate_and_never_faster() {
+fn bytes_are_read_at_the_rate_and_never_faster() {
     let (clock, limiter) = thousand(600);
     let source: Vec<u8> = (0..2600).map(|i| i as u8).collect();
     let mut reader = limiter
@@ -76,7 +76,7 @@ fn bytes_come_at_their_rate_and_never_faster() {
         assert!(all.len() as u64 <= allowed, "{} of {allowed}", all.len());
     }
     assert_eq!(all, source);
-    // The end was found with permits for a piece more, which come back.
+    // The permits for the chunk that found the end come back.
     let took = millis(clock.now());
     assert!((2000..=2100).contains(&took), "{took}");
     drop(reader);
@@ -84,7 +84,7 @@ fn bytes_come_at_their_rate_and_never_faster() {
 }
 
 #[test]
-fn permits_for_more_than_there_is_to_read_come_back() {
+fn unused_permits_of_a_read_come_back() {
     let (clock, limiter) = thousand(1000);
     let mut reader = limiter
         .with_timer(&clock)
@@ -94,13 +94,13 @@ fn permits_for_more_than_there_is_to_read_come_back() {
         assert!(matches!(read(&mut reader, 4096), Poll::Ready(Ok(read)) if read == n));
         assert_eq!(limiter.available(), left);
     }
-    // But for a piece, which comes back at the end.
+    // Except for one chunk, which comes back at the end.
     drop(reader);
     assert_eq!(limiter.available(), 895);
 }
 
 #[test]
-fn bytes_go_at_their_rate() {
+fn bytes_are_written_at_the_rate() {
     let (clock, limiter) = thousand(100);
     let mut writer = limiter.with_timer(&clock).bytes(Vec::new());
     run(&clock, writer.write_all(&[7; 1100])).expect("it can be written");
@@ -109,7 +109,7 @@ fn bytes_go_at_their_rate() {
 }
 
 #[test]
-fn a_reader_that_has_nothing_to_read_holds_a_piece_at_most() {
+fn an_idle_reader_holds_at_most_one_chunk_of_permits() {
     let (clock, limiter) = thousand(100);
     let mut reader = limiter.with_timer(&clock).bytes(silent()).in_pieces_of(10);
     for _ in 0..100 {
@@ -146,7 +146,7 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
         }
     };
     assert!(!go_on(true) && !go_on(false));
-    // An executor: it polls what is woken, and moves the clock on when nothing is.
+    // An executor: it polls woken tasks, and advances the clock when none is woken.
     let (mut seen, mut ready) = ([0; 2], [false; 2]);
     for _ in 0..100 {
         let rung = bells.each_ref().map(|bell| bell.rung());
@@ -162,7 +162,7 @@ fn a_reader_and_a_writer_of_one_split_stream_are_both_woken() {
 }
 
 #[test]
-fn readers_of_short_messages_together_have_the_rate() {
+fn readers_of_short_messages_together_get_the_full_rate() {
     for (readers, size, burst) in [(1, 10, 1000), (8, 10, 5000), (8, 100, 1000), (8, 512, 1000)] {
         let (clock, limiter) = thousand(burst);
         assert!(limiter.try_acquire_n(burst).is_ok());
@@ -187,9 +187,9 @@ fn readers_of_short_messages_together_have_the_rate() {
     }
 }
 
-/// Nine idle readers, polled when woken spuriously once a millisecond, and one busy one.
+/// Nine idle readers with a spurious wake-up every millisecond, and one busy one.
 #[test]
-fn readers_that_have_nothing_to_read_take_nothing_from_one_that_has() {
+fn idle_readers_take_nothing_from_a_busy_one() {
     let (clock, limiter) = thousand(1000);
     assert!(limiter.try_acquire_n(1000).is_ok());
     let mut idle: Vec<_> = (0..9)
@@ -208,13 +208,13 @@ fn readers_that_have_nothing_to_read_take_nothing_from_one_that_has() {
         }
         clock.advance(Duration::from_millis(1));
     }
-    // Each idle one may hold a piece of 512.
+    // Each idle one may hold a chunk of 512.
     assert!(moved > 950 * MANY - 9 * 512, "{moved}");
 }
 
 /// Odd lengths, errors, and nothing to read.
 #[test]
-fn a_reader_moves_no_more_than_it_takes() {
+fn a_reader_moves_no_more_bytes_than_it_has_permits() {
     for (burst, few) in [(1, 512), (1, 1), (7, 3), (100, 512), (100, 1), (5000, 512)] {
         let (clock, limiter) = thousand(burst);
         let (mut random, moved) = (Random(burst), std::cell::Cell::new(0));

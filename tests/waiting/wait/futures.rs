@@ -18,7 +18,7 @@ use crate::support::storm::{WAITERS, on_both_runtimes, rage};
 use crate::support::{Counting, HalfAsleep, SECOND, bucket, deadline, poll, run, tick};
 
 #[test]
-fn thousands_of_futures_end_in_order_and_when_they_should() {
+fn thousands_of_futures_complete_in_order_and_on_time() {
     const FUTURES: u64 = if cfg!(debug_assertions) {
         10_000
     } else {
@@ -49,9 +49,9 @@ fn a_future_that_is_woken_early_sleeps_again() {
     assert_eq!((granted.at(), clock.now()), (tick(SECOND), tick(SECOND)));
 }
 
-/// A timer that is over at once must not hold the executor forever.
+/// A timer that returns at once must not hold the executor forever.
 #[test]
-fn a_timer_that_does_not_sleep_gives_way() {
+fn a_timer_that_does_not_sleep_yields_to_the_executor() {
     struct AtOnce(Cell<u64>);
 
     impl Timer for &AtOnce {
@@ -59,7 +59,7 @@ fn a_timer_that_does_not_sleep_gives_way() {
 
         fn sleep(&self, _: Duration) -> Ready<()> {
             self.0.set(self.0.get() + 1);
-            assert!(self.0.get() < 1000, "so many sleeps in one poll");
+            assert!(self.0.get() < 1000, "too many sleeps in one poll");
             std::future::ready(())
         }
     }
@@ -72,7 +72,7 @@ fn a_timer_that_does_not_sleep_gives_way() {
 }
 
 #[test]
-fn a_future_that_is_dropped_gives_its_place_to_the_next() {
+fn a_dropped_future_gives_its_place_to_the_next() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(1));
     let on = limiter.with_timer(&clock);
     assert!(poll(pin!(on.acquire())).is_ready());
@@ -85,39 +85,39 @@ fn a_future_that_is_dropped_gives_its_place_to_the_next() {
         );
         drop(waits);
         assert_eq!(clock.sleepers(), 0);
-        // One that was never polled has taken nothing.
+        // A future that was never polled has taken nothing.
         drop(on.acquire_n(1));
     }
 }
 
 #[test]
-fn what_has_ended_takes_no_more() {
+fn a_completed_future_takes_no_more() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
     let on = limiter.with_timer(&clock);
     let mut waits = pin!(on.acquire());
     assert!(poll(waits.as_mut()).is_ready());
     for _ in 0..3 {
-        // A grant is given out once.
+        // A grant is delivered once.
         assert!(poll(waits.as_mut()).is_pending());
         assert_eq!((limiter.available(), clock.sleepers()), (2, 0));
     }
 }
 
 #[test]
-fn what_is_dropped_after_a_reset_brings_nothing() {
+fn a_future_dropped_after_a_reset_returns_nothing() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
     let on = limiter.with_timer(&clock);
     let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(on.acquire())).collect();
     let polled = waiting.iter_mut().map(|waits| poll(waits.as_mut()));
     assert_eq!(polled.filter(Poll::is_ready).count(), 2);
     limiter.reset();
-    // No time passes. All that wait are dropped, one after the other.
+    // No time passes. All waiters are dropped, one after the other.
     let mut goes = 0;
     for waits in waiting {
         goes += limiter.take_up_to(100).n();
         drop(waits);
     }
-    // Besides the two a burst for the reset.
+    // Two more than before, since the reset gives a burst.
     assert!(goes <= 2, "{goes} at one tick");
 }
 
@@ -142,7 +142,7 @@ fn decades_fit_into_tokios_timer() {
 }
 
 #[test]
-fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
+fn a_storm_serves_all_remaining_futures_and_keeps_the_bound() {
     deadline("a storm of waiting futures", || {
         on_both_runtimes(|spawn| {
             let (clock, limiter) = bucket(Quota::per_second(1000).burst(5));
@@ -168,7 +168,7 @@ fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
                 .check(&limiter.algorithm().bound())
                 .expect("the bound");
             assert_eq!(clock.sleepers(), 0);
-            // And the bucket is as full as ever when it has had the time.
+            // The bucket is as full as ever once it has had the time.
             clock.advance(Duration::from_secs(60));
             assert_eq!(limiter.available(), 5);
         });
@@ -176,13 +176,13 @@ fn a_storm_serves_all_that_stay_and_keeps_the_bound() {
 }
 
 #[test]
-fn a_future_that_is_dropped_when_it_is_due_gives_back_all_it_took() {
+fn a_future_dropped_when_due_returns_all_its_permits() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(3));
     let on = limiter.with_timer(&clock);
     assert!(limiter.try_acquire_n(3).is_ok());
     let mut waits = Box::pin(on.acquire_n(3));
     assert!(poll(waits.as_mut()).is_pending());
-    // It does not know that its time has come.
+    // It does not know yet that its time has come.
     clock.set(tick(3 * SECOND));
     assert_eq!(limiter.available(), 0);
     drop(waits);

@@ -1,5 +1,5 @@
-//! Jitter is waited before permits are taken, so that no permit is used earlier than the limit
-//! allows, and no caller waits longer than its timeout.
+//! The jitter comes before permits are taken, so no permit is used earlier than the limit allows,
+//! and no caller waits longer than its timeout.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -22,7 +22,7 @@ fn millis(millis: u64) -> Duration {
 }
 
 #[test]
-fn permits_are_used_an_interval_apart_whatever_the_jitter() {
+fn permits_are_used_an_interval_apart_with_any_jitter() {
     for jitter in [millis(50), millis(7), millis(1000)] {
         let (clock, limiter) = bucket(Quota::per_second(20).burst(1));
         let on = &limiter.with_timer(&clock).jitter(Jitter::up_to(jitter));
@@ -62,7 +62,7 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
         let jitter = ends.saturating_since(now);
         assert!((least..=most).contains(&jitter), "{jitter:?}");
         seen.insert(jitter);
-        // The permits are taken when the jitter is over.
+        // The permits are taken after the jitter.
         assert_eq!(limiter.waiting_at(limiter.clock().now()), 0);
         clock.set(ends);
         assert!(poll(waits.as_mut()).is_pending());
@@ -75,12 +75,12 @@ fn a_caller_that_has_to_wait_waits_for_the_jitter_first() {
         };
         assert_eq!(granted.at(), due);
     }
-    // Of 100 draws from 700 000 001 values, fewer than 51 different ones do not occur.
+    // Of 100 draws from 700 000 001 values, fewer than 51 different ones practically never occur.
     assert!(seen.len() > 50, "{seen:?}");
 }
 
 #[test]
-fn a_caller_that_is_dropped_in_its_jitter_has_taken_nothing() {
+fn a_caller_dropped_during_its_jitter_has_taken_nothing() {
     let (clock, limiter) = bucket(Quota::per_second(1).burst(2));
     assert!(limiter.try_acquire_n(2).is_ok());
     let on = limiter
@@ -108,22 +108,22 @@ fn no_caller_waits_longer_than_its_timeout() {
         .jitter(Jitter::between(Duration::MAX, Duration::MAX));
     // Too long even without the jitter: refused at once.
     let denied = run(&clock, on.acquire_timeout(1, Duration::from_nanos(999_990)));
-    let late = denied.expect_err("it is not there in time").retry_after();
+    let late = denied.expect_err("it is not due in time").retry_after();
     assert_eq!(
         (late, clock.sleepers()),
         (Some(Duration::from_nanos(10)), 0)
     );
-    // The jitter takes no more of the timeout than the wait leaves of it.
+    // The jitter takes no more of the timeout than the wait leaves.
     let mut waits = pin!(on.acquire_timeout(1, millis(2)));
     assert!(poll(waits.as_mut()).is_pending());
     assert_eq!(clock.next_sleeper(), Some(tick(MILLISECOND)));
-    // Another caller comes first: now the permit would come at the end of the timeout.
+    // Another caller comes first, so the permit would now come at the end of the timeout.
     clock.set(tick(MILLISECOND));
     assert!(limiter.try_acquire().is_ok());
     assert!(poll(waits.as_mut()).is_pending());
     clock.set(tick(2 * MILLISECOND));
     assert!(matches!(poll(waits), Poll::Ready(Ok(_))));
-    // Three come first: it is refused when its jitter is over.
+    // Three come first, so it is refused after its jitter.
     let mut waits = pin!(on.acquire_timeout(1, millis(3)));
     assert!(poll(waits.as_mut()).is_pending());
     assert_eq!(limiter.charge(3).n(), 3);
@@ -137,7 +137,7 @@ fn no_caller_waits_longer_than_its_timeout() {
 }
 
 #[test]
-fn what_can_never_be_granted_is_refused_at_once() {
+fn a_request_that_can_never_be_granted_is_refused_at_once() {
     let (clock, limiter) = bucket(Quota::per_second(1000).burst(1));
     let on = limiter.with_timer(&clock).jitter(Jitter::up_to(millis(5)));
     let ended = poll(pin!(on.acquire_n(2)));

@@ -1,5 +1,5 @@
-//! A pacer beside the rule that it keeps: the next piece of work begins an interval after the one
-//! before, or, if none came for longer than the slack, the slack ago.
+//! A pacer beside its rule: the next piece of work begins an interval after the one before. If none
+//! came for longer than the slack, the interval counts from the slack ago.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const STEPS: u64 = if cfg!(debug_assertions) {
 };
 
 #[test]
-fn it_spaces_work_by_the_rule() {
+fn a_pacer_spaces_work_as_its_model_does() {
     let third = Pacer::with_slack(Quota::per_second(3), 0).expect("a quota");
     assert_eq!(third.interval().as_nanos(), 333_333_333);
     for (interval, slack) in [(10, 0), (10, 10), (1_000_000, 10), (7, 3), (1, 100)] {
@@ -47,7 +47,7 @@ fn it_spaces_work_by_the_rule() {
 }
 
 #[test]
-fn it_keeps_its_rate_though_each_piece_of_work_begins_late() {
+fn a_pacer_keeps_its_rate_when_work_begins_late() {
     const LATE: Duration = Duration::from_micros(150);
     let clock = ManualClock::new();
     let pacer = Pacer::with_clock(Quota::per_second(1000), 10, clock.clone()).expect("a quota");
@@ -57,11 +57,11 @@ fn it_keeps_its_rate_though_each_piece_of_work_begins_late() {
             clock.set(due.saturating_add(LATE));
         }
     }
-    // A thousandth of a second each, and one wake-up late.
+    // A thousandth of a second each, and one late wake-up.
     assert!(clock.now() <= tick(10 * SECOND).saturating_add(LATE));
 }
 
-/// A three-hundredth of a second is no whole number of nanoseconds.
+/// A three-hundredth of a second is not a whole number of nanoseconds.
 #[test]
 fn without_slack_work_is_never_less_than_an_interval_apart() {
     let pacer = Pacer::with_clock(Quota::per_second(300), 0, NoClock).expect("a quota");
@@ -69,7 +69,7 @@ fn without_slack_work_is_never_less_than_an_interval_apart() {
     for _ in 0..STEPS {
         now += random.below(9_000_000);
         let due = pacer.reserve_at(tick(now)).expect("in time").due();
-        // What it tells is rounded down.
+        // The reported interval is rounded down.
         assert!(last.is_none_or(|last| due.saturating_since(last) > pacer.interval()));
         last = Some(due);
     }

@@ -1,4 +1,4 @@
-//! Waiting rooms: as many wait as there are places, and no one else.
+//! A waiting room admits exactly as many waiters as it has places.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -9,7 +9,7 @@ use tollgate::{LeakyBucket, Limiter, ManualClock, Quota, TokenBucket, WaitingRoo
 use crate::support::{bucket, millis, poll};
 
 #[test]
-fn what_would_come_too_late_takes_no_place() {
+fn a_caller_that_would_be_too_late_takes_no_place() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
     let room = WaitingRoom::for_wait(&limiter, Duration::from_millis(250));
     let dues = [(); 3].map(|()| millis(room.reserve(1).expect("a place").due()));
@@ -27,7 +27,7 @@ fn what_would_come_too_late_takes_no_place() {
 }
 
 #[test]
-fn a_room_of_a_queue_says_how_many_wait() {
+fn a_waiting_room_of_a_queue_reports_how_many_wait() {
     let queue = LeakyBucket::queue(Quota::per_second(10).burst(5)).expect("a quota");
     let room = WaitingRoom::for_permits(Limiter::with_clock(queue, ManualClock::new()), 4);
     let are_due = [(); 5].map(|()| room.reserve(1).expect("a place").is_due());
@@ -37,7 +37,7 @@ fn a_room_of_a_queue_says_how_many_wait() {
 }
 
 #[test]
-fn a_room_holds_as_many_as_it_says() {
+fn a_waiting_room_holds_exactly_its_size() {
     for (n, bursts) in [
         (7, &[1][..]),
         (13, &[1, 6]),
@@ -57,8 +57,8 @@ fn a_room_holds_as_many_as_it_says() {
             let room = WaitingRoom::for_permits(limiter, places);
             let reserved = std::iter::from_fn(|| room.reserve(1).ok()).take(20_000);
             let waiting = reserved.filter(|one| !one.is_due()).count() as u64;
-            // What comes in a nanosecond is due together; and where the rate is not exact, the last
-            // of a burst may be due a nanosecond later, and hardly waits.
+            // Permits that come in the same nanosecond are due together. At an inexact rate the
+            // last of a burst may be due a nanosecond later, and so waits briefly.
             let soon = (n / 1_000_000_000).max(1);
             assert!(
                 (places..=places + soon).contains(&waiting),

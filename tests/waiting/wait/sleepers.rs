@@ -1,4 +1,4 @@
-//! Sleeping by a manual clock, whatever the wakers do.
+//! Sleeping on a manual clock, with any wakers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use crate::support::{Bell, deadline, on_threads_while, poll, poll_by};
 
 const ROUNDS: u64 = if cfg!(debug_assertions) { 10 } else { 200 };
 
-/// A waker that reads the clock when it goes, as one does that owns the last of a task in which
-/// another sleeps.
+/// A waker that reads the clock when it is dropped, as one does that owns the last reference to a
+/// task in which another sleeps.
 #[test]
 fn a_waker_may_own_a_sleeper() {
     struct Owns(#[allow(dead_code, reason = "only held")] Mutex<Pin<Box<ManualSleep>>>);
@@ -37,7 +37,7 @@ fn a_waker_may_own_a_sleeper() {
 }
 
 #[test]
-fn a_waker_that_panics_takes_no_other_with_it() {
+fn a_waker_that_panics_does_not_affect_others() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
@@ -77,7 +77,7 @@ fn the_last_waker_is_woken() {
 }
 
 #[test]
-fn no_thread_sleeps_for_ever_by_a_clock_that_moves() {
+fn no_thread_sleeps_forever_on_a_moving_clock() {
     deadline("threads that sleep while the clock moves", || {
         for _ in 0..ROUNDS {
             let clock = ManualClock::new();

@@ -10,7 +10,7 @@ use tollgate::clock::Clock;
 use crate::support::{SECOND, bucket, millis, poll, run, tick};
 
 #[test]
-fn a_stream_is_let_through_an_item_an_interval() {
+fn a_stream_passes_one_item_an_interval() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(2));
     let items = limiter.with_timer(&clock).stream(stream::iter(0..5));
     assert_eq!(items.size_hint(), (5, Some(5)));
@@ -20,7 +20,7 @@ fn a_stream_is_let_through_an_item_an_interval() {
 }
 
 #[test]
-fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
+fn a_stream_without_an_item_takes_no_permit_and_loses_no_item() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
     let (sender, receiver) = futures::channel::mpsc::unbounded();
     let mut items = Box::pin(limiter.with_timer(&clock).stream(receiver));
@@ -30,7 +30,7 @@ fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
         sender.unbounded_send(item).expect("there is room");
     }
     assert_eq!(poll(pin!(items.next())), Poll::Ready(Some("a")));
-    // What waits for it is dropped, and comes again: the item is still there.
+    // The future that waits for it is dropped and created again. The item is still there.
     for _ in 0..2 {
         assert!(poll(pin!(items.next())).is_pending());
         assert_eq!(
@@ -50,7 +50,7 @@ fn a_stream_takes_nothing_while_it_has_no_item_and_loses_none() {
 }
 
 #[test]
-fn a_stream_goes_on_when_a_stuck_limiter_is_reset() {
+fn a_stream_continues_when_a_stuck_limiter_is_reset() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
     limiter.charge(u64::MAX);
     let mut items = Box::pin(limiter.with_timer(&clock).stream(stream::iter(["a", "b"])));
@@ -67,7 +67,7 @@ fn a_stream_goes_on_when_a_stuck_limiter_is_reset() {
 }
 
 #[test]
-fn a_sink_is_ready_when_there_is_a_permit_and_gives_back_what_it_does_not_use() {
+fn a_sink_is_ready_with_a_permit_and_returns_unused_ones() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(1));
     let mut items = Box::pin(limiter.with_timer(&clock).sink(sink::drain::<u8>()));
     assert!(poll(pin!(items.send(1))).is_ready());
@@ -83,8 +83,8 @@ fn a_sink_is_ready_when_there_is_a_permit_and_gives_back_what_it_does_not_use() 
 }
 
 #[test]
-fn a_sink_that_has_failed_or_is_closed_holds_no_permit() {
-    /// Fails when it is asked for the second time.
+fn a_failed_or_closed_sink_holds_no_permit() {
+    /// Fails at the second call.
     struct Fails(u32);
 
     impl Sink<u8> for Fails {
@@ -120,7 +120,7 @@ fn a_sink_that_has_failed_or_is_closed_holds_no_permit() {
 }
 
 #[test]
-fn a_sink_that_is_not_asked_whether_it_is_ready_takes_its_permits_into_debt() {
+fn a_sink_used_without_poll_ready_goes_into_debt() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(3));
     let mut sink = pin!(limiter.with_timer(&clock).sink(sink::drain::<u8>()));
     for _ in 0..100 {

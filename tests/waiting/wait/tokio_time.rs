@@ -1,4 +1,4 @@
-//! Tokio's timer: what holds its sleeps can be moved, waiting follows tokio's paused time with
+//! Tokio's timer. Types that hold its sleeps are `Unpin`, waiting follows tokio's paused time with
 //! `TokioClock`, and a limiter on another clock reports that its timer does not follow it.
 
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn waiting_follows_paused_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_sinks_and_bytes_need_no_pin() {
+async fn streams_sinks_and_byte_adapters_are_unpin() {
     let limiter = limiter(Quota::per_second(2).burst(1));
     let on = limiter.with_timer(TokioTimer);
     let start = Instant::now();
@@ -49,7 +49,7 @@ async fn streams_sinks_and_bytes_need_no_pin() {
     assert_eq!((text.as_str(), &writer.inner()[..]), ("4", &b"56"[..]));
 }
 
-/// A minute of real time would have to pass.
+/// Otherwise a minute of real time would have to pass.
 #[tokio::test(start_paused = true)]
 async fn a_clock_that_the_timer_does_not_follow_is_an_error() {
     let start = Instant::now();
@@ -61,7 +61,7 @@ async fn a_clock_that_the_timer_does_not_follow_is_an_error() {
         assert!(matches!(denied, Denied::TimerMismatch { requested: 1, .. }));
         assert_eq!((denied.retry_after(), denied.is_permanent()), (None, true));
         assert!(denied.to_string().contains("TokioClock"));
-        // What it had taken came back.
+        // Its permits came back.
         assert_eq!(limiter.waiting_at(SystemClock.now()), 0);
     }
     let room = WaitingRoom::for_wait(&limiter, Duration::from_secs(200));

@@ -1,5 +1,5 @@
-//! No key gets more than its bound over its whole history, however often the process is restarted.
-//! (A bucket's; where periods lie on the clock the clock says when they begin.)
+//! No key exceeds its bound over its whole history, however often the process restarts. (For
+//! buckets. For periods aligned to the clock, the clock determines when they begin.)
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tollgate::audit::{Audit, Bound, Log};
 use super::{restarted, table};
 use crate::support::{Random, algorithm, tick};
 
-/// On a time that all processes share. Where a permit takes whole nanoseconds, each answer is that
-/// of a table which was never restarted.
+/// By a time that all processes share. If the interval is a whole number of nanoseconds, each
+/// answer is that of a table that never restarted.
 #[test]
-fn no_restart_hands_out_a_burst() {
+fn a_restart_grants_no_extra_burst() {
     for (text, is_exact) in [
         ("token-bucket 10/s burst 30", true),
         ("token-bucket 13/s burst 40", false),
@@ -25,7 +25,7 @@ fn no_restart_hands_out_a_burst() {
         let stays = table(algorithm, tick(0));
         let mut limiter = table(algorithm, tick(0));
         let mut logs = vec![Log::new(); 5];
-        // What the clock of the process says less what it is on the time of all.
+        // The process's clock minus the shared time.
         let (mut random, mut time, mut behind) = (Random(11), 0_u64, 0_i128);
         for turn in 0..6000 {
             time += random.below(40_000_000);
@@ -57,7 +57,7 @@ fn no_restart_hands_out_a_burst() {
                 Err(excess) => panic!("{excess}, {text}"),
             }
         }
-        // It was used up: else nothing was tested.
+        // The burst must have been used up, or the test shows nothing.
         let burst = u128::from(algorithm.quota().burst_size());
         assert!(most > 3 * burst, "{most}: {text}");
     }

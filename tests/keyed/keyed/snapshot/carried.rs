@@ -1,4 +1,4 @@
-//! Plans, bans, and quotas that are others after the restart.
+//! Plans, bans and quotas that differ after the restart.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{SECOND, next_table, read, restarted, table, ticks, written};
 use crate::support::{algorithm, all, bucket, tick, with_plans};
 
 #[test]
-fn each_key_stays_with_its_plan_or_goes_on_in_the_first_one() {
+fn a_key_keeps_its_plan_or_moves_to_the_first_one() {
     let plans = ["1/h burst 10", "1/h burst 1000", "1/h burst 7"].map(bucket);
     let limiter = with_plans(&plans[..2]);
     for (plan, key, n) in [(0, "alice", 3), (1, "bob", 300), (1, "dave", 995)] {
@@ -45,7 +45,7 @@ fn another_quota_is_carried_over_for_each_algorithm() {
                 let (was, has) = (limiter.key(&key), next.key(&key).available());
                 let had = was.available();
                 let is_no_more = has <= had || was.at(from).is_idle();
-                // As many as can be, but for parts of one.
+                // As many as possible, except for fractions.
                 let least = had.min(next.key(&999).available());
                 let is_right = is_no_more && has + 1 >= least;
                 assert!(is_right, "{has} of {had}: {old} to {new}");
@@ -55,13 +55,13 @@ fn another_quota_is_carried_over_for_each_algorithm() {
 }
 
 #[test]
-fn what_is_in_force_is_what_counts_on_both_sides() {
+fn a_snapshot_is_written_and_restored_with_the_current_quota() {
     let limiter = table(bucket("1/h burst 10"), ticks(5.0));
     let _ = limiter.try_acquire_n("alice", 8).expect("fresh");
     let quota = Quota::per_hour(1).burst(100);
     assert!(limiter.set_quota(quota, Keep::Scaled).is_ok());
     assert_eq!(limiter.key("alice").available(), 20);
-    // Written as it stands now, though no caller has asked since.
+    // The snapshot holds the current quota, although no caller has asked since the change.
     let mut next = next_table(bucket("1/h burst 50"), ticks(5.0));
     let change = |next: &Keyed<TokenBucket, _>, burst| {
         let quota = Quota::per_hour(1).burst(burst);
@@ -73,7 +73,7 @@ fn what_is_in_force_is_what_counts_on_both_sides() {
     let restored = read(&mut next, &written(&limiter));
     assert_eq!(restored.expect("whole").no_room, 0);
     assert_eq!(next.key("alice").available(), 20);
-    // And it can be changed as ever, more often than there are versions.
+    // It can still be changed, more often than there are versions.
     for turn in 0..200 {
         change(&next, 40 + turn % 2);
     }
@@ -81,14 +81,14 @@ fn what_is_in_force_is_what_counts_on_both_sides() {
 }
 
 #[test]
-fn a_ban_ends_when_it_would_have_ended() {
+fn a_restored_ban_ends_at_its_tick() {
     for old in all() {
         let to = [0.0, 3.21, 60.5].into_iter().cycle();
         for (new, to) in all().into_iter().chain([old]).zip(to) {
             let limiter = table(old, ticks(100.5));
             limiter.ban_for("mallory", 70 * SECOND).expect("room");
             let next = restarted(&limiter, new, ticks(to), 4 * SECOND);
-            // Nothing can be given back.
+            // Nothing can be returned.
             assert_eq!(next.key("mallory").refund(100), 0);
             let long = next.key("mallory").time_until(1).expect("it ends");
             let period = old.quota().period().max(new.quota().period());
@@ -96,7 +96,7 @@ fn a_ban_ends_when_it_would_have_ended() {
             assert!(is_right, "{long:?}: {old} to {new} at {to}");
         }
     }
-    // That of a bucket to the nanosecond: it ends, and then a permit comes.
+    // A bucket's ban is exact to the nanosecond: it ends, and then a permit comes.
     let limiter = table(bucket("10/s"), ticks(100.0));
     limiter.ban("mallory", ticks(107.5)).expect("room");
     for (quota, due) in [("10/s", 5500 + 100), ("1000/s", 5600)] {
@@ -106,22 +106,22 @@ fn a_ban_ends_when_it_would_have_ended() {
     }
 }
 
-/// The clock of the next process begins elsewhere in the day, and its windows where the day's do.
+/// The next process's clock starts at another time of day, and its windows are those of the day.
 #[test]
-fn windows_of_the_day_go_on() {
+fn daily_windows_continue_after_a_restart() {
     let hour = Duration::from_secs(3600);
     let daily = |origin: u32| {
         let windows = FixedWindow::new(Quota::per_day(10)).expect("windows");
         windows.aligned_to_unix(origin * hour)
     };
-    // Started at 23 o'clock, now it is 1.
+    // It started at 23:00, and now it is 1:00.
     let limiter = table(daily(23), tick(0).saturating_add(2 * hour));
     for (key, n) in [("alice", 10), ("bob", 4)] {
         limiter.try_acquire_n(key, n).expect("fresh");
     }
     limiter.ban_for("mallory", 30 * hour).expect("room");
     for (elapsed, to) in [(1, 0), (1, 20), (21, 3)] {
-        // The clock says so when it is 1 o'clock and so much later.
+        // The clock says so at 1:00 plus the pause.
         let origin = (48 + 1 + elapsed - to) % 24;
         let now = tick(0).saturating_add(to * hour);
         let next = restarted(&limiter, daily(origin), now, elapsed * hour);
@@ -131,7 +131,7 @@ fn windows_of_the_day_go_on() {
             assert_eq!(key.available(), left);
             assert_eq!(key.time_until(left + 1), Some(midnight), "{elapsed} {to}");
         }
-        // Until 7 o'clock on the next day, and so until the end of that.
+        // Banned until 7:00 on the next day, and so until the end of that day.
         let due = next.key("mallory").time_until(1);
         assert_eq!(due, Some(midnight + 24 * hour), "{elapsed} {to}");
     }

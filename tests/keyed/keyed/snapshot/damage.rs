@@ -1,4 +1,4 @@
-//! A damaged file is a typed error, and what was in the table is there still.
+//! A damaged file gives a typed error, and the table stays unchanged.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn file() -> Vec<u8> {
     written(&limiter)
 }
 
-/// A table that holds something, which must stay.
+/// A table with contents that must stay.
 struct Kept(Keyed<TokenBucket, ManualClock>);
 
 impl Kept {
@@ -47,7 +47,7 @@ impl Kept {
 }
 
 #[test]
-fn at_every_length_it_is_truncated() {
+fn a_file_cut_at_any_length_is_truncated() {
     let (bytes, mut kept) = (file(), Kept::new());
     for length in 0..bytes.len() {
         let error = kept.error(&bytes[..length]);
@@ -59,7 +59,7 @@ fn at_every_length_it_is_truncated() {
 }
 
 #[test]
-fn every_bit_counts() {
+fn every_flipped_bit_is_an_error() {
     let (mut bytes, mut kept) = (file(), Kept::new());
     let mut by_checksum = 0;
     for place in 0..bytes.len() {
@@ -70,13 +70,13 @@ fn every_bit_counts() {
             by_checksum += usize::from(matches!(error, RestoreError::Checksum { .. }));
         }
     }
-    // Of the keys nearly all.
+    // For damage in the keys, nearly all.
     assert!(by_checksum > 8 * 16 * 7, "{by_checksum}");
 }
 
-/// Each is known by the name of its own type.
+/// Each algorithm is recorded by the name of its type.
 #[test]
-fn another_algorithm_is_another_algorithm() {
+fn a_snapshot_of_another_algorithm_is_refused() {
     fn goes_round<A: ChangeQuota + Rebase + Settings + Clone>(algorithm: A, name: &str) {
         let limiter = table(algorithm.clone(), ticks(5.0));
         let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
@@ -95,7 +95,7 @@ fn another_algorithm_is_another_algorithm() {
     goes_round(algorithm("intervals 10/s"), "any");
 }
 
-/// Says no after so many bytes.
+/// A writer that fails after a number of bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -120,7 +120,7 @@ impl Read for Full {
 }
 
 #[test]
-fn what_the_writer_and_the_reader_say_is_told() {
+fn errors_of_the_writer_and_the_reader_are_returned() {
     let mut kept = Kept::new();
     let length = written(&kept.0).len();
     for room in 0..length {
@@ -138,9 +138,9 @@ fn what_the_writer_and_the_reader_say_is_told() {
     assert_eq!(source, Some(error.to_string()));
 }
 
-/// It may stand before something else.
+/// Other data may follow the snapshot.
 #[test]
-fn nothing_is_read_that_comes_after_it() {
+fn bytes_after_the_snapshot_are_not_read() {
     let (mut bytes, mut kept) = (file(), Kept::new());
     bytes.extend(b"and so on");
     let mut rest = bytes.as_slice();

@@ -1,4 +1,4 @@
-//! Tables of another capacity, with another hasher, or that hold something already.
+//! Restores into tables of another capacity, with another hasher, or with existing contents.
 
 use std::hash::{BuildHasherDefault, DefaultHasher, Hasher, RandomState};
 use std::io;
@@ -15,7 +15,8 @@ fn of_capacity(capacity: usize) -> Keyed<TokenBucket, ManualClock> {
     crate::support::of_capacity(capacity, bucket("1/h burst 100"))
 }
 
-/// So many keys, of which each has so many permits left as its number says, from 0 to 99.
+/// Returns a table with `keys` keys. Each has as many permits left as its number says, from 0 to
+/// 99.
 fn filled(capacity: usize, keys: u64) -> Keyed<TokenBucket, ManualClock> {
     let limiter = of_capacity(capacity);
     for key in 0..keys {
@@ -24,8 +25,7 @@ fn filled(capacity: usize, keys: u64) -> Keyed<TokenBucket, ManualClock> {
     limiter
 }
 
-/// They come in another order than that in which they were put into the table, and find room all
-/// the same.
+/// Keys are restored in another order than they were inserted, and still find room.
 #[test]
 fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
     for (old, new, keys) in [
@@ -33,7 +33,7 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
         (1000, 100_000, 1000),
         (100_000, 1000, 1000),
         (3000, 2999, 1000),
-        // More than 4096 keys come in several blocks.
+        // More than 4096 keys take several blocks.
         (20_000, 16_000, 10_000),
         (10_000, 10_000, 10_000),
     ] {
@@ -54,7 +54,7 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
         let stats = next.stats();
         assert_eq!([stats.tracked, stats.inserted], [there; 2]);
         assert_eq!((stats.no_room, stats.evicted), (0, 0));
-        // What comes next finds its place as in any table.
+        // New keys find a slot as in any table.
         if keys < 10_000 {
             for key in keys..keys + 200 {
                 let _ = next.try_acquire(&key).expect("fresh");
@@ -65,7 +65,7 @@ fn a_table_of_any_size_has_room_for_each_key_and_finds_it() {
 }
 
 #[test]
-fn where_there_is_no_room_those_nearest_to_idle_give_way() {
+fn keys_nearest_to_idle_are_dropped_when_there_is_no_room() {
     let keys = 10_000;
     let limiter = filled(20_000, keys);
     let mut next = of_capacity(1);
@@ -86,14 +86,14 @@ fn where_there_is_no_room_those_nearest_to_idle_give_way() {
         spent += u64::from(available == was && was < 10);
         others += u64::from(available == was && was >= 50);
     }
-    // A fifth of all finds room: nearly all of those that have spent the most, and hardly one of
-    // the others.
+    // A fifth of all keys finds room: nearly all of those that have spent the most, and hardly any
+    // others.
     assert!(spent > keys / 10 * 95 / 100, "{spent}");
     assert!(others < keys / 2 / 100, "{others}");
 }
 
 #[test]
-fn what_was_there_gives_way() {
+fn restored_keys_replace_what_the_table_held() {
     let limiter = table(bucket("1/h burst 9"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
     let mut next = next_table(bucket("1/h burst 9"), ticks(7.0));
@@ -108,7 +108,7 @@ fn what_was_there_gives_way() {
     assert!(restarted(&empty, bucket("1/h"), ticks(0.0), Duration::ZERO).is_empty());
 }
 
-/// It hashes how long a slice is, as addresses have it: in 32 bits or in 64.
+/// Hashes the length of a slice in 32 bits or in 64, as platforms differ.
 #[derive(Default)]
 struct Addresses<const OF_32_BITS: bool>(DefaultHasher);
 
@@ -130,13 +130,13 @@ impl<const OF_32_BITS: bool> Hasher for Addresses<OF_32_BITS> {
 }
 
 #[test]
-fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
+fn a_hasher_adopts_the_seed_or_must_be_the_same() {
     fn spent<S: KeyHasher>(hasher: S) -> Vec<u8> {
         let limiter = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
         let _ = limiter.try_acquire_n("alice", 4).expect("fresh");
         written(&limiter)
     }
-    /// What is left to the key, and the seed, unless the hasher is another one.
+    /// Returns what the key has left, and the seed if the hasher has one.
     fn left<S: KeyHasher>(hasher: S, bytes: &[u8]) -> Option<(u64, Option<[u64; 2]>)> {
         let mut next = table(bucket("1/h burst 9"), ticks(1.0)).with_hasher(hasher);
         match read(&mut next, bytes) {
@@ -160,13 +160,13 @@ fn a_hasher_takes_over_the_seed_or_must_be_the_same() {
     // Keys such as addresses would not be found.
     assert_eq!(left(long(), &spent(short())), None);
     assert_eq!(left(short(), &spent(long())), None);
-    // A table that has a seed can have the hashes of one that has none by chance only.
+    // A seeded table can match the hashes of an unseeded one only by chance.
     assert_eq!(left(SeededHasher::random(), &spent(long())), None);
 }
 
-/// Also those whose type is unknown.
+/// Includes trait objects.
 #[test]
-fn any_writer_and_reader_will_do() {
+fn any_writer_and_reader_works() {
     let limiter = filled(10, 3);
     let mut bytes = Vec::new();
     let writer: &mut dyn io::Write = &mut bytes;

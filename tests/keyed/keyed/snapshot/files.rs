@@ -1,4 +1,4 @@
-//! A file is the old one or the new one, and never a part of one.
+//! A snapshot file is the old one or the new one, and never a partial one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tollgate::error::RestoreError;
 use super::{next_table, table, ticks};
 use crate::support::bucket;
 
-/// A folder of the test's own, which is gone when it is over.
+/// A folder for this test, which is deleted at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -33,18 +33,18 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_file_goes_round() {
+fn a_snapshot_file_is_written_and_restored() {
     let folder = Folder::new("round");
     let path = folder.0.join("limits");
     let limiter = table(bucket("1/365d burst 9"), ticks(1.0));
-    // What a process that was stopped has left there is in no file's way.
+    // Leftovers of a process that was stopped block no file.
     let remains = format!(".limits.{}-0.tmp", std::process::id());
     fs::write(folder.0.join(&remains), b"a part").expect("room");
     for key in ["alice", "bob"] {
         let _ = limiter.try_acquire_n(key, 4).expect("fresh");
         limiter.snapshot_to(&path).expect("room");
     }
-    fs::remove_file(folder.0.join(remains)).expect("it is there still");
+    fs::remove_file(folder.0.join(remains)).expect("it is still there");
     assert_eq!(folder.names(), ["limits"]);
     let mut next = next_table(bucket("1/365d burst 9"), ticks(0.0));
     assert_eq!(next.restore_from(&path).expect("whole").keys, 2);
@@ -58,7 +58,7 @@ fn a_file_goes_round() {
 }
 
 #[test]
-fn a_file_that_is_too_long_or_not_there_changes_nothing() {
+fn a_missing_or_overlong_file_changes_nothing() {
     let folder = Folder::new("long");
     let path = folder.0.join("limits");
     let mut limiter = table(bucket("1/365d burst 9"), ticks(1.0));
@@ -78,7 +78,7 @@ fn a_file_that_is_too_long_or_not_there_changes_nothing() {
 }
 
 #[test]
-fn what_can_not_be_written_leaves_nothing_behind() {
+fn a_failed_write_leaves_nothing_behind() {
     let folder = Folder::new("behind");
     let limiter = table(bucket("1/s"), ticks(1.0));
     // A folder can't be replaced by a file.

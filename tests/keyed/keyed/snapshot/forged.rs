@@ -1,5 +1,5 @@
-//! Files that no table wrote, with the right checksum: what is absurd in them has a name, and
-//! nothing panics.
+//! Files that no table wrote, with a valid checksum: each invalid field is named, and nothing
+//! panics.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ fn checksum(bytes: &[u8]) -> u64 {
     })
 }
 
-/// With the checksum that it should have.
+/// Corrects the checksum.
 pub(super) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&bytes);
     bytes.extend(sum.to_le_bytes());
     bytes
 }
 
-/// The same file with another number in these eight bytes, and the checksum that it should have.
+/// Replaces the eight bytes at `at` with a number, and corrects the checksum.
 pub(super) fn with_number(bytes: &[u8], at: usize, number: u64) -> Vec<u8> {
     let mut bytes = bytes[..bytes.len() - 8].to_vec();
     bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
     sealed(bytes)
 }
 
-/// A file of these numbers after the head of another one, of a token bucket.
+/// Returns a file with the head of a token bucket's file and these numbers after it.
 pub(super) fn with_blocks(numbers: &[u64]) -> Vec<u8> {
     let limiter = table(bucket("10/s"), ticks(1.0));
     let mut bytes = written(&limiter)[..HEAD].to_vec();
@@ -47,10 +47,10 @@ const HEAD: usize = 9 * 8 + "token-bucket".len();
 pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
     let mut limiter = table(bucket("10/s"), ticks(1.0));
     let _ = limiter.try_acquire_n("alice", 3).expect("fresh");
-    // All but the time of day, which goes on.
+    // Everything except the time of day, which advances.
     let state = |bytes: &[u8]| bytes[4 * 8..bytes.len() - 8].to_vec();
     let before = state(&written(&limiter));
-    let error = read(&mut limiter, bytes).expect_err("it is absurd");
+    let error = read(&mut limiter, bytes).expect_err("it is invalid");
     // Nothing has changed.
     assert_eq!(limiter.key("alice").available(), 7);
     assert_eq!(before, state(&written(&limiter)));
@@ -58,7 +58,7 @@ pub(super) fn error_of(bytes: &[u8]) -> RestoreError {
 }
 
 #[test]
-fn what_is_absurd_has_a_name() {
+fn each_invalid_field_is_named() {
     let head = written(&table(bucket("10/s"), ticks(1.0)));
     let said = |bytes: &[u8]| match error_of(bytes) {
         RestoreError::Invalid { field, .. } => field.to_string(),
@@ -73,7 +73,7 @@ fn what_is_absurd_has_a_name() {
         (1, 5, "version 5"),
         (1, 0, "version 0"),
         (4, 2, "whether there is a seed"),
-        // Another seed has not the same hash of the known key.
+        // Another seed gives the known key another hash.
         (5, 99, "OtherHasher"),
         (7, 99, "OtherHasher"),
         (8, u64::MAX, "length of the name"),
@@ -125,7 +125,7 @@ fn what_is_absurd_has_a_name() {
     }
 }
 
-/// Which of a bucket's parameters follow from the others: the horizon, the inverse and the burst.
+/// The parameters of a bucket that follow from the others: the horizon, the inverse and the burst.
 const DERIVED: [usize; 3] = [1, 2, 6];
 
 pub(super) fn parameters(text: &str) -> Vec<u64> {
@@ -135,7 +135,7 @@ pub(super) fn parameters(text: &str) -> Vec<u64> {
 }
 
 #[test]
-fn parameters_that_no_algorithm_has_are_refused() {
+fn impossible_parameters_are_refused() {
     let good = parameters("11/s burst 30");
     let with = |numbers: &[u64]| {
         let head = [1, 1, numbers.len() as u64];
@@ -151,7 +151,7 @@ fn parameters_that_no_algorithm_has_are_refused() {
             let mut numbers = good.clone();
             numbers[place] ^= 1 << bit;
             match read(&mut limiter, &with(&numbers)) {
-                // Slightly different ones may be those of another bucket.
+                // A slightly different parameter may belong to another bucket.
                 Ok(_) => assert!(!DERIVED.contains(&place), "{place} {bit}"),
                 Err(error) => {
                     assert!(is_other(error), "{place} {bit}");
@@ -168,10 +168,10 @@ fn parameters_that_no_algorithm_has_are_refused() {
     assert!(is_other(error_of(&with(&longer))));
 }
 
-/// Each number of a whole snapshot of each algorithm is replaced by others: there may be an error
-/// or not, but no panic, and what is restored can be asked anything.
+/// Each number of a whole snapshot of each algorithm is replaced by others. There may be an error
+/// or not, but no panic, and a restored table answers any request.
 #[test]
-fn whatever_the_numbers_are_nothing_panics() {
+fn forged_numbers_never_panic() {
     let (mut restored, mut refused, mut random) = (0, 0, Random(5));
     for algorithm in all() {
         let limiter = table(algorithm, ticks(100.0));
@@ -180,7 +180,7 @@ fn whatever_the_numbers_are_nothing_panics() {
         }
         assert!(limiter.ban_for("mallory", Duration::from_secs(5)).is_ok());
         let bytes = written(&limiter);
-        // The name has three letters, and is followed by whole numbers.
+        // The name has three letters. Whole numbers follow it.
         let head = (0..9).map(|place| 8 * place);
         for at in head.chain((75..bytes.len() - 8).step_by(8)) {
             let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));
@@ -221,16 +221,16 @@ pub(super) fn asked(limiter: &Keyed<AnyAlgorithm, ManualClock>) {
     written(limiter);
 }
 
-/// As if it had left and come again while the snapshot was written.
+/// As if the key had left and come back while the snapshot was written.
 #[test]
-fn of_a_key_that_is_there_twice_the_second_one_counts_also_if_it_is_idle() {
+fn the_second_entry_of_a_key_counts_even_if_it_is_idle() {
     let limiter = table(bucket("10/h"), ticks(1.0));
     for key in 0..2_u64 {
         let _ = limiter.try_acquire_n(&key, 10).expect("fresh");
     }
     let bytes = written(&limiter);
-    // Before it: what begins the block, and before that the plans. After it the end, in four
-    // numbers.
+    // The block's start comes before it, and the plans before that. The end, in four numbers, comes
+    // after it.
     let body = bytes[HEAD..].chunks_exact(8);
     let body = body.map(|number| u64::from_le_bytes(number.try_into().expect("eight")));
     let body: Vec<u64> = body.collect();

@@ -1,6 +1,6 @@
-//! What is restored from a snapshot stands as it stood, for each algorithm: no key can get more
-//! than its bound over the time before and after; a ban ends when it would have ended; and whatever
-//! is damaged or made up, nothing is changed and nothing panics.
+//! A restored snapshot keeps its state, for each algorithm. No key exceeds its bound over the time
+//! before and after, and a ban ends at its tick. Damaged or forged snapshots change nothing and
+//! never panic.
 
 mod bound;
 mod carried;
@@ -36,7 +36,7 @@ fn table<A: ChangeQuota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
     table
 }
 
-/// The same, where keys are in other places until something is restored.
+/// The same, with another seed until a snapshot is restored.
 fn next_table<A: ChangeQuota>(algorithm: A, at: Tick) -> Keyed<A, ManualClock> {
     table(algorithm, at).with_hasher(SeededHasher::new([7 << 40, 9 << 50]))
 }
@@ -48,7 +48,7 @@ fn written<A: ChangeQuota + Settings, S: KeyHasher>(limiter: &Keyed<A, ManualClo
     bytes
 }
 
-/// Reads these bytes, no time after they were written.
+/// Restores these bytes with no time since they were written.
 fn read<A: ChangeQuota + Rebase + Settings, S: KeyHasher>(
     limiter: &mut Keyed<A, ManualClock, S>,
     mut bytes: &[u8],
@@ -56,7 +56,7 @@ fn read<A: ChangeQuota + Rebase + Settings, S: KeyHasher>(
     limiter.restore_after(&mut bytes, Duration::ZERO)
 }
 
-/// Another table, on a clock that stands there, with what is in this one, so much time later.
+/// Returns another table on a clock at `at`, restored from this one after `elapsed`.
 fn restarted<A: ChangeQuota + Rebase + Settings>(
     limiter: &Keyed<A, ManualClock>,
     algorithm: A,

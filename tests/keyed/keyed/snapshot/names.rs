@@ -1,5 +1,5 @@
-//! Plans with names keep their keys when a configuration is reloaded in another order; and where a
-//! plan is not what it was, or is not there, the report says so.
+//! Named plans keep their keys when a configuration is reloaded in another order. If a plan has
+//! changed or is missing, the report says so.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{Random, bucket, often, with_plans};
 
 type Table = Keyed<TokenBucket, ManualClock>;
 
-/// A table of these plans, with names unless these are empty.
+/// Creates a table with these plans, with names unless these are empty.
 fn made(plans: &[(&str, &str)]) -> Table {
     let clock = ManualClock::at(ticks(1.0));
     let quotas = plans.iter().map(|(_, quota)| bucket(quota));
@@ -30,7 +30,7 @@ const PAID: &str = "1000/h";
 const NAMED: [(&str, &str); 2] = [("free", FREE), ("paid", PAID)];
 const UNNAMED: [(&str, &str); 2] = [("", FREE), ("", PAID)];
 
-/// Bob has 140 of 200 and Alice 940 of 1000.
+/// Returns a snapshot in which Bob has 140 of 200 and Alice 940 of 1000.
 fn of_two_keys(plans: &[(&str, &str)]) -> Vec<u8> {
     let limiter = made(plans);
     for (plan, key) in [(0, "bob"), (1, "alice")] {
@@ -40,7 +40,7 @@ fn of_two_keys(plans: &[(&str, &str)]) -> Vec<u8> {
     written(&limiter)
 }
 
-/// What became of each plan: where its keys go on, what is there, and how many they are.
+/// Returns each plan's report: where its keys continue, how it was matched, and their number.
 fn reported(restored: &Restored) -> Vec<(usize, PlanMatch, u64)> {
     let plans = restored.plans.iter();
     plans
@@ -64,7 +64,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
         let left = |plan: &str, key| next.plan_named(plan).map(|plan| plan.key(key).available());
         assert_eq!(left("free", "bob"), Some(140));
         assert_eq!(left("paid", "alice"), Some(940));
-        // And the other way round.
+        // And in the other direction.
         let mut last = made(&NAMED);
         let restored = read(&mut last, &written(&next)).expect("whole");
         let had = restored.plans.iter().filter(|plan| plan.keys > 0);
@@ -73,7 +73,7 @@ fn a_reload_that_reorders_plans_keeps_each_key_in_the_plan_of_its_name() {
     }
 }
 
-/// Without names a plan is known by its place alone: keys lose permits, and the report says so.
+/// Without names, plans are matched only by position. Keys lose permits, and the report says so.
 #[test]
 fn a_reload_that_reorders_plans_without_names_is_reported() {
     let mut next = made(&[("", PAID), ("", FREE)]);
@@ -81,7 +81,8 @@ fn a_reload_that_reorders_plans_without_names_is_reported() {
     let changed = PlanMatch::Changed;
     assert_eq!(reported(&restored), [(0, changed, 1), (1, changed, 1)]);
     assert!(restored.plans.iter().all(|plan| plan.name.is_none()));
-    // 940 of 1000 were left: more than the plan in its place can hold, so the key is fresh.
+    // 940 of 1000 were left. That is more than the plan at this position can hold, so the key is
+    // fresh.
     assert_eq!((restored.keys, restored.idle), (1, 1));
     assert_eq!(next.plan(1).key("alice").available(), 200);
     let mut same = made(&UNNAMED);
@@ -91,7 +92,7 @@ fn a_reload_that_reorders_plans_without_names_is_reported() {
 }
 
 #[test]
-fn another_quota_and_a_plan_that_is_missing_are_reported() {
+fn a_changed_quota_and_a_missing_plan_are_reported() {
     let bytes = of_two_keys(&NAMED);
     let mut next = made(&[("staff", "7/h"), ("free", "150/h")]);
     let restored = read(&mut next, &bytes).expect("whole");
@@ -100,9 +101,9 @@ fn another_quota_and_a_plan_that_is_missing_are_reported() {
     let names = restored.plans.iter().map(|plan| plan.name.as_deref());
     assert!(names.eq([Some("free"), Some("paid")]));
     assert_eq!(next.plan(1).key("bob").available(), 140);
-    // She goes on in the first one, which is full with as many as she had.
+    // She continues in the first plan, which is full with her number of permits.
     assert_eq!(next.plan(0).key("alice").available(), 7);
-    // Also by its place.
+    // Also by position.
     let mut next = made(&UNNAMED[..1]);
     let restored = read(&mut next, &of_two_keys(&UNNAMED)).expect("whole");
     let right = [(0, PlanMatch::Same, 1), (0, PlanMatch::Missing, 1)];
@@ -111,7 +112,7 @@ fn another_quota_and_a_plan_that_is_missing_are_reported() {
 
 /// Nothing is restored that may be in the wrong plan.
 #[test]
-fn where_one_side_has_no_names_plans_must_be_the_same_in_their_places() {
+fn without_names_on_both_sides_plans_must_match_by_position() {
     let reordered = [("paid", PAID), ("free", FREE)];
     let more = [("free", FREE), ("paid", PAID), ("staff", "7/h")];
     let error_of = |bytes: &[u8], plans: &[(&str, &str)]| {
@@ -144,7 +145,7 @@ fn where_one_side_has_no_names_plans_must_be_the_same_in_their_places() {
         assert_eq!(reported(&restored), [(0, same, 1), (1, same, 1)]);
         assert_eq!(next.plan(1).key("alice").available(), 940);
     }
-    // Of one plan there is no other order.
+    // A single plan has no other order.
     for plans in [[("all", "900/h")], [("", "900/h")]] {
         for bytes in [&named, &unnamed] {
             let mut next = made(&plans);
@@ -161,9 +162,9 @@ fn where_one_side_has_no_names_plans_must_be_the_same_in_their_places() {
     }
 }
 
-/// But for their number they are what those versions were: they have no names.
+/// Except for the number, this is the format of those versions: they have no names.
 #[test]
-fn snapshots_of_versions_1_and_2_are_read_by_the_places_of_their_plans() {
+fn snapshots_of_versions_1_and_2_match_plans_by_position() {
     for version in [1, 2] {
         let old = with_number(&of_two_keys(&UNNAMED), 8, version);
         for plans in [&UNNAMED, &NAMED] {
@@ -175,7 +176,7 @@ fn snapshots_of_versions_1_and_2_are_read_by_the_places_of_their_plans() {
         }
         let mut next = made(&[("paid", PAID), ("free", FREE)]);
         assert!(read(&mut next, &old).is_err());
-        // Names came later.
+        // Names came in a later version.
         let newer = with_number(&of_two_keys(&NAMED), 8, version);
         let error = read(&mut made(&NAMED), &newer).expect_err("no such block");
         let field = "kind of the block";
@@ -183,9 +184,9 @@ fn snapshots_of_versions_1_and_2_are_read_by_the_places_of_their_plans() {
     }
 }
 
-/// As where a quota is changed while the snapshot is written: plans come twice.
+/// As when a quota changes while the snapshot is written: plans are written twice.
 #[test]
-fn keys_are_counted_by_their_plans_also_where_plans_are_written_again() {
+fn keys_are_counted_by_plan_even_if_plans_are_written_twice() {
     let plans = |quota: &str| {
         let numbers = parameters(quota);
         [&[1, 1, numbers.len() as u64], numbers.as_slice()].concat()
@@ -209,7 +210,7 @@ fn keys_are_counted_by_their_plans_also_where_plans_are_written_again() {
 }
 
 #[test]
-fn a_damaged_name_is_an_error_and_a_forged_one_no_panic() {
+fn a_damaged_name_is_an_error_and_a_forged_one_does_not_panic() {
     let bytes = of_two_keys(&NAMED);
     let first = bytes.windows(4).position(|four| four == b"free");
     let first = first.expect("it is there");
@@ -217,21 +218,21 @@ fn a_damaged_name_is_an_error_and_a_forged_one_no_panic() {
     damaged[first] ^= 1;
     let error = read(&mut made(&NAMED), &damaged).expect_err("damaged");
     assert!(matches!(error, RestoreError::Checksum { .. }), "{error}");
-    // It fits none, or is not text at all.
+    // A name that fits none, or that is not text.
     let mut unknown = bytes.clone();
     unknown[first..first + 4].copy_from_slice(b"\xFF\xFEx\xFD");
     let unknown = super::forged::sealed(unknown[..unknown.len() - 8].to_vec());
     let restored = read(&mut made(&NAMED), &unknown).expect("sealed");
     let right = [(0, PlanMatch::Missing, 1), (1, PlanMatch::Same, 1)];
     assert_eq!(reported(&restored), right);
-    // Two of the same name go on in one plan.
+    // Two plans of the same name continue in one.
     let mut twice = bytes.clone();
     twice[first..first + 4].copy_from_slice(b"paid");
     let twice = super::forged::sealed(twice[..twice.len() - 8].to_vec());
     let restored = read(&mut made(&NAMED), &twice).expect("sealed");
     let right = [(1, PlanMatch::Changed, 1), (1, PlanMatch::Same, 1)];
     assert_eq!(reported(&restored), right);
-    // Names for a table of another algorithm's plans, or for more plans than there are.
+    // Names for a table with another algorithm, or for more plans than there are.
     let names = [4, 2, 8, 77, 8, 78];
     let one = [&names[..], &[1, 1]].concat();
     let error = error_of(&with_blocks(&one));
@@ -242,7 +243,7 @@ fn a_damaged_name_is_an_error_and_a_forged_one_no_panic() {
             ..
         }
     ));
-    // Any eight bytes are others.
+    // Replaces any eight bytes.
     let (mut restored, mut refused, mut random) = (0, 0, Random(9));
     for at in 8..bytes.len() - 16 {
         let old = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8"));

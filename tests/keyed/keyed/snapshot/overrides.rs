@@ -1,6 +1,6 @@
-//! A snapshot has the words of keys with algorithms of their own, and the parameters of these, and
-//! no overrides: each key goes on by what is set in the table, and the report says what became of
-//! it.
+//! A snapshot holds the words of keys with their own algorithms, and the parameters of these, but
+//! no overrides. Each key uses the override that is set in the table, and the report says what
+//! became of it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{next_table, read, table, ticks, written};
 use crate::keyed::spent_keys_stay::{are_protected, half_protected};
 use crate::support::{Random, SECOND, all, bucket, crowded, in_sixteen_slots, often};
 
-/// Where keys are in the same places in each table.
+/// Creates a table in which keys always have the same slots.
 fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock> {
     let limiter = table(bucket(quota), ticks(1.0)).with_overrides(10);
     let limiter = limiter.expect("one plan");
@@ -24,14 +24,14 @@ fn of(quota: &str, overrides: &[(&str, &str)]) -> Keyed<TokenBucket, ManualClock
     limiter
 }
 
-/// How many keys have the same of their own, another one, none any more, and one now.
+/// Returns the numbers of keys whose own algorithm is the same, another, removed, or new.
 fn found(restored: &Restored) -> [u64; 4] {
     let found = restored.overrides;
     [found.same, found.changed, found.missing, found.new]
 }
 
 #[test]
-fn a_key_goes_on_by_what_is_set_in_the_table_and_the_report_says_so() {
+fn a_key_uses_the_override_of_the_table_and_the_report_says_so() {
     let old = of(
         "100/h",
         &[("alice", "1000/h"), ("bob", "500/h"), ("carol", "300/h")],
@@ -49,23 +49,23 @@ fn a_key_goes_on_by_what_is_set_in_the_table_and_the_report_says_so() {
     let left = ["alice", "bob", "carol", "dave"].map(|key| next.key(key).available());
     assert_eq!(left, [940, 50, 10, 70]);
     assert_eq!(next.overrides(), 3);
-    // What they go by now says how they refill.
+    // The current algorithm determines the refill.
     next.clock().advance(Duration::from_secs(36));
     let left = ["alice", "carol", "dave"].map(|key| next.key(key).available());
     assert_eq!(left, [950, 11, 77]);
-    // And the plan's quota none of its.
+    // The plan's quota does not affect it.
     let mut next = of("50/h", &[("alice", "1000/h")]);
     let restored = read(&mut next, &bytes).expect("whole");
     assert_eq!(found(&restored), [1, 0, 2, 0]);
-    // Bob had as many as there can be.
+    // Bob had the maximum.
     assert_eq!((restored.keys, restored.idle), (2, 2));
     let left = ["alice", "bob", "carol", "dave"].map(|key| next.key(key).available());
     assert_eq!(left, [940, 50, 10, 50]);
 }
 
-/// With a seed of its own a table takes over that of the snapshot: keys must be named afterwards.
+/// A table with a random seed adopts that of the snapshot, so overrides must be set afterwards.
 #[test]
-fn overrides_of_another_seed_are_refused_before_a_restore_and_set_after_it() {
+fn overrides_set_before_a_restore_with_another_seed_are_refused() {
     let old = of("100/h", &[("alice", "1000/h")]);
     assert!(old.try_acquire_n("alice", 950).is_ok());
     let bytes = written(&old);
@@ -87,7 +87,7 @@ fn overrides_of_another_seed_are_refused_before_a_restore_and_set_after_it() {
     assert_eq!(next.key("alice").available(), 50);
     assert_eq!(next.set_algorithm("alice", bucket("1000/h")), Ok(()));
     assert_eq!(next.key("alice").available(), 50);
-    // A table that can have none reads it, too.
+    // A table without overrides reads it too.
     let mut next = next_table(bucket("100/h"), ticks(1.0));
     let restored = read(&mut next, &bytes).expect("whole");
     assert_eq!(
@@ -145,7 +145,7 @@ fn bans_and_protection_are_restored_with_a_key_s_own_algorithm() {
     are_protected(&next, 8);
 }
 
-/// Keys of every kind, with some of their own, stand in the next table as they stood.
+/// Keys of every kind, some with their own algorithms, keep their state in the next table.
 #[test]
 fn a_table_with_overrides_is_the_same_after_a_restart() {
     for (seed, algorithm) in (0..).zip(all()) {
@@ -183,7 +183,7 @@ fn a_table_with_overrides_is_the_same_after_a_restart() {
     }
 }
 
-/// A file of a table with overrides, of which one key has one.
+/// Returns a snapshot of a table with overrides, in which one key has one.
 fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
     let limiter = table(algorithm, ticks(100.0))
         .with_overrides(1)
@@ -194,14 +194,14 @@ fn of_one_key(algorithm: AnyAlgorithm, own: AnyAlgorithm) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
+fn each_invalid_field_of_a_key_with_its_own_algorithm_is_named() {
     let limiter = table(bucket("10/s"), ticks(1.0))
         .with_overrides(1)
         .expect("one plan");
     assert_eq!(limiter.set_algorithm("alice", bucket("20/s")), Ok(()));
     assert!(limiter.try_acquire_n("alice", 3).is_ok());
     let bytes = written(&limiter);
-    // The key's numbers come last, before the end's.
+    // The key's numbers come last, before those of the end.
     let count = parameters("20/s").len();
     let at = |number: usize| bytes.len() - 8 * (4 + count + 5 - number);
     let error_of = |bytes: &[u8]| {
@@ -209,7 +209,7 @@ fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
             .with_overrides(1)
             .expect("one plan");
         assert!(next.try_acquire("bob").is_ok());
-        let error = read(&mut next, bytes).expect_err("it is absurd");
+        let error = read(&mut next, bytes).expect_err("it is invalid");
         assert_eq!((next.len(), error.to_string().is_empty()), (1, false));
         match error {
             RestoreError::Invalid { field, .. } => field.to_string(),
@@ -229,9 +229,9 @@ fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
         let forged = with_number(&bytes, at(place), number);
         assert_eq!(error_of(&forged), right, "{place} {number}");
     }
-    // The format before has no such block.
+    // The previous format has no such block.
     assert_eq!(error_of(&with_number(&bytes, 8, 3)), "kind of the block");
-    // At every length it is truncated.
+    // A file cut at any length is truncated.
     for length in 0..bytes.len() {
         let said = error_of(&bytes[..length]);
         assert_eq!(said, "Truncated", "{length}");
@@ -241,7 +241,7 @@ fn what_is_absurd_in_a_key_with_its_own_algorithm_has_a_name() {
 }
 
 #[test]
-fn whatever_the_numbers_of_a_key_s_own_algorithm_are_nothing_panics() {
+fn forged_numbers_of_a_key_with_its_own_algorithm_never_panic() {
     let (mut restored, mut refused, mut random) = (0, 0, Random(9));
     for (algorithm, own) in all().into_iter().zip(all().into_iter().rev()) {
         let mut numbers = Vec::new();
@@ -278,11 +278,11 @@ fn whatever_the_numbers_of_a_key_s_own_algorithm_are_nothing_panics() {
     assert!(restored > 50 && refused > 50, "{restored} {refused}");
 }
 
-/// Of a key that is written twice, since it left and came again meanwhile, the second one counts.
+/// If a key is written twice, because it left and came back meanwhile, the second entry counts.
 #[test]
 fn keys_are_written_in_the_order_of_their_slots() {
     let limiter = crowded(bucket("10/s")).with_overrides(1).expect("one plan");
-    // In the first pair of buckets, in the middle, and in the last one.
+    // In the first pair of buckets, in the middle, and in the last.
     let keys = [0_u64, 128, 255].map(|pair| pair << 52 | 0x1234_5678_9ABC);
     let [_, own, _] = keys;
     assert_eq!(limiter.set_algorithm(&own, bucket("20/s")), Ok(()));
@@ -290,7 +290,7 @@ fn keys_are_written_in_the_order_of_their_slots() {
         assert!(limiter.try_acquire(&key).is_ok());
     }
     let bytes = written(&limiter);
-    // The hash, and whether there are other bits beside the plan's.
+    // Returns the hash, and whether there are other bits beside the plan's.
     let place = |key: u64| {
         let mut numbers = bytes.windows(8);
         let is_it = |number: &[u8]| {

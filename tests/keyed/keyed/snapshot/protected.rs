@@ -1,5 +1,5 @@
-//! Which keys are protected is in a snapshot; where there is no room for all, the others give way
-//! first. A snapshot of the format before, which does not say it, is read all the same.
+//! A snapshot records which keys are protected. If there is no room for all, the others are dropped
+//! first. A snapshot of the previous format, without that information, is still read.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::support::{
 
 /// Also with another quota, in another plan, and at a later time.
 #[test]
-fn protected_keys_are_restored_as_such() {
+fn protected_keys_stay_protected_after_a_restore() {
     let limiter = crowded(bucket("100/min"));
     half_protected(&limiter);
     let bytes = written(&limiter);
@@ -28,12 +28,12 @@ fn protected_keys_are_restored_as_such() {
         let mut next = crowded(bucket(quota));
         let elapsed = Duration::from_secs(3);
         assert!(next.restore_after(&mut &*bytes, elapsed).is_ok());
-        // And written again.
+        // And saved again.
         let mut last = crowded(bucket(quota));
         assert!(read(&mut last, &written(&next)).is_ok());
         are_protected(&last, 8);
     }
-    // Also banned ones.
+    // Also banned keys.
     for key in in_sixteen_slots(16) {
         assert!(limiter.ban(key, tick(NOW + SECOND)).is_ok());
     }
@@ -42,7 +42,7 @@ fn protected_keys_are_restored_as_such() {
         assert!(read(&mut next, &written(&limiter)).is_ok());
         are_protected(&next, 8);
     }
-    // A plan that there is not goes on as the first one.
+    // Keys of a plan that no longer exists continue in the first one.
     let plans = [bucket("100/min"), bucket("100/min")];
     let limiter = with_plans(&plans).with_hasher(Chosen::default());
     half_protected(&limiter);
@@ -54,9 +54,9 @@ fn protected_keys_are_restored_as_such() {
     are_protected(&next, 8);
 }
 
-/// A change of the quota comes between keys of the old version, and of the new one.
+/// A change of the quota separates keys of the old version from keys of the new one.
 #[test]
-fn protected_keys_are_restored_as_such_after_a_change() {
+fn protected_keys_stay_protected_after_a_restore_and_a_change() {
     let limiter = crowded(bucket("100/min"));
     half_protected(&limiter);
     let quota = Quota::per_minute(90).burst(100);
@@ -72,7 +72,7 @@ type Table = Keyed<TokenBucket, ManualClock>;
 const KEYS: u64 = 5_000;
 
 /// Fills a table with five thousand keys and restores its snapshot into one of 2048 slots. Every
-/// `one_in`th key takes two permits in two grants, and the others spend all at once.
+/// `one_in`th key takes two permits in two grants, and the others spend everything at once.
 fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
     let limiter = of_capacity(10_000, bucket("100/min"));
     for key in 0..KEYS {
@@ -94,7 +94,7 @@ fn into_a_smaller_one(one_in: u64) -> (Table, Restored) {
     (next, restored)
 }
 
-/// How many of the protected keys have what they had, and not more.
+/// Returns how many of the protected keys have exactly what they had.
 fn kept(limiter: &Table, one_in: u64) -> u64 {
     let keys = (0..KEYS).step_by(one_in as usize);
     let left = keys.map(|key| limiter.key(&key).available());
@@ -102,32 +102,32 @@ fn kept(limiter: &Table, one_in: u64) -> u64 {
 }
 
 #[test]
-fn where_there_is_no_room_protected_keys_give_way_last() {
-    // All that are protected have room. (One of them, in one of the two blocks; a tenth.)
+fn protected_keys_are_dropped_last_when_there_is_no_room() {
+    // All protected keys have room: one of them, in one of the two blocks, or a tenth.
     for one_in in [KEYS, 10] {
         let (limiter, _) = into_a_smaller_one(one_in);
         assert_eq!(kept(&limiter, one_in), KEYS / one_in);
         assert_eq!(limiter.stats().evicted_protected, 0);
     }
-    // Half of them, or all: some give way too.
+    // Half of them, or all: some are dropped too.
     for one_in in [2, 1] {
         let (limiter, restored) = into_a_smaller_one(one_in);
         let (protected, kept) = (KEYS / one_in, kept(&limiter, one_in));
         assert_eq!(limiter.stats().evicted_protected, protected - kept);
-        // Others stay where no protected one may be.
+        // Others stay only where no protected key may be.
         let least = restored.keys * if one_in == 1 { 100 } else { 95 } / 100;
         assert!(kept >= least, "{kept} of {restored:?}");
     }
 }
 
-/// A block of keys of which some are protected comes before one of keys of which none is.
+/// A block of partly protected keys comes before one without protected keys.
 #[test]
-fn each_block_says_which_of_its_own_keys_are_protected() {
+fn each_block_marks_its_own_protected_keys() {
     let limiter = crowded(bucket("100/min"));
     half_protected(&limiter);
     let bytes = written(&limiter);
-    // It ends with the kind of the block, how many keys there are, their bits, two numbers of each
-    // key, and then the end in four numbers.
+    // It ends with the kind of the block, the number of keys, their bits, two numbers for each key,
+    // and then the end in four numbers.
     let (head, block) = bytes.split_at(bytes.len() - 8 * (3 + 32 + 4));
     let (kind, block) = block.split_at(8 * 3);
     assert_eq!(kind[..16], [3_u64, 16].map(u64::to_le_bytes).concat());
@@ -149,7 +149,7 @@ fn a_snapshot_of_version_1_is_read() {
         assert!(limiter.try_acquire_n(&key, 1 + key % 100).is_ok());
     }
     assert!(limiter.ban_for("mallory", Duration::from_secs(5)).is_ok());
-    // No key is protected: but for its number it is what that version was.
+    // No key is protected, so except for the number this is the format of that version.
     let old = with_number(&written(&limiter), 8, 1);
     let mut next = of_capacity(1000, bucket("100/min"));
     assert_eq!(read(&mut next, &old).expect("whole").keys, 1001);

@@ -1,4 +1,4 @@
-//! What each key can get after a restart is what it could get before.
+//! Each key can get the same after a restart as before it.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::support::{Random, all, bucket};
 
 const KEYS: u64 = 60;
 
-/// The same table without a restart, and with one; what is `from` on the first one's clock is `to`
-/// on the other one's.
+/// The same table without a restart and with one. The tick `from` on the first clock is `to` on the
+/// other.
 struct Pair {
     stays: Keyed<AnyAlgorithm, ManualClock>,
     next: Keyed<AnyAlgorithm, ManualClock>,
@@ -21,8 +21,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Of some keys, each of which was granted and charged something, and one that was not. The
-    /// next one's clock stands at `to`, or so far from this one's.
+    /// Creates tables with some keys that were granted and charged permits, and one that was not.
+    /// The second table's clock is at `to`, or at a given distance from the first one's.
     fn new(algorithm: AnyAlgorithm, to: impl Fn(Tick) -> Tick, elapsed: Duration) -> Self {
         let stays = table(algorithm, ticks(60.0));
         let mut random = Random(KEYS);
@@ -50,7 +50,7 @@ impl Pair {
         self.from.saturating_add(now.saturating_since(self.to))
     }
 
-    /// The same for each key, from now on; and the same decisions.
+    /// Checks that each key has the same state from now on, and gets the same decisions.
     fn are_alike(&self) {
         let (mut random, of) = (Random(7), self.stays.plan(0));
         for turn in 0..50 {
@@ -68,7 +68,7 @@ impl Pair {
         }
     }
 
-    /// No key has more, or sooner.
+    /// Checks that no key has more, or gets it sooner.
     fn has_no_more(&self) {
         for key in 0..KEYS {
             let old = self.stays.key(&key).at(self.then(self.to));
@@ -80,12 +80,12 @@ impl Pair {
     }
 }
 
-/// Where the clocks have the same phase nothing is different.
+/// If the clocks have the same phase, nothing differs.
 #[test]
-fn each_algorithm_goes_on_as_if_nothing_had_been() {
+fn a_restored_key_of_each_algorithm_decides_as_before() {
     for algorithm in all() {
-        // A clock that is not exact rounds, against the caller, and so does the quantum of what
-        // opens by itself.
+        // An inexact clock rounds against the caller, and so does the quantum of a period that the
+        // first permit opens.
         let text = algorithm.to_string();
         let rounds = ["13/s", "first-hit", "greedy", "7/min"];
         if rounds.iter().any(|rounds| text.contains(rounds)) {
@@ -102,7 +102,7 @@ fn each_algorithm_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn on_a_clock_of_another_phase_no_key_has_more() {
+fn a_restored_key_has_no_more_on_a_clock_of_another_phase() {
     for algorithm in all() {
         for to in [0.0, 0.04, 3.2, 59.999, 777.777] {
             for elapsed in [0, 1, 130, 5000] {
@@ -113,10 +113,10 @@ fn on_a_clock_of_another_phase_no_key_has_more() {
     }
 }
 
-/// A restart in the same process, by the time of day, which goes on or is the same. One that went
-/// back, or was not known, counts as none: when it was written is the fourth number.
+/// A restart in the same process, by the time of day, which advances or stays. A time of day that
+/// went back or was unknown counts as no pause. The fourth number is the time of writing.
 #[test]
-fn the_time_of_day_counts_what_has_passed_and_no_more() {
+fn the_time_of_day_measures_the_pause() {
     let limiter = table(bucket("1/365d burst 100"), ticks(5.0));
     let _ = limiter.try_acquire_n("alice", 100).expect("fresh");
     let restored = |bytes: &[u8]| {
@@ -137,10 +137,10 @@ fn the_time_of_day_counts_what_has_passed_and_no_more() {
 }
 
 #[test]
-fn a_late_caller_comes_in_at_the_tick_of_the_restart() {
+fn a_late_caller_counts_at_the_tick_of_the_restart() {
     let limiter = table(bucket("10/s"), ticks(9.0));
     let _ = limiter.try_acquire_n("alice", 10).expect("fresh");
-    // Idle when the snapshot is written, so that it is not in it.
+    // The key is idle when the snapshot is written, and so is not in it.
     let next = restarted(&limiter, bucket("10/s"), ticks(1.0), SECOND);
     assert!(next.is_empty());
     let granted = next.try_acquire_n_at("alice", 10, ticks(0.0));

@@ -1,6 +1,6 @@
-//! Rates whose permits take no whole number of nanoseconds. Such a limiter's clock makes units of a
-//! quarter of a nanosecond or less, and a part of one may be lost where a word comes to another
-//! clock: it is rounded against the caller.
+//! Rates whose interval is not a whole number of nanoseconds. Such a limiter counts in units of a
+//! quarter of a nanosecond or less, and may lose a fraction of a unit when a word moves to another
+//! clock. It rounds against the caller.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ const KINDS: [&str; 5] = [
     "leaky-queue {quota} free 1",
 ];
 
-/// One of this kind whose rate is not exact: more than 11 permits, and an odd number of them.
+/// Returns an algorithm of this kind with an inexact rate: more than 11 permits, and an odd number
+/// of them.
 fn inexact(kind: &str, random: &mut Random) -> AnyAlgorithm {
     let odd = [13, 17, 97, 1_009, 999_983, 2 * random.below(500) + 13];
     let n = odd[random.below(6) as usize];
@@ -27,7 +28,7 @@ fn inexact(kind: &str, random: &mut Random) -> AnyAlgorithm {
     algorithm(&kind.replace("{quota}", &quota))
 }
 
-/// A tick of any size, up to eighteen years.
+/// Returns a tick of any size, up to eighteen years.
 fn any_tick(random: &mut Random) -> Tick {
     let bits = 1 + random.below(59);
     tick(random.below(1 << bits))
@@ -37,7 +38,7 @@ fn after(from: Tick, nanos: u64) -> Tick {
     from.saturating_add(Duration::from_nanos(nanos))
 }
 
-/// A word that stands anywhere between idle and in debt.
+/// Returns a word anywhere between idle and in debt.
 fn any_word(algorithm: &AnyAlgorithm, now: Tick, random: &mut Random) -> u64 {
     let earlier = now.saturating_sub(Duration::from_nanos(random.below(2_000_000_000)));
     let most = algorithm.quota().burst_size() + 2;
@@ -46,7 +47,7 @@ fn any_word(algorithm: &AnyAlgorithm, now: Tick, random: &mut Random) -> u64 {
     })
 }
 
-/// The same key on the clock on which it was, and on the one to which it was moved.
+/// The same key on its old clock and on the new one.
 struct Moved {
     algorithm: AnyAlgorithm,
     words: [u64; 2],
@@ -72,7 +73,7 @@ impl Moved {
         })
     }
 
-    /// By how much later `n` permits are due on the other clock, this long after the move.
+    /// Returns by how much later `n` permits are due on the new clock, `nanos` after the move.
     fn later(&self, n: u64, nanos: u64) -> i64 {
         let [old, new] = [0, 1].map(|of| {
             let now = after(self.starts[of], nanos);
@@ -83,7 +84,7 @@ impl Moved {
         new - old
     }
 
-    /// Takes `n` permits of both, if both have them.
+    /// Takes `n` permits from both, if both have them.
     fn take(&mut self, n: u64, nanos: u64) {
         let taken = [0, 1].map(|of| {
             let now = after(self.starts[of], nanos);
@@ -95,8 +96,8 @@ impl Moved {
     }
 }
 
-/// By how much later permits are due on the other clock, at least and at most: as long as the key
-/// has not been idle since it was moved, and afterwards.
+/// Returns the smallest and largest difference of the due ticks: while the key has not been idle
+/// since the move, and afterwards.
 fn least_and_most(kind: &str) -> [(i64, i64); 2] {
     let mut random = Random(kind.len() as u64);
     let mut seen = [(0, 0); 2];
@@ -121,18 +122,18 @@ fn least_and_most(kind: &str) -> [(i64, i64); 2] {
 }
 
 #[test]
-fn a_word_that_is_moved_is_due_no_sooner_and_at_most_a_nanosecond_later() {
+fn a_moved_word_is_due_no_sooner_and_at_most_a_nanosecond_later() {
     for kind in KINDS {
         let [busy, idled] = least_and_most(kind);
-        // The nanosecond is there: else nothing was tested.
+        // The nanosecond must occur, or the test shows nothing.
         assert_eq!(busy, (0, 1), "{kind}");
-        // An idle key starts as a fresh one does at that tick: it has no memory of the other clock,
-        // by which it would have been rounded otherwise.
+        // An idle key starts as a fresh one does at that tick. It has no memory of the other clock,
+        // which would have rounded it differently.
         assert_eq!(idled, (-1, 1), "{kind}");
     }
 }
 
-/// The same of a table and a snapshot: what is denied on the old clock is denied on the new one.
+/// The same for a table and a snapshot: a request denied on the old clock is denied on the new one.
 #[test]
 fn a_restored_key_is_granted_nothing_sooner() {
     let mut random = Random(97);
@@ -145,7 +146,7 @@ fn a_restored_key_is_granted_nothing_sooner() {
         for key in 0..4 {
             stays.key(&key).charge(1 + random.below(2 * burst));
         }
-        // Less than the time of half a permit: no key is idle when it is restored.
+        // Less than the time of half a permit, so no key is idle when it is restored.
         let permit = algorithm.quota().period().as_nanos() as u64 / algorithm.quota().permits();
         let elapsed = random.below(permit / 2).min(SECOND.as_nanos() as u64);
         let next = restarted(&stays, algorithm, to, Duration::from_nanos(elapsed));

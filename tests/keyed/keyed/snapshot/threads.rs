@@ -1,4 +1,4 @@
-//! A snapshot that is written while threads decide holds each key as it was at one moment.
+//! A snapshot written while threads decide holds each key as it was at one moment.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ type Table = Keyed<TokenBucket, ManualClock>;
 
 const KEYS: u64 = 500;
 
-/// Two threads do this again and again, while one looks at snapshots.
+/// Two threads do this repeatedly, while one examines snapshots.
 fn meanwhile(work: impl Fn(&mut Random, u64) + Sync, look: impl Fn() + Sync) {
     on_threads(3, |id| match id {
         0 => (0..5).for_each(|_| look()),
@@ -29,9 +29,9 @@ fn all(limiter: &Table) -> Vec<u64> {
     keys.map(|key| limiter.key(&key).available()).collect()
 }
 
-/// What a key has left is between what it had when the snapshot was begun and when it was over.
+/// A key's permits are between what it had when the snapshot began and when it ended.
 #[test]
-fn a_key_is_as_it_was_meanwhile() {
+fn a_snapshot_holds_each_key_as_it_was_at_one_moment() {
     deadline("threads that decide during a snapshot", || {
         let limiter = table(bucket("1/h burst 1000000"), ticks(1.0));
         let work = |random: &mut Random, _| {
@@ -50,9 +50,9 @@ fn a_key_is_as_it_was_meanwhile() {
     });
 }
 
-/// A word is never taken for one of another quota.
+/// A word is never read under another quota.
 #[test]
-fn the_quota_may_change_meanwhile() {
+fn a_snapshot_during_a_change_of_the_quota_is_consistent() {
     deadline("quotas that change during a snapshot", || {
         let limiter = table(bucket("1/h burst 1000"), ticks(1.0));
         for key in 0..KEYS {
@@ -60,8 +60,7 @@ fn the_quota_may_change_meanwhile() {
         }
         let work = |random: &mut Random, turn| {
             if turn % 8 == 0 {
-                // 900 are left by each quota, of which one has a hundred times as many units a
-                // permit.
+                // 900 are left by each quota. One has a hundred times as many units a permit.
                 let hours = if turn % 16 == 0 { 100 } else { 1 };
                 let quota = Quota::per(1, Duration::from_secs(3600 * hours)).burst(1000);
                 limiter.set_quota(quota, Keep::AsIs).expect("a quota");

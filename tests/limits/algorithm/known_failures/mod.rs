@@ -1,8 +1,7 @@
-//! What went wrong in other rate limiters, each as a test that it does not go wrong here. Every
-//! test runs on both the token bucket and GCRA, or on all that it concerns, unless it says
-//! otherwise. What went wrong in slots, logs and shards is in
-//! tests/limits/multiword/known_failures.rs, and what with reservations in
-//! tests/waiting/wait/reservations/known_failures.rs.
+//! Failures of other rate limiters, each as a regression test. Every test runs on both the token
+//! bucket and GCRA, or on all algorithms that it concerns, unless it says otherwise. The failures
+//! of slots, logs and shards are in tests/limits/multiword/known_failures.rs, and those of
+//! reservations in tests/waiting/wait/reservations/known_failures.rs.
 
 mod threads;
 mod windows;
@@ -18,7 +17,7 @@ use crate::algorithm::quotas::SECOND;
 
 const MS: u64 = 1_000_000;
 
-/// A limiter whose clock is the test's.
+/// A limiter whose ticks the test chooses.
 #[derive(Debug)]
 struct Tested(Limiter<AnyAlgorithm, NoClock>);
 
@@ -31,14 +30,14 @@ impl Tested {
         self.0.try_acquire_n_at(n, Tick::from_nanos(now_ns))
     }
 
-    /// How many of `tries` single permits are granted at this moment.
+    /// Returns how many of `tries` single permits are granted at this tick.
     fn count(&self, tries: u64, now_ns: u64) -> u64 {
         (0..tries)
             .map(|_| u64::from(self.take(1, now_ns).is_ok()))
             .sum()
     }
 
-    /// How long a denied caller is told to wait.
+    /// Returns the wait in a denial.
     #[track_caller]
     fn wait(&self, denied: Denied) -> u64 {
         let wait = denied.retry_after();
@@ -63,7 +62,7 @@ const WINDOWS: [&str; 4] = [
 const INTERVALS: [&str; 2] = ["intervals QUOTA", "intervals QUOTA greedy"];
 const LEAKY: [&str; 2] = ["leaky-meter QUOTA", "leaky-queue QUOTA"];
 
-/// Limiters of these kinds, with a quota written as text.
+/// Returns limiters of these kinds, with a quota written as text.
 fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<Tested> {
     let texts = kinds
         .concat()
@@ -76,11 +75,11 @@ fn limiters(kinds: &[&[&str]], quota: &str) -> Vec<Tested> {
 
 /// governor: 400 M/s ran at +25 %, 600 M/s at +66.7 %, 3 G/s at -66.7 %; gcra: 3 G/s was unlimited.
 #[test]
-fn intervals_that_are_no_whole_nanoseconds_keep_their_rate() {
+fn intervals_of_fractional_nanoseconds_keep_their_rate() {
     for rate in [400_000_000, 600_000_000, 3_000_000_000, 9_999_999_999] {
         let quota = Quota::per_second(rate).burst(100_000);
         for limiter in both(quota) {
-            // All there is, every microsecond for ten milliseconds.
+            // Takes all available permits every microsecond for ten milliseconds.
             let mut granted = 0;
             for now in (0..=10 * MS).step_by(1000) {
                 let more = match limiter.take(100_000, now) {
@@ -125,16 +124,16 @@ fn a_request_of_centuries_is_never_granted() {
     }
 }
 
-/// ratelimit: the remainder of each refill was dropped, so 1/us polled every 1.999 us ran at half
-/// its rate.
+/// ratelimit: each refill dropped its remainder, so 1/us polled every 1.999 us ran at half its
+/// rate.
 #[test]
-fn polling_between_permits_loses_no_part_of_them() {
+fn polling_between_permits_loses_no_fraction() {
     for limiter in both(Quota::per(1, Duration::from_micros(1)).burst(3).initial(0)) {
         let polls = 0..=10_000;
         let granted: u64 = polls.map(|poll| limiter.count(2, poll * 1999)).sum();
         assert_eq!(granted, 10_000 * 1999 / 1000);
     }
-    // One a second, polled 50 000 times in it.
+    // One a second, polled 50 000 times within it.
     for limiter in both(Quota::per_second(1).burst(2).initial(0)) {
         let polls = 0..=2 * SECOND / 19_999 + 1;
         assert_eq!(
@@ -146,7 +145,7 @@ fn polling_between_permits_loses_no_part_of_them() {
     }
 }
 
-/// leaky-bucket: 1000/s delivered 470/s, because each deadline began at the last wake-up and not at
+/// leaky-bucket: 1000/s delivered 470/s, because each deadline began at the last wake-up instead of
 /// the last deadline.
 #[test]
 fn callers_that_oversleep_get_the_full_rate() {
@@ -165,9 +164,9 @@ fn callers_that_oversleep_get_the_full_rate() {
     }
 }
 
-/// leaky-bucket: a waiter that gave up stored a stale state, and the bucket never filled again.
+/// leaky-bucket: a dropped waiter stored a stale state, and the bucket never refilled.
 #[test]
-fn a_request_that_is_given_up_leaves_nothing_stale() {
+fn an_abandoned_request_leaves_no_stale_state() {
     for limiter in both(Quota::per_second(10).burst(5)) {
         for turn in 0..20 {
             let now = turn * SECOND;
@@ -197,7 +196,7 @@ fn a_request_above_the_burst_resets_nothing() {
 /// throttlecrab: clamping the arrival time to now - tolerance let 17 through a burst of 10;
 /// axum_gcra: N at first, N + 1 after idling.
 #[test]
-fn idling_banks_no_more_than_the_burst() {
+fn idling_accumulates_no_more_than_the_burst() {
     let interval = SECOND / 10;
     for limiter in both(Quota::per_second(10).burst(10)) {
         let mut now = 0;
@@ -228,7 +227,7 @@ fn a_huge_period_is_an_error() {
 
 /// tower_governor: `Retry-After: 0`; System.Threading.RateLimiting: it rounds down.
 #[test]
-fn a_denial_never_says_now_and_its_wait_is_long_enough() {
+fn a_denial_has_a_nonzero_and_sufficient_wait() {
     for rate in [3, 13, 9_999_999_999] {
         for limiter in both(Quota::per_second(rate).burst(2)) {
             let mut now = 0;
@@ -250,25 +249,26 @@ fn a_denial_never_says_now_and_its_wait_is_long_enough() {
     }
 }
 
-/// x/time/rate: an older caller moved the bucket's time back: two callers a second apart got 1000
-/// grants where 110 are right. Spring, ShenYu: time that goes back is credited twice.
+/// x/time/rate: an older caller moved the bucket's time back, so two callers a second apart got
+/// 1000 grants where 110 are right. Spring, ShenYu: time that goes back is credited twice.
 #[test]
-fn callers_whose_clocks_differ_get_no_more() {
-    // Whether the older caller takes all there is first, or none: in all it is 110.
+fn callers_whose_clocks_differ_get_no_extra_permits() {
+    // The older caller takes everything first, or nothing. The sum is 110 in both cases.
     for (first, right) in [(0, 100), (100, 10)] {
         for limiter in both(Quota::per_second(10).burst(100)) {
             assert_eq!(limiter.count(first, 0), first);
             let granted = (0..500).map(|_| limiter.count(1, SECOND) + limiter.count(1, 0));
-            // Taken at 1 s first, the older caller is counted at the word's time.
+            // If the permits were first taken at 1 s, the older caller is counted at the word's
+            // time.
             assert_eq!(granted.sum::<u64>(), right);
             assert_eq!(limiter.count(1000, SECOND), 0);
         }
     }
 }
 
-/// Guava: a warm-up of zero made NaN, and NaN is no limit at all.
+/// Guava: a warm-up of zero made NaN, and NaN does not limit.
 #[test]
-fn nothing_is_an_error_and_not_unlimited() {
+fn a_quota_of_zero_is_an_error_and_not_unlimited() {
     let bucket = |quota| TokenBucket::new(quota).map(|_| ());
     assert_eq!(bucket(Quota::per_second(0)), Err(ConfigError::ZeroPermits));
     assert_eq!(
@@ -283,10 +283,10 @@ fn nothing_is_an_error_and_not_unlimited() {
     assert_eq!(gcra, Err(ConfigError::ZeroInterval));
 }
 
-/// Spring Cloud Gateway: a rate above twice the capacity gave its keys a life of 0 seconds, so that
-/// nothing was limited; ShenYu: its script failed, and failing let everything through.
+/// Spring Cloud Gateway: a rate above twice the capacity gave its keys a lifetime of 0 seconds, so
+/// nothing was limited. ShenYu: its script failed in that case, which admitted everything.
 #[test]
-fn a_rate_far_above_the_burst_is_a_limit() {
+fn a_rate_far_above_the_burst_is_enforced() {
     for (rate, burst) in [(100, 10), (1000, 1), (1_000_000, 3)] {
         for limiter in both(Quota::per_second(rate).burst(burst)) {
             let granted: u64 = (0..1000).map(|now| limiter.count(20, now)).sum();

@@ -1,4 +1,4 @@
-//! What went wrong in others when several threads asked at once.
+//! Failures of other limiters with concurrent threads.
 
 use std::sync::Barrier;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::algorithm::known_failures::{INTERVALS, LEAKY, Tested, WINDOWS, both, 
 use crate::algorithm::quotas::SECOND;
 use crate::deadline::deadline;
 
-/// Runs `work` on so many threads at once, and adds up.
+/// Runs `work` on several threads at once, and returns the sum.
 fn on_threads(
     limiter: Tested,
     threads: u64,
@@ -34,20 +34,20 @@ fn on_threads(
 }
 
 /// pingora-limits: 11 to 15 of 16 threads panicked in the first second, when the time since the
-/// start went below zero.
+/// start was negative.
 #[test]
-fn threads_in_the_first_moments_of_a_clock_are_answered() {
-    // Each thread's clock is some moments off another's, before the start as well.
+fn threads_at_the_start_of_a_clock_are_answered() {
+    // The threads' clocks differ by a few moments, and some are before the start.
     let [limiter, _] = both(Quota::per_day(500));
     let (granted, limiter) = on_threads(limiter, 16, |limiter, id| {
         let now = Tick::from_nanos(SECOND).saturating_sub(Duration::from_millis(id * 100));
         let take = |_| limiter.0.at(now).take_up_to(1).n() + limiter.0.at(now).take_up_to(0).n();
         (0..100).map(take).sum()
     });
-    // The last is not for callers whose time is before the first's.
+    // The last permit is not for callers whose tick is before the first one's.
     let rest = limiter.0.at(Tick::from_nanos(SECOND)).take_up_to(1000);
     assert_eq!(granted + rest.n(), 500);
-    // From a clock's very first tick, with windows that began before it.
+    // From the clock's first tick, with windows that began before it.
     for limiter in limiters(
         &[&WINDOWS[..1], &WINDOWS[2..3], &INTERVALS[..1]],
         "500/d origin 86399s",
@@ -57,7 +57,7 @@ fn threads_in_the_first_moments_of_a_clock_are_answered() {
     }
 }
 
-/// limitador: check, then add: 1001 of 1000; Sentinel: the first pass was a plain store.
+/// limitador: check, then add: 1001 of 1000. Sentinel: the first pass was a plain store.
 #[test]
 fn threads_get_the_limit_and_not_one_more() {
     let others = limiters(&[&WINDOWS, &INTERVALS, &LEAKY], "1000/d");
@@ -67,13 +67,13 @@ fn threads_get_the_limit_and_not_one_more() {
     }
 }
 
-/// Sentinel: a slot of the LeapArray is checked and added to separately, and made new by whichever
-/// caller comes first, so that counts of the old window were lost or counted in the new one.
+/// Sentinel: a slot of the LeapArray is checked and added to separately, and reset by the first
+/// caller in a new window. Counts of the old window were lost or counted in the new one.
 #[test]
-fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
+fn threads_on_both_sides_of_a_window_boundary_get_the_limit_of_each() {
     for edge in (1..20).map(|second| second * SECOND) {
         let [limiter] = <[Tested; 1]>::try_from(limiters(&[&WINDOWS[..1]], "1000/s")).expect("one");
-        // Half of them are a nanosecond before the edge, and may find the word behind it.
+        // Half of the threads are a nanosecond before the boundary, and may find the word past it.
         let (before, limiter) = on_threads(limiter, 8, move |limiter, id| {
             let granted = (0..500).filter_map(|_| limiter.take(1, edge - id % 2).ok());
             granted
@@ -81,7 +81,7 @@ fn threads_on_both_sides_of_a_windows_edge_get_each_windows_limit() {
                 .count() as u64
         });
         assert!(before <= 1000, "{before}");
-        // 4000 asked in all, 2000 of them after the edge: what was counted before it is not counted
+        // 4000 requests, 2000 of them after the boundary. Permits counted before it are not counted
         // after it.
         assert_eq!(limiter.0.at(Tick::from_nanos(edge)).available(), 0);
     }

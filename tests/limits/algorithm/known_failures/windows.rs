@@ -1,14 +1,14 @@
-//! What went wrong in the windows of others.
+//! Failures of other limiters' windows.
 
 use tollgate::Tick;
 
 use crate::algorithm::known_failures::{INTERVALS, WINDOWS, limiters};
 use crate::algorithm::quotas::SECOND;
 
-/// axum_gcra: N at first, N + 1 after idling, where permits come all at once as well. A window that
-/// was idle has one window's permits, and not those of two.
+/// axum_gcra: N at first, N + 1 after idling. Here with permits that come all at once. A window
+/// that was idle has the permits of one window, not of two.
 #[test]
-fn idle_windows_and_refills_bank_nothing() {
+fn idle_windows_and_refills_accumulate_nothing() {
     for limiter in limiters(&[&WINDOWS, &INTERVALS], "10/s") {
         let mut now = 0;
         for idle in [2, 3, 17, 1000, 1_000_000] {
@@ -27,26 +27,27 @@ fn idle_windows_and_refills_bank_nothing() {
     }
 }
 
-/// AspNetCoreRateLimit counts a request and then refuses it, as `limits` does with a moving window
-/// that is hit too often: a caller that goes on asking is never let in again.
+/// AspNetCoreRateLimit counts a request and then refuses it, as `limits` does in a moving window
+/// that is hit too often: a caller that keeps asking is never admitted again.
 #[test]
-fn what_is_refused_does_not_count() {
+fn denied_requests_do_not_count() {
     for limiter in limiters(&[&WINDOWS, &["fixed-window QUOTA origin 700ms"]], "10/s") {
         let mut granted = 0;
-        // A hundred a second, all of them asking again and again.
+        // A hundred requests a second, from callers that keep asking.
         for now in (0..20 * SECOND).step_by(10_000_000) {
             granted += limiter.count(1, now);
             let level = limiter.0.at(Tick::from_nanos(now)).level();
             assert!(level.floor() <= 10, "{limiter:?}");
         }
-        // Up to 21 windows. The sliding estimate settles at nine a second for who asks so often.
+        // Up to 21 windows. With constant requests the sliding estimate settles at nine a second.
         assert!((181..=210).contains(&granted), "{granted}: {limiter:?}");
     }
 }
 
-/// ShenYu's sliding log counts before it forgets, and ignores how many are asked for.
+/// ShenYu's sliding log counts entries before it removes expired ones, and ignores the number of
+/// permits in a request.
 #[test]
-fn after_a_gap_all_are_there_and_each_of_several_counts() {
+fn after_a_gap_all_permits_are_available_and_each_one_counts() {
     for limiter in limiters(&[&WINDOWS], "10/s") {
         for now in [0, 5, 3600].map(|second| second * SECOND) {
             let took =
@@ -56,10 +57,10 @@ fn after_a_gap_all_are_there_and_each_of_several_counts() {
     }
 }
 
-/// Zuul: the counter gets its expiry with its first increment; a process that dies between the two
-/// leaves a window that never ends. Here there is nothing between: the word is both.
+/// Zuul sets a counter's expiry after the first increment. A process that dies in between leaves a
+/// window that never ends. Here one word holds both.
 #[test]
-fn a_window_that_is_open_is_over_in_time() {
+fn an_open_window_always_ends() {
     for limiter in limiters(&[&WINDOWS], "10/s") {
         for now in [1, 7, 70, 1000].map(|second| Tick::from_nanos(second * SECOND)) {
             let now = limiter.0.at(now);

@@ -1,4 +1,4 @@
-//! One word at one tick, and what every verb must say of it.
+//! One word at one tick, and the required answer of every verb.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) struct Case<'a> {
     pub(super) word: u64,
     pub(super) now: Tick,
     pub(super) n: u64,
-    /// Whether no part of a nanosecond is rounded.
+    /// Whether no fraction of a nanosecond is rounded.
     pub(super) exact: bool,
 }
 
@@ -30,7 +30,7 @@ impl Case<'_> {
         self.algorithm.quota().burst_size()
     }
 
-    /// What a verb answers, and the word that it makes.
+    /// Returns a verb's answer, and the word that it writes.
     #[track_caller]
     fn verb<T>(&self, verb: impl FnOnce(&View<WordStore<'_, AnyAlgorithm>>) -> T) -> (T, u64) {
         let cell = WordCell::new(self.word);
@@ -41,7 +41,7 @@ impl Case<'_> {
         (answer, next)
     }
 
-    /// What a verb answers that writes nothing.
+    /// Returns the answer of a verb that writes nothing.
     #[track_caller]
     fn look<T>(&self, verb: impl FnOnce(&View<WordStore<'_, AnyAlgorithm>>) -> T) -> T {
         let (answer, next) = self.verb(verb);
@@ -61,14 +61,15 @@ impl Case<'_> {
         self.look(|at| at.available())
     }
 
-    /// A word after a grant: an admission never lowers it, and none at all leaves it.
+    /// Checks a word after a grant: an admission never lowers it, and a grant of zero leaves it
+    /// unchanged.
     #[track_caller]
     fn took(&self, n: u64, next: u64) {
         let rises = next > self.word;
         self.check(rises == (n > 0) && next >= self.word, (n, next));
     }
 
-    /// What a grant says that remains.
+    /// Checks the remaining permits that a grant reports.
     #[track_caller]
     fn remains(&self, granted: &Granted, next: u64) {
         let left = self.available() - granted.n();
@@ -90,7 +91,7 @@ impl Case<'_> {
                 self.check(wait == Some(Duration::ZERO), wait);
                 self.took(self.n, next);
                 self.remains(&granted, next);
-                // Undone at once, it all comes back.
+                // Undone at once, all of it comes back.
                 let (same, back) = self.algorithm.undo(next, self.now, &granted);
                 let was_full = self.look(|at| at.is_idle());
                 let is_same = self.algorithm.available(same, self.now) == available;
@@ -112,7 +113,7 @@ impl Case<'_> {
         }
     }
 
-    /// It passes when the denial says, and not a nanosecond before.
+    /// Checks that the request passes exactly when the denial says, and not a nanosecond before.
     fn denied(&self, denied: Denied) {
         assert!(!denied.to_string().is_empty());
         assert_eq!(denied.is_permanent(), denied.retry_after().is_none());
@@ -163,7 +164,7 @@ impl Case<'_> {
             self.check(before <= after && after - before <= back, back);
             back
         };
-        // As much as is asked for, of what a request for everything would bring.
+        // Returns what was asked for, up to what a request for everything would return.
         let most = back(&|at| at.refund(u64::MAX));
         self.check(back(&|at| at.refund(self.n)) == self.n.min(most), most);
         let forged = |n| Granted::new(n, self.now).with_mark(mark);
@@ -182,7 +183,7 @@ impl Case<'_> {
         self.check(all == (self.limit(), true), all);
     }
 
-    /// Time alone only ever brings permits, up to the end of it: no count comes back to life.
+    /// Checks that time alone only adds permits, up to the end of time: no count reappears.
     pub(super) fn left_alone(&self, later: Tick) {
         let (algorithm, word, now) = (self.algorithm, self.word, self.now.min(later));
         let later = later.max(self.now);
@@ -200,7 +201,7 @@ impl Case<'_> {
         self.check(full >= self.now && (is_full || full == Tick::MAX), full);
     }
 
-    /// A caller that is behind gets no more, and leaves no more to others.
+    /// Checks that a caller that is behind gets no more, and leaves no more to others.
     pub(super) fn behind(&self, older: Tick) {
         let (algorithm, word, n) = (self.algorithm, self.word, self.n);
         let (now, older) = (self.now.max(older), self.now.min(older));
@@ -208,12 +209,12 @@ impl Case<'_> {
             return;
         };
         self.check(algorithm.step(word, now, n).is_ok(), older);
-        // A window of its own may have gone by since then; but not one of those that still count.
+        // A window of its own may have passed since then, but none of the windows that still count.
         let left = algorithm.available(next, now);
         self.check(left <= algorithm.available(word, now), left);
     }
 
-    /// An idle word can't be told from the word 0, then or later.
+    /// Checks that an idle word is indistinguishable from the word 0, then and later.
     pub(super) fn idle(&self, later: Tick) {
         let (algorithm, word, n) = (self.algorithm, self.word, self.n);
         if !self.look(|at| at.is_idle()) {
@@ -241,7 +242,7 @@ impl Case<'_> {
         }
     }
 
-    /// On another clock, or under another limit, there is no more, and a full bucket stays one.
+    /// Checks that another clock or limit adds no permits, and that a full bucket stays full.
     pub(super) fn moved(&self, to: Tick, other: &AnyAlgorithm) {
         let (algorithm, word, now) = (self.algorithm, self.word, self.now);
         let (had, is_idle) = (self.available(), self.look(|at| at.is_idle()));
@@ -250,7 +251,7 @@ impl Case<'_> {
         self.check(moved != UNSTARTED && has <= had, (had, has, to));
         self.check(!is_idle || to == now || moved == 0, moved);
         let is_line = |algorithm: &AnyAlgorithm| matches!(algorithm, AnyAlgorithm::LeakyBucket(queue) if queue.free_permits().is_some());
-        // Those in line stay in line, and a longer queue has room for more.
+        // Waiters of a queue keep their places, and a longer queue has room for more.
         if !(is_line(algorithm) && is_line(other)) {
             let carried = algorithm.carry_over(word, now, other);
             let has = other.available(carried, now);

@@ -1,6 +1,6 @@
-//! What holds for any word at any tick, whether a limiter could have come to it or not: no verb
-//! panics or makes the word that a limiter keeps for itself, a denial is exact to the nanosecond,
-//! and no caller gets more for being late, early, or idle.
+//! Properties of any word at any tick, reachable by a limiter or not: no verb panics or writes the
+//! word that a limiter reserves for itself, a denial is exact to the nanosecond, and no caller gets
+//! more by being late, early or idle.
 
 mod case;
 
@@ -20,7 +20,7 @@ use crate::support::edges::EDGES;
 use crate::support::random::Random;
 use crate::support::reference::FIFTY_YEARS;
 
-/// A number at an edge, or anywhere.
+/// Returns an extreme number, or any.
 fn any_number(random: &mut Random, algorithm: &AnyAlgorithm) -> u64 {
     let quota = algorithm.quota();
     let period = quota.period().as_nanos() as u64;
@@ -38,7 +38,7 @@ fn any_number(random: &mut Random, algorithm: &AnyAlgorithm) -> u64 {
     }
 }
 
-/// A word that this algorithm comes to at about that tick, or one beside it, or any.
+/// Returns a word that this algorithm reaches at about that tick, one next to it, or any.
 fn any_word(random: &mut Random, algorithm: &AnyAlgorithm, now: u64) -> u64 {
     let period = algorithm.quota().period().as_nanos() as u64;
     let then = now
@@ -58,7 +58,7 @@ fn any_word(random: &mut Random, algorithm: &AnyAlgorithm, now: u64) -> u64 {
         6 => algorithm.refund(twice, later, random.upto(n)).0,
         _ => twice,
     };
-    // The one that a limiter keeps for itself is never given to an algorithm.
+    // The word that a limiter reserves is never passed to an algorithm.
     word.saturating_add(random.below(3) * random.below(2))
         .min(UNSTARTED - 1)
 }
@@ -119,7 +119,7 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
             assert!(
                 nothing.is_ok_and(|(next, granted)| next == 0 && granted.reset_after().is_zero())
             );
-            // The first verb starts a limiter, with what its quota says.
+            // The first verb starts a limiter with what its quota says.
             let cell = WordCell::new(UNSTARTED);
             let there = WordStore::new(&algorithm, &cell).at(now).available();
             assert_eq!(cell.load(), algorithm.initial_word(now).min(UNSTARTED - 1));
@@ -128,7 +128,7 @@ fn the_word_zero_is_fresh_at_every_tick_and_fresh_is_full() {
     }
 }
 
-/// An algorithm of a user's own, which has what it must have; all else is what the trait gives it.
+/// A custom algorithm with only the required methods. The trait provides the others.
 struct Own(AnyAlgorithm);
 
 impl Algorithm for Own {
@@ -156,7 +156,7 @@ impl ChangeQuota for Own {
 }
 
 #[test]
-fn an_algorithm_of_ones_own_is_scaled_in_whole_permits() {
+fn a_custom_algorithm_is_scaled_in_whole_permits() {
     let now = Tick::from_nanos(86_400_500_000_007);
     for text in [
         "token-bucket 10/s burst 20",
@@ -179,7 +179,7 @@ fn an_algorithm_of_ones_own_is_scaled_in_whole_permits() {
 }
 
 #[test]
-fn a_larger_word_is_idle_no_sooner_where_that_is_said() {
+fn a_larger_word_of_an_ordered_algorithm_is_idle_no_sooner() {
     let mut random = Random(0x0070_11a7_e304);
     for algorithm in cases::all() {
         let is_bucket = matches!(
@@ -202,7 +202,7 @@ fn a_larger_word_is_idle_no_sooner_where_that_is_said() {
 }
 
 #[test]
-fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
+fn a_custom_algorithm_has_the_provided_verbs() {
     let mut random = Random(0x0070_11a7_e303);
     for algorithm in cases::all() {
         let own = Own(algorithm);
@@ -220,7 +220,7 @@ fn an_algorithm_of_ones_own_has_the_other_verbs_as_well() {
                 is_idle && is_first,
                 "{algorithm}: {word} at {now:?}: {idle:?}"
             );
-            // Windows know it without a search, as long as the clock gets there; to a quantum, if
+            // Windows compute it without a search, as long as the clock gets there: to a quantum if
             // the window is ahead.
             let known = algorithm.idle_at(word, now);
             let is_window = matches!(

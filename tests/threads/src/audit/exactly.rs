@@ -1,4 +1,4 @@
-//! Where enough ask, exactly what was promised is granted: no less.
+//! With enough requests, limiters grant exactly what they promise, and no less.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,18 +12,19 @@ use crate::support::{algorithm, on_threads, scaled};
 
 const PERIOD: u64 = 8192;
 const N: u64 = 300;
-/// By how much a thread's tick may differ from the clock.
+/// The most that a thread's tick differs from the clock.
 const SKEW: u64 = 600;
-/// In the middle of a window, so that no thread's tick is in another one.
+/// The middle of a window, so that no thread's tick is in another window.
 const START: u64 = 122 * PERIOD + PERIOD / 2;
 
-/// Windows that go by at the least: each of the turns of four threads moves the clock by 1.5 ns.
+/// The number of turns of each of the four threads. A turn moves the clock by at least 1.5 ns,
+/// which determines how many windows pass.
 const TURNS: u64 = scaled(2000, 10_000, 40_000);
 const WINDOWS: usize = (TURNS * 4 / PERIOD) as usize;
 
-/// In a window there are 2300 requests or more, whichever thread stands still: each moves the clock
-/// by at most 3 ns, and all that read it later than `SKEW` after the window's beginning, and
-/// earlier than `SKEW` before its end, ask in it.
+/// Asks greedily from several threads. Each request moves the clock by at most 3 ns, and each
+/// thread that reads the clock between `SKEW` after a window's start and `SKEW` before its end asks
+/// in that window. So a window gets at least 2300 requests, even if one thread stands still.
 fn greedily(limiter: &Limiter<AnyAlgorithm, ManualClock>) -> Vec<Granted> {
     let grants = on_threads(0..4, |id| {
         let mut random = Random(id);
@@ -45,7 +46,7 @@ fn limiter(start: u64, text: &str) -> Limiter<AnyAlgorithm, ManualClock> {
     Limiter::with_clock(algorithm(text), ManualClock::at(Tick::from_nanos(start)))
 }
 
-/// How many were granted in each window but the last, which is not over.
+/// Returns the permits granted in each window except the last, which has not ended.
 fn by_window(grants: &[Granted], window: impl Fn(&Granted) -> u64) -> Vec<(u64, u64)> {
     let mut counts = BTreeMap::new();
     for granted in grants {
@@ -57,7 +58,7 @@ fn by_window(grants: &[Granted], window: impl Fn(&Granted) -> u64) -> Vec<(u64, 
 }
 
 #[test]
-fn exactly_n_in_each_window() {
+fn each_window_grants_exactly_n() {
     deadline("threads that take all", || {
         for offset in [0, 1, 4000] {
             let limiter = limiter(
@@ -77,9 +78,9 @@ fn exactly_n_in_each_window() {
 }
 
 #[test]
-fn exactly_n_in_each_window_that_is_opened_by_a_hit() {
+fn each_first_hit_window_grants_exactly_n() {
     deadline("threads that take all", || {
-        // A grant tells its window by when that ends.
+        // A grant identifies its window by the window's end.
         let end = |granted: &Granted| {
             granted
                 .at()
@@ -100,7 +101,7 @@ fn exactly_n_in_each_window_that_is_opened_by_a_hit() {
 }
 
 #[test]
-fn exactly_a_burst_and_all_refills() {
+fn a_bucket_grants_exactly_its_burst_and_all_refills() {
     deadline("threads that take all", || {
         let limiter = limiter(START, "intervals 300/8192ns burst 601");
         let granted = greedily(&limiter).iter().map(Granted::n).sum::<u64>();
@@ -111,10 +112,10 @@ fn exactly_a_burst_and_all_refills() {
     });
 }
 
-/// The permits of a queue keep its rate at the ticks at which they leave, if all wait as they are
-/// told. Up to three are asked for at once, and leave with the last of them. Where the rate is no
-/// whole number of nanoseconds a permit, they leave at the next nanosecond, so that an interval can
-/// hold what the rate makes in one nanosecond more: less than a permit.
+/// The permits of a queue leave at its rate if all callers wait as told. Each request is for up to
+/// three permits, which leave together with the last one. If the interval is not a whole number of
+/// nanoseconds, permits leave at the next nanosecond, so an interval can hold what the rate makes
+/// in one nanosecond more: less than a permit.
 #[test]
 fn a_queue_leaves_at_its_rate() {
     deadline("threads in a queue", || {

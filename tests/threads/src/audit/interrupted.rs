@@ -1,5 +1,6 @@
-//! A request that takes from two parts is interrupted between them, and others do the worst they
-//! can: it must neither lose what nobody touched nor put back what they have had already.
+//! A request that takes from two shards is interrupted between them, and other callers do the worst
+//! they can. The request must neither lose untouched permits nor put back permits that others have
+//! already been granted.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use tollgate::{AnyAlgorithm, Sharded, Tick};
 use super::stopping::{Stopping, interrupt, was_interrupted};
 use crate::support::algorithm;
 
-/// Two parts with a permit each, and what was seen of them, one event after the other.
+/// Two shards with one permit each, and the recorded events, one after the other.
 struct Two {
     limiter: Sharded<Stopping, NoClock>,
     log: RefCell<Log>,
@@ -32,13 +33,13 @@ impl Two {
         })
     }
 
-    /// The next event, by a clock that only counts.
+    /// Returns the next event's tick, from a clock that only counts.
     fn event(&self) -> Tick {
         self.events.set(self.events.get() + 1);
         Tick::from_nanos(self.events.get())
     }
 
-    /// Takes one permit, from this part if it has one.
+    /// Takes one permit from this shard if it has one.
     fn take(&self, part: usize, now: u64) -> bool {
         let (event, now) = (self.event(), Tick::from_nanos(now));
         let granted = self.limiter.at(now).from_shard(part).try_acquire();
@@ -61,7 +62,7 @@ impl Two {
         self.log.borrow_mut().reset(now).during(event, event);
     }
 
-    /// A request for both permits, which is denied since others come between.
+    /// Makes a request for both permits, which is denied because of the interruption.
     fn interrupted(algorithm: AnyAlgorithm, by: impl Fn(&Self) + 'static) -> Rc<Self> {
         let this = Self::new(algorithm);
         let two = Rc::clone(&this);
@@ -72,10 +73,11 @@ impl Two {
         this
     }
 
-    /// All that is there at this tick goes, and never was more granted than promised.
+    /// Takes all available permits at this tick, and checks that the grants never exceeded the
+    /// bound.
     fn keeps(&self, last: u64) {
         let taken = (0..10).take_while(|_| self.take(0, last)).count();
-        assert!(taken < 10, "it never is denied");
+        assert!(taken < 10, "it is never denied");
         let history: Audit = [self.log.take()].into_iter().collect();
         if let Err(excess) = history.check(&self.bound) {
             panic!("{:?}: {excess}", self.limiter);
@@ -95,7 +97,7 @@ fn each() -> [AnyAlgorithm; 4] {
 }
 
 #[test]
-fn what_nobody_touched_is_there_again() {
+fn untouched_permits_are_put_back() {
     for algorithm in each() {
         let two = Two::interrupted(algorithm, |two| assert!(two.take(1, T)));
         assert_eq!(two.limiter.at(Tick::from_nanos(T)).available(), 1);
@@ -104,11 +106,11 @@ fn what_nobody_touched_is_there_again() {
     }
 }
 
-/// Another caller gives back what it has no more, and so what this request had taken; or resets.
-/// And another one takes that. The part stands as this request left it, but is no more what it
-/// took.
+/// Another caller refunds permits or resets, and so returns what this request had taken. A third
+/// caller takes that. The shard's word is as this request left it, but the permits are no longer
+/// the ones that it took.
 #[test]
-fn what_was_given_back_for_it_is_not_put_back() {
+fn permits_that_another_caller_returned_are_not_put_back_again() {
     for algorithm in each() {
         let by_refund = |two: &Two| {
             assert_eq!(two.refund(0, T), 1);
@@ -123,9 +125,9 @@ fn what_was_given_back_for_it_is_not_put_back() {
     }
 }
 
-/// The same, where what this request had taken was refilled by the clock, and then taken.
+/// The same, but the clock refills what this request had taken before another caller takes it.
 #[test]
-fn what_the_clock_refilled_is_not_put_back() {
+fn refilled_permits_are_not_put_back() {
     for algorithm in each() {
         for later in [
             1, 4999, 5000, 9999, 10_000, 10_001, 500_000, 999_999, 1_000_000,
@@ -144,13 +146,13 @@ fn what_the_clock_refilled_is_not_put_back() {
     }
 }
 
-/// Others have gone on to the next window in one part: what is taken together counts in one of
-/// them.
+/// Other callers have moved one shard on to the next window. A request that takes from both shards
+/// counts in one window.
 #[test]
-fn what_counts_in_different_windows_is_not_granted_together() {
+fn permits_of_different_windows_are_not_granted_together() {
     for asked in [1, 2, 3, 4] {
         let two = Two::new(algorithm("fixed-window 4/1ms"));
-        // Of the window that begins at 2 T: one of the two of part 1.
+        // Takes one of the two permits of shard 1, from the window that begins at 2 T.
         assert!(two.take(1, 2 * T));
         for now in [2 * T - 1, 2 * T] {
             let at = two.limiter.at(Tick::from_nanos(now)).from_shard(0);

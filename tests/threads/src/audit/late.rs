@@ -1,5 +1,5 @@
-//! Callers whose clocks are behind by less than a quantum: what they get counts where it keeps the
-//! bound.
+//! Callers whose clocks are behind by less than a quantum: their grants count at ticks that keep
+//! the bound.
 
 use tollgate::audit::{Audit, Bounded, Log};
 use tollgate::clock::NoClock;
@@ -7,12 +7,12 @@ use tollgate::{Limiter, Tick};
 
 use crate::support::algorithm;
 
-/// Twenty come at once. They come at 1000 and 2000, or, where the first tick is rounded up to
-/// 15.625, at 1016 and 2016; and a caller whose clock is 14 ns behind gets of those that have come.
-/// Or three windows are open one after the other as soon as can be, from a multiple of the quantum
-/// on or from another tick; and the late caller gets of the last one.
+/// Twenty callers come at once, at 1000 and 2000. If the first tick is rounded up to 15.625, they
+/// come at 1016 and 2016. A caller whose clock is 14 ns behind then takes permits that have come
+/// since. In another history three windows open one after the other as soon as possible, from a
+/// multiple of the quantum or from another tick, and the late caller takes from the last one.
 #[test]
-fn who_is_late_by_less_than_a_quantum_is_counted_where_the_bound_is_kept() {
+fn a_caller_late_by_less_than_a_quantum_keeps_the_bound() {
     let greedy = "intervals 20/1us burst 60 greedy";
     let window = "fixed-window 60/1us first-hit";
     for (text, takes) in [

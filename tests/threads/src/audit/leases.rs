@@ -1,6 +1,5 @@
-//! Permits that are lent keep the bound of the whole quota, at the ticks at which they are used:
-//! through leases that are made and dropped, handed from thread to thread, and beside threads that
-//! use none.
+//! Lent permits keep the bound of the whole quota at the ticks at which they are used: through
+//! leases that are created, dropped and passed between threads, and beside threads without leases.
 
 use std::mem;
 use std::sync::Mutex;
@@ -20,13 +19,13 @@ use crate::support::{algorithm, on_threads, scaled};
 
 type Tested = Leases<Stopping, ManualClock>;
 
-/// Where threads leave leases for each other.
+/// Leases that threads leave for each other.
 type Shelf<'g> = Mutex<Vec<Lease<&'g Tested>>>;
 
-/// Takes `n` by a lease, and says when. What it held may count at any tick at which it was held:
-/// before it was taken or, since all that a lease draws is held first, afterwards. What is more
-/// than it can hold comes from the limiter at a tick that is not told, and is known only if the
-/// clock stands.
+/// Takes `n` by a lease and records when. Permits that the lease held may count at any tick at
+/// which it held them: before this call, or after it, since a lease holds everything that it draws
+/// first. If `n` is more than the lease can hold, the rest comes from the limiter at a tick that is
+/// not reported. It is known only if the clock stands still.
 fn take(limiter: &Tested, lease: &mut Lease<&Tested>, n: u64) -> Option<Tick> {
     let (held, before) = (lease.held(), limiter.now());
     lease.try_acquire_n(n).ok()?;
@@ -39,8 +38,8 @@ fn take(limiter: &Tested, lease: &mut Lease<&Tested>, n: u64) -> Option<Tick> {
     }
 }
 
-/// What a thread does: it takes permits by its lease or without one, makes leases, drops them,
-/// leaves them on the shelf and finds others there. Without a lease its ticks are up to so many
+/// The work of one thread. It takes permits with or without its lease, and creates leases, drops
+/// them, leaves them on the shelf and picks up others. Without a lease its ticks are up to `skew`
 /// nanoseconds behind or ahead of the clock.
 fn work<'g>(
     limiter: &'g Tested,
@@ -80,11 +79,11 @@ fn work<'g>(
     log
 }
 
-/// For buckets some threads without a lease are ahead of the clock. For windows none is: leases
+/// For buckets, some threads without a lease are ahead of the clock. For windows none is: leases
 /// draw from a window that is ahead of the clock, and would use its permits before it begins.
 #[test]
 fn leases_keep_the_bound_of_the_whole() {
-    /// How many threads, and how much of ten parts is lent.
+    /// The number of threads, and how many tenths are lent.
     const SHAPES: [(u64, u64); 3] = [(2, 9), (5, 5), (16, 3)];
     deadline("threads with leases", || {
         let tolerances = TOLERANCES.map(algorithm);

@@ -1,6 +1,6 @@
-//! Each algorithm keeps its bound over every interval, whatever threads do: 2 to 16 of them with
-//! skewed ticks, give-backs, charges and resets among their verbs. So do shards, leases, slots and
-//! logs. And the check finds a single permit too many.
+//! Each algorithm keeps its bound over every interval under 2 to 16 threads with skewed ticks,
+//! give-backs, charges and resets. So do shards, leases, slots and logs. The audit also detects a
+//! single permit too many.
 
 mod exactly;
 mod interrupted;
@@ -15,7 +15,7 @@ use tollgate::AnyAlgorithm;
 
 use crate::support::algorithm;
 
-/// The algorithms whose ticks may be ahead of the clock that leases draw by.
+/// The algorithms that allow ticks ahead of the clock by which leases draw.
 const BUCKETS: [&str; 5] = [
     "token-bucket QUOTA BURST",
     "gcra QUOTA BURST",
@@ -34,8 +34,8 @@ const WINDOWS: [&str; 7] = [
     "intervals QUOTA BURST greedy",
 ];
 
-/// Windows that are shorter than the threads' skew, longer, much longer; primes and powers of two;
-/// bursts that are no multiples. A debug build has no time for the longest.
+/// Windows shorter than the threads' skew, longer, and much longer; primes and powers of two;
+/// bursts that are no multiples of each other. A debug build has no time for the longest.
 const QUOTAS: [(&str, &str); 4] = [
     ("3/64ns", "burst 3"),
     ("40/1us", "burst 57"),
@@ -47,7 +47,7 @@ const QUOTAS: [(&str, &str); 4] = [
     },
 ];
 
-/// Rates and tolerances that come out even nowhere, for which `QUOTA` has no place.
+/// Rates and tolerances that are fractions everywhere, which `QUOTA` can't express.
 const TOLERANCES: [&str; 4] = [
     "gcra 1/70ns tolerance 333ns",
     "gcra 1/3ns tolerance 100ns",
@@ -55,12 +55,12 @@ const TOLERANCES: [&str; 4] = [
     "gcra 1/100ns tolerance 3456ns",
 ];
 
-/// The algorithm with each of the quotas.
+/// Returns the algorithm with each of the quotas.
 fn with_quotas(text: &str) -> [AnyAlgorithm; 4] {
     QUOTAS.map(|(quota, burst)| algorithm(&text.replace("QUOTA", quota).replace("BURST", burst)))
 }
 
-/// Each algorithm with each of the quotas.
+/// Returns each algorithm with each of the quotas.
 fn all(texts: &'static [&str]) -> impl Iterator<Item = [AnyAlgorithm; 4]> {
     texts.iter().map(|text| with_quotas(text))
 }

@@ -1,5 +1,5 @@
-//! The check finds a single permit too many among all others, with each kind of bound. So these
-//! bounds are no larger than they must be: an algorithm grants all that its bound allows.
+//! The audit finds a single permit too many among all others, with each kind of bound. So the
+//! bounds are as small as possible: an algorithm grants everything that its bound allows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::support::{algorithm, scaled};
 
 const TICKS: u64 = scaled(200, 2000, 100_000);
 
-/// All that is there is taken, one permit after the other, at each of the ticks `from`, `from +
-/// step` and so on; and at the tick `slip` one more is said to be had than was.
+/// Takes all available permits one by one at the ticks `from`, `from + step` and so on. At the tick
+/// `slip` it records one permit more than was granted.
 fn history(
     (from, step): (u64, u64),
     slip: Option<u64>,
@@ -24,7 +24,7 @@ fn history(
     for turn in 0..TICKS {
         let now = from + turn * step;
         let log = &mut logs[turn as usize % 3];
-        // A bound, where it never is denied.
+        // The count is limited in case the limiter never denies.
         for at in (0..10_000).map_while(|_| take(Tick::from_nanos(now))) {
             log.grant(at, 1);
         }
@@ -56,15 +56,15 @@ fn of(limiter: impl RateLimiter) -> impl FnMut(Tick) -> Option<Tick> {
 
 const MIDDLE: u64 = TICKS / 2;
 
-/// Nanoseconds from the last tick of a sliding window of 100 us to one at which each of eight parts
-/// has whole permits, which come every 800 ns.
+/// Nanoseconds from the last tick of a 100 us sliding window to a tick at which each of eight
+/// shards has whole permits. A shard gets one every 800 ns.
 const WHOLE: u64 = 1 + MIDDLE / 800 * 800;
 
-/// Each in one word, and in as many parts. The slip is at a tick at which no part has a fraction of
-/// a permit. A sliding window is full at a window's end, and is asked for the next one's permits
-/// from the beginning.
+/// Tests each algorithm in one word and in shards. The slip is at a tick at which no shard has a
+/// fraction of a permit. A sliding window is full at its end, and from the start of the next one
+/// callers ask for its permits.
 #[test]
-fn of_each_algorithm_in_parts() {
+fn the_audit_finds_one_permit_too_many_of_each_algorithm() {
     deadline("a limiter that denies", || {
         for (text, shards, ticks) in [
             ("token-bucket 1/10ns burst 50", [1, 4, 16], (3, 8, MIDDLE)),
@@ -74,7 +74,7 @@ fn of_each_algorithm_in_parts() {
             ("leaky-queue 1/10ns burst 50", [1, 1, 1], (3, 7, MIDDLE)),
             ("fixed-window 100/1us", [1, 2, 8], (3, 7, MIDDLE)),
             ("fixed-window 100/1us offset 5ns", [1, 2, 8], (3, 7, MIDDLE)),
-            // From a tick on that is a multiple of the quantum, so that nothing is rounded.
+            // Starts at a multiple of the quantum, so that nothing is rounded.
             (
                 "fixed-window 3/4096ns first-hit",
                 [1, 2, 3],
@@ -109,9 +109,9 @@ fn of_each_algorithm_in_parts() {
     });
 }
 
-/// Leases that were full before, and a caller that has none.
+/// Leases that were full before, and a caller without a lease.
 #[test]
-fn of_leases() {
+fn the_audit_finds_one_permit_too_many_of_leases() {
     let bucket = algorithm("token-bucket 1/10ns burst 50");
     is_found("leases", bucket.bound(), (1000, 7, MIDDLE), || {
         let clock = ManualClock::new();
@@ -119,7 +119,7 @@ fn of_leases() {
         let limiter = Arc::new(limiter);
         let mut leases = [8, 12].map(|size| limiter.lease_owned(size));
         for lease in &mut leases {
-            // After it is denied too many, a lease holds what there was.
+            // After a denial of too large a request, a lease holds everything that was available.
             assert!(lease.try_acquire_n(1000).is_err());
             assert_eq!(lease.held(), lease.size());
         }
@@ -132,7 +132,7 @@ fn of_leases() {
 }
 
 #[test]
-fn of_slots_and_logs() {
+fn the_audit_finds_one_permit_too_many_of_slots_and_logs() {
     let quota = Quota::per(100, Duration::from_nanos(100_000));
     let ticks = (3, 70, MIDDLE);
     for slots in [1, 4, 10, 100] {

@@ -1,4 +1,4 @@
-//! What threads saw of limiters of one word, of shards, of slots and of logs.
+//! Recorded grants of threads on one-word limiters, shards, slots and logs.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ fn every_algorithm() -> impl Iterator<Item = [AnyAlgorithm; 4]> {
     all(&BUCKETS).chain(all(&WINDOWS)).chain([tolerances])
 }
 
-/// What came of many recordings. The threads' choices are the same in each run, so that something
-/// of each kind was done under every schedule.
+/// Adds up the summaries of many recordings. The threads' choices are the same in each run, so
+/// every kind of event occurs under every schedule.
 fn add(sum: &mut Summary, summary: Summary) {
     sum.granted += summary.granted;
     sum.gave_back += summary.gave_back;
@@ -29,7 +29,7 @@ fn add(sum: &mut Summary, summary: Summary) {
 fn limiters_of_one_word_keep_their_bounds() {
     deadline("threads on a limiter", || {
         let (mut sum, turns) = (Summary::default(), scaled(10, 2000, 30_000));
-        // For each quota, how many threads only take, and how many do everything.
+        // For each quota, the number of threads that only take, and of threads that use all verbs.
         let threads = [(2, 3), (8, 4), (3, 4), (8, 2)];
         for (algorithm, (takers, others)) in
             every_algorithm().flat_map(|a| a.into_iter().zip(threads))
@@ -44,7 +44,7 @@ fn limiters_of_one_word_keep_their_bounds() {
                 };
                 let history = verbs.record(threads, turns, mix);
                 let summary = kept(&history, &bound, &format!("{algorithm}, {mix:?}"));
-                // It was full at first, and more was asked for.
+                // The limiter started full, and callers asked for more than it granted.
                 let taken = summary.granted + summary.charged;
                 assert!(taken + 3 >= bound.allows(Duration::ZERO), "{summary:?}");
                 add(&mut sum, summary);
@@ -57,12 +57,12 @@ fn limiters_of_one_word_keep_their_bounds() {
     });
 }
 
-/// A debt is that of single parts: while one is in debt, another may grant what came to it or came
-/// back to it. Of all grants the bound is the whole's.
+/// Single shards can be in debt: while one is, another may grant permits that were refilled or
+/// returned to it. The bound of all grants together is that of the whole.
 #[test]
 fn shards_keep_the_bound_of_the_whole() {
-    /// How many shards, threads, and permits in a request at most: the larger requests never come
-    /// from one part.
+    /// The number of shards, of threads, and of permits in a request at most. The larger requests
+    /// never fit in one shard.
     const SHAPES: [(usize, u64, u64); 4] = [(3, 2, 4), (8, 16, 12), (16, 4, 40), (5, 8, 300)];
     deadline("threads on shards", || {
         let (mut sum, turns) = (Summary::default(), scaled(10, 1000, 8000));
@@ -70,7 +70,7 @@ fn shards_keep_the_bound_of_the_whole() {
         for (algorithm, (shards, threads, most)) in cases {
             let clock = ManualClock::at(START);
             let Ok(limiter) = Sharded::with_shards(Stopping(algorithm), shards, clock) else {
-                // A queue is kept whole.
+                // A queue is not split.
                 continue;
             };
             let bound = algorithm.bound().forgetting_debt();
@@ -104,7 +104,7 @@ fn shards_keep_the_bound_of_the_whole() {
     });
 }
 
-/// How many threads, permits in a request at most, and turns of each thread.
+/// The number of threads, of permits in a request at most, and of each thread's turns.
 const SHAPES: [(u64, u64, u64); 4] = [
     (2, 2, scaled(10, 1500, 30_000)),
     (3, 5, scaled(10, 1000, 20_000)),
@@ -116,8 +116,8 @@ fn per(n: u64, period: u64) -> Quota {
     Quota::per(n, Duration::from_nanos(period))
 }
 
-/// Slots that are as long as a step of the clock, much longer, and longer than the threads' skew;
-/// one slot, and more slots than permits.
+/// Slots as long as a step of the clock, much longer, and longer than the threads' skew; a single
+/// slot, and more slots than permits.
 #[test]
 fn slots_keep_their_bound() {
     const SLOTTED: [(u64, u64, usize); 6] = [

@@ -1,5 +1,5 @@
-//! An algorithm in whose steps threads stop, so that others come between what they read and what
-//! they write, and between one word and the next.
+//! An algorithm that pauses threads inside its operations, so that other threads run between a read
+//! and a write, and between one word and the next.
 
 use std::cell::{Cell, RefCell};
 use std::thread;
@@ -11,7 +11,7 @@ use tollgate::{AnyAlgorithm, ConfigError, Denied, Granted, Tick};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stopping(pub(super) AnyAlgorithm);
 
-/// Lets others go on, once in a while.
+/// Yields to other threads now and then.
 fn stop() {
     thread_local! {
         static STATE: Cell<u32> = const { Cell::new(0x9e37_79b9) };
@@ -26,15 +26,16 @@ fn stop() {
     }
 }
 
-/// How often this thread may still take what there is, and what happens then before it does.
+/// The number of times that this thread may still take all that is available, and what runs before
+/// the next time.
 type Interruption = (u32, Box<dyn FnOnce()>);
 
 thread_local! {
     static INTERRUPTION: RefCell<Option<Interruption>> = const { RefCell::new(None) };
 }
 
-/// Interrupts this thread before it takes from the second of two parts. First it computes what both
-/// would give, and takes from the first.
+/// Interrupts this thread before it takes from the second of two shards. Before that it has
+/// computed the sum of both and taken from the first.
 pub(super) fn interrupt(by: impl FnOnce() + 'static) {
     INTERRUPTION.set(Some((3, Box::new(by))));
 }

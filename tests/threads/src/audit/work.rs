@@ -1,4 +1,4 @@
-//! What threads do to a limiter, and what they saw.
+//! The verbs that threads use on a limiter, and the grants that they record.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use tollgate::{ManualClock, RateLimiter, Tick};
 use crate::random::Random;
 use crate::support::on_threads;
 
-/// When the clocks begin.
+/// The tick at which the clocks start.
 pub(super) const START: Tick = Tick::from_nanos(1_000_000);
 
-/// What can be given back to and charged.
+/// A limiter that supports returns and charges.
 pub(super) trait TakesBack: GiveBackLimiter + DebtLimiter {}
 impl<G: GiveBackLimiter + DebtLimiter> TakesBack for G {}
 
-/// A limiter on a clock that its threads move, with the verbs that it has.
+/// A limiter on a clock that its threads move, with the verbs that it supports.
 #[derive(Clone, Copy)]
 pub(super) struct Verbs<'g> {
     pub(super) limiter: &'g (dyn RateLimiter<Clock = ManualClock> + Sync),
@@ -25,13 +25,13 @@ pub(super) struct Verbs<'g> {
     pub(super) reset: Option<&'g (dyn Fn() + Sync)>,
 }
 
-/// What the threads do besides taking permits.
+/// The verbs that threads use beside taking permits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mix {
-    /// Whether they undo and refund, charge, and reset.
+    /// Whether they undo, refund, charge and reset.
     pub(super) back: bool,
     pub(super) charge: bool,
-    /// One turn in 64 times as many resets.
+    /// Threads reset once in 64 times this many turns.
     pub(super) rare: Option<u64>,
     /// The most permits in a request.
     pub(super) most: u64,
@@ -52,7 +52,7 @@ pub(super) const EVERYTHING: Mix = Mix {
 };
 
 impl Verbs<'_> {
-    /// One thread's work: time moves on by a few nanoseconds a turn, and this thread's idea of it
+    /// The work of one thread. Each turn moves the time by a few nanoseconds, and the thread's tick
     /// is up to `skew` behind or ahead. A thread without skew lets the limiter read the clock.
     fn work(self, turns: u64, skew: u64, mix: Mix, random: &mut Random) -> Log {
         let (limiter, clock) = (self.limiter, self.limiter.clock());
@@ -100,7 +100,7 @@ impl Verbs<'_> {
         log
     }
 
-    /// What so many threads saw, the later ones with more skew.
+    /// Records the grants of this many threads. Later threads have more skew.
     pub(super) fn record(self, threads: u64, turns: u64, mix: Mix) -> Audit {
         let logs = on_threads(0..threads, |id| {
             self.work(turns, 200 * id, mix, &mut Random(id))

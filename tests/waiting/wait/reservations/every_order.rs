@@ -1,5 +1,5 @@
-//! Every order of a few verbs on small buckets, and after each verb the bound over every interval:
-//! of what goes at the tick at which it is due, net of what came back afterwards.
+//! Every order of a few verbs on small buckets. After each verb the bound is checked over every
+//! interval: permits at the ticks at which they are due, minus those that came back afterwards.
 
 use std::mem;
 use std::time::Duration;
@@ -9,36 +9,38 @@ use tollgate::{Granted, LeakyBucket, Quota, Tick, TokenBucket};
 
 use crate::support::tick;
 
-/// How many more verbs are tried in release builds. Five found all wrong rules for what comes back.
+/// The number of additional verbs in release builds. Five verbs were enough to find all wrong rules
+/// for returns.
 const MORE: u32 = if cfg!(debug_assertions) { 0 } else { 1 };
 
 const INTERVAL_NS: u64 = 2;
 
-/// What a caller holds.
+/// A reservation that a caller holds.
 struct Held {
     granted: Granted,
-    /// What goes of it.
+    /// The permits that are still used.
     goes: u64,
     is_live: bool,
 }
 
-/// All that is done to one word.
+/// All operations on one word.
 struct Search<'a, A> {
     algorithm: &'a A,
-    /// At most so many at once, and one more every `INTERVAL_NS`.
+    /// At most this many at once, and one more every `INTERVAL_NS`.
     burst: u64,
-    /// At most so many are asked for.
+    /// The largest request.
     largest: u64,
     held: Vec<Held>,
-    /// What came back after it was due, and when.
+    /// Permits that came back after they were due, with the tick.
     came_back: Vec<(Tick, u64)>,
-    /// When, which one was cancelled if it was not a new one, how many permits, and the word then.
+    /// The history: the tick, the reservation that was cancelled if it was not a new one, the
+    /// permits, and the word afterwards.
     done: Vec<(u64, Option<usize>, u64, u64)>,
     cancelled_in_line: u64,
 }
 
 impl<A: Reserve> Search<'_, A> {
-    /// Every interval that begins and ends when a caller goes.
+    /// Checks every interval that begins and ends when a caller goes.
     fn check(&self) {
         let going = || self.held.iter().filter(|held| held.goes > 0);
         for (first, last) in going().flat_map(|first| going().map(move |last| (first, last))) {
@@ -142,7 +144,7 @@ fn quota(burst: u64) -> Quota {
 }
 
 #[test]
-fn what_goes_of_a_token_bucket_is_never_early() {
+fn reservations_of_a_token_bucket_are_never_early() {
     for (burst, steps) in [(1, 6), (2, 6), (3, 5)] {
         let bucket = TokenBucket::new(quota(burst)).expect("a quota");
         try_every_order(&bucket, burst, burst, steps);
@@ -150,7 +152,7 @@ fn what_goes_of_a_token_bucket_is_never_early() {
 }
 
 #[test]
-fn what_goes_of_a_queue_leaves_at_the_rate() {
+fn reservations_of_a_queue_leave_at_the_rate() {
     for (burst, free) in [(1, 0), (3, 0), (3, 1), (4, 2), (4, 3)] {
         let queue = LeakyBucket::queue(quota(burst)).expect("a quota");
         try_every_order(&queue.free(free), free + 1, (free + 1).min(burst), 5);

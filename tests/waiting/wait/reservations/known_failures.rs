@@ -1,4 +1,4 @@
-//! What went wrong in other limiters whose permits can be reserved, and does not here.
+//! Failures of other limiters with reservations, each as a regression test.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn bucket(quota: Quota) -> Limiter<TokenBucket, NoClock> {
 
 /// x/time/rate 0.3.0: a wait of more than 292 years overflowed into one in the past.
 #[test]
-fn a_wait_of_centuries_is_refused_and_not_none() {
+fn a_wait_of_centuries_is_refused_and_does_not_overflow() {
     let year = Duration::from_secs(365 * 24 * 3600);
     let limiter = bucket(Quota::per(1, year).burst(50));
     let now = limiter.at(Tick::ZERO);
@@ -30,10 +30,10 @@ fn a_wait_of_centuries_is_refused_and_not_none() {
     ));
 }
 
-/// x/time/rate: the time of the last event was that of the last caller, also if others wait for
-/// later. One of those that was cancelled got back what was never taken: 9 for 1 here.
+/// x/time/rate: the time of the last event was that of the last caller, even if others waited until
+/// later. A cancelled reservation then got back permits that it had not taken: 9 for 1 here.
 #[test]
-fn one_that_is_cancelled_gives_back_no_more_than_it_took() {
+fn a_cancelled_reservation_returns_no_more_than_it_took() {
     let limiter = bucket(Quota::per_second(10));
     let start = limiter.at(Tick::ZERO);
     assert!(start.try_acquire_n(10).is_ok());
@@ -49,14 +49,14 @@ fn one_that_is_cancelled_gives_back_no_more_than_it_took() {
     for cancelled in [second, third] {
         assert!(later.cancel(cancelled, 1).1 <= 1);
     }
-    // 10 at first, and with those that came back no more than the bound until now.
+    // 10 at first, and with the returned ones no more than the bound until now.
     assert!(later.take_up_to(100).n() <= 3);
 }
 
-/// x/time/rate: waits were cut to whole nanoseconds, so that at three permits a nanosecond a bucket
-/// went to two below nothing, and a caller that waited as told was a part of a nanosecond early.
+/// x/time/rate: waits were truncated to whole nanoseconds. At three permits a nanosecond a bucket
+/// went two below zero, and a caller that waited as told was a fraction of a nanosecond early.
 #[test]
-fn none_goes_before_its_permits_are_there() {
+fn no_reservation_is_due_before_its_permits_are_available() {
     for quota in [
         Quota::per_second(3_000_000_000).burst(100),
         Quota::per_second(3).burst(2),
@@ -79,10 +79,10 @@ fn none_goes_before_its_permits_are_there() {
     }
 }
 
-/// x/time/rate: of a line that was cancelled from its end nothing came back where a wait had been
-/// cut: the one before was not found to be the last any more.
+/// x/time/rate: when reservations were cancelled from the last to the first, nothing came back
+/// where a wait had been truncated: the one before was no longer recognised as the last.
 #[test]
-fn a_line_can_be_cancelled_from_its_end() {
+fn reservations_can_be_cancelled_from_the_last_to_the_first() {
     let limiter = bucket(Quota::per(1, Duration::from_secs(3)).burst(2));
     let now = limiter.at(tick(1_099_314_613));
     assert!(now.try_acquire_n(2).is_ok());

@@ -1,5 +1,5 @@
-//! Reservations: what is kept of them obeys the bound at the ticks at which it is due, whatever is
-//! cancelled in whatever order.
+//! Reservations keep the bound at the ticks at which they are due, for any cancellations in any
+//! order.
 
 mod every_order;
 mod known_failures;
@@ -13,7 +13,7 @@ use crate::support::{SECOND, bucket, tick};
 
 const YEAR: u64 = 365 * 86_400 * SECOND;
 
-/// So many permits every so many nanoseconds: exact rates and others.
+/// Permits and nanoseconds: exact rates and others.
 const RATES: [(u64, u64); 16] = [
     (1, 2),
     (1, 1_000_000),
@@ -34,7 +34,7 @@ const RATES: [(u64, u64); 16] = [
 ];
 
 #[test]
-fn what_became_of_a_reservation_is_told() {
+fn cancel_and_settle_report_what_they_returned() {
     let (clock, limiter) = bucket(Quota::per_second(10).burst(3));
     let line = [3, 1, 1, 3].map(|n| limiter.reserve(n).expect("it will be there"));
     let tenths = |tick: Tick| tick.as_nanos() / (SECOND / 10);
@@ -50,7 +50,8 @@ fn what_became_of_a_reservation_is_told() {
         ([0, 50, 150, 450], 500)
     );
     let [first, second, middle, last] = line;
-    // One in the middle gives back nothing, since another waits after it. The last one does.
+    // A reservation in the middle returns nothing, since another waits after it. The last one
+    // returns its permits.
     for (one, returned) in [(middle, 0), (limiter.reserve(1).expect("a place"), 1)] {
         let cancelled = one.cancel();
         assert_eq!(
@@ -58,14 +59,14 @@ fn what_became_of_a_reservation_is_told() {
             (returned, 1 - returned)
         );
     }
-    // What the last one keeps is due the sooner.
+    // The permits that the last one keeps are due sooner.
     let (kept, settled) = last.settle(1);
     assert_eq!((settled.returned, settled.lost, settled.charged), (2, 0, 0));
     assert_eq!((kept.n(), tenths(kept.due())), (1, 3));
     let (kept, settled) = second.settle(3);
     assert_eq!((settled.returned, settled.lost, settled.charged), (0, 0, 2));
     assert_eq!((kept.n(), tenths(kept.due())), (1, 1));
-    // When none waits any more, what was refilled meanwhile does not come back again.
+    // When none waits any more, permits refilled in the meantime do not come back again.
     clock.set(tick(6 * SECOND / 10));
     assert_eq!(limiter.available(), 1);
     let cancelled = first.cancel();

@@ -1,5 +1,5 @@
-//! Random verbs at rates that are exact and at rates that are not: what goes keeps the bound, in
-//! fractions, at the ticks at which it is due.
+//! Random verbs at exact and inexact rates: grants keep the bound, in fractions, at the ticks at
+//! which they are due.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tollgate::{Gcra, Granted, LeakyBucket, Limiter, Quota, Tick, TokenBucket};
 use super::{RATES, YEAR};
 use crate::support::{Random, SECOND, tick};
 
-/// How often each limiter is tried: more often in release builds.
+/// The number of runs of each limiter, more in release builds.
 const ROUNDS: u64 = if cfg!(debug_assertions) { 6 } else { 60 };
 
 /// The bound: in each interval at most `(at_once + length * n) / period` permits.
@@ -23,10 +23,11 @@ struct Bound {
 }
 
 impl Bound {
-    /// Whether all intervals keep it, of what goes at these ticks, or comes back if it is negative.
+    /// Returns whether all intervals keep it, for permits at these ticks. A negative number is a
+    /// return.
     fn is_kept(self, mut events: Vec<(u64, i128)>) -> bool {
         events.sort_by_key(|(tick, _)| *tick);
-        // The largest sum of an interval less what its length allows.
+        // The largest sum of an interval minus what its length allows.
         let (mut least, mut sum) = (i128::MAX, 0);
         events.chunk_by(|a, b| a.0 == b.0).all(|together| {
             let allowed = self.n * i128::from(together[0].0);
@@ -39,7 +40,7 @@ impl Bound {
 
 struct Held {
     granted: Granted,
-    /// What goes of it.
+    /// The permits that are still used.
     goes: u64,
     is_live: bool,
 }
@@ -48,16 +49,16 @@ struct Held {
 enum Mix {
     /// Permits are reserved, and cancelled before they are due.
     Wait,
-    /// They are also cancelled after that, undone, refunded, taken and charged.
+    /// They are also cancelled later, undone, refunded, taken and charged.
     Net,
 }
 
-/// What is tried, and how.
+/// A case.
 #[derive(Debug)]
 struct Try {
     bound: Bound,
     burst: u64,
-    /// At most so many are asked for.
+    /// The largest request.
     most: u64,
     mix: Mix,
     seed: u64,
@@ -65,7 +66,7 @@ struct Try {
 }
 
 impl Try {
-    /// Sixty random verbs. Returns how many reservations were cancelled in line.
+    /// Runs sixty random verbs. Returns how many reservations were cancelled while they waited.
     fn run(&self, limiter: &dyn ReserveLimiter<Clock = NoClock>) -> u64 {
         let (burst, most, mut random) = (self.burst, self.most, Random(self.seed));
         let interval = (self.bound.period / self.bound.n).max(1) as u64;
@@ -170,7 +171,7 @@ fn unstarted(algorithm: impl Reserve) -> impl ReserveLimiter<Clock = NoClock> {
     Limiter::unstarted(algorithm, NoClock)
 }
 
-/// Tries all limiters of one rate and burst.
+/// Runs all limiters of one rate and burst.
 fn try_each(mix: Mix, (n, period): (u64, u64), burst: u64, round: u64) -> u64 {
     let quota = Quota::per(n, Duration::from_nanos(period)).burst(burst);
     let Ok(bucket) = TokenBucket::new(quota) else {
@@ -225,11 +226,11 @@ fn try_all(mix: Mix, rounds: u64) {
 }
 
 #[test]
-fn what_waits_keeps_the_bound() {
+fn reservations_keep_the_bound() {
     try_all(Mix::Wait, ROUNDS);
 }
 
 #[test]
-fn what_goes_less_what_comes_back_keeps_the_bound() {
+fn grants_minus_returns_keep_the_bound() {
     try_all(Mix::Net, 2 * ROUNDS);
 }

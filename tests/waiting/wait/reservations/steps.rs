@@ -1,5 +1,5 @@
-//! A reservation is the step at the tick at which it is due, and the first one that grants: so all
-//! that is proved of the step (scripts/prove) is true of it.
+//! A reservation is the operation at the tick at which it is due, and that is the first tick that
+//! grants it. So everything proved of the operation (scripts/prove) is true of it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tollgate::{Denied, LeakyBucket, Quota, TokenBucket};
 use super::RATES;
 use crate::support::{Random, tick};
 
-/// Whether it is due later than now.
+/// Returns whether it is due later than now.
 fn compare(bucket: &TokenBucket, word: u64, now: u64, n: u64) -> bool {
     let now = tick(now);
     let forecast = bucket.due(word, now, n);
@@ -38,7 +38,7 @@ fn compare(bucket: &TokenBucket, word: u64, now: u64, n: u64) -> bool {
 }
 
 #[test]
-fn it_is_the_first_step_that_grants() {
+fn a_reservation_is_due_at_the_first_tick_that_grants_it() {
     let (mut random, mut waited) = (Random(7), 0);
     for (n, period) in RATES {
         for burst in [1, 2, 5, 200] {
@@ -63,7 +63,7 @@ fn it_is_the_first_step_that_grants() {
 }
 
 #[test]
-fn no_word_tick_or_number_is_too_large() {
+fn any_word_tick_or_number_is_answered() {
     fn ask(algorithm: &impl Reserve) {
         let mut random = Random(9);
         for _ in 0..5_000 {

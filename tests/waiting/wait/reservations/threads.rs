@@ -1,5 +1,5 @@
-//! Threads that reserve, cancel and settle: every permit that was reserved was used, came back or
-//! was declared lost, and what was used keeps the bound at the ticks at which it was due.
+//! Threads that reserve, cancel and settle. Every reserved permit was used, came back or was
+//! declared lost, and the used ones keep the bound at the ticks at which they were due.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ struct Sums {
     lost: u64,
 }
 
-/// One thread's work. All are at the same tick, so that none uses what it cancels.
+/// Runs one thread's work. All threads are at the same tick, so none uses what it cancels.
 fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
     let (mut log, mut sums, mut random) = (Log::new(), Sums::default(), Random(seed));
     let mut held = Vec::new();
@@ -48,7 +48,7 @@ fn work(limiter: &Bucket, seed: u64) -> (Log, Sums) {
 }
 
 #[test]
-fn every_permit_is_accounted_for_and_the_bound_is_kept() {
+fn every_reserved_permit_is_accounted_for_and_the_bound_holds() {
     for (threads, rate, burst) in [(2, 10_000, 7), (8, 7_777, 1), (8, 700, 3)] {
         let (clock, limiter) = bucket(Quota::per_second(rate).burst(burst));
         let (mut logs, mut all) = (Vec::new(), Sums::default());
