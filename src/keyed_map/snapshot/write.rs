@@ -34,11 +34,19 @@ where
     output.numbers(&[name.len() as u64])?;
     output.bytes(name)?;
 
+    // The writer may be slow, or wait: meanwhile no guard keeps those keys from being freed that go.
     let guard = map.entries.guard();
+    let mut tickets = Vec::with_capacity(map.len());
+    tickets.extend(map.entries.all(&guard).map(|found| found.ticket()));
+    drop(guard);
     let mut algorithm: Option<SharedAlgorithm<A>> = None;
     let (mut bytes, mut written, mut moved) = (Vec::new(), 0_u64, Tick::ZERO);
-    for found in map.entries.all(&guard) {
-        let Some(entry) = map.entry_now(found.ticket(), &guard) else {
+    for ticket in tickets {
+        let guard = map.entries.guard();
+        let Some(found) = map.entries.get(&ticket, &guard) else {
+            continue;
+        };
+        let Some(entry) = map.entry_now(ticket, &guard) else {
             continue;
         };
         if (entry.algorithm).is_idle(entry.word, now.max(entry.since)) {
@@ -48,19 +56,20 @@ where
             }
             continue;
         }
+        bytes.clear();
+        found.key().write_to(&mut bytes);
+        drop(guard);
         if !(algorithm.as_ref()).is_some_and(|last| Arc::ptr_eq(last, &entry.algorithm)) {
             let parameters = Parameters::of(&**entry.algorithm);
             output.numbers(&[ALGORITHM, parameters.numbers().len() as u64])?;
             output.numbers(parameters.numbers())?;
             algorithm = Some(Arc::clone(&entry.algorithm));
         }
-        bytes.clear();
-        found.key().write_to(&mut bytes);
         if bytes.len() as u64 > MAX_KEY {
             let error = "a key's bytes must be fewer than 4 GiB";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
-        let label = label(found.ticket().id, &entry);
+        let label = label(ticket.id, &entry);
         output.numbers(&[KEY, label, entry.word, bytes.len() as u64])?;
         output.bytes(&bytes)?;
         written = written.saturating_add(1);

@@ -1,5 +1,7 @@
 //! Keys that have gone leave next to nothing behind, for any reason of their removal.
 
+use std::io::{self, Write};
+
 use super::{Map, map};
 use crate::support::memory::taken;
 use crate::support::{Random, often, tick};
@@ -121,4 +123,43 @@ fn compaction_of_the_queue_forgets_no_key() {
         stay
     );
     assert!(map.is_empty());
+}
+
+/// A writer that takes its time: keys come and go meanwhile. Says how much memory they left.
+struct Slow<'m> {
+    map: &'m Map,
+    next: u64,
+    most: i64,
+}
+
+impl Write for Slow<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let before = taken();
+        for _ in 0..200 {
+            self.map.key(&self.next).at(tick(0)).charge(10);
+            assert!(self.map.remove(&self.next));
+            self.next += 1;
+        }
+        self.most += taken() - before;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// While a snapshot is written, keys that go are freed as always, however slow the writer is.
+#[test]
+fn a_slow_writer_of_a_snapshot_keeps_no_keys_that_have_gone() {
+    let map = filled(20);
+    let mut slow = Slow {
+        map: &map,
+        next: 1_000,
+        most: 0,
+    };
+    assert_eq!(map.snapshot_at(&mut slow, tick(0)).ok(), Some(20));
+    let (keys, left) = (slow.next - 1_000, slow.most);
+    assert!(keys > 10_000, "{keys}");
+    assert!(left < 100_000, "{left} bytes of {keys} keys");
 }
