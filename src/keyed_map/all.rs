@@ -89,8 +89,8 @@ where
     /// If no other thread uses the map, this yields each key once. It is not a snapshot. While
     /// other threads insert and remove keys:
     ///
-    /// - a key that is in the map from beginning to end is yielded once, but may be missed if its
-    ///   algorithm changes meanwhile;
+    /// - a key that is in the map from beginning to end is yielded once, but may be missed if it is
+    ///   banned or its algorithm or quota changes meanwhile;
     /// - a key that is inserted or leaves meanwhile may be yielded or not, and one that leaves and
     ///   returns may be yielded twice;
     /// - so there may be more items than keys, and more than the map's capacity.

@@ -44,8 +44,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 ///
 /// # Keys
 ///
-/// A key is cloned only when it is inserted: where keys are `String`, a `&str` is enough for every
-/// call. A key stays until it is idle, that is, until it decides like a fresh key. It may then
+/// A key is cloned only when it is inserted, banned, or its algorithm or quota is set: where keys
+/// are `String`, a `&str` is enough for every call. A key stays until it is idle, that is, until it decides like a fresh key. It may then
 /// leave, and is fresh when it returns, which makes no difference. (Only a quota with
 /// [`initial`](crate::Quota::initial) permits starts again with those.) Idle keys leave in small
 /// steps: each new key checks the next four keys in turn. There is no sweep and no background
@@ -80,8 +80,8 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// A decision on a key in the map waits for no other thread: the map is read without a lock, and
 /// the word is exchanged as a [`Limiter`](crate::Limiter)'s is. That holds while another thread
 /// changes the key's algorithm, bans it or [sets the quota](Self::set_quota) of all keys; such
-/// changes wait for each other. A thread that adds or removes a key allocates or frees memory, and
-/// may wait while the map grows.
+/// changes wait for each other. A thread that adds or removes a key, or finds it in the middle of
+/// such a change, allocates or frees memory, and may wait while the map grows.
 ///
 /// **Bound.** Each key keeps its algorithm's bound, on the ticks at which its permits were counted
 /// ([`Granted::at`]), however late a caller is, and however often the key leaves as idle and
@@ -89,8 +89,9 @@ const MAX_CAPACITY: usize = (isize::MAX as usize) / 128;
 /// may get one more burst. Requests that are admitted without room are not counted.
 ///
 /// All ticks of a map belong to one clock. A tick far in the future removes keys that are not yet
-/// idle at other callers' ticks. When these keys return, they count from the ticks at which they
-/// became idle.
+/// idle at other callers' ticks. These keys, and all new keys, then count from the last tick at
+/// which a removed key became idle. After a ban of a year, or a charge that takes as long to pay
+/// off, that is a year ahead: a new key gets its burst, and no more permits until then.
 pub struct KeyedMap<K, A, C = SystemClock, S = RandomState> {
     pub(super) entries: Entries<K, A>,
     pub(super) hasher: S,
