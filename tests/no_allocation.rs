@@ -482,3 +482,26 @@ fn callers_that_need_not_wait_do_not_allocate() {
         assert_eq!(allocated, 0);
     });
 }
+
+#[test]
+fn overrides_that_are_set_and_taken_away_allocate_nothing() {
+    for max in [1_u64, 3, 7, 14, 100, 448, 1000] {
+        let bucket = TokenBucket::new(Quota::per_hour(5)).expect("a bucket");
+        let limiter = Keyed::with_clock(bucket, 10, ManualClock::new()).expect("a table");
+        let limiter = limiter.with_overrides(max as usize).expect("one plan");
+        let set = |key, permits| {
+            let own = limiter.set_quota_of(&key, Quota::per_hour(permits));
+            own.expect("one is left");
+        };
+        let allocated = allocations(|| {
+            for permits in [9, 8] {
+                (0..max).for_each(|key| set(key, permits));
+            }
+            for key in 0..20 * max {
+                assert!(limiter.unset_algorithm(&key), "{key}");
+                set(key + max, 7);
+            }
+        });
+        assert_eq!(allocated, 0, "{max}");
+    }
+}

@@ -184,7 +184,7 @@ impl<A: ChangeQuota + Settings + Clone, C, S> Keyed<A, C, S> {
     /// Returns the same table, empty, with room for up to `n` overrides: algorithms or quotas of
     /// single keys ([`set_algorithm`](Self::set_algorithm)).
     ///
-    /// All memory for overrides is allocated here, 400 to 1000 bytes each. A table with overrides
+    /// All memory for overrides is allocated here, 600 to 1400 bytes each. A table with overrides
     /// has at most seven plans. Decisions on known keys without an override take as long as before.
     ///
     /// ```

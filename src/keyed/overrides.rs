@@ -75,7 +75,10 @@ impl<A: Settings + Clone> Overrides<A> {
         }
         let places = (2 * overrides).next_power_of_two();
         let mut owners = HashMap::new();
-        owners.try_reserve(overrides).map_err(|_| too_many)?;
+        // Twice as many as there may be, and one more that is looked for room before it takes the
+        // place of its equal: where half of a map is empty, it never grows.
+        let room = 2 * (overrides + 1);
+        owners.try_reserve(room).map_err(|_| too_many)?;
         Ok(Self {
             keys: filled(places, || AtomicU64::new(0)).ok_or(too_many)?,
             sets: filled(places, Set::new).ok_or(too_many)?,

@@ -59,15 +59,80 @@ impl<A: Algorithm> Core<A> {
         let view = Current::new(held.word, request.now);
         let view = view.with_source(source_of(InForce::new(OWN, number)));
         let said = |algorithm: &A| op.run(algorithm, view);
-        match overrides.with(probe_seq.hash(), number, said)? {
-            Ok((next, answer)) => {
-                if !op.is_unchanged(held.word, next) {
-                    let next = held.with_word(next).protected_if(O::TAKES);
-                    place.decide_in_place(next).ok()?;
-                }
-                Some(Ok(answer))
+        let said = match overrides.with(probe_seq.hash(), number, said)? {
+            Ok((next, answer)) if !op.is_unchanged(held.word, next) => {
+                let next = held.with_word(next).protected_if(O::TAKES);
+                return place.decide_in_place(next).ok().map(|()| Ok(answer));
             }
-            Err(refusal) => Some(Err(refusal)),
+            Ok((_, answer)) => Ok(answer),
+            Err(refusal) => Err(refusal),
+        };
+        // The number was looked for after the slot: of a slot that has changed since, its bits may
+        // be those of a later one.
+        (self.table.load(at) == held).then_some(said)
+    }
+}
+
+#[cfg(all(
+    test,
+    not(any(
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))
+))]
+mod tests {
+    use core::num::NonZeroU64;
+
+    use super::*;
+    use crate::algorithm::TokenBucket;
+    use crate::clock::Tick;
+    use crate::keyed::plans::Plans;
+    use crate::keyed::probe_seq::LEAST_PAIRS;
+    use crate::keyed::slot::VERSIONS;
+    use crate::keyed::table::Table;
+    use crate::quota::Quota;
+    use crate::store::operations::{Acquire, Look};
+
+    fn bucket(burst: u64) -> TokenBucket {
+        TokenBucket::new(Quota::per_hour(burst)).expect("a bucket")
+    }
+
+    #[test]
+    fn an_answer_that_is_late_until_its_number_comes_again_is_of_no_other_algorithm() {
+        let now = Tick::from_nanos(1_000_000_000);
+        let pairs = NonZeroU64::new(LEAST_PAIRS).expect("some");
+        let table = Table::new(pairs).expect("there is memory");
+        let Some(fast_pair) = table.fast_pair() else {
+            return;
+        };
+        let plans = Plans::one(bucket(5)).with_overrides(2).expect("one plan");
+        let core = Core::new(table, plans);
+        let [probe_seq, other] = [7, 8].map(|hash| core.table.probe_seq(hash));
+        let plan = 0;
+        let request = &Request {
+            probe_seq,
+            plan,
+            now,
+        };
+        let set = |key, burst| core.set_own(key, bucket(burst), now).expect("a place");
+        set(&probe_seq, 1000);
+        assert!(core.apply(*request, Acquire { n: 999 }).is_ok());
+        let labels = core.table.look_at_labels(&probe_seq).expect("halves");
+        let at = labels.first_that_may_be_of(probe_seq.tag()).expect("it");
+        let found = || core.table.found(fast_pair, at).expect("a slot");
+        let late = found();
+        // One of a thousand is left, and so it is of ten.
+        for _ in 2..VERSIONS {
+            set(&other, 9);
         }
+        set(&probe_seq, 100);
+        set(&probe_seq, 10);
+        assert_eq!(found().held.label(), late.held.label());
+        let look = || Look(|bucket: &TokenBucket, word, now| bucket.available(word, now));
+        assert_eq!(core.apply(*request, look()), Ok(1));
+        let said = core.own_attempt(request, at, late, &mut look());
+        assert_ne!(said, Some(Ok(0)), "the old word by the new algorithm");
+        let said = core.own_attempt(request, at, late, &mut Acquire { n: 1 });
+        assert!(!matches!(said, Some(Err(_))), "one is there: {said:?}");
     }
 }

@@ -170,8 +170,7 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         })
     }
 
-    /// Writes a key with an override, unless it is idle. Returns `false` if the key has another
-    /// override by now.
+    /// Writes a key with an override, unless it is idle. Returns `false` if its slot has changed.
     fn own_key(
         &mut self,
         overrides: &Overrides<A>,
@@ -191,6 +190,11 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         let Some((parameters, is_idle)) = asked else {
             return Ok(false);
         };
+        // The override was looked up after the slot was read. If the slot has changed since, the
+        // number's bits may be those of a later override.
+        if self.core.table.load(at) != held {
+            return Ok(false);
+        }
         if !is_idle {
             // The key may be in the chunk already. A reader takes the second record, so write the
             // chunk first.
@@ -263,5 +267,60 @@ impl<A: Algorithm + Settings> Snapshot<'_, A> {
         self.output.numbers(&[END, horizon, self.written])?;
         self.output.end()?;
         Ok(self.written)
+    }
+}
+
+#[cfg(all(
+    test,
+    not(any(
+        all(tollgate_loom, feature = "loom"),
+        all(tollgate_shuttle, feature = "shuttle")
+    ))
+))]
+mod tests {
+    use super::*;
+    use crate::algorithm::TokenBucket;
+    use crate::keyed::Keyed;
+    use crate::keyed::slot::VERSIONS;
+    use crate::quota::Quota;
+
+    #[test]
+    fn a_word_is_written_with_its_own_parameters_though_its_number_comes_again() {
+        let now = Tick::from_nanos(1_000_000_000);
+        let bucket = |burst| TokenBucket::new(Quota::per_hour(burst)).expect("a bucket");
+        let table = Keyed::new(bucket(5), 1).and_then(|table| table.with_overrides(2));
+        let table = table.expect("there is memory");
+        let set = |key, burst| table.set_algorithm_at(key, bucket(burst), now);
+        set("key", 1000).expect("a place");
+        assert!(table.try_acquire_n_at("key", 999, now).is_ok());
+        let live = || {
+            let mut all = table.core.table.all();
+            all.find(|(_, held)| held.is_live()).expect("the key")
+        };
+        let (at, late) = live();
+        for _ in 2..VERSIONS {
+            set("other", 9).expect("a place");
+        }
+        set("key", 100).expect("a place");
+        set("key", 10).expect("a place");
+        assert_eq!(live().1.label(), late.label());
+
+        let overrides = table.core.plans.overrides().expect("some");
+        let mut bytes = Vec::new();
+        let mut snapshot = Snapshot {
+            core: &table.core,
+            output: Output::new(&mut bytes),
+            now,
+            plans: [None; MOST_PLANS as usize],
+            chunk: Vec::new(),
+            protected: ProtectedBits::NONE,
+            written: 0,
+        };
+        let is_done = snapshot
+            .own_key(overrides, at, late)
+            .expect("there is memory");
+        assert!(!is_done, "the old word with the new parameters");
+        let is_done = snapshot.own_key(overrides, at, live().1);
+        assert!(is_done.expect("there is memory"));
     }
 }
