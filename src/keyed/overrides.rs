@@ -75,8 +75,9 @@ impl<A: Settings + Clone> Overrides<A> {
         }
         let places = (2 * overrides).next_power_of_two();
         let mut owners = HashMap::new();
-        // Twice as many as there may be, and one more that is looked for room before it takes the
-        // place of its equal: where half of a map is empty, it never grows.
+        // Twice as many as there may be, and the one for which `insert` makes room before it finds
+        // that the key is there: a map of which half is empty is cleaned up in place, and not made
+        // larger.
         let room = 2 * (overrides + 1);
         owners.try_reserve(room).map_err(|_| too_many)?;
         Ok(Self {
