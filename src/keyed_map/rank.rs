@@ -53,8 +53,12 @@ pub(super) fn spent<A: Algorithm>(algorithm: &A, word: u64, now: Tick) -> u8 {
     if left == 0 && algorithm.step(word, now, 0).is_err() {
         return IN_DEBT;
     }
-    let eighths = u128::from(all.saturating_sub(left)) * 8;
-    eighths.div_ceil(u128::from(all.max(1))) as u8
+    let (spent, all) = (all.saturating_sub(left), all.max(1));
+    match spent.checked_mul(8) {
+        // A division of 64 bits is several times as fast.
+        Some(eighths) => eighths.div_ceil(all) as u8,
+        None => (u128::from(spent) * 8).div_ceil(u128::from(all)) as u8,
+    }
 }
 
 impl<K, A, C, S> KeyedMap<K, A, C, S>
