@@ -111,7 +111,11 @@ fn leases_count_the_permits_taken_from_them() {
     let mut lease = limiter.lease(10);
     assert!(lease.try_acquire_n(7).is_ok() && lease.try_acquire_n(0).is_ok());
     assert!(lease.try_acquire_n(1000).is_err());
-    assert_eq!(lease.limiter().held(), 10 - 7 + 7, "it drew all available permits");
+    assert_eq!(
+        lease.limiter().held(),
+        10 - 7 + 7,
+        "it drew all available permits"
+    );
     assert!(lease.give_back() > 0);
     assert_eq!(lease.stats(), counts(1, 7, 1, 0));
     assert!(limiter.try_acquire_n(2).is_ok()); // without a lease

@@ -61,7 +61,10 @@ fn each_change_fails() {
                 .iter()
                 .flat_map(|file| file.places(trace, place))
                 .collect();
-            assert!(files.is_empty() || !places.is_empty(), "no such place: {line}");
+            assert!(
+                files.is_empty() || !places.is_empty(),
+                "no such place: {line}"
+            );
             changes = rest;
         }
         for changes in changes
